@@ -110,6 +110,48 @@ template <class T> bool to_whole(sb_dtype from, sb_dtype to, int64_t n, const vo
     return launched("cast");
 }
 
+/* The blocks of item i are first[i] .. first[i + 1] - 1. */
+struct cast_blocks {
+    cast_list list;
+    int64_t first[CAST_LIST + 1];
+};
+
+__device__ inline int item_of_block(const cast_blocks &c, int64_t block)
+{
+    int item = 0;
+    for (int step = CAST_LIST / 2; step > 0; step /= 2)
+        if (item + step < c.list.count && c.first[item + step] <= block)
+            item += step;
+    return item;
+}
+
+/* A pack a thread. */
+template <class From, class To> __global__ void list_packs(const cast_blocks c)
+{
+    constexpr int N = PACK<bf16>;
+    const int i = item_of_block(c, blockIdx.x);
+    const cast_item &item = c.list.item[i];
+    const int64_t at = ((blockIdx.x - c.first[i]) * THREADS + threadIdx.x) * N;
+    if (at >= item.n)
+        return;
+    const auto part = pack<float, N>::load((const From *)item.x + at, item.n - at);
+    part.add_to((To *)item.y + at, item.fresh, item.n - at);
+}
+
+bool cast_each(bool to_bf16, const cast_list *list)
+{
+    cast_blocks c = {*list, {}};
+    for (int i = 0; i < list->count; i++)
+        c.first[i + 1] =
+            c.first[i] + (pack_count(list->item[i].n, PACK<bf16>) + THREADS - 1) / THREADS;
+    const dim3 blocks((unsigned)c.first[list->count]);
+    if (to_bf16)
+        LAUNCH((list_packs<float, bf16>), blocks, dim3(THREADS), 0, stream, c);
+    else
+        LAUNCH((list_packs<bf16, float>), blocks, dim3(THREADS), 0, stream, c);
+    return launched("cast");
+}
+
 } // namespace
 
-KERNELS(cast, to_real<T>, to_real<bf16>, to_whole<T>);
+KERNELS(cast, to_real<T>, to_real<bf16>, to_whole<T>, cast_each);

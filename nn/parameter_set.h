@@ -35,6 +35,7 @@ struct sb_parameters {
     parameters_check *fits; /* if set, called with `context` for each new parameter */
     const void *context;
     struct lora lora;
+    struct rounded_parameters *rounded; /* bf16 copies (nn/rounded_parameters.h); NULL: none */
 };
 
 #endif

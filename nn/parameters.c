@@ -1,6 +1,7 @@
 #include "nn/parameters.h"
 #include "nn/flat.h"
 #include "nn/parameter_set.h"
+#include "nn/rounded_parameters.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
@@ -39,6 +40,7 @@ void sb_parameters_free(sb_parameters *set)
     sb_tensor_release(set->gradients);
     memory_free(set->item);
     memory_free(set->lora.on);
+    rounded_parameters_free(set->rounded);
     memory_free(set);
 }
 

@@ -1,7 +1,8 @@
 /*
  * Mixed precision (Micikevicius et al. 2018): activations are bf16. Parameters stay f32, so that
- * small optimiser steps are not lost, and are rounded where they are used. Gradients of parameters,
- * optimiser moments, losses, and sums within operations are f32 too.
+ * small optimiser steps are not lost, and are rounded where they are used (in training on a GPU
+ * many at a time: nn/rounded_parameters.h). Gradients of parameters, optimiser moments, losses, and
+ * sums within operations are f32 too.
  *
  * It applies to tapes that record: evaluation and decoding use unrounded parameters.
  */
@@ -9,13 +10,14 @@
 #define SOFTBACK_NN_PRECISION_H
 
 #include "autograd/node.h"
+#include "nn/rounded_parameters.h"
 #include "nn/transformer.h"
 
 /* A parameter (or NULL) in the dtype of the activations x. */
 static inline sb_tensor *precision_of(sb_tensor *parameter, const sb_tensor *x)
 {
     const bool rounds = parameter && x && sb_tensor_dtype(x) == SB_BF16;
-    return rounds ? sb_cast(parameter, SB_BF16) : parameter;
+    return rounds ? rounded_parameter(parameter) : parameter;
 }
 
 /* The input of the layers: rounded to bf16 if the model trains in bf16 and the tape records. */

@@ -50,6 +50,47 @@ sb_tensor *sb_cast(sb_tensor *x, sb_dtype dtype)
     return y && run(x, y) ? y : NULL;
 }
 
+static void cast_list_add(struct cast_list *list, bool fresh, const sb_tensor *x, sb_tensor *y)
+{
+    if (tensor_size(x) > 0)
+        list->item[list->count++] = (struct cast_item){x->data, y->data, tensor_size(x), fresh};
+}
+
+static bool cast_list_run(const sb_tensor *x, bool to_bf16, const struct cast_list *list)
+{
+    const struct cast_kernels *k = kernel_row_if_any(&cast_rows, x->device, SB_F32);
+    return list->count == 0 || k->list(to_bf16, list);
+}
+
+static bool cast_all_backward(sb_node *node)
+{
+    struct cast_list list = {0};
+    for (int i = 0; i < node->inputs; i++) {
+        const sb_tensor *dy = sb_node_dy(node, i);
+        sb_tensor *dx = sb_node_dx(node, i);
+        if (dx && dy)
+            cast_list_add(&list, sb_node_fresh(node, i), dy, dx);
+        else if (dx && sb_node_fresh(node, i))
+            tensor_drop_grad(node->in[i]);
+    }
+    return cast_list_run(node->in[0], false, &list);
+}
+
+static const sb_operation cast_of_all = {"cast", "x[]", cast_all_backward, true, false};
+
+bool cast_all(int n, sb_tensor *const x[], sb_tensor *y[])
+{
+    struct cast_list list = {0};
+    sb_node *node = sb_node_new(&cast_of_all, n, x, n, NULL, 0);
+    for (int i = 0; node && i < n; i++) {
+        y[i] = sb_node_output(node, SB_BF16, x[i]->rank, x[i]->dim);
+        if (!y[i])
+            return false;
+        cast_list_add(&list, true, x[i], y[i]);
+    }
+    return node && cast_list_run(x[0], true, &list);
+}
+
 EXAMPLE(example_same, sb_cast(x[0], sb_tensor_dtype(x[0])))
 EXAMPLE(example_to_f64, sb_cast(x[0], SB_F64))
 EXAMPLE(example_of_ids, sb_cast(sb_cast(x[0], SB_BOOL), SB_F64))

@@ -4,6 +4,19 @@
 
 #include "ops/kernel.h"
 
+/* Several tensors that one launch casts: f32 to bf16, or bf16 to f32. */
+enum { CAST_LIST = 64 };
+struct cast_item {
+    const void *x;
+    void *y; /* y = x, or y += x if not fresh */
+    int64_t n;
+    bool fresh;
+};
+struct cast_list {
+    int count;
+    struct cast_item item[CAST_LIST];
+};
+
 struct cast_kernels {
     /* y = x, or y += x if not fresh; y has this row's dtype, x any. */
     bool (*to_real)(sb_dtype from, bool fresh, int64_t n, const void *x, void *y);
@@ -11,10 +24,16 @@ struct cast_kernels {
     bool (*to_bf16)(sb_dtype from, bool fresh, int64_t n, const void *x, void *y);
     /* y = x; x has this row's dtype or is i32 or bool, y is i32 or bool. */
     bool (*to_whole)(sb_dtype from, sb_dtype to, int64_t n, const void *x, void *y);
+    /* All of a list, to bf16 or from it; in the f32 row only. */
+    bool (*list)(bool to_bf16, const struct cast_list *list);
 };
 
 /* For other operations, outside the tape: y = x for the first n elements, or y += x if not fresh. y
    is real. */
 bool cast_elements(bool fresh, int64_t n, const sb_tensor *x, sb_tensor *y);
+
+/* sb_cast to bf16 of n tensors of f32, at most CAST_LIST, which all differ: one node, and one
+   launch in each direction. An output without a gradient gives its input none. */
+bool cast_all(int n, sb_tensor *const x[], sb_tensor *y[]);
 
 #endif

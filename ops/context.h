@@ -45,13 +45,15 @@ SB_API sb_piece sb_piece_zigzag(int64_t length, int ranks, int rank, int64_t *he
 
 struct packed_weights;
 struct device_position;
+struct rounded_parameters;
 
 /* Zero: a single rank, which holds the whole batch. */
 struct sb_context {
-    const sb_partition *partition;    /* NULL: the whole batch */
-    sb_communicator *ring;            /* ranks of sequence parallelism (zig-zag); NULL: none */
-    struct packed_weights *packed;    /* packed weights of decoding; NULL: none */
-    struct device_position *position; /* of a decoding step that a graph repeats; NULL: none */
+    const sb_partition *partition;      /* NULL: the whole batch */
+    sb_communicator *ring;              /* ranks of sequence parallelism (zig-zag); NULL: none */
+    struct packed_weights *packed;      /* packed weights of decoding; NULL: none */
+    struct device_position *position;   /* of a decoding step that a graph repeats; NULL: none */
+    struct rounded_parameters *rounded; /* bf16 copies of parameters; NULL: one cast for each use */
 };
 
 #endif

@@ -2,6 +2,7 @@
 #include "models/data/batch_parts.h"
 #include "nn/flat.h"
 #include "nn/optimiser_graph.h"
+#include "nn/rounded_parameters.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
@@ -184,9 +185,9 @@ static bool replay_queue_update(struct replay *r, struct recording *n)
 /* Queues a step's forward and backward, and its update, which the device records. */
 static bool replay_queue(struct replay *r, struct recording *n, sb_random *random)
 {
-    const sb_context context = {.partition = n->batch.partition};
+    sb_context context = {.partition = n->batch.partition};
     sb_tape tape;
-    sb_tape_begin_with(&tape, SB_RECORD, &context);
+    rounded_parameters_begin(r->model.weights, &tape, &context);
     sb_tape_random(&tape, random);
     sb_tensor *loss =
         r->model.kind->loss(r->model.self, &n->batch, n->form.mean ? SB_LOSS_MEAN : SB_LOSS_SUM);

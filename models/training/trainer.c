@@ -1,11 +1,11 @@
 #include "models/training/trainer.h"
-#include "autograd/node.h"
 #include "models/data/batch_parts.h"
 #include "models/data/batch_share.h"
 #include "models/kinds.h"
 #include "models/training/replay.h"
 #include "nn/clip.h"
 #include "nn/flat.h"
+#include "nn/rounded_parameters.h"
 #include "nn/shared_gradients.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -147,10 +147,10 @@ struct pass {
 /* Eager execution: operation by operation. */
 static bool trainer_run_eagerly(sb_trainer *t, const struct pass *pass, double *value)
 {
-    const sb_context context = {.partition = pass->batch->partition, .ring = t->ring};
+    sb_context context = {.partition = pass->batch->partition, .ring = t->ring};
     const struct listener *listener = pass->last ? shared_gradients_listener(t->shared) : NULL;
     sb_tape tape;
-    sb_tape_begin_with(&tape, SB_RECORD, &context);
+    rounded_parameters_begin(t->model.weights, &tape, &context);
     sb_tape_random(&tape, &t->random);
     sb_tensor *loss =
         t->model.kind->loss(t->model.self, pass->batch, pass->mean ? SB_LOSS_MEAN : SB_LOSS_SUM);

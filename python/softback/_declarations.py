@@ -191,12 +191,14 @@ class sb_context(Structure):
         ("ring", c_void_p),
         ("packed", c_void_p),
         ("position", c_void_p),
+        ("rounded", c_void_p),
     ]
     kinds = {
         "partition": "const sb_partition *",
         "ring": "sb_communicator *",
         "packed": "struct packed_weights *",
         "position": "struct device_position *",
+        "rounded": "struct rounded_parameters *",
     }
 
 

@@ -117,9 +117,13 @@ def dropout(elements, width):
     return [passes(elements, width, 3)], [passes(elements, width, 2)]
 
 
-def casts(parameters, backward):
-    """bf16: parameters are cast one by one, their gradients back."""
-    return [passes(n, 6, 1) for n in parameters], [passes(n, 6, 1) for n in parameters] * backward
+CAST_LIST = 64  # ops/cast.h
+
+
+def casts(parameters):
+    """bf16: parameters are cast in lists, their gradients back."""
+    lists = [parameters[i:i + CAST_LIST] for i in range(0, len(parameters), CAST_LIST)]
+    return [passes(sum(n), 6, 1) for n in lists], [passes(sum(n), 6, 1) for n in lists]
 
 
 def attention(B, H, Lq, Lk, D, width, dropped):
@@ -186,10 +190,14 @@ def layer(size, crosses, width):
             parts.append(ids)
     parts += [linear(rows, C, F, width), activation(rows * F, width), linear(rows, F, C, width),
               dropout(rows * C, width)]
-    if width == 2:
-        weights = [C * C] * 4 * (1 + crosses) + [C * F] * 2
-        parts.append(casts(weights + [C] * (len(weights) + 2 * norms), 1))
     return parts
+
+
+def rounded(size, crosses):
+    """The sizes of a layer's parameters."""
+    C, _, F, *_ = size
+    weights = [C * C] * 4 * (1 + crosses) + [C * F] * 2
+    return weights + [C] * (len(weights) + 2 * (2 + crosses))
 
 
 def embedding(rows, C):
@@ -214,7 +222,7 @@ def step(size, width):
     parts = [embedding(rows, C), norm(rows, width, C, False)] * 2 + [loss(rows, C, V, width)]
     parts += (layer(size, False, width) + layer(size, True, width)) * layers
     if width == 2:
-        parts.append(casts([C] * 4 + [V * C], 1))
+        parts.append(casts((rounded(size, False) + rounded(size, True)) * layers + [C] * 4 + [V * C]))
     parameters = layers * (12 * C * C + 4 * C * F) + 2 * V * C
     return [k for part in parts for k in part[0] + part[1]] + [Kernel(4 * parameters),
                                                                Kernel(28 * parameters)]
@@ -334,6 +342,8 @@ def check():
         row = rf"{{{n}, {heads}, {kind.upper()}, {p:g}, {str(stored).lower()}, (BOTH|ON_GPU)}}"
         if not re.search(row, source("program/bench_attention.c")):
             failed.append(f"program/bench_attention.c has no {kind} of {n} x {heads}")
+    if f"CAST_LIST = {CAST_LIST} }}" not in source("ops/cast.h"):
+        failed.append(f"ops/cast.h has no CAST_LIST of {CAST_LIST}")
     ceilings = source("tests/sass.tsv")
     if f"forward_tiles<forward_shape<64, false, false, false> >\t222\t{FORWARD}\n" not in ceilings:
         failed.append(f"tests/sass.tsv does not have {FORWARD} instructions for attention's forward")

@@ -58,9 +58,10 @@ static void expect_work(const char *what, const struct emulator_work *w,
 }
 
 /* The work of step number `step`, from 1; every batch has the same shape. */
-static struct emulator_work work_of_step(sb_graphs graphs, int step)
+static struct emulator_work work_of_step(sb_precision precision, sb_graphs graphs, int step)
 {
     sb_seq2seq_options options = tiny_options();
+    options.transformer.precision = precision;
     const sb_data_options data_options = {.batch_pairs = 4, .seed = 5};
     const sb_task_options task = {.max_length = 4};
     sb_data *data = sb_data_task_with(SB_TASK_COPY, &task, &data_options);
@@ -85,7 +86,7 @@ static struct emulator_work work_of_step(sb_graphs graphs, int step)
 
 WORK_TEST(of_an_eager_training_step)
 {
-    const struct emulator_work work = work_of_step(SB_GRAPHS_OFF, 4);
+    const struct emulator_work work = work_of_step(SB_PRECISION_F32, SB_GRAPHS_OFF, 4);
     expect_work("an eager step", &work, &(struct emulator_work){314, 0, 299, 2, 1188, 20});
 }
 
@@ -93,8 +94,20 @@ WORK_TEST(of_a_training_step_as_a_graph)
 {
     if (!device_cuda()->graphs)
         cr_skip_test("this build caches no memory, which graphs need");
-    const struct emulator_work work = work_of_step(SB_GRAPHS_AUTO, 4);
+    const struct emulator_work work = work_of_step(SB_PRECISION_F32, SB_GRAPHS_AUTO, 4);
     expect_work("a step as a graph", &work, &(struct emulator_work){20, 1, 300, 1, 1316, 32});
+}
+
+/* In bf16 the parameters are cast in lists, not one by one. */
+WORK_TEST(of_a_training_step_in_bf16)
+{
+    const struct emulator_work eager = work_of_step(SB_PRECISION_BF16, SB_GRAPHS_OFF, 4);
+    expect_work("an eager step in bf16", &eager, &(struct emulator_work){301, 0, 286, 2, 1188, 20});
+    if (!device_cuda()->graphs)
+        cr_skip_test("this build caches no memory, which graphs need");
+    const struct emulator_work graph = work_of_step(SB_PRECISION_BF16, SB_GRAPHS_AUTO, 4);
+    expect_work("a step in bf16 as a graph", &graph,
+                &(struct emulator_work){20, 1, 287, 1, 1316, 32});
 }
 
 WORK_TEST(of_an_evaluation)

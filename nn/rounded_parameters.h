@@ -1,0 +1,25 @@
+/*
+ * bf16 copies of parameters, for training in mixed precision on a GPU: copies that are made where
+ * they are used are a launch each, and another in backward. Here the first step notes which
+ * parameters the model rounds, and later steps cast them CAST_LIST at a time, each list when its
+ * first copy is needed. A parameter that a step rounds twice is cast twice, so that its gradients
+ * are added in f32. Results have the bits of single casts.
+ *
+ * On the CPU, where a launch costs nothing, each parameter is cast where it is used; so are those
+ * of a recomputed layer, whose copies live only while the layer runs, and frozen ones.
+ */
+#ifndef SOFTBACK_NN_ROUNDED_PARAMETERS_H
+#define SOFTBACK_NN_ROUNDED_PARAMETERS_H
+
+#include "nn/parameters.h"
+#include "ops/context.h"
+
+/* Opens the tape of a training step of this set: with this context, which is completed. */
+void rounded_parameters_begin(sb_parameters *set, sb_tape *tape, sb_context *context);
+
+/* The copy of a parameter on the open tape, which backward follows. */
+sb_tensor *rounded_parameter(sb_tensor *parameter);
+
+void rounded_parameters_free(struct rounded_parameters *rounded); /* NULL is allowed */
+
+#endif
