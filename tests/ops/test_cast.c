@@ -54,6 +54,55 @@ TEST(cast, the_gradient_is_cast_back_and_added)
     sb_tape_end(&tape);
 }
 
+enum { TENSORS = 7 };
+
+/* Forward and backward of the sum of squares of rounded tensors. */
+static void cast_step(sb_tensor *const x[], bool together)
+{
+    sb_tensor *y[TENSORS], *sum = NULL;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    for (int i = 0; i < TENSORS && !together; i++)
+        y[i] = sb_cast(x[i], SB_BF16);
+    cr_assert(!together || cast_all(TENSORS, x, y), "%s", sb_error());
+    for (int i = 0; i < TENSORS; i++) {
+        sb_tensor *part = sb_sum(sb_multiply(y[i], y[i]), SB_ALL, false);
+        sum = sum ? sb_add(sum, part) : part;
+    }
+    cr_assert(sb_backward(sum), "%s", sb_error());
+    sb_tape_end(&tape);
+}
+
+static void list_is_cast_as_its_tensors(void)
+{
+    const int64_t size[TENSORS] = {0, 1, 7, 8, 2048, 2049, 5000};
+    sb_tensor *one[TENSORS], *all[TENSORS];
+    for (int i = 0; i < TENSORS; i++) {
+        one[i] = test_leaf(SB_F32, (uint64_t)i, 1, &size[i]);
+        all[i] = test_leaf(SB_F32, (uint64_t)i, 1, &size[i]);
+    }
+    for (int step = 0; step < 2; step++) { /* the second adds to the gradients */
+        cast_step(one, false);
+        cast_step(all, true);
+        for (int i = 0; i < TENSORS; i++)
+            cr_expect(test_same_bits(sb_tensor_grad(one[i]), sb_tensor_grad(all[i])),
+                      "step %d: the gradients of %lld numbers differ", step, (long long)size[i]);
+    }
+    for (int i = 0; i < TENSORS; i++) {
+        sb_tensor_release(one[i]);
+        sb_tensor_release(all[i]);
+    }
+}
+
+TEST(cast, a_list_of_tensors_is_cast_as_each_of_them)
+{
+    const enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_PLAIN; set++)
+        if (test_kernel_set(set))
+            list_is_cast_as_its_tensors();
+    kernel_use_cpu_set(usual);
+}
+
 TEST(cast, no_gradient_passes_through_integers)
 {
     sb_tape tape;
