@@ -114,6 +114,8 @@ class Report:
         seconds = time.monotonic() - begun
         self.parts.pop()
         self.part(name, shown, seconds, outcome)
+        if outcome == "interrupted":
+            raise KeyboardInterrupt
         print(f"   {outcome} ({seconds:.0f} s)", flush=True)
         return outcome == "succeeded", text
 
@@ -167,12 +169,16 @@ def finish(command, limit, environment, log):
             outcome = f"stopped after {limit:.0f} s"
         except KeyboardInterrupt:
             outcome = "interrupted"
+        if process.poll() is None:  # the suite prints the results so far
+            process.terminate()
+            try:
+                process.wait(timeout=5)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                pass
         try:  # and processes that it left running
             os.killpg(process.pid, signal.SIGKILL)
         except OSError:
             pass
-        if outcome == "interrupted":
-            raise KeyboardInterrupt
     with open(log, encoding="utf-8", errors="replace") as file:
         return outcome, file.read()
 

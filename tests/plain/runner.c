@@ -3,7 +3,7 @@
  * that a crash or an endless loop is one failure, and only that process opens a device. Opening a
  * real one takes longer than most tests: --by-suite runs the tests of a suite in one process, and
  * continues after a crash in a new one. The output of a test is shown when it fails. Ends with "N
- * passed, N failed".
+ * passed, N failed", after SIGTERM too.
  */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
@@ -112,6 +112,14 @@ static enum outcome run(const struct plain_test *test)
 
 /* ---- all tests ---- */
 
+static volatile sig_atomic_t terminated; /* by SIGTERM, after which the results so far are shown */
+
+static void terminate(int number)
+{
+    (void)number;
+    terminated = true;
+}
+
 static struct plain_test *tests;
 static int counts[OUTCOMES];
 
@@ -212,6 +220,7 @@ static void report(const struct plain_test *test, enum outcome outcome, const ch
 static void run_job(struct job *job, double end)
 {
     const int shown = dup(STDOUT_FILENO);
+    signal(SIGTERM, SIG_DFL);
     for (const struct plain_test *test = job->first; test && now() < end;
          test = next_of_job(test)) {
         job->progress->running = test;
@@ -305,9 +314,10 @@ static void run_in_processes(double end)
         perror("softback-tests: no memory to share");
         exit(2);
     }
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = terminate}, NULL); /* ends wait */
     const struct plain_test *test = next_wanted(tests);
     int running = 0;
-    while (running || (test && now() < end)) {
+    while (!terminated && (running || (test && now() < end))) {
         for (int i = 0; i < options.jobs; i++) {
             jobs[i].progress = &progress[i];
             if (!jobs[i].process && test && now() < end) {
@@ -320,6 +330,9 @@ static void run_in_processes(double end)
         for (int i = 0; i < options.jobs; i++)
             running += jobs[i].process != 0;
     }
+    for (int i = 0; i < options.jobs; i++)
+        if (jobs[i].process)
+            kill(jobs[i].process, SIGKILL);
     for (int i = 0; i < MOST_JOBS; i++)
         for (int o = 0; o < OUTCOMES; o++)
             counts[o] += progress[i].counts[o];
@@ -438,7 +451,9 @@ int main(int argc, char **argv)
         left -= counts[outcome];
     if (counts[SKIPPED])
         printf("%d skipped\n", counts[SKIPPED]);
-    if (left)
+    if (left && terminated)
+        printf("%d not finished: terminated\n", left);
+    else if (left)
         printf("%d not run: %d s are over\n", left, options.seconds);
     printf("%d passed, %d failed\n", counts[PASSED], counts[FAILED]);
     return counts[FAILED] || left || counts[PASSED] + counts[SKIPPED] == 0;
