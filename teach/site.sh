@@ -24,7 +24,7 @@ $(cat teach/book.css)
 <main>
 <h1>Backward through softmax</h1>
 <p><a href="live.html"><img src="playground.png" width="1280" height="800" alt="Two models that learn
-side by side: with the right gradient nearly all digits are right, with a wrong one hardly any"></a></p>
+side by side: with the correct gradient nearly all digits are right, with a wrong one hardly any"></a></p>
 <ul>
 <li><a href="live.html">The live page</a>: two transformers learn in your browser, one with a wrong gradient</li>
 <li><a href="book.html">The book</a>: lessons from one row of softmax to a trained model</li>

@@ -85,7 +85,7 @@ static void write(struct page *page, const struct explain_options *o)
         "end, depending on "
         "task and learning rate. Restoring both repairs that one too at rates up to 0.003 (88 to "
         "100 %%), and not "
-        "at 0.01 (24 to 58 %%). The right gradient learns each time (99 to 100 %%).");
+        "at 0.01 (24 to 58 %%). The correct gradient learns each time (99 to 100 %%).");
     page_text(
         page,
         "A model can learn in spite of the mistake; which one does depends on the seed, and so "

@@ -21,7 +21,7 @@ const Address = (() => {
         stop: 0, /* of "follow one gradient" */
         /* one row */
         scores: [2, 1, 0.1, -1],
-        upstream: [1, 0, 0, -1],
+        upstream: [2, 0, 1, -1], /* a mean that is not 0: shifts of g can be seen */
         mask: [1, 1, 1, 1],
         temperature: 0, /* its logarithm, to base 10 */
         /* saturated rows */
@@ -33,6 +33,7 @@ const Address = (() => {
         block: 2,
         fstep: 0,
         teacher: 0,
+        scene: -1, /* of teacher mode */
         panel: 0, /* the one that is opened: 0 is the first */
     };
     const state = structuredClone(own);
@@ -55,24 +56,35 @@ const Address = (() => {
     /* Whatever does not fit is left as it is at the beginning. */
     const take = (name, text) => {
         if (name === "rule") {
-            if (text && text.length <= 200) state.rule = text;
-            return;
+            const ok = text && text.length <= 200 && !Library.rule.check(text).message;
+            if (ok) state.rule = text;
+            return ok;
         }
         const numbers = (text || "x").split(",").map(Number);
-        if (Object.hasOwn(own, name) && fits(name, numbers))
-            state[name] = isList(name) ? numbers : numbers[0];
+        const ok = Object.hasOwn(own, name) && fits(name, numbers);
+        if (ok) state[name] = isList(name) ? numbers : numbers[0];
+        return ok;
     };
+    const refused = []; /* parts of the address that do not fit */
     const read = () => {
-        for (const part of location.hash.slice(1).split("&")) {
+        for (const part of location.hash.slice(1).split("&").filter(Boolean)) {
             const [name, text] = part.split("=");
-            take(name, decoded(text || ""));
+            if (!take(name, decoded(text || ""))) refused.push(part.slice(0, 40));
         }
+        sayRefused();
         const {scores, fscores} = state;
         if (state.upstream.length !== scores.length) state.upstream = scores.map(() => 0);
         if (state.mask.length !== scores.length) state.mask = scores.map(() => 1);
         if (state.fvalues.length !== fscores.length) state.fvalues = fscores.map((_, i) => i + 1);
         state.mask = state.mask.map((kept) => (kept ? 1 : 0));
         state.events = state.events.map(Math.round).filter((x) => x >= 0).sort((x, y) => x - y);
+    };
+
+    const sayRefused = () => {
+        $("address-refused").hidden = refused.length === 0;
+        $("address-refused").textContent =
+            `The address has what this page cannot read: ${refused.join(", ")}. The page shows ` +
+            "its own values instead.";
     };
 
     const write = () => {

@@ -44,22 +44,44 @@ const Drawer = (() => {
 
     /* ---- numbers ---- */
 
-    const columns = (wrong) => ["key", "s", "a", "g",
-                                ...(wrong ? ["ds it gets", "right ds"] : ["g − avg", "ds"])];
-    const drawTable = (c, wrong) => {
-        const names = columns(wrong);
-        const most = largest([...c.ds, ...c.right]);
-        const number = (x) => tag("span", {class: sign(x)}, short(x));
-        const row = (k) => c.kept[k] ? [
-            tag("th", {scope: "row"}, escaped(c.seen.keys[k])),
-            cellOf("s", short(c.s[k])), cellOf("a", [share(c.a[k]), " ", tag("span", {}, short(c.a[k]))]),
-            cellOf("g", short(c.g[k])),
-            wrong ? "" : cellOf("g − avg", short(c.g[k] - c.average)),
-            cellOf(wrong ? "ds it gets" : "ds", [bar(c.ds[k], most), " ", number(c.ds[k])]),
-            wrong ? cellOf("right ds", number(c.right[k])) : "",
-        ] : [tag("th", {scope: "row"}, escaped(c.seen.keys[k])), cellOf("s", "blocked"),
-            names.slice(2).map((name) => cellOf(name, ""))];
-        $("drawer-table").innerHTML = tableOf(names, range(c.n).map(row));
+    /* Scores less their maximum, which softmax ignores; each column with one power of ten. */
+    const columns = (c) => {
+        const most = Math.max(...c.s.filter((x) => x > -Infinity)), bars = largest(c.ds);
+        const plainColumn = (name, numbers) => {
+            const {name: title, text} = scaled(name, numbers);
+            return {name: title, cell: (k) => text(numbers[k])};
+        };
+        const barColumn = (name, numbers) => {
+            const {name: title, text} = scaled(name, numbers);
+            return {name: title, cell: (k) => signed(numbers[k], bars, text(numbers[k]))};
+        };
+        return [
+            plainColumn("s − max", c.s.map((x) => x - most)),
+            {name: "a", cell: (k) => [share(c.a[k]), " ", tag("span", {class: "number"}, short(c.a[k]))]},
+            plainColumn("g", c.g),
+            c.wrong ? false : plainColumn("g − avg", c.g.map((x) => x - c.average)),
+            barColumn(c.wrong ? "ds here" : "ds", c.ds),
+            c.wrong && plainColumn("correct ds", c.right),
+        ].filter(Boolean);
+    };
+    const total = (list) => list.reduce((x, y) => x + y, 0);
+    /* What rounding leaves of a sum of 0 is 0. */
+    const sumOf = (list) => short(Math.abs(total(list)) < 1e-6 * largest(list) ? 0 : total(list));
+    const sumRow = (c, names) => [
+        tag("th", {scope: "row"}, "sum"),
+        names.map((name) => cellOf(name, /^a$/.test(name)          ? sumOf(c.a)
+                                         : /^correct ds/.test(name) ? sumOf(c.right)
+                                         : /^ds/.test(name)         ? sumOf(c.ds)
+                                                                    : "")),
+    ];
+    const drawTable = (c) => {
+        const all = columns(c), names = all.map((x) => x.name);
+        const row = (k) => [tag("th", {scope: "row"}, escaped(c.seen.keys[k])),
+                            c.kept[k] ? all.map(({name, cell}) => cellOf(name, cell(k)))
+                                      : [cellOf(names[0], "blocked"),
+                                         names.slice(1).map((name) => cellOf(name, ""))]];
+        const table = tableOf(["key", ...names], [...range(c.n).map(row), sumRow(c, names)], c.n);
+        $("drawer-table").innerHTML = table;
     };
 
     /* ---- flow: ds_i is the sum over j of a_i a_j (g_i − g_j), which j passes to i ---- */
@@ -92,57 +114,66 @@ const Drawer = (() => {
                         orient: "auto"
                     },
                         tag("path", {class: "tip", d: "M0,0 L8,4 L0,8 z"})));
-    const drawFlow = (c, wrong) => {
-        const {kept, flow} = flows(c), n = kept.length, W = 400;
-        const X = (i) => (W / n) * (i + 0.5);
-        const most = largest([...flow.flat(), 1e-30]), lost = largest([...c.ds, ...c.right, 1e-30]);
-        const arcs = flow.flatMap(
+    /* The step that training takes in each score: −ds, up where the score rises. */
+    const stepBars = (c, kept, ds, X, width) => {
+        const most = Math.max(largest(ds), 1e-300);
+        return kept.map((k, i) => {
+            const step = -ds[k], height = 44 * Math.abs(step) / most;
+            const box = {x: X(i) - width / 2, y: step > 0 ? 160 - height : 160, width, height};
+            return [
+                tag("circle", {class: "key", cx: X(i), cy: 106, r: 9}),
+                words(X(i), 110, "middle", c.seen.keys[k][0]),
+                tag("rect", {...box, class: "step"},
+                    tag("title", {}, escaped(`step of the score of ${c.seen.keys[k]}: ${short(step)}`))),
+            ];
+        });
+    };
+    const drawSteps = (id, label, c, kept, ds, W, arcs) => {
+        const X = (i) => (W / kept.length) * (i + 0.5);
+        picture(id, label, W, 212, arcs ? [tip, arcs(X)] : "",
+                tag("line", {class: "axis", x1: 0, x2: W, y1: 160, y2: 160}),
+                stepBars(c, kept, ds, X, Math.min(18, 0.6 * W / kept.length)),
+                words(2, 128, "start", "rises ↑"), words(2, 206, "start", "falls ↓"));
+    };
+    /* Arrows stand for the correct ds alone: a wrong rule passes nothing from key to key. */
+    const drawFlow = (c) => {
+        const {kept, flow} = flows(c), W = c.wrong ? 205 : 400;
+        const most = largest([...flow.flat(), 1e-300]);
+        const arcs = (X) => flow.flatMap(
             (row, i) => row.map(
                 (x, j) =>
                     x > 0.04 * most &&
                     arc(X, i, j, 0.6 + 5 * x / most,
                         `${c.seen.keys[kept[i]]} gives ${c.seen.keys[kept[j]]} ${short(x)}`)));
-        const columns = kept.map((k, i) => {
-            const gain = -c.ds[k], height = 44 * Math.abs(gain) / lost, leak = c.ds[k] - c.right[k];
-            const leaks = wrong && Math.abs(leak) > 0.03 * lost;
-            const y = gain > 0 ? 160 - height : 160;
-            return [
-                tag("circle", {class: "key", cx: X(i), cy: 106, r: 10}),
-                words(X(i), 110, "middle", c.seen.keys[k]),
-                tag("rect", {
-                    x: X(i) - 9,
-                    y,
-                    width: 18,
-                    height,
-                    fill: `var(--${gain > 0 ? "plus" : "minus"})`
-                },
-                    tag("title", {}, escaped(`score of ${c.seen.keys[k]}: ${short(gain)}`))),
-                leaks && tag("rect", {
-                    class: "leak",
-                    x: X(i) - 12,
-                    width: 24,
-                    y: -c.right[k] > 0 ? 160 - 44 * -c.right[k] / lost : 160,
-                    height: 44 * Math.abs(c.right[k]) / lost
-                }),
-            ];
-        });
-        picture("drawer-flow", "flow of the gradient from key to key", W, 212, tip, arcs,
-                tag("line", {class: "axis", x1: 0, x2: W, y1: 160, y2: 160}), columns,
-                words(2, 126, "start", "rises ↑"), words(2, 206, "start", "falls ↓"));
+        drawSteps("drawer-flow", "the correct step of each score, and its flow from key to key", c,
+                  kept, c.right, W, arcs);
+        $("drawer-wrong").hidden = !c.wrong;
+        if (c.wrong)
+            drawSteps("drawer-own", "the step that this model takes in each score", c, kept, c.ds, W);
+        $("drawer-caption").textContent =
+            `${c.wrong ? "Correct" : "Who gives, who gains"}: the step taken, −ds`;
     };
-    const say = (c, wrong) => {
-        const {sum} = c, most = largest(c.ds);
+    const proof = "Adding c to all scores changes the loss by c × (ds₁ + ds₂ + …). No weight " +
+                  "changes, so the loss changes by 0: the sum is 0.";
+    const say = (c) => {
+        const {sum} = c, most = largest(c.ds), far = largest(c.s.filter((x) => x > -Infinity));
         const zero = Math.abs(sum) < 1e-6 * most || most === 0;
-        const lead =
-            "g says how the loss changes with each weight, ds how it changes with each score. " +
-            "Raise all scores of this row by the same amount: no weight changes, so the loss does " +
-            "not. That is why the right ds sum to 0. What the score of one key loses, others " +
-            "gain: arrows lead from keys with a high g to keys with a lower one. ";
-        if (zero) return lead + "The ds of this row do sum to 0.";
-        const outline = wrong ? " Outlines are the right ds, bars those that this model gets." : "";
-        return `${lead}But here they sum to ${short(sum)}: ${short(Math.abs(sum))} is ${
-                   sum > 0 ? "taken from" : "given to"} ` +
-               "this row, and no other key pays for it." + outline;
+        const all = [
+            c.wrong
+                ? "Arrows lead from keys with a high g to keys with a lower one: they belong to " +
+                      "the correct ds. Each picture has a scale of its own."
+                : "What one key loses, others gain: arrows lead from keys with a high g to keys " +
+                      "with a lower one.",
+            proof,
+            zero ? "The ds of this row do sum to 0."
+                 : `But here they sum to ${short(sum)}: ${short(Math.abs(sum))} is ${
+                       sum > 0 ? "taken from" : "given to"} this row, and no other key pays for it.`,
+        ];
+        if (c.wrong && far > 20) all.push(`These scores have drifted to ${short(far)} from 0.`);
+        if (most < 1e-6)
+            all.push("The loss is nearly 0 here, and so is every gradient: move the timeline to " +
+                     "about step 50 for larger ones.");
+        return all.map((text) => tag("p", {}, escaped(text))).join("");
     };
 
     const draw = () => {
@@ -150,14 +181,12 @@ const Drawer = (() => {
         $("drawer").hidden = !s.drawer;
         const c = s.drawer && chosen();
         if (!c) return;
-        const {wrong} = c;
         $("drawer").className = s.racer ? "wrong" : "right";
-        $("drawer-title").textContent =
-            wrong ? "One row, wrong gradient" : "One row, right gradient";
+        $("drawer-title").textContent = "One row, " + Race.nameOf(s.racer);
         $("drawer-where").textContent = where(c);
-        drawTable(c, wrong);
-        drawFlow(c, wrong);
-        $("drawer-say").textContent = say(c, wrong);
+        drawTable(c);
+        drawFlow(c);
+        $("drawer-say").innerHTML = say(c);
     };
 
     const show = (racer, head, row, key) => {
@@ -165,7 +194,24 @@ const Drawer = (() => {
         Object.assign(s, {racer, head, row, drawer: 1});
         Address.write();
         Race.draw();
+        $("drawer").scrollTop = 0;
         $("drawer").focus({preventScroll: true});
+    };
+    /* On a narrow screen it covers the page, and so it closes before the page scrolls. */
+    const makeRoom = () => {
+        if (!matchMedia("(max-width: 60rem)").matches) return;
+        s.drawer = 0;
+        Address.write();
+        Race.draw();
+    };
+    /* Up and down lead to the rows before and after. */
+    const move = (by) => {
+        const c = chosen();
+        if (!c) return;
+        s.row = Math.max(0, Math.min(c.seen.rows.length - 1, c.q + by));
+        cameFrom = [s.racer, s.head, s.row, cameFrom?.[3] ?? 0];
+        Address.write();
+        Race.draw();
     };
     const back = () => {
         s.drawer = 0;
@@ -177,6 +223,7 @@ const Drawer = (() => {
      */
     const edit = () => {
         const c = chosen(), digits = (x) => +x.toPrecision(6);
+        makeRoom();
         Row.take(where(c), c.seen.keys, c.s.map((x, k) => (c.kept[k] ? digits(x) : 0)),
                  c.g.map(digits), c.kept.map(Number));
     };
@@ -187,9 +234,15 @@ const Drawer = (() => {
         s.attention = [0, 1, 2].includes(s.attention) ? s.attention : 2;
         $("drawer-back").onclick = back;
         $("drawer-edit").onclick = edit;
-        $("drawer-follow").onclick = () => Follow.goTo();
+        $("drawer-follow").onclick = () => {
+            makeRoom();
+            Follow.goTo();
+        };
         $("drawer").onkeydown = (e) => {
             if (e.key === "Escape") back();
+            if (e.target !== $("drawer") || !/^Arrow(Up|Down)$/.test(e.key)) return;
+            e.preventDefault();
+            move(e.key === "ArrowUp" ? -1 : 1);
         };
         Race.whenDrawn(draw);
     };

@@ -29,6 +29,15 @@ const short = (x) => {
     const text = x !== 0 && Math.abs(x) < 0.001 ? x.toExponential(1) : String(+x.toPrecision(3));
     return text.replaceAll("-", "−");
 };
+/* Numbers of a column with one power of ten, so that small ones can be compared: {name, text}. */
+const scaled = (name, numbers) => {
+    const most = largest(numbers.filter(Number.isFinite));
+    if (most === 0 || most >= 0.001) return {name, text: short};
+    const power = Math.floor(Math.log10(most));
+    const high = [...String(-power)].map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]).join("");
+    const text = (x) => (x / 10 ** power).toFixed(2).replace("-", "−");
+    return {name: `${name} · 10⁻${high}`, text};
+};
 const percent = (x) => (100 * x).toFixed(0) + " %";
 
 /* As it stands in a field or a command. */
@@ -68,10 +77,15 @@ const bar = (x, most) => {
                  tag("rect", {x: x < 0 ? middle - width : middle, y: 2, width, height: 8, fill}));
 };
 
+/* A signed bar and its number. Both have a width of their own, so that the middle lines of a column
+   stand below each other. */
+const signed = (x, most, text = short(x)) =>
+    [bar(x, most), " ", tag("span", {class: "number " + sign(x)}, text)];
+
 /* A bar from 0 to 1. */
 const share = (x) => {
     const frame = {class: "axis", x: 0.5, y: 2.5, width: 47, height: 7, fill: "none"};
-    const filled = {y: 2, width: 48 * Math.min(1, x), height: 8, fill: "var(--plus)"};
+    const filled = {y: 2, width: 48 * Math.min(1, x), height: 8, fill: "var(--quiet)"};
     return small(48, tag("rect", frame), tag("rect", filled));
 };
 
@@ -95,6 +109,16 @@ const strip = (numbers, most, name) => {
 /* As wide as their place, within reason, so that letters keep their size. */
 const room = (id, most = 640) => Math.max(280, Math.min(most, $(id).clientWidth));
 
+/* Draws again whenever the width of an element changes, not only that of the window. */
+const onWidth = (id, act) => {
+    let width = $(id).clientWidth;
+    new ResizeObserver(() => {
+        if ($(id).clientWidth === width) return;
+        width = $(id).clientWidth;
+        act();
+    }).observe($(id));
+};
+
 const picture = (id, label, width, height, ...inside) => {
     const box = {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label};
     $(id).innerHTML = tag("svg", box, inside);
@@ -109,7 +133,7 @@ const bars = (id, label, all, scale) => {
     const width = Math.max(left + 120, room(id));
     const line = ({name, value, colour, note}, i) => {
         const y = i * height, long = Math.max(0, Math.min(1, scale(value))) * (width - left - 62);
-        const fill = `var(--${colour || "plus"})`;
+        const fill = `var(--${colour || "accent"})`;
         return [
             words(left - 6, y + 12, "end", name),
             tag("rect", {x: left, y: y + 3, width: long, height: 11, fill}),

@@ -42,7 +42,7 @@ const Flash = (() => {
         const held = done() > 0 ? blocks()[done() - 1].held.number : 0, whole = s.fscores.length;
         const all = [
             {name: "block by block", value: held},
-            {name: "the whole row", value: whole, colour: "minus"},
+            {name: "the whole row", value: whole, colour: "quiet"},
         ];
         bars("flash-memory", "numbers in memory", all, (x) => x / Math.max(whole, held));
         const passes = done() / blocks().length + (isForward() ? 0 : back() / whole);
@@ -51,7 +51,7 @@ const Flash = (() => {
             {
                 name: "the whole row",
                 value: isForward() ? passes : 1,
-                colour: "minus",
+                colour: "quiet",
                 note: isForward() ? short(passes) : "1, and the row stays stored"
             },
         ];

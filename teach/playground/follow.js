@@ -22,7 +22,8 @@ const Follow = (() => {
         const gradient = all.map((x, i) => x - (i === at ? 1 : 0));
         return [
             para(`Position ${c.q + 1} must write “${escaped(target)}”, and gives it p = ` +
-                 `${short(all[at])}. Its logits get p − y:`),
+                 `${short(all[at])}. Its logits (the scores of all symbols) get p − y, where y is ` +
+                 "1 for that symbol and 0 for the others:"),
             vector("p − y", gradient, 1),
             line("", names(symbols), ""),
         ];
@@ -34,10 +35,10 @@ const Follow = (() => {
 
     const outputStop =
         (c) => [formula(
-                    "y = Σ<sub>j</sub> a<sub>j</sub> v<sub>j</sub> &nbsp; dy arrives from above"),
-                para("The result of this row was y, a number for each of the head’s dimensions. " +
-                     "Backward brings dy, how the loss changes with each:"),
-                vector("dy", c.vector("dy"), largest(c.vector("dy"))),
+                    "o = Σ<sub>j</sub> a<sub>j</sub> v<sub>j</sub> &nbsp; do arrives from above"),
+                para("The output of this row is o, a number for each of the head’s dimensions. " +
+                     "Backward brings do, how the loss changes with each:"),
+                vector("do", c.vector("dy"), largest(c.vector("dy"))),
     ];
 
     const valueStop = (c) => {
@@ -46,26 +47,31 @@ const Follow = (() => {
         const part = (k) => vector(nameOf(c, k), dy.map((x) => c.a[k] * x), most,
                                    `a ${short(c.a[k])}, g ${short(c.g[k])}`);
         return [
-            formula("dv<sub>j</sub> += a<sub>j</sub> dy &nbsp; g<sub>j</sub> = dy · v<sub>j</sub>"),
-            para("Each value gets its share a of dy. Each weight gets one number, g: how the " +
+            formula("dv<sub>j</sub> += a<sub>j</sub> do &nbsp; g<sub>j</sub> = do · v<sub>j</sub>"),
+            para("Each value gets its share a of do. Each weight gets one number, g: how the " +
                  "loss changes if the row attends more to that key."),
             keys.map(part),
         ];
     };
 
+    const sums = (c) => {
+        const zero = Math.abs(c.sum) < 1e-6 * largest(c.ds);
+        return `a: 1, ds: ${short(zero ? 0 : c.sum)}${c.wrong ? ", correct: 0" : ""}`;
+    };
     const scoreStop = (c) => {
         const {average, wrong} = c, most = largest(c.ds), ds = (k) => short(c.ds[k]);
         const right = `a<sub>j</sub> (g<sub>j</sub> − avg), &nbsp; avg = Σ a g = ${short(average)}`;
         const product = (k) =>
             `${short(c.a[k])} × (${short(c.g[k])} − ${short(average)}) = ${ds(k)}`;
         const mistake = (k) =>
-            `a ${short(c.a[k])}, g ${short(c.g[k])} → ${ds(k)}, right: ${short(c.right[k])}`;
+            `a ${short(c.a[k])}, g ${short(c.g[k])} → ${ds(k)}, correct: ${short(c.right[k])}`;
         const note = wrong ? mistake : product;
         return [
             formula("ds<sub>j</sub> = " + (wrong ? escaped(s.rule) : right)),
-            para("Through softmax: a weight can only grow if others shrink, so the right ds " +
+            para("Through softmax: a weight can only grow if others shrink, so the correct ds " +
                  "counts g against the average of its row."),
             keptKeys(c).map((k) => line(nameOf(c, k), bar(c.ds[k], most), note(k))),
+            line(tag("strong", {}, "sum"), "", tag("strong", {}, sums(c))),
         ];
     };
 
@@ -111,8 +117,7 @@ const Follow = (() => {
     const draw = () => {
         const c = Drawer.chosen();
         if (!c) return;
-        const gradient = c.wrong ? "wrong gradient" : "right gradient";
-        $("follow-where").textContent = `${Drawer.where(c)}, ${gradient}.`;
+        $("follow-where").textContent = `${Drawer.where(c)}, ${Race.nameOf(s.racer)}.`;
         $("follow-zoom").innerHTML = stops[s.stop][1](c).flat(3).join("");
         for (const [i, button] of [...$("follow-stops").children].entries())
             button.toggleAttribute("aria-current", i === s.stop);

@@ -87,6 +87,7 @@ const Library = (() => {
             const [right, sumIsZero, shiftFree] = range(3).map((i) => calls.rule_is(i) !== 0);
             return {right, sumIsZero, shiftFree, error: calls.rule_error()};
         },
+        tested: () => ({rows: calls.rule_test_rows(), keys: calls.rule_test_keys()}),
         row: (text, options) => {
             typeRule(text);
             set(options);

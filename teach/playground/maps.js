@@ -24,7 +24,11 @@ const Maps = (() => {
                     tag("thead", {},
                         tag("tr", {role: "row"},
                             tag("th", {scope: "col", role: "columnheader", "aria-label": "query"}),
-                            seen.keys.map((name) => tag("th", {scope: "col", role: "columnheader"},
+                            seen.keys.map((name) => tag("th", {
+                                                        scope: "col",
+                                                        role: "columnheader",
+                                                        class: name.length > 2 && "long"
+                                                    },
                                                         escaped(name))))),
                     tag("tbody", {}, seen.rows.map((name, q) => row(h, name, q)))));
         $(racer.id + "-maps").innerHTML = range(2).map(head).join("");

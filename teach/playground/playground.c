@@ -161,10 +161,18 @@ EXPORT(rule_text) char *rule_text(void)
 EXPORT(rule_test) int rule_test(void)
 {
     struct rule rule;
-    if (!rule_read(&rule, typed))
-        return 0;
-    checked = rule_check(&rule);
-    return 1;
+    return rule_read(&rule, typed) && rule_check(&rule, &checked);
+}
+
+/* What it was checked with: so many random rows of so many keys. */
+EXPORT(rule_test_rows) int rule_test_rows(void)
+{
+    return RULE_TEST_ROWS;
+}
+
+EXPORT(rule_test_keys) int rule_test_keys(void)
+{
+    return RULE_TEST_KEYS;
 }
 
 /* 0: equal to the Jacobian's; 1: the sum is 0; 2: shifts of g change nothing. */
@@ -178,7 +186,7 @@ EXPORT(rule_error) double rule_error(void)
     return checked.error;
 }
 
-/* ds of the options' row by the rule that was typed; 0 when it cannot be read. */
+/* ds of the options' row by the rule that was typed; 0 when it cannot be read or is not finite. */
 EXPORT(rule_row) const double *rule_row(void)
 {
     static double ds[EXPLAIN_NUMBERS];
@@ -193,6 +201,8 @@ EXPORT(rule_row) const double *rule_row(void)
             a[kept] = a[i];
             g[kept++] = options.list[UPSTREAM].value[i];
         }
+    if (!rule_is_finite(&rule, kept, a, g))
+        return NULL;
     rule_apply(&rule, kept, a, g, ds);
     for (int i = row.n - 1; i >= 0; i--)
         ds[i] = row.kept[i] ? ds[--kept] / row.temperature : 0;

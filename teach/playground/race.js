@@ -35,6 +35,10 @@ const Race = (() => {
     const askBoth = (order, more) => Promise.all(racers.map((r) => ask(r, order, more(r))));
     /* What changes the racers happens one after the other, so that both are always at the same
      * step. */
+    /* The gradient of a racer at a step, in words. */
+    const nameOf = (r, at) =>
+        r.index === 1 ? Rules.title(s.rule)
+                      : "correct gradient" + (isSabotaged(at) ? ", sabotaged" : "");
     const inOrder = (act) => {
         const next = busy.then(act);
         busy = next.catch(() => {});
@@ -42,7 +46,10 @@ const Race = (() => {
     };
     const failed = (error) => {
         playing = false;
-        $("race-status").textContent = "training failed: " + error.message;
+        drawControls();
+        $("race-status").textContent =
+            `training failed: ${error.message}; choose another rule or a smaller score factor`;
+        $("race-status").className = "no";
     };
 
     /* ---- time ---- */
@@ -105,7 +112,15 @@ const Race = (() => {
         if (s.events.includes(step)) await applyRule();
         draw();
     });
-    const applyRule = () => ask(racers[0], "rule", {rule: rules()[0]});
+    /* The frame of this step is looked at again: its ds are those of the new rule. */
+    const applyRule = async () => {
+        const [r] = racers;
+        await ask(r, "rule", {rule: rules()[0]});
+        const {frame} = await ask(r, "look", {pair: s.pair});
+        frame.share = r.latest.share;
+        r.frames.set(step, frame);
+        r.latest = frame;
+    };
 
     const pause = (ms) => new Promise((done) => setTimeout(done, ms));
     /* Trains on until somebody stops it, up to step `end`. */
@@ -113,7 +128,9 @@ const Race = (() => {
         if (playing || step >= end) return;
         const mine = ++turn;
         playing = true;
-        shown = s.at = -1;
+        shown = -1;
+        s.at = end < s.steps ? end : -1; /* where it will stop */
+        Address.write();
         drawControls();
         while (mine === turn && step < end) {
             const begun = performance.now();
@@ -122,12 +139,21 @@ const Race = (() => {
         }
         if (mine !== turn) return;
         playing = false;
-        Address.write();
+        nameStep();
         draw();
+    };
+    /* A race that does not run shows a step, which the address names. */
+    const nameStep = () => {
+        s.at = now();
+        Address.write();
     };
     const stop = () => {
         turn++;
         playing = false;
+        nameStep();
+        inOrder(async () => { /* the step that is under way ends first */
+            if (!playing) nameStep();
+        });
         drawControls();
     };
 
@@ -149,22 +175,23 @@ const Race = (() => {
     const drawLoss = () => {
         const all = [
             ...racers.map((r, i) => ({points: thinned(r.losses), series: i})),
-            ...earlier.map((e, i) => ({points: e.points, series: 2 + i}))
+            ...earlier.map((e) => ({points: e.points, series: e.series}))
         ];
         const level = {value: GUESSING, name: "guessing: ln 11"};
-        const label = `loss of each step: right ${short(racers[0].losses.at(-1))}, wrong ` +
-                      `${short(racers[1].losses.at(-1))} after ${step} steps`;
+        const label = `loss of each step: correct gradient ${short(racers[0].losses.at(-1))}, ` +
+                      `${Rules.title(s.rule)} ${short(racers[1].losses.at(-1))} after ${step} steps`;
         curves("loss", label, {all, lastX: s.steps, level, spans: spans(), at: now()});
         const names = [
-            "right gradient" + (s.events.length ? ", sabotaged where shaded" : ""),
-            Rules.name(s.rule), ...earlier.map((e) => "earlier: " + e.name)
+            [0, "correct gradient" + (s.events.length ? ", sabotaged where shaded" : "")],
+            [1, Rules.name(s.rule)], ...earlier.map((e) => [e.series, "earlier: " + e.name])
         ];
         $("legend").innerHTML =
-            names.map((name, i) => tag("span", {}, sample(i), " ", escaped(name))).join(" ");
+            names.map(([i, name]) => tag("span", {}, sample(i), " ", escaped(name))).join(" ");
     };
     const readOut = (at) => {
         const loss = (r) => short(r.losses[Math.max(0, at - 1)]);
-        return at > 0 ? `step ${at}: loss ${loss(racers[0])} right, ${loss(racers[1])} wrong`
+        return at > 0 ? `step ${at}: loss ${loss(racers[0])} correct gradient, ` +
+                            `${loss(racers[1])} ${Rules.title(s.rule)}`
                       : "step 0";
     };
 
@@ -189,6 +216,7 @@ const Race = (() => {
         $(r.id + "-meter").value = frame.share ?? 0;
         $(r.id + "-texts").innerHTML = frame.pairs.map(sentence).join("");
         $(r.id + "-rule").textContent = r.index === 0 ? (sabotaged ? s.rule : Rules.RIGHT) : s.rule;
+        $(r.id + "-title").textContent = nameOf(r, now());
         $(r.id).classList.toggle("sabotaged", sabotaged);
         Maps.draw(r, frame);
     };
@@ -196,13 +224,14 @@ const Race = (() => {
         const bad = isSabotaged(step), ended = step >= s.steps,
               spent = Math.max(...racers.map((r) => r.spent));
         $("play").textContent =
-            playing ? "❚❚ pause" : "▶ " + (step === 0 || ended ? "start" : "go on");
-        $("sabotage").textContent = bad ? "repair the right one" : "sabotage the right one";
+            playing ? "❚❚ pause" : "▶ " + (ended ? "run again" : step === 0 ? "start" : "go on");
+        $("sabotage").textContent = bad ? "repair the sabotaged one" : "sabotage the correct one";
         $("sabotage").classList.toggle("danger", !bad);
         $("step").disabled = playing || ended;
         $("timeline").max = s.steps;
         $("timeline").value = now();
         $("timeline").setAttribute("aria-valuetext", "step " + now());
+        $("race-status").className = "";
         $("race-status").textContent =
             `step ${now()} of ${s.steps}` + (now() < step ? `, trained to ${step}` : "") +
             (step && spent ? ` · ${(1000 * step / spent).toFixed(0)} steps/s` : "");
@@ -220,7 +249,7 @@ const Race = (() => {
     const restart = async ({clean = true, keepCurve = true} = {}) => {
         const points = thinned(racers[1].losses), name = racers[1].name;
         if (keepCurve && points.length > 20 && name && name !== Rules.name(s.rule))
-            earlier = [{points, name}, ...earlier].slice(0, 2);
+            earlier = [{points, name, series: earlier[0]?.series === 2 ? 3 : 2}, ...earlier].slice(0, 2);
         racers[1].name = Rules.name(s.rule);
         stop();
         if (clean) s.events = [];
@@ -247,8 +276,8 @@ const Race = (() => {
     };
     const scrub = (at) => {
         stop();
-        shown = s.at = keptBefore(at) === step ? -1 : keptBefore(at);
-        Address.write();
+        shown = keptBefore(at) === step ? -1 : keptBefore(at);
+        nameStep();
         draw();
     };
     const anotherPair = async () => {
@@ -260,6 +289,7 @@ const Race = (() => {
             for (const r of racers) r.frames = new Map(); /* the kept ones have the other pair */
             keep(answers);
             shown = -1;
+            nameStep();
             draw();
         });
     };
@@ -295,7 +325,7 @@ const Race = (() => {
         $("play").onclick = guarded(play);
         $("step").onclick = guarded(() => {
             shown = -1;
-            return advance(1, s.steps);
+            return advance(1, s.steps).then(nameStep);
         });
         $("restart").onclick = guarded(async () => {
             await restart();
@@ -319,7 +349,7 @@ const Race = (() => {
         $("loss").onpointermove = (e) => ($("loss-read").textContent = readOut(pointed(e)));
         $("loss").onpointerleave = () => ($("loss-read").textContent = "");
         $("loss").onclick = (e) => scrub(pointed(e));
-        new ResizeObserver(() => draw()).observe($("loss")); /* of the window, or by the drawer */
+        onWidth("loss", draw);
     };
 
     /* An address that names a step is trained up to it at once; otherwise the race begins by
@@ -346,6 +376,11 @@ const Race = (() => {
         connect();
         await begin();
     };
+    /* Its row of controls at the top of the screen. */
+    const goTo = (id = "play") => {
+        $("race-controls").scrollIntoView();
+        $(id).focus({preventScroll: true});
+    };
     const state = () => ({
         racers,
         step,
@@ -359,6 +394,8 @@ const Race = (() => {
         open,
         start: guarded(start),
         state,
+        goTo,
+        nameOf: (index) => nameOf(racers[index], now()),
         stop,
         draw,
         run: guarded(run),

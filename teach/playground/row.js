@@ -5,6 +5,7 @@ const Row = (() => {
         ["key", "score s", "weight a", "upstream g", "g − avg", "ds", "difference", "the mistake"];
     let names = null; /* of keys that came from a model */
     let origin = "";  /* of a row that came from a model */
+    let entry = [0, 0]; /* of the Jacobian, that is read out */
 
     const key = (i) => (names ? names[i] : String(i));
     const temperature = () => 10 ** s.temperature;
@@ -26,6 +27,7 @@ const Row = (() => {
         id: `${id}-${i}`,
         "aria-label": `${label} of key ${key(i)}`,
         value: plain(value, 4),
+        "aria-describedby": "row-error",
     });
     const inputs = (i) => ({
         kept: {type: "checkbox", id: `kept-${i}`, checked: s.mask[i] !== 0},
@@ -57,6 +59,9 @@ const Row = (() => {
         const x = +input.value;
         const ok = input.value.trim() !== "" && Number.isFinite(x) && Math.abs(x) <= 1e30;
         input.setAttribute("aria-invalid", String(!ok));
+        $("row-error").textContent =
+            ok ? "" : `${input.getAttribute("aria-label")}: type a number from −1e30 to 1e30; ` +
+                          "the numbers are still those of the last one.";
         if (ok) edit(() => set(x));
     };
     const connect = (i) => {
@@ -72,7 +77,15 @@ const Row = (() => {
         });
     };
     const build = () => {
-        $("row-table").innerHTML = tableOf(columns, s.scores.map(cells));
+        $("row-error").textContent = "";
+        const sums = [
+            tag("th", {scope: "row"}, "sum"), cellOf("score s", ""),
+            cellOf("weight a", "", {id: "a-sum"}), cellOf("upstream g", ""), cellOf("g − avg", ""),
+            cellOf("ds", "", {id: "ds-sum"}), cellOf("difference", ""),
+            cellOf("the mistake", "", {id: "mistake-sum"})
+        ];
+        $("row-table").innerHTML =
+            tableOf(columns, [...s.scores.map(cells), sums], s.scores.length);
         range(s.scores.length).forEach(connect);
     };
 
@@ -87,9 +100,11 @@ const Row = (() => {
             fill: `var(--${x < 0 ? "minus" : "plus"})`,
             "fill-opacity": (0.5 * Math.abs(x) / most).toFixed(3),
             stroke: "var(--line)",
+            "data-i": i,
+            "data-j": j,
         },
                            tag("title", {}, escaped(`da ${key(i)} / ds ${key(j)} = ${short(x)}`)));
-        return s.scores.length > 8
+        return s.scores.length > 5
                    ? square
                    : square + words(at.x + cell / 2, at.y + 0.6 * cell, "middle", brief(x));
     };
@@ -110,17 +125,48 @@ const Row = (() => {
                                         row.map((x, j) => jacobianCell(x, i, j, cell, left, most)),
         ]);
         picture("row-jacobian", label, left + n * cell + 2, 20 + n * cell, rows);
+        read(0, 0);
+    };
+    /* The entry under the pointer, or that which the arrow keys chose. */
+    const read = (i, j) => {
+        const cells = [...$("row-jacobian").querySelectorAll("[data-i]")];
+        const found = cells.find((c) => +c.dataset.i === i && +c.dataset.j === j);
+        if (!found) return;
+        for (const c of cells) c.classList.toggle("chosen", c === found);
+        entry = [i, j];
+        $("row-jacobian-read").textContent = found.textContent;
+    };
+    const moves = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]};
+    const connectJacobian = () => {
+        $("row-jacobian").onpointerover = ({target}) => {
+            const {i, j} = (target.closest("[data-i]") || {dataset: {}}).dataset;
+            if (i !== undefined) read(+i, +j);
+        };
+        $("row-jacobian").onkeydown = (e) => {
+            const by = moves[e.key];
+            if (!by) return;
+            e.preventDefault();
+            read(entry[0] + by[0], entry[1] + by[1]);
+        };
     };
 
     const drawRow = (forward, back, most, i) => {
         const ds = back.ds.number;
         $("a-" + i).innerHTML =
-            s.mask[i] ? share(forward.a.number) + " " + forward.a.text : "blocked";
+            s.mask[i] ? share(forward.a.number) + " " + tag("span", {class: "number"}, forward.a.text)
+                      : "blocked";
         $("centred-" + i).textContent = back["g - avg"].text;
-        $("ds-" + i).innerHTML = bar(ds, most) + " " + tag("span", {class: sign(ds)}, back.ds.text);
+        $("ds-" + i).innerHTML = signed(ds, most, back.ds.text).join("");
         $("difference-" + i).textContent =
             back.difference.text + " " + (back.check.text === "ok" ? "✓" : back.check.text);
         $("mistake-" + i).textContent = back.mistake.text;
+    };
+    const drawSums = (forward, backward) => {
+        const sum = (rows, name) => rows.reduce((total, row) => total + row[name].number, 0);
+        const text = (x) => short(Math.abs(x) < 1e-12 ? 0 : x);
+        $("a-sum").textContent = text(sum(forward, "a"));
+        $("ds-sum").textContent = text(sum(backward, "ds"));
+        $("mistake-sum").textContent = text(sum(backward, "mistake"));
     };
     /* "FORWARD  a = ..." begins with a word that is set in bold. */
     const paragraph = (text) => {
@@ -133,6 +179,7 @@ const Row = (() => {
         const most = largest(backward.map((r) => r.ds.number));
         const said = page.texts.filter((t) => /^(FORWARD|JACOBIAN|BACKWARD|The ds)/.test(t));
         backward.forEach((back, i) => drawRow(forward[i], back, most, i));
+        drawSums(forward, backward);
         $("temperature-value").textContent = temperature().toFixed(2);
         $("row-say").innerHTML = said.map(paragraph).join("");
         $("row-command").textContent = command();
@@ -164,7 +211,7 @@ const Row = (() => {
     });
     const begin = (scores) => {
         forget();
-        replace(scores, [1, 0, 0, -1]);
+        replace(scores, [...Address.own.upstream]);
     };
     const resize = (by) => {
         const n = s.scores.length + by, more = {scores: 0, upstream: 0, mask: 1};
@@ -187,10 +234,7 @@ const Row = (() => {
         $("row").focus();
         $("row").scrollIntoView();
     };
-    const back = () => {
-        $("race").scrollIntoView();
-        $("drawer-back").focus({preventScroll: true});
-    };
+    const back = () => Race.goTo(s.drawer ? "drawer-back" : "play");
 
     const open = () => {
         s.temperature = Math.min(1, Math.max(-1, s.temperature));
@@ -208,6 +252,7 @@ const Row = (() => {
             build();
         });
         $("row-back").onclick = back;
+        connectJacobian();
         $("temperature").oninput = (e) => edit(() => (s.temperature = +e.target.value));
         build();
         draw();

@@ -49,7 +49,22 @@ static bool emit(struct reader *r, char what, double number, int operands)
 
 static bool read_sum(struct reader *r);
 
-/* A number such as 12, 0.5 or .5 */
+/* Multiplies a number by the power of ten that is written behind it, as in 1e-3. */
+static double scaled_by_power(struct reader *r, double value)
+{
+    const bool divides = r->at[0] == 'e' && r->at[1] == '-';
+    const char *digits = r->at + 1 + divides;
+    int power = 0;
+    if (*r->at != 'e' || *digits < '0' || *digits > '9')
+        return value;
+    for (; *digits >= '0' && *digits <= '9'; digits++)
+        power = power > 99 ? power : 10 * power + (*digits - '0');
+    for (r->at = digits; power > 0; power--)
+        value = divides ? value / 10 : value * 10;
+    return value;
+}
+
+/* A number such as 12, 0.5, .5 or 1e-3 */
 static bool read_number(struct reader *r)
 {
     double value = 0, digit = 1;
@@ -59,7 +74,7 @@ static bool read_number(struct reader *r)
     if (*r->at == '.')
         for (r->at++; *r->at >= '0' && *r->at <= '9'; r->at++, any = true)
             value += (*r->at - '0') * (digit /= 10);
-    return any ? emit(r, 'n', value, 0) : refuse(r, "a number");
+    return any ? emit(r, 'n', scaled_by_power(r, value), 0) : refuse(r, "a number");
 }
 
 static const struct {
@@ -192,34 +207,82 @@ static double pushed(const struct rule_step *step, int64_t n, double a, double g
     }
 }
 
+struct stack {
+    double row[RULE_DEPTH][RULE_KEYS];
+    int held;
+};
+
+static void apply_step(const struct rule_step *step, int64_t n, const double *a, const double *g,
+                       struct stack *stack)
+{
+    double *top = stack->held > 0 ? stack->row[stack->held - 1] : NULL;
+    if (strchr("nagk", step->what)) {
+        for (int64_t i = 0; i < n; i++)
+            stack->row[stack->held][i] = pushed(step, n, a[i], g[i]);
+        stack->held++;
+    } else if (strchr("+-*/", step->what)) {
+        double *left = stack->row[--stack->held - 1];
+        for (int64_t i = 0; i < n; i++)
+            left[i] = combine(step->what, left[i], top[i]);
+    } else if (strchr("SMmx", step->what)) {
+        reduce(step->what, n, top);
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            top[i] = map(step->what, top[i]);
+    }
+}
+
 void rule_apply(const struct rule *rule, int64_t n, const double *a, const double *g, double *ds)
 {
-    double stack[RULE_DEPTH][RULE_KEYS];
-    int held = 0;
-    for (int s = 0; s < rule->steps; s++) {
-        const struct rule_step *step = &rule->step[s];
-        double *top = held > 0 ? stack[held - 1] : NULL;
-        if (strchr("nagk", step->what)) {
-            for (int64_t i = 0; i < n; i++)
-                stack[held][i] = pushed(step, n, a[i], g[i]);
-            held++;
-        } else if (strchr("+-*/", step->what)) {
-            held--;
-            for (int64_t i = 0; i < n; i++)
-                stack[held - 1][i] = combine(step->what, stack[held - 1][i], top[i]);
-        } else if (strchr("SMmx", step->what)) {
-            reduce(step->what, n, top);
-        } else {
-            for (int64_t i = 0; i < n; i++)
-                top[i] = map(step->what, top[i]);
-        }
-    }
-    memcpy(ds, stack[0], (size_t)n * sizeof *ds);
+    struct stack stack = {.held = 0};
+    for (int s = 0; s < rule->steps; s++)
+        apply_step(&rule->step[s], n, a, g, &stack);
+    memcpy(ds, stack.row[0], (size_t)n * sizeof *ds);
 }
 
 /* ---- Checking ---- */
 
-enum { ROWS = 64, KEYS = 6 };
+/* The first key whose number is not finite; n when all are. */
+static int64_t first_not_finite(int64_t n, const double *x)
+{
+    int64_t i = 0;
+    while (i < n && isfinite(x[i]))
+        i++;
+    return i;
+}
+
+static const char *cause_of(char what)
+{
+    switch (what) {
+    case '/':
+        return "division by 0";
+    case 'q':
+        return "square root of a number below 0";
+    case 'l':
+        return "logarithm of a number that is not above 0";
+    default:
+        return "a number beyond the range of floating point";
+    }
+}
+
+bool rule_is_finite(const struct rule *rule, int64_t n, const double *a, const double *g)
+{
+    struct stack stack = {.held = 0};
+    double ds[RULE_KEYS];
+    rule_apply(rule, n, a, g, ds);
+    if (first_not_finite(n, ds) == n)
+        return true;
+    for (int s = 0; s < rule->steps; s++) {
+        apply_step(&rule->step[s], n, a, g, &stack);
+        const int64_t key = first_not_finite(n, stack.row[stack.held - 1]);
+        if (key < n)
+            return sb_fail("rule: ds is not finite for key %d, where a = %.3g and g = %.3g (%s)",
+                           (int)key, a[key], g[key], cause_of(rule->step[s].what));
+    }
+    return true;
+}
+
+enum { ROWS = RULE_TEST_ROWS, KEYS = RULE_TEST_KEYS };
 
 /* Weights of a random row: positive, with sum 1. */
 static void draw(sb_random *random, double *a, double *g)
@@ -233,7 +296,7 @@ static void draw(sb_random *random, double *a, double *g)
     }
 }
 
-struct rule_check rule_check(const struct rule *rule)
+bool rule_check(const struct rule *rule, struct rule_check *check)
 {
     sb_random random = sb_random_new(1, SB_STREAM_USER);
     double apart = 0, most = 0, sums = 0, moves = 0;
@@ -244,17 +307,20 @@ struct rule_check rule_check(const struct rule *rule)
             average += a[i] * g[i];
             moved[i] = g[i] + 1;
         }
+        if (!rule_is_finite(rule, KEYS, a, g) || !rule_is_finite(rule, KEYS, a, moved))
+            return false;
         rule_apply(rule, KEYS, a, g, ds);
         rule_apply(rule, KEYS, a, moved, again);
         for (int i = 0; i < KEYS; i++) {
             const double exact = a[i] * (g[i] - average), error = fabs(ds[i] - exact);
             most = fmax(most, fabs(exact));
-            apart = apart <= error || isnan(error) ? error : apart;
+            apart = fmax(apart, error);
             moves += fabs(again[i] - ds[i]);
             sum += ds[i];
         }
         sums += fabs(sum);
     }
     const double limit = 1e-9 * ROWS * most;
-    return (struct rule_check){apart <= 1e-9 * most, sums <= limit, moves <= limit, apart / most};
+    *check = (struct rule_check){apart <= 1e-9 * most, sums <= limit, moves <= limit, apart / most};
+    return true;
 }

@@ -3,6 +3,7 @@
  * into a short program for a stack of rows, and nothing else can run: no names but those below.
  *
  *     a, g              the weights of a row and their gradient
+ *     2, 0.5, 1e-3      numbers
  *     n                 the number of kept keys
  *     + - * / ( )       elementwise; a single number counts for each key
  *     sum mean min max  of a row, one number
@@ -35,13 +36,19 @@ bool rule_read(struct rule *rule, const char *text);
 /* Writes ds for a row of n <= RULE_KEYS keys. */
 void rule_apply(const struct rule *rule, int64_t n, const double *a, const double *g, double *ds);
 
-/* What the rule has in common with the Jacobian J = diag(a) - a a', over random rows. */
+/* False, with a message that names the first key and the cause, when ds is not finite in this row. */
+bool rule_is_finite(const struct rule *rule, int64_t n, const double *a, const double *g);
+
+enum { RULE_TEST_ROWS = 64, RULE_TEST_KEYS = 6 };
+
+/* What the rule has in common with the Jacobian J = diag(a) - a a', over RULE_TEST_ROWS random rows
+   of RULE_TEST_KEYS keys. False, with a message, when it is not finite in one of them. */
 struct rule_check {
     bool right;       /* ds = J g */
     bool sum_is_zero; /* the sum of ds is 0: a shift of the scores changes no weight */
     bool shift_free;  /* g + c gives the same ds: the weights always sum to 1 */
     double error;     /* the largest |ds - J g|, relative to the largest |J g| */
 };
-struct rule_check rule_check(const struct rule *rule);
+bool rule_check(const struct rule *rule, struct rule_check *check);
 
 #endif

@@ -1,5 +1,5 @@
 /* Write your own backward: a rule for ds, read by the library, checked at once, and trained beside
-   the right one. Nothing that is typed here is run by the browser. */
+   the correct one. Nothing that is typed here is run by the browser. */
 const Rules = (() => {
     const s = Address.state;
     const RIGHT = "a * (g - sum(a * g))";
@@ -10,9 +10,17 @@ const Rules = (() => {
         ["both of these", "a * (1 - a) * (g - sum(a * g)) - mean(a * (1 - a) * (g - sum(a * g)))"],
         ["0: queries and keys frozen", "0"],
         ["a g: all of it", "a * g"],
-        ["the right one", RIGHT],
+        ["the correct one", RIGHT],
     ];
-    const name = (rule) => (known.find((k) => k[1] === rule) || ["your rule: " + rule])[0];
+    /* Spaces mean nothing in a rule. */
+    const same = (x, y) => x.replaceAll(" ", "") === y.replaceAll(" ", "");
+    const knownRule = (rule) => known.find((k) => same(k[1], rule));
+    const name = (rule) => (knownRule(rule) || ["your rule: " + rule])[0];
+    /* What a model with this rule has: a correct or a wrong gradient. */
+    const title = (rule) => {
+        const kind = Library.rule.check(rule).right ? "correct gradient" : "wrong gradient";
+        return knownRule(rule) ? kind : "your rule: " + kind;
+    };
 
     const line = (ok, yes, no) =>
         tag("li", {class: ok ? "yes" : "no"}, ok ? "✓ " + yes : "✗ " + no);
@@ -29,36 +37,49 @@ const Rules = (() => {
         const options = Row.options(), ds = Library.rule.row(rule, options),
               right = Library.rule.row(RIGHT, options);
         const most = largest([...ds, ...right]);
-        const number = (x) => [bar(x, most), " ", tag("span", {class: sign(x)}, short(x))];
+        const number = (x) => signed(x, most);
         const rows =
             ds.map((x, i) => [tag("th", {scope: "row"}, escaped(Row.key(i))),
-                              cellOf("your ds", number(x)), cellOf("right ds", number(right[i]))]);
+                              cellOf("your ds", number(x)), cellOf("correct ds", number(right[i]))]);
         const total = (list) => list.reduce((x, y) => x + y, 0),
               sum = (x) => short(Math.abs(x) < 1e-12 ? 0 : x);
         rows.push([
-            tag("th", {scope: "row"}, "sum"), cellOf("your ds", sum(total(ds))),
-            cellOf("right ds", sum(total(right)))
+            tag("th", {scope: "row"}, "sum"),
+            cellOf("your ds", tag("strong", {}, sum(total(ds)))),
+            cellOf("correct ds", tag("strong", {}, sum(total(right))))
         ]);
-        $("rule-table").innerHTML = tableOf(["key", "your ds", "right ds"], rows);
+        $("rule-table").innerHTML = tableOf(["key", "your ds", "correct ds"], rows);
+    };
+    /* Its numbers in the row of the panel below, or why there are none. */
+    const failureInRow = (rule) => {
+        try {
+            drawRow(rule);
+            return "";
+        } catch (error) {
+            return error.message + ", in the row of the next panel";
+        }
     };
     const draw = () => {
         const rule = $("rule").value.trim(), found = Library.rule.check(rule);
-        $("rule").setAttribute("aria-invalid", String(Boolean(found.message)));
-        $("rule-train").disabled = Boolean(found.message);
+        const failure = found.message || failureInRow(rule), {rows, keys} = Library.rule.tested();
+        $("rule").setAttribute("aria-invalid", String(Boolean(failure)));
+        $("rule-train").disabled = Boolean(failure);
         $("rule-properties").innerHTML =
-            found.message ? tag("li", {class: "no"}, escaped(found.message)) : properties(found);
-        $("rule-known").value = known.some((k) => k[1] === rule) ? rule : "";
-        if (!found.message) drawRow(rule);
+            failure ? tag("li", {class: "no"}, escaped(failure)) : properties(found);
+        $("rule-tested").textContent =
+            failure ? "The numbers in grey are those of the rule before."
+                    : `Tested with ${rows} random rows of ${keys} keys. The numbers are of the ` +
+                          "row in the next panel.";
+        $("rule-table").classList.toggle("old", Boolean(failure));
+        $("rule-known").value = knownRule(rule)?.[1] ?? "";
     };
     const train = () => {
         s.rule = $("rule").value.trim();
         Address.write();
-        $("race").scrollIntoView();
-        $("play").focus({preventScroll: true});
+        Race.goTo();
         return Race.restart();
     };
     const open = () => {
-        if (Library.rule.check(s.rule).message) s.rule = Address.own.rule;
         const all = [["your own", ""], ...known];
         $("rule-known").innerHTML =
             all.map(([label, value]) => tag("option", {value}, escaped(label))).join("");
@@ -74,5 +95,5 @@ const Rules = (() => {
         $("rule-train").onclick = train;
         draw();
     };
-    return {open, draw, name, RIGHT};
+    return {open, draw, name, title, RIGHT};
 })();

@@ -11,7 +11,7 @@ const SaturatedRows = (() => {
             name: (r.row.text ? "saturated, " : "") + "‖J‖ from " + r["||J|| from"].text,
             value: r[column].number,
             note: r[column].text,
-            colour: r.row.text ? "minus" : "plus",
+            colour: r.row.text ? "quiet" : "accent",
         }));
         const scores = s.scaled ? "scores over √d" : "raw scores";
         const caption = `Rows by the size of their Jacobian, ${scores}, d = ${d}`;
@@ -33,6 +33,7 @@ const SaturatedRows = (() => {
         $("width").oninput = (e) => change(() => (s.width = +e.target.value));
         $("scaled").onchange = (e) => change(() => (s.scaled = e.target.checked ? 1 : 0));
         draw();
+        onWidth("saturated-chart", draw);
     };
     return {open};
 })();

@@ -3,39 +3,61 @@ const Teacher = (() => {
     const s = Address.state;
     const panels = ["race", "follow", "own", "row", "saturated", "flash"];
     const scenes = [
-        ["The race", {}],
-        ["Collapse at step 300", {events: [300], speed: 1}],
-        ["Sum 0 alone", {rule: "a * (1 - a) * g - mean(a * (1 - a) * g)"}],
-        ["Frozen", {rule: "0"}],
-        ["Scores × 16", {factor: 16}],
-        ["A row at step 100", {at: 100, drawer: 1, row: 3}],
+        ["The race", {}, "Which of the two models learns, and when does the other stop?"],
+        [
+            "Collapse at step 300", {events: [300], speed: 1},
+            "At step 300 the model that has learned gets the wrong gradient. How long does it last?"
+        ],
+        [
+            "Wrong, but ds sum to 0", {rule: "a * (1 - a) * g - mean(a * (1 - a) * g)"},
+            "The mistake less its mean: its ds sum to 0. Is that enough to learn?"
+        ],
+        [
+            "No gradient: ds = 0", {rule: "0"},
+            "Queries and keys stay as they began. All else learns. Is that better than a wrong gradient?"
+        ],
+        ["Scores × 16", {factor: 16}, "Large scores saturate rows: little gradient passes."],
+        [
+            "A row at step 100", {at: 100, drawer: 1, row: 3},
+            "One row with its numbers. Why must the ds sum to 0?"
+        ],
         [
             "32 keys, in blocks", {
                 fscores: range(32).map((i) => +(4 * Math.sin(i * i)).toFixed(2)),
                 fvalues: range(32).map((i) => +Math.cos(3 * i).toFixed(2)),
                 block: 4,
                 panel: 5
-            }
+            },
+            "The online softmax reads eight blocks of four keys. What does it hold in memory?"
         ],
     ];
     const draw = () => {
         document.body.classList.toggle("teacher", Boolean(s.teacher));
         $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
         $("scenes").hidden = !s.teacher;
+        $("scene-caption").hidden = !s.teacher || s.scene < 0;
     };
     /* A scene is an address: the page opens anew with it. */
-    const show = ([, changes]) => {
-        Object.assign(s, structuredClone(Address.own), changes, {teacher: 1});
+    const show = (scene) => {
+        const [, changes] = scenes[scene];
+        Object.assign(s, structuredClone(Address.own), changes, {teacher: 1, scene});
         Address.write();
         location.reload();
     };
     const open = () => {
+        s.scene = scenes[s.scene] ? s.scene : -1;
+        $("scene-caption").textContent = scenes[s.scene]?.[2] ?? "";
         $("scenes").innerHTML =
             scenes
-                .map(([name], i) => tag("button", {type: "button", "data-scene": i}, escaped(name)))
+                .map(([name], i) => tag("button", {
+                         type: "button",
+                         "data-scene": i,
+                         "aria-pressed": String(i === s.scene)
+                     },
+                                         escaped(name)))
                 .join("");
         $("scenes").onclick = (e) => {
-            if (e.target.dataset.scene) show(scenes[e.target.dataset.scene]);
+            if (e.target.dataset.scene) show(+e.target.dataset.scene);
         };
         $("teacher").onclick = () => {
             s.teacher = s.teacher ? 0 : 1;
@@ -44,6 +66,7 @@ const Teacher = (() => {
             Race.draw();
         };
         draw();
+        document.querySelector(`#scenes [data-scene="${s.scene}"]`)?.focus({preventScroll: true});
         if (s.panel > 0) $(panels[s.panel])?.scrollIntoView();
     };
     return {open};

@@ -203,7 +203,8 @@ await test("a rule is read, and compared with the Jacobian", () => {
         "a * (g - mean(g))": "001",
         "0": "011",
         "g": "000",
-        "log(0 - 1)": "000",
+        "1e3 * a * (g - sum(a * g)) * 1e-3": "111",
+        "a * 1e30 / 1e30": "001",
         "a * (g - max(g)) / n + abs(a) - sqrt(a * a) + min(exp(g)) - min(exp(g))": "001",
     };
     for (const [text, properties] of Object.entries(expected))
@@ -215,7 +216,11 @@ await test("a rule is read, and compared with the Jacobian", () => {
         "alert(1)": '"alert(1)" at character 1',
         "sum a": '"a" at character 5, where "(" is expected',
         "(a": 'the text ends where ")" is expected',
-        "1e9": '"e9" at character 2',
+        "1e": '"e" at character 2',
+        "log(0 - 1)": "not finite for key 0",
+        "a / 0": "(division by 0)",
+        "sqrt(0 - a)": "(square root of a number below 0)",
+        "1e99 * 1e99 * 1e99 * 1e99": "(a number beyond the range of floating point)",
         ["(".repeat(20) + "a"]: "more than 12 open brackets",
         ["a" +
          "+a".repeat(60)]: "it is too long",
@@ -230,6 +235,19 @@ await test("a rule is read, and compared with the Jacobian", () => {
         .forEach((x, i) => close(x, backward[i].ds.number, 1, "ds by the rule"));
     Library.rule.row(MISTAKE, options)
         .forEach((x, i) => close(x, backward[i].mistake.number, 1, "the mistake"));
+});
+
+await test("a rule that divides by a g of 0 is refused in that row only", () => {
+    expectEqual(Library.rule.check("a / g").message, undefined, "random rows have no 0");
+    const options = {scores: [1, 2], upstream: [1, 0], mask: [1, 1]};
+    let said = "";
+    try {
+        Library.rule.row("a / g", options);
+    } catch (error) {
+        said = error.message;
+    }
+    expect(/not finite for key 1, where a = 0.731 and g = 0 \(division by 0\)/.test(said), said);
+    expectEqual(Library.rule.tested(), {rows: 64, keys: 6}, "what a rule is tested with");
 });
 
 await test("a wrong rule has the results that the page describes", () => {

@@ -99,12 +99,12 @@ await test(
                "small entries are shown");
         await page.click("#row-saturated");
         await page.click("#row-more");
-        expectEqual(
-            await page.value('document.querySelectorAll("#row-table tbody tr").length'), 5, "keys");
+        expectEqual(await page.value('document.querySelectorAll("#row-table tbody tr").length'), 6,
+                    "keys, and their sum");
         await set("score-4", "");
         expectEqual(await page.value('$("score-4").getAttribute("aria-invalid")'), "true",
                     "an empty field");
-        expect(/--scores 16,8,0.8,-8,0 --upstream 1,0,0,-1,0$/.test(await text("row-command")),
+        expect(/--scores 16,8,0.8,-8,0 --upstream 2,0,1,-1,0$/.test(await text("row-command")),
                await text("row-command"));
     }));
 
@@ -194,7 +194,7 @@ await test(
             return [box.x + box.width / 3, box.y + 50];
         });
         await page.tell("Input.dispatchMouseEvent", {type: "mouseMoved", x, y});
-        await page.until('/step \\d+: loss .* right, .* wrong/.test($("loss-read").textContent)');
+        await page.until('/step \\d+: loss .* correct gradient, .* wrong gradient/.test($("loss-read").textContent)');
         await page.click("#pair");
         await page.until('Race.state().frames[0].pairs[0].source !== "7 9 8 8 9 1 5 7"');
         await page.click("#restart");
@@ -210,10 +210,10 @@ await test("sabotage and repair change the right racer, and the address repeats 
         await trainTo(page, 60);
         await page.click("#sabotage");
         await page.until("Race.state().step >= 100");
-        expectEqual(await text("sabotage"), "repair the right one", "the button");
+        expectEqual(await text("sabotage"), "repair the sabotaged one", "the button");
         expect(await page.value('$("right").classList.contains("sabotaged")'), "the card");
         await page.click("#sabotage");
-        await page.until('$("sabotage").textContent === "sabotage the right one"');
+        await page.until('$("sabotage").textContent === "sabotage the correct one"');
         await page.click("#play");
         await settled(page);
         hash = await page.value("location.hash");
@@ -241,7 +241,9 @@ await test(
         }
         await page.click("#play");
         await settled(page);
-        expectEqual(await page.value("location.hash"), "#task=2&factor=64&seed=7", "the address");
+        const step = await page.value("Race.state().step");
+        expectEqual(await page.value("location.hash"), `#task=2&factor=64&seed=7&at=${step}`,
+                    "the address");
         expectEqual(await text("task-words"), "sort them", "the words");
     }));
 
@@ -270,15 +272,18 @@ await test(
             return Library.training.row(2, 1, 2).tables.row;
         });
         const rows = await rowsOf(page, "drawer-table");
-        expectEqual(rows.length, 8, "keys");
+        expectEqual(rows.length, 9, "keys, and their sum");
+        expectEqual([rows[8][0], rows[8][2], rows[8][5]], ["sum", "1", "0"], "the sums");
+        const most = Math.max(...said.map((r) => r.s.number));
+        for (const r of said) r.s.number -= most;
         const number = (t) => +t.replaceAll("−", "-");
         const names = ["s", "a", "g = dO v", "g - D", "ds"];
-        rows.forEach((row, i) => names.forEach((name, c) => {
+        rows.slice(0, 8).forEach((row, i) => names.forEach((name, c) => {
             const wanted = said[i][name].number, got = number(row[c + 1]);
             expect(Math.abs(got - wanted) <= 0.006 * Math.abs(wanted) + 1e-5,
                    `row ${i}, ${name}: ${got}, and ${wanted}`);
         }));
-        expect((await text("drawer-say")).includes("no weight changes, so the loss does not"),
+        expect((await text("drawer-say")).includes("No weight changes, so the loss changes by 0"),
                await text("drawer-say"));
         expect((await text("drawer-say")).endsWith("The ds of this row do sum to 0."),
                await text("drawer-say"));
@@ -316,7 +321,7 @@ await test(
             await page.click("#follow-next");
             seen.push(await text("follow-zoom"));
         }
-        for (const [i, part] of ["p − y", "dy arrives", "g1", "avg = Σ", "dq = Σ", "dWq"].entries())
+        for (const [i, part] of ["p − y", "do arrives", "g1", "avg = Σ", "dq = Σ", "dWq"].entries())
             expect(seen[i].replaceAll("j", "1").includes(part.replaceAll("j", "1")),
                    `stop ${i + 1}: ${seen[i].slice(0, 80)}`);
         expect(await page.value('$("follow-next").disabled'), "there is a stop after the last one");
@@ -415,7 +420,7 @@ await test("the page can be used with the keyboard alone",
                await tabTo("timeline");
                await tabTo("follow-next");
                await page.press("Enter");
-               expect((await text("follow-zoom")).includes("dy"), "the second stop");
+               expect((await text("follow-zoom")).includes("do"), "the second stop");
                await tabTo("kept-0");
                await page.press(" ");
                expectEqual(await text("a-0"), "blocked", "a key blocked with the space bar");
@@ -455,6 +460,180 @@ await test("on a phone, a slider and its effect are seen together",
                    });
                });
                expect(seen, "a slider without its weight and gradient");
+           }));
+
+/* ---- what a reader who had never seen the page stumbled over ---- */
+
+const phone = {width: 390, height: 844};
+const inView = (page, ...ids) =>
+    page.run((names) => names.every((id) => {
+        const {top, bottom} = document.getElementById(id).getBoundingClientRect();
+        return top >= 0 && bottom <= innerHeight;
+    }),
+             ids);
+
+await test("on a phone, the drawer closes before its buttons scroll the page",
+           () => visit({...still, ...phone, hash: "#at=20&drawer=1"}, async (page) => {
+               await page.until(`Race.state().step >= 20 && ${idle}`);
+               await page.click("#drawer-edit");
+               expect(await page.value('$("drawer").hidden'), "it covers the row");
+               await page.value("Drawer.show(0, 0, 1, 1)");
+               await page.click("#drawer-follow");
+               expect(await page.value('$("drawer").hidden'), "it covers the stops");
+           }));
+
+await test("on a phone, both racers are on the first screen",
+           () => visit({...still, ...phone}, async (page) => {
+               const [one, two] = await page.run(
+                   () => ["right-share", "wrong-share"].map((id) => {
+                       const {top, bottom, left} = $(id).getBoundingClientRect();
+                       return {top, bottom, left};
+                   }));
+               expect(one.left < two.left && one.bottom <= 844 && two.bottom <= 844,
+                      JSON.stringify([one, two]));
+           }));
+
+await test("the loss is drawn anew when its place changes its width, and is as wide as it",
+           () => visit({...still, hash: "#at=20"}, async (page) => {
+               await page.until(`Race.state().step >= 20 && ${idle}`);
+               const fits = '$("loss").firstChild.viewBox.baseVal.width === $("loss").clientWidth';
+               await page.until(fits, 2000);
+               await page.value("Drawer.show(0, 0, 1, 1)");
+               await page.until(fits, 2000);
+               await page.value("Drawer.back()");
+               await page.until(fits, 2000);
+           }));
+
+await test("titles say whose gradient is correct",
+           () => visit({...still, hash: "#rule=a*(g-sum(a*g))"}, async (page, text, set) => {
+               expectEqual(await text("wrong-title"), "correct gradient", "a known rule");
+               expectEqual(await page.value('$("rule-known").value'), "a * (g - sum(a * g))",
+                           "the known rule, with other spaces");
+               await set("rule", "a*g - a*sum(a*g)");
+               await page.click("#rule-train");
+               await page.until("Race.state().step >= 10");
+               expectEqual(await text("wrong-title"), "your rule: correct gradient", "my rule");
+               expect(await inView(page, "play", "sabotage", "race-status"),
+                      "the controls are off screen");
+               await page.click("#sabotage");
+               await page.until('$("right").classList.contains("sabotaged")');
+               expectEqual(
+                   await text("right-title"), "correct gradient, sabotaged", "the sabotaged one");
+               await page.click("#play");
+               await page.until(idle);
+           }));
+
+await test("a rule that is not finite says for which key and why, and cannot be trained",
+           () => visit(still, async (page, text, set) => {
+               await set("rule", "a/0");
+               expect(/not finite for key 0.*division by 0/.test(await text("rule-properties")),
+                      await text("rule-properties"));
+               expect(await page.value('$("rule-train").disabled'), "it can be trained");
+               expect(await page.value('$("rule-table").classList.contains("old")'),
+                      "the numbers of the rule before look new");
+               await set("rule", "a / g");
+               expect((await text("rule-properties")).includes("in the row of the next panel"),
+                      await text("rule-properties"));
+               await set("rule", "a * g");
+               expect(!(await page.value('$("rule-table").classList.contains("old")')), "old");
+               expect((await text("rule-tested")).includes("64 random rows of 6 keys"),
+                      await text("rule-tested"));
+           }));
+
+await test("the address names the step of a race that is paused, and keeps it",
+           () => visit({hash: "#at=120"}, async (page, text) => {
+               await page.until(`Race.state().step >= 120 && ${idle}`);
+               expect((await page.value("location.hash")).includes("at=120"), "it is lost");
+               await page.click("#play");
+               await page.until("Race.state().step >= 140");
+               expect(!(await page.value("location.hash")).includes("at="), "it stays");
+               await page.click("#play");
+               await settled(page);
+               const step = await page.value("Race.state().step");
+               expect((await page.value("location.hash")).includes(`at=${step}`), "it is missing");
+               await page.click("#step");
+               await page.until(`location.hash.includes("at=${step + 1}")`);
+           }));
+
+await test("texts of the Jacobian do not overlap: many keys have colours, and a read-out",
+           () => visit(still, async (page, text) => {
+               const texts = '$("row-jacobian").querySelectorAll("text").length';
+               expectEqual(await page.value(texts), 4 * 4 + 8, "numbers of 4 keys");
+               await page.click("#row-more");
+               await page.click("#row-more");
+               expectEqual(await page.value(texts), 12, "numbers of 6 keys");
+               await page.value('$("row-jacobian").focus()');
+               await page.press("ArrowRight");
+               expect((await text("row-jacobian-read")).startsWith("da 0 / ds 1 = "),
+                      await text("row-jacobian-read"));
+           }));
+
+await test("rows show their sums",
+           () => visit({...still, hash: "#at=20&stop=3"}, async (page, text) => {
+               await page.until(`Race.state().step >= 20 && ${idle}`);
+               expectEqual([await text("a-sum"), await text("ds-sum")], ["1", "0"], "the sums");
+               expect((await text("follow-zoom")).includes("suma: 1, ds: 0"),
+                      await text("follow-zoom"));
+           }));
+
+await test("the middle lines of bars stand below each other",
+           () => visit({...still, hash: "#at=40&drawer=1&racer=1&row=3"}, async (page) => {
+               await page.until(`Race.state().step >= 40 && ${idle}`);
+               for (const id of ["drawer-table", "rule-table", "row-table"]) {
+                   const places = await page.run(
+                       (name) => [...new Set([...document.querySelectorAll(`#${name} .bar .axis[x1]`)]
+                                                 .map((e) => Math.round(e.getBoundingClientRect().x)))],
+                       id);
+                   expect(places.length <= (id === "rule-table" ? 2 : 1), `${id}: ${places}`);
+               }
+           }));
+
+await test("small numbers of the drawer share a power of ten, and arrow keys change the row",
+           () => visit({...still, hash: "#at=600&drawer=1"}, async (page, text) => {
+               await page.until(`Race.state().step >= 600 && ${idle}`);
+               const head = await page.run(
+                   () => [...document.querySelectorAll("#drawer-table thead th")].map(
+                       (e) => e.textContent));
+               expect(head.some((name) => /^ds · 10⁻/.test(name)), head.join());
+               expectEqual(await text("play"), "▶ run again", "the button at the end");
+               expect((await text("drawer-say")).includes("about step 50"), "no advice");
+               await page.value('$("drawer").focus()');
+               await page.press("ArrowDown");
+               expect((await text("drawer-where")).includes("row 2 of"), await text("drawer-where"));
+           }));
+
+await test("a wrong row says that its scores have drifted, and arrows belong to the correct ds",
+           () => visit({...still, hash: "#at=200&drawer=1&racer=1&row=3"}, async (page, text) => {
+               await page.until(`Race.state().step >= 200 && ${idle}`);
+               expect(/drifted to \d+/.test(await text("drawer-say")), await text("drawer-say"));
+               expect(!(await page.value('$("drawer-wrong").hidden')), "no picture of its own");
+               expectEqual(await page.value('$("drawer-own").querySelectorAll(".flow").length'), 0,
+                           "arrows of a wrong rule");
+               await picture(page, "drifted");
+           }));
+
+await test("a bad address and a bad number get a sentence",
+           () => visit({...still, hash: "#scores=1,x&task=2"}, async (page, text, set) => {
+               expect((await text("address-refused")).includes("scores=1,x"),
+                      await text("address-refused"));
+               await set("score-0", "1e300");
+               expect((await text("row-error")).includes("a number from −1e30 to 1e30"),
+                      await text("row-error"));
+               await set("score-0", "1");
+               expectEqual(await text("row-error"), "", "the sentence after a good number");
+           }));
+
+await test("a scene of teacher mode is marked, explained, and keeps the focus",
+           () => visit({...still, hash: "#teacher=1"}, async (page, text) => {
+               expect(await page.value('$("scene-caption").hidden'), "a caption without a scene");
+               await page.value('document.querySelector("[data-scene=\'3\']").click()');
+               await page.until('document.body.dataset.state === "ready" && /scene=3/.test(location)' +
+                                ' && !$("scene-caption").hidden');
+               expectEqual(await page.value("document.activeElement.dataset.scene"), "3", "the focus");
+               expectEqual(await page.value('document.activeElement.getAttribute("aria-pressed")'),
+                           "true", "the selected scene");
+               expect((await text("scene-caption")).includes("Queries and keys stay"),
+                      await text("scene-caption"));
            }));
 
 end("page");
