@@ -153,14 +153,33 @@ static char *report_of_text(const struct report_request *r, const struct checkpo
     return text;
 }
 
+/* Without --input: a held-out text of the model's task, or of --data. */
+static char *report_text(const struct report_request *r, const struct checkpoint *c)
+{
+    if (r->text)
+        return memory_text(r->text);
+    if (!c->model || !(r->data || c->task[0]))
+        return sb_fail("report: no --input and no task whose held-out texts could be taken; give "
+                       "--input TEXT");
+    sb_pairs *pairs = report_pairs(r, c);
+    char *text = pairs ? memory_text(sb_pairs_source(pairs, 0)) : NULL;
+    sb_pairs_free(pairs);
+    return text;
+}
+
 /* The page or the figure; NULL, with a message, when it cannot be made. */
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
     char *name = report_name_of(r->model);
     struct checkpoint *c = name ? checkpoint_load_any(r->model) : sb_fail("report: out of memory");
-    char *text = !c         ? NULL
-                 : c->model ? report_of_pair(r, name, log)
-                            : report_of_text(r, c, name, log);
+    char *input = c ? report_text(r, c) : NULL, *text = NULL;
+    if (input) {
+        struct report_request with_text = *r;
+        with_text.text = input;
+        text = c->model ? report_of_pair(&with_text, name, log)
+                        : report_of_text(&with_text, c, name, log);
+    }
+    memory_free(input);
     checkpoint_free(c);
     memory_free(name);
     return text;
@@ -209,9 +228,9 @@ static bool report_compares(const struct report_request *r)
 static const char *report_misuse(const struct report_request *r)
 {
     if (!r->model)
-        return "give a model file and --input TEXT, two model files and --out FILE, or a folder";
+        return "give a model file, two model files and --out FILE, or a folder";
     if (!report_compares(r))
-        return r->text ? NULL : "give a model file and --input TEXT";
+        return NULL;
     if (r->other && !r->out)
         return "two models are compared: give --out FILE";
     return r->text || r->target || r->log || r->figure || r->data
@@ -222,7 +241,10 @@ static const char *report_misuse(const struct report_request *r)
 static int report_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"input", KEY_INPUT, "TEXT", 0, "text for attention weights and tape: a source", 0},
+        {"input", KEY_INPUT, "TEXT", 0,
+         "text for attention weights and tape: a source [a held-out text of "
+         "the model's task]",
+         0},
         {"target", KEY_TARGET, "TEXT", 0, "target text [the model's output]", 0},
         {"data", KEY_DATA, "FILE", 0,
          "held-out pairs, to show errors; texts with labels for a classifier's confusion table "
@@ -238,7 +260,7 @@ static int report_run(int argc, char **argv)
     const struct argp argp = {
         options,
         report_parse,
-        "MODEL --input TEXT\nMODEL MODEL --out FILE\nFOLDER",
+        "MODEL [--input TEXT]\nMODEL MODEL --out FILE\nFOLDER",
         "Writes one page of HTML on a model: whether its training is good, its curves, its "
         "attention weights for a text, and, for an encoder-decoder, its errors and the tape of "
         "that text's loss. Of two models, of any kind, or of all in a folder that have their log "

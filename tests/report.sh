@@ -17,7 +17,7 @@ valid() { # valid [-xml] FILE
 }
 
 try_pages() {
-    for page in trained reported odd compared runs/report language long; do
+    for page in trained reported chosen odd compared runs/report language long; do
         valid "$work/$page.html"
         check $? "tidy finds neither errors nor warnings in the page $page"
     done
@@ -41,6 +41,11 @@ try_tabs() {
         grep -q '<section class="part" data-name="Curves" aria-label="Curves">' "$work/output" &&
         grep -q '<button aria-pressed="true">Curves</button>' "$work/output"
     check $? "the script turns the parts into tabs"
+    "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --dump-dom \
+        "file://$work/reported.html#part=Check%20and%20tape" >"$work/output" 2>/dev/null
+    grep -q '<button aria-pressed="true">Check and tape</button>' "$work/output" &&
+        grep -q '<output id="smoothed" for="smoothing">[0-9]' "$work/output"
+    check $? "the address names a part, and the share of the mean is shown"
 }
 
 try_slider() {
@@ -72,6 +77,20 @@ write_long_log() {
         } }'
 }
 
+# What a page says without a script.
+try_texts() {
+    grep -q '<span>task</span> <strong>copy</strong>' "$work/chosen.html" &&
+        grep -q 'A nat is the unit of natural logarithms' "$work/chosen.html"
+    check $? "a page without --input has a held-out text, its task, and its unit"
+    grep -q 'nats a symbol, log scale</text>' "$work/long.html"
+    check $? "the loss has a label of its axis"
+    grep -q 'The log holds none' "$work/long.html"
+    check $? "a page without gradients says which option logs them"
+    "$softback" report "$work/l" >"$work/output" 2>&1
+    [ $? != 0 ] && grep -q 'give --input TEXT' "$work/output"
+    check $? "a language model asks for --input"
+}
+
 try_zoom() {
     node tests/report.mjs "$browser" "$work/long.html" >"$work/output" 2>&1
     check $? "curves can be zoomed and smoothed"
@@ -83,6 +102,7 @@ train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --he
 {
     $train --out "$work/m" --report "$work/trained.html" &&
         "$softback" report "$work/m" --input '3 1 4' --target '1 2' --out "$work/reported.html" &&
+        "$softback" report "$work/m" --out "$work/chosen.html" &&
         "$softback" report "$work/m" --input '<b>&1" x' --out "$work/odd.html" &&
         $train --seed 2 --out "$work/n" && "$softback" report "$work/m" "$work/n" --out "$work/compared.html" &&
         mkdir "$work/runs" && cp "$work/m" "$work/m.jsonl" "$work/n" "$work/n.jsonl" "$work/runs" &&
@@ -97,6 +117,7 @@ train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --he
         done && "$softback" explain softmax --svg >"$work/jacobian.svg"
 } >"$work/output" 2>&1
 check $? "pages and figures are made"
+try_texts
 if command -v tidy >/dev/null; then
     try_pages
 else

@@ -36,7 +36,8 @@ bool rule_read(struct rule *rule, const char *text);
 /* Writes ds for a row of n <= RULE_KEYS keys. */
 void rule_apply(const struct rule *rule, int64_t n, const double *a, const double *g, double *ds);
 
-/* False, with a message that names the first key and the cause, when ds is not finite in this row. */
+/* False, with a message that names the first key and the cause, when ds is not finite in this row.
+ */
 bool rule_is_finite(const struct rule *rule, int64_t n, const double *a, const double *g);
 
 enum { RULE_TEST_ROWS = 64, RULE_TEST_KEYS = 6 };

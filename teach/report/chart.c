@@ -90,7 +90,7 @@ static int even_ticks(const double range[2], double step, double tick[])
 }
 
 /* Of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and over less
-   than a half even steps of the values themselves. */
+   than one even steps of the values themselves. */
 static int logarithmic_ticks(const double range[2], double tick[])
 {
     static const double between[] = {0, 0.30103, 0.69897};
@@ -98,7 +98,7 @@ static int logarithmic_ticks(const double range[2], double tick[])
     int n = 0;
     if (size > 2)
         return even_ticks(range, ceil(size / 6), tick);
-    if (size < 0.5) {
+    if (size < 1) {
         const double values[2] = {pow(10, range[0]), pow(10, range[1])};
         n = even_ticks(values, round_step(values[1] - values[0], 4), tick);
         for (int i = 0; i < n; i++)
@@ -315,6 +315,13 @@ bool chart_picture(struct html *html, const struct chart *c)
                    "<path class=\"level\" d=\"M%d %.1fH%d\" stroke=\"#888\" "
                    "stroke-dasharray=\"2 4\"/>\n",
                    LEFT, y_at(&s, drawn(c, c->level)), WIDTH - RIGHT);
+    html_print(html,
+               "<text x=\"14\" y=\"%d\" text-anchor=\"middle\" transform=\"rotate(-90 14 "
+               "%d)\">%s%s</text>\n",
+               (TOP + HEIGHT - BOTTOM) / 2, (TOP + HEIGHT - BOTTOM) / 2, c->unit,
+               !c->logarithmic ? ""
+               : c->unit[0]    ? ", log scale"
+                               : "log scale");
     curves(html, c, &s);
     return true;
 }

@@ -97,7 +97,8 @@ static void cell(struct html *html, const char *text)
 
 static void table(struct html *html, const struct errors *e)
 {
-    html_add(html, "<div class=\"wide\"><table>\n<tr><th scope=\"col\" class=\"names\">text</th>"
+    html_add(html, "<div class=\"wide\"><table class=\"errors\">\n<tr><th scope=\"col\" "
+                   "class=\"names\">text</th>"
                    "<th scope=\"col\" class=\"names\">expected</th><th scope=\"col\" "
                    "class=\"names\">written</th><th scope=\"col\">symbols to change</th></tr>\n");
     for (int64_t n = 0; n < e->wrong && n < SHOWN; n++) {

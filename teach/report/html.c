@@ -81,7 +81,8 @@ static const char style[] =
     ".chart{overflow-x:auto}.chart svg{cursor:crosshair;touch-action:pan-x pan-y}"
     "@media(max-width:600px){.chart svg{max-width:none;width:36rem}.chart text{font-size:15px}}"
     ".said-values{min-height:1.5em;margin:0;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
-    ".maps rect:hover{stroke:CanvasText}td code{white-space:normal;overflow-wrap:anywhere}\n"
+    ".maps rect:hover{stroke:CanvasText}td code{white-space:normal;overflow-wrap:anywhere}"
+    ".errors code{white-space:pre;overflow-wrap:normal}\n"
     ".said{font:1.1rem monospace}.said .now{color:var(--orange);font-weight:bold}"
     ".said .now::before{content:\"[\"}.said .now::after{content:\"]\"}.said .later{opacity:.6}\n";
 

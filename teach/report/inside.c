@@ -45,6 +45,10 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                        "%lld and %lld",
                        (long long)run->parameters, (long long)run->heads,
                        (long long)sb_parameters_count(weights), (long long)heads);
+    if (run->diagnoses == 0)
+        html_add(html, "<h2>Gradients</h2>\n<p>The log holds none. <code>softback train "
+                       "--report FILE</code> logs them at each evaluation, and "
+                       "<code>--evaluate-every N</code> says how often that is.</p>\n");
     return add_strip(html, run, GRADIENTS,
                      (struct strip){
                          .title = "The gradient of each parameter",

@@ -4,7 +4,7 @@
 #include "tensor/memory.h"
 #include <math.h>
 
-enum { CELL = 14, MARGIN = 42, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
+enum { CELL = 20, MARGIN = 52, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
 
 static const char *const kind_titles[] = {"Cross-attention", "The encoder's self-attention",
                                           "The decoder's self-attention"};
@@ -73,12 +73,12 @@ static void map_labels(struct html *html, const struct subject_axis *from,
 {
     for (int64_t i = 0; i < from->length; i++) {
         html_print(html, "<text x=\"%d\" y=\"%lld\" text-anchor=\"end\">", MARGIN - 3,
-                   (long long)(MARGIN + i * CELL + CELL - 3));
+                   (long long)(MARGIN + i * CELL + CELL - 6));
         html_text(html, subject_label(from, i).text);
         html_add(html, "</text>");
     }
     for (int64_t j = 0; j < to->length; j++) {
-        const long long x = MARGIN + j * CELL + CELL - 3;
+        const long long x = MARGIN + j * CELL + CELL - 6;
         html_print(html, "<text x=\"%lld\" y=\"%d\" transform=\"rotate(-90 %lld %d)\">", x,
                    MARGIN - 3, x, MARGIN - 3);
         html_text(html, subject_label(to, j).text);

@@ -80,13 +80,25 @@ void overview_add(struct html *html, const struct subject *s, const char *text,
         html,
         "<section class=\"overview %s\">\n<p class=\"verdict\">%s</p>\n<div class=\"facts\">\n",
         verdict.mood, verdict.says);
+    if (s->checkpoint->task[0]) {
+        html_add(html, "<p><span>task</span> <strong>");
+        html_text(html, s->checkpoint->task);
+        html_add(html, "</strong></p>\n");
+    }
     fact(html, "held-out texts exactly right", 3, 100 * end.exact, " %");
     fact(html, "held-out loss, nats a symbol", 3, end.held_out_loss, "");
     fact(html, "loss of guessing", 3, end.guessing, "");
     fact(html, "loss at the start", 3, end.first_loss, "");
     fact(html, "loss at the end", 3, end.last_loss, "");
     fact(html, "steps", 10, run->count > 0 ? end.steps : (double)NAN, "");
-    html_add(html, "</div>\n<p>For <code>");
+    html_add(html, "</div>\n");
+    if (!isnan(end.last_loss))
+        html_add(html, "<p>A nat is the unit of natural logarithms: ln 2 = 0.69 nats are one bit. "
+                       "The loss at the end is a mean over the last tenth of the steps, with "
+                       "dropout and label smoothing where they are set. The held-out loss is that "
+                       "of the best evaluation, without them, and so it can be the smaller "
+                       "one.</p>\n");
+    html_add(html, "<p>For <code>");
     html_text(html, text);
     html_add(html, "</code> it writes <code>");
     html_text(html, s->target);

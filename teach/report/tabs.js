@@ -10,10 +10,15 @@
     for (const part of parts) {
         const tab = document.createElement('button');
         tab.textContent = part.dataset.name;
-        tab.addEventListener('click', () => show(tab.textContent));
+        tab.addEventListener('click', () => {
+            history.replaceState(null, '', '#part=' + encodeURIComponent(tab.textContent));
+            show(tab.textContent);
+        });
         bar.append(tab);
     }
     bar.hidden = false;
-    show(/^#step=/.test(location.hash) ? 'Attention' : parts[0].dataset.name);
+    const named = parts.find(
+        (part) => location.hash === '#part=' + encodeURIComponent(part.dataset.name));
+    show(/^#step=/.test(location.hash) ? 'Attention' : (named ?? parts[0]).dataset.name);
     addEventListener('beforeprint', () => parts.forEach((part) => (part.hidden = false)));
 }

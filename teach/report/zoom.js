@@ -56,12 +56,12 @@
         return found;
     };
     /* Of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and over
-       less than a half even steps of the values themselves. */
+       less than one even steps of the values themselves. */
     const logarithmicTicks = (span) => {
         const size = span[1] - span[0], inside = (t) => t >= span[0] && t <= span[1];
         if (size > 2) return evenTicks(span, Math.ceil(size / 6));
         const [low, high] = span.map((t) => 10 ** t);
-        if (size < 0.5) return evenTicks([low, high], roundStep(high - low, 4)).map(Math.log10);
+        if (size < 1) return evenTicks([low, high], roundStep(high - low, 4)).map(Math.log10);
         return evenTicks([Math.floor(span[0]), span[1]], 1)
             .flatMap((power) => [1, 2, 5].map((t) => power + Math.log10(t))).filter(inside);
     };

@@ -455,8 +455,10 @@ CPU_TEST(report, a_log_of_another_model_is_refused)
 CPU_TEST(report, wrong_arguments_are_named)
 {
     cr_assert(program_run(TRAIN).code == 0);
-    struct outcome o = program_run("report m");
-    cr_expect(o.code == 2 && strstr(o.err, "give a model file and --input TEXT"), "%s", o.err);
+    struct outcome o = program_run("report");
+    cr_expect(o.code == 2 && strstr(o.err, "give a model file, two model files"), "%s", o.err);
+    o = program_run("report m --out chosen.html");
+    cr_expect(o.code == 0, "a held-out text of the task: %s", o.err);
     o = program_run("report nowhere --input 12");
     cr_expect(o.code == 1 && strstr(o.err, "softback report: ") && strstr(o.err, "nowhere"), "%s",
               o.err);
