@@ -171,8 +171,10 @@ const Drawer = (() => {
         ];
         if (c.wrong && far > 20) all.push(`These scores have drifted to ${short(far)} from 0.`);
         if (most < 1e-6)
-            all.push("The loss is nearly 0 here, and so is every gradient: move the timeline to " +
-                     "about step 50 for larger ones.");
+            all.push((c.frame.loss < 0.01
+                          ? "The loss is nearly 0 here, and so is every gradient: "
+                          : "Hardly any gradient passes this row, since it is saturated: ") +
+                     "move the timeline to about step 50 for larger ones.");
         return all.map((text) => tag("p", {}, escaped(text))).join("");
     };
 
