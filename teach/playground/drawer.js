@@ -47,6 +47,7 @@ const Drawer = (() => {
     /* Scores less their maximum, which softmax ignores; each column with one power of ten. */
     const columns = (c) => {
         const most = Math.max(...c.s.filter((x) => x > -Infinity)), bars = largest(c.ds);
+        const number = (x) => tag("span", {class: "number"}, short(x));
         const plainColumn = (name, numbers) => {
             const {name: title, text} = scaled(name, numbers);
             return {name: title, cell: (k) => text(numbers[k])};
@@ -57,7 +58,7 @@ const Drawer = (() => {
         };
         return [
             plainColumn("s − max", c.s.map((x) => x - most)),
-            {name: "a", cell: (k) => [share(c.a[k]), " ", tag("span", {class: "number"}, short(c.a[k]))]},
+            {name: "a", cell: (k) => [share(c.a[k]), " ", number(c.a[k])]},
             plainColumn("g", c.g),
             c.wrong ? false : plainColumn("g − avg", c.g.map((x) => x - c.average)),
             barColumn(c.wrong ? "ds here" : "ds", c.ds),
@@ -117,23 +118,23 @@ const Drawer = (() => {
     /* The step that training takes in each score: −ds, up where the score rises. */
     const stepBars = (c, kept, ds, X, width) => {
         const most = Math.max(largest(ds), 1e-300);
+        const title = (k, step) => `step of the score of ${c.seen.keys[k]}: ${short(step)}`;
         return kept.map((k, i) => {
             const step = -ds[k], height = 44 * Math.abs(step) / most;
             const box = {x: X(i) - width / 2, y: step > 0 ? 160 - height : 160, width, height};
             return [
                 tag("circle", {class: "key", cx: X(i), cy: 106, r: 9}),
                 words(X(i), 110, "middle", c.seen.keys[k][0]),
-                tag("rect", {...box, class: "step"},
-                    tag("title", {}, escaped(`step of the score of ${c.seen.keys[k]}: ${short(step)}`))),
+                tag("rect", {...box, class: "step"}, tag("title", {}, escaped(title(k, step)))),
             ];
         });
     };
     const drawSteps = (id, label, c, kept, ds, W, arcs) => {
         const X = (i) => (W / kept.length) * (i + 0.5);
-        picture(id, label, W, 212, arcs ? [tip, arcs(X)] : "",
+        picture(id, label, W, 220, arcs ? [tip, arcs(X)] : "",
                 tag("line", {class: "axis", x1: 0, x2: W, y1: 160, y2: 160}),
                 stepBars(c, kept, ds, X, Math.min(18, 0.6 * W / kept.length)),
-                words(2, 128, "start", "rises ↑"), words(2, 206, "start", "falls ↓"));
+                words(2, 128, "start", "rises ↑"), words(2, 217, "start", "falls ↓"));
     };
     /* Arrows stand for the correct ds alone: a wrong rule passes nothing from key to key. */
     const drawFlow = (c) => {
@@ -171,10 +172,11 @@ const Drawer = (() => {
         ];
         if (c.wrong && far > 20) all.push(`These scores have drifted to ${short(far)} from 0.`);
         if (most < 1e-6)
-            all.push((c.frame.loss < 0.01
-                          ? "The loss is nearly 0 here, and so is every gradient: "
-                          : "Hardly any gradient passes this row, since it is saturated: ") +
-                     "move the timeline to about step 50 for larger ones.");
+            all.push(c.frame.loss < 0.01
+                         ? "The loss is nearly 0 here, and so is every gradient: move the " +
+                               "timeline to about step 50 for larger ones."
+                         : "Hardly any gradient passes this row, since it is saturated: choose " +
+                               "another row or an earlier step for larger ones.");
         return all.map((text) => tag("p", {}, escaped(text))).join("");
     };
 

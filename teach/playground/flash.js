@@ -142,6 +142,7 @@ const Flash = (() => {
         $("flash-restart").onclick = press(() => (s.fstep = 0));
         compute();
         draw();
+        onWidth("flash-memory", draw);
     };
     return {open};
 })();

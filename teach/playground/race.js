@@ -179,7 +179,8 @@ const Race = (() => {
         ];
         const level = {value: GUESSING, name: "guessing: ln 11"};
         const label = `loss of each step: correct gradient ${short(racers[0].losses.at(-1))}, ` +
-                      `${Rules.title(s.rule)} ${short(racers[1].losses.at(-1))} after ${step} steps`;
+                      `${Rules.title(s.rule)} ${short(racers[1].losses.at(-1))}, ` +
+                      `after ${step} steps`;
         curves("loss", label, {all, lastX: s.steps, level, spans: spans(), at: now()});
         const names = [
             [0, "correct gradient" + (s.events.length ? ", sabotaged where shaded" : "")],
@@ -248,8 +249,9 @@ const Race = (() => {
 
     const restart = async ({clean = true, keepCurve = true} = {}) => {
         const points = thinned(racers[1].losses), name = racers[1].name;
+        const series = earlier[0]?.series === 2 ? 3 : 2; /* an earlier run keeps its colour */
         if (keepCurve && points.length > 20 && name && name !== Rules.name(s.rule))
-            earlier = [{points, name, series: earlier[0]?.series === 2 ? 3 : 2}, ...earlier].slice(0, 2);
+            earlier = [{points, name, series}, ...earlier].slice(0, 2);
         racers[1].name = Rules.name(s.rule);
         stop();
         if (clean) s.events = [];

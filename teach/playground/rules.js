@@ -40,7 +40,8 @@ const Rules = (() => {
         const number = (x) => signed(x, most);
         const rows =
             ds.map((x, i) => [tag("th", {scope: "row"}, escaped(Row.key(i))),
-                              cellOf("your ds", number(x)), cellOf("correct ds", number(right[i]))]);
+                              cellOf("your ds", number(x)),
+                              cellOf("correct ds", number(right[i]))]);
         const total = (list) => list.reduce((x, y) => x + y, 0),
               sum = (x) => short(Math.abs(x) < 1e-12 ? 0 : x);
         rows.push([

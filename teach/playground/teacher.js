@@ -14,7 +14,8 @@ const Teacher = (() => {
         ],
         [
             "No gradient: ds = 0", {rule: "0"},
-            "Queries and keys stay as they began. All else learns. Is that better than a wrong gradient?"
+            "Queries and keys stay as they began. All else learns. Is that better than a wrong " +
+                "gradient?"
         ],
         ["Scores × 16", {factor: 16}, "Large scores saturate rows: little gradient passes."],
         [
