@@ -261,7 +261,7 @@ TEST(seq2seq, parameters_have_dotted_names)
     tiny_free(&tiny);
 }
 
-TEST(seq2seq, wrong_options_are_refused)
+CPU_TEST(seq2seq, wrong_options_are_refused)
 {
     sb_vocabulary *a = tiny_vocabulary(), *b = tiny_vocabulary();
     sb_parameters *weights = sb_parameters_new(1);
