@@ -5,7 +5,7 @@
 #include "ops/ops.h"
 #include <math.h>
 
-KERNEL_ROWS(layer_norm);
+KERNEL_ROWS_AND_BF16(layer_norm);
 
 static struct layer_norm_gradient layer_norm_gradient(const sb_node *node, int i)
 {

@@ -2,24 +2,13 @@
  * linear in bf16: products are summed in f32, and results are rounded once: z, then y of the
  * rounded z, dx, dweight and dbias. With `wide` all of these are f32.
  */
+#include "ops/cpu/bf16.h"
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/linear_row.h"
 #include "ops/cpu/rows.h"
 #include "tensor/memory.h"
 
 #if REAL_IS_FLOAT
-static void linear_widen(int64_t n, const uint16_t *restrict x, real *restrict y)
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i] = sb_bf16_widen(x[i]);
-}
-
-static void linear_narrow(int64_t n, const real *restrict x, uint16_t *restrict y)
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i] = sb_bf16_round(x[i]);
-}
-
 static void linear_add_bias(int64_t n, const uint16_t *bias, real *sum)
 {
     for (int64_t c = 0; bias && c < n; c++)
@@ -34,14 +23,14 @@ static void linear_finish_row(const struct linear_shape *s, const uint16_t *bias
     for (int64_t c = 0; c < s->out; c += BUFFER) {
         const int64_t n = s->out - c < BUFFER ? s->out - c : BUFFER;
         linear_add_bias(n, bias ? bias + c : NULL, sum + c);
-        linear_narrow(n, sum + c, y + c);
+        bf16_round(n, sum + c, y + c);
         if (z)
             memcpy(z + c, y + c, (size_t)n * sizeof *z);
         if (s->activation == SB_ACTIVATION_IDENTITY)
             continue;
-        linear_widen(n, y + c, value);
+        bf16_widen(n, y + c, value);
         activate_row(s->activation, n, NULL, value, result);
-        linear_narrow(n, result, y + c);
+        bf16_round(n, result, y + c);
     }
 }
 
@@ -96,10 +85,10 @@ static void linear_deactivate_block(sb_activation activation, int64_t n, const u
                                     const uint16_t *dy, uint16_t *dz)
 {
     real k[BUFFER], g[BUFFER], result[BUFFER];
-    linear_widen(n, kept, k);
-    linear_widen(n, dy, g);
+    bf16_widen(n, kept, k);
+    bf16_widen(n, dy, g);
     deactivate_row(activation, n, k, g, result);
-    linear_narrow(n, result, dz);
+    bf16_round(n, result, dz);
 }
 
 static bool linear_backward_activation(const struct linear_shape *s, const void *kept_,
