@@ -59,7 +59,16 @@ static void cast_list_add(struct cast_list *list, bool fresh, const sb_tensor *x
 static bool cast_list_run(const sb_tensor *x, bool to_bf16, const struct cast_list *list)
 {
     const struct cast_kernels *k = kernel_row_if_any(&cast_rows, x->device, SB_F32);
-    return list->count == 0 || k->list(to_bf16, list);
+    if (k->list)
+        return list->count == 0 || k->list(to_bf16, list);
+    for (int i = 0; i < list->count; i++) {
+        const struct cast_item *c = &list->item[i];
+        if (to_bf16)
+            k->to_bf16(SB_F32, c->fresh, c->n, c->x, c->y);
+        else
+            k->to_real(SB_BF16, c->fresh, c->n, c->x, c->y);
+    }
+    return true;
 }
 
 static bool cast_all_backward(sb_node *node)

@@ -24,7 +24,7 @@ struct cast_kernels {
     bool (*to_bf16)(sb_dtype from, bool fresh, int64_t n, const void *x, void *y);
     /* y = x; x has this row's dtype or is i32 or bool, y is i32 or bool. */
     bool (*to_whole)(sb_dtype from, sb_dtype to, int64_t n, const void *x, void *y);
-    /* All of a list, to bf16 or from it; in the f32 row only. */
+    /* All of a list, to bf16 or from it, by one launch; in f32's row only, NULL on the CPU. */
     bool (*list)(bool to_bf16, const struct cast_list *list);
 };
 

@@ -110,16 +110,4 @@ static bool cast_to_whole(sb_dtype from, sb_dtype to, int64_t n, const void *x_,
     return true;
 }
 
-static bool cast_each(bool to_bf16, const struct cast_list *list)
-{
-    for (int i = 0; i < list->count; i++) {
-        const struct cast_item *c = &list->item[i];
-        if (to_bf16)
-            cast_to_bf16(SB_F32, c->fresh, c->n, c->x, c->y);
-        else
-            cast_to_real(SB_BF16, c->fresh, c->n, c->x, c->y);
-    }
-    return true;
-}
-
-KERNELS(cast) = {cast_to_real, cast_to_bf16, cast_to_whole, cast_each};
+KERNELS(cast) = {cast_to_real, cast_to_bf16, cast_to_whole, NULL};
