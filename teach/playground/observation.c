@@ -46,16 +46,29 @@ void observation_free(struct observation *o)
 
 /* ---- Reading ---- */
 
+/* All values of a tensor; NULL, with a message, without the tensor or memory. */
+static double *values_of(const sb_tensor *x)
+{
+    double *values = x ? memory_new((size_t)(sb_tensor_size(x) + 1) * sizeof *values) : NULL;
+    if (values && sb_tensor_read(x, values))
+        return values;
+    memory_free(values);
+    sb_fail("observation: %s", x ? "out of memory" : "a gradient is missing");
+    return NULL;
+}
+
 /* x (1, L, H, D) as (H, L, D) */
 static bool read_heads(const sb_tensor *x, double *to)
 {
-    if (!x)
+    double *values = values_of(x);
+    if (!values)
         return false;
     const int64_t L = sb_tensor_dim(x, 1), H = sb_tensor_dim(x, 2), D = sb_tensor_dim(x, 3);
     for (int64_t i = 0; i < L * H * D; i++) {
         const int64_t d = i % D, l = i / D % L, h = i / D / L;
-        to[i] = sb_tensor_get(x, (l * H + h) * D + d);
+        to[i] = values[(l * H + h) * D + d];
     }
+    memory_free(values);
     return true;
 }
 
@@ -164,10 +177,12 @@ static bool read_gradients(struct observation *o, const sb_parameters *set)
         return sb_fail("observation: out of memory");
     for (int64_t i = 0; i < o->parameters; i++) {
         const sb_tensor *grad = sb_tensor_grad(sb_parameters_get(set, i));
-        double square = 0;
-        for (int64_t e = 0; grad && e < sb_tensor_size(grad); e++)
-            square += sb_tensor_get(grad, e) * sb_tensor_get(grad, e);
-        o->gradient[i] = sqrt(square);
+        double *values = grad ? values_of(grad) : NULL;
+        if (grad && !values)
+            return false;
+        const int64_t n = grad ? sb_tensor_size(grad) : 0;
+        o->gradient[i] = sqrt(dot(n, values, values));
+        memory_free(values);
     }
     return true;
 }
