@@ -44,9 +44,12 @@ const Maps = (() => {
         seen.a.forEach((a, i) => {
             const k = i % n, q = Math.floor(i / n) % seen.rows.length,
                   h = Math.floor(i / n / seen.rows.length);
-            const td = $(id(racer.index, h, q, k));
+            const td = $(id(racer.index, h, q, k)), level = a.toFixed(2);
             const name = `${seen.rows[q]} attends to ${seen.keys[k]}: ${short(a)}`;
-            td.style.setProperty("--t", a.toFixed(3));
+            if (td.dataset.level !== level) { /* a style costs more than all else here */
+                td.dataset.level = level;
+                td.style.setProperty("--t", level);
+            }
             td.title = name;
             td.setAttribute("aria-label", name);
             td.classList.toggle("chosen", Boolean(isChosen(racer, h, q)));

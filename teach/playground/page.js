@@ -6,15 +6,19 @@ const compiled = async (id) => {
     return WebAssembly.compile(await new Response(stream).arrayBuffer());
 };
 
+/* Milliseconds until the panel whose matrices take long is opened: the race comes first. */
+const LATER = 300;
+
 const open = async () => {
-    const begin = performance.now(), workers = Race.hire(), module = await compiled("module");
-    workers.open(module); /* in the background, while the panels open here */
+    const begin = performance.now();
+    Racers.hire();
+    const module = await compiled("module");
+    Race.prepare(module); /* in the background, while the panels open here */
     await Library.open(module);
     Address.read();
     Row.open();
     Rules.open();
     const begun = Race.open(); /* both models are made meanwhile */
-    SaturatedRows.open();
     Flash.open();
     Maps.open();
     Drawer.open();
@@ -24,6 +28,7 @@ const open = async () => {
     document.body.dataset.milliseconds = (performance.now() - begin).toFixed(0);
     document.body.dataset.state = "ready";
     Race.start();
+    setTimeout(SaturatedRows.open, LATER);
 };
 
 open().catch((error) => {

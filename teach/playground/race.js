@@ -1,44 +1,28 @@
 /*
- * The race: two models that differ in the gradient of softmax train side by side, each in a worker
- * with an instance of the library of its own. Every tenth step is kept, so that time can be
- * scrubbed.
+ * The race: two models that differ in the gradient of softmax train side by side. Every tenth step
+ * is kept, so that time can be scrubbed.
  */
 const Race = (() => {
     const s = Address.state;
     const EVERY = 10, GUESSING = Math.log(11); /* ten digits and the end */
+    /* At full speed an order takes about as many milliseconds, and is drawn once. */
+    const ORDER = 200, MOST_STOPS = 10;
     const SPEEDS = [{stride: 1, wait: 250}, {stride: EVERY, wait: 150}, {stride: EVERY, wait: 0}];
     const tasks = ["copy them", "write them backwards", "sort them"];
-    const racers = [racer(0, "right"), racer(1, "wrong")];
+    const racers = Racers.all, {ask, askBoth} = Racers;
     let step = 0, playing = false, shown = -1, earlier = [], listeners = [];
-    let turn = 0, busy = Promise.resolve();
+    let turn = 0, busy = Promise.resolve(), isDue = false;
 
-    function racer(index, id) {
-        return {index, id, losses: [], frames: new Map(), spent: 0, answers: new Map(), asked: 0};
-    }
     const rules = () => [isSabotaged(step) ? s.rule : "", s.rule];
     const isSabotaged = (at) => s.events.filter((x) => x <= at).length % 2 === 1;
 
-    /* ---- orders to the workers ---- */
-
-    const ask = (racer, order, more) => new Promise((done, failed) => {
-        racer.answers.set(++racer.asked, {done, failed});
-        racer.worker.postMessage({id: racer.asked, order, ...more});
-    });
-    const heard = (racer, {id, failure, ...answer}) => {
-        const {done, failed} = racer.answers.get(id);
-        racer.answers.delete(id);
-        if (failure)
-            failed(Error(failure));
-        else
-            done(answer);
-    };
-    const askBoth = (order, more) => Promise.all(racers.map((r) => ask(r, order, more(r))));
-    /* What changes the racers happens one after the other, so that both are always at the same
-     * step. */
     /* The gradient of a racer at a step, in words. */
     const nameOf = (r, at) =>
         r.index === 1 ? Rules.title(s.rule)
                       : "correct gradient" + (isSabotaged(at) ? ", sabotaged" : "");
+
+    /* What changes the racers happens one after the other, so that both are always at the same
+     * step. */
     const inOrder = (act) => {
         const next = busy.then(act);
         busy = next.catch(() => {});
@@ -97,20 +81,25 @@ const Race = (() => {
         count().catch(failed);
     };
 
-    /* Trains up to the next stop: a kept step, an event, or the end. */
-    const nextStop = (stride, end) => {
-        const stops = [end, (Math.floor(step / stride) + 1) * stride, ...s.events];
-        return Math.min(...stops.filter((x) => x > step));
+    /* The next stops: kept steps, up to an event, where the rule changes, or to the end. */
+    const nextStops = (stride, end, most) => {
+        const last = Math.min(end, ...s.events.filter((x) => x > step));
+        const stops = range(most).map((i) => (Math.floor(step / stride) + 1 + i) * stride);
+        return [...stops.filter((x) => x < last), last].slice(0, most);
     };
-    const advance = (stride, end) => inOrder(async () => {
+    const advance = (stride, end, most = 1) => inOrder(async () => {
         if (step >= end) return;
-        const to = nextStop(stride, end), count = to - step;
-        const counted = to % (2 * EVERY) === 0 || to === end;
-        const answers = await askBoth("advance", () => ({count, pair: s.pair, counted}));
-        step = to;
-        keep(answers);
+        const stops = nextStops(stride, end, most);
+        const parts = stops.map((to, i) => ({
+                                    count: to - (stops[i - 1] ?? step),
+                                    counted: to % (2 * EVERY) === 0 || to === end
+                                }));
+        const answers = await askBoth("advance", () => ({parts, pair: s.pair}));
+        stops.forEach((to, i) => {
+            step = to;
+            keep(answers.map((a) => a.parts[i]));
+        });
         if (s.events.includes(step)) await applyRule();
-        draw();
     });
     /* The frame of this step is looked at again: its ds are those of the new rule. */
     const applyRule = async () => {
@@ -122,6 +111,11 @@ const Race = (() => {
         r.latest = frame;
     };
 
+    const slowest = () => Math.max(...racers.map((r) => r.spent));
+    const stopsOfAnOrder = () => {
+        const stop = EVERY * slowest() / step; /* milliseconds; not a number at first */
+        return Math.min(MOST_STOPS, Math.max(1, Math.floor(ORDER / stop) || 1));
+    };
     const pause = (ms) => new Promise((done) => setTimeout(done, ms));
     /* Trains on until somebody stops it, up to step `end`. */
     const run = async (end = s.steps, speed = SPEEDS[s.speed]) => {
@@ -134,8 +128,9 @@ const Race = (() => {
         drawControls();
         while (mine === turn && step < end) {
             const begun = performance.now();
-            await advance(speed.stride, end);
-            await pause(Math.max(0, speed.wait - (performance.now() - begun)));
+            await advance(speed.stride, end, speed.wait ? 1 : stopsOfAnOrder());
+            drawSoon();
+            if (speed.wait) await pause(Math.max(0, speed.wait - (performance.now() - begun)));
         }
         if (mine !== turn) return;
         playing = false;
@@ -222,8 +217,7 @@ const Race = (() => {
         Maps.draw(r, frame);
     };
     const drawControls = () => {
-        const bad = isSabotaged(step), ended = step >= s.steps,
-              spent = Math.max(...racers.map((r) => r.spent));
+        const bad = isSabotaged(step), ended = step >= s.steps, spent = slowest();
         $("play").textContent =
             playing ? "❚❚ pause" : "▶ " + (ended ? "run again" : step === 0 ? "start" : "go on");
         $("sabotage").textContent = bad ? "repair the sabotaged one" : "sabotage the correct one";
@@ -243,6 +237,16 @@ const Race = (() => {
         drawLoss();
         racers.forEach(drawRacer);
         for (const act of listeners) act();
+    };
+
+    /* Draws when the browser does next, while the racers train on. */
+    const drawSoon = () => {
+        if (isDue) return;
+        isDue = true;
+        requestAnimationFrame(() => {
+            isDue = false;
+            draw();
+        });
     };
 
     /* ---- what the reader does ---- */
@@ -327,7 +331,7 @@ const Race = (() => {
         $("play").onclick = guarded(play);
         $("step").onclick = guarded(() => {
             shown = -1;
-            return advance(1, s.steps).then(nameStep);
+            return advance(1, s.steps).then(nameStep).then(draw);
         });
         $("restart").onclick = guarded(async () => {
             await restart();
@@ -363,16 +367,8 @@ const Race = (() => {
         else if (!still)
             await run();
     };
-    /* Makes the workers, which start while the library is unpacked. */
-    const hire = () => {
-        const code = new Blob([$("worker").textContent], {type: "text/javascript"});
-        const address = URL.createObjectURL(code);
-        for (const r of racers) {
-            r.worker = new Worker(address);
-            r.worker.onmessage = ({data}) => heard(r, data);
-        }
-        return {open: (module) => askBoth("open", () => ({module})).catch(failed)};
-    };
+    /* Gives the library to the racers. */
+    const prepare = (module) => askBoth("open", () => ({module})).catch(failed);
     const open = async () => {
         restore();
         connect();
@@ -392,7 +388,7 @@ const Race = (() => {
         frames: racers.map((r) => r.frames.get(now()))
     });
     return {
-        hire,
+        prepare,
         open,
         start: guarded(start),
         state,

@@ -25,7 +25,7 @@ const visit = async (options, act) => {
     };
     const set = (id, value, event = "input") => page.run(put, id, String(value), event);
     try {
-        await page.until('document.body.dataset.state === "ready"');
+        await page.until('document.body.dataset.state === "ready" && $("saturated-say").textContent');
         await act(page, text, set);
         expect(!(await page.value("/NaN|undefined|Infinity/.test(document.body.innerText)")),
                "the page shows NaN, undefined or Infinity");
