@@ -1,4 +1,4 @@
-/* Small products on one thread, with a B that is packed once or contiguous. */
+/* Small products on one thread, with a B that is packed once or contiguous; and its packing. */
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/gemm_builtin.h"
 
@@ -77,8 +77,14 @@ int64_t CPU(gemm_weight_size)(int64_t out, int64_t in)
 void CPU(gemm_pack_weight)(int64_t out, int64_t in, const real *weight, real *packed)
 {
     const int64_t block = block_depth(in);
-    for (int64_t p = 0; p < in; p += block) {
-        const int64_t depth = in - p < block ? in - p : block;
-        CPU(gemm_pack_all)(depth, out, weight + p, in, packed + packed_at(out, p, depth, 0));
+    int64_t vectors, panels = parts_panel_count(out, &vectors);
+#pragma omp parallel for schedule(static) if (out * in > PARALLEL_WORK)
+    for (int64_t i = 0; i < panels; i++) {
+        int64_t column, columns = parts_panel_columns(i, out, &column);
+        for (int64_t p = 0; p < in; p += block) {
+            const int64_t depth = in - p < block ? in - p : block;
+            CPU(gemm_pack)(true, depth, columns, weight + column * in + p, in,
+                           packed + packed_at(out, p, depth, column));
+        }
     }
 }
