@@ -1,6 +1,7 @@
 /* The flat buffers of a set of parameters. */
 #include "nn/flat.h"
 #include "nn/parameter_set.h"
+#include "tensor/device.h"
 #include "tensor/memory.h"
 
 /* Moves a parameter's values into the flat buffer; the parameter becomes a view of it. */
@@ -35,6 +36,7 @@ static bool flat_join_values(sb_parameters *set)
     set->values = values;
     set->flattened = set->count;
     set->moved = true;
+    sb_device_trim(sb_device_cpu()); /* activations seldom have the sizes of their first places */
     return true;
 }
 

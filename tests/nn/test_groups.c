@@ -137,6 +137,27 @@ static int64_t bytes_of_training(bool frozen)
     return with - (int64_t)sizeof(float) * (4 << 16); /* the values */
 }
 
+/* The blocks of host memory that the pool keeps for later. */
+static size_t cached_blocks(void)
+{
+    size_t blocks = 0;
+    for (int i = 0; i < POOL_CLASSES; i++)
+        blocks += memory_pool()->shelf[i].count;
+    return blocks;
+}
+
+CPU_TEST(groups, the_memory_of_weights_before_they_were_joined_goes_back_to_the_system)
+{
+    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters_add(set, "base", SB_SHAPE(3 << 16), normal);
+    sb_parameters_add(set, "head", SB_SHAPE(1 << 16), normal);
+    cr_assert(parameters_flatten(set));
+    const size_t joined = cached_blocks();
+    cr_assert(parameters_flatten(set)); /* nothing moves */
+    cr_expect(joined <= 1 && cached_blocks() == joined, "%zu blocks are cached", joined);
+    sb_parameters_free(set);
+}
+
 CPU_TEST(groups, frozen_parameters_have_no_gradient_moments_or_average_in_memory)
 {
     const int64_t all = bytes_of_training(false), few = bytes_of_training(true);
