@@ -17,8 +17,9 @@ HERE = Path(__file__).resolve().parent
 def main(include=HERE.parent, folder=HERE / "softback"):
     found = headers.read(include)
     version = ".".join(re.findall(r"SB_VERSION_[A-Z]+ (\d+)", Path(include, "tensor/version.h").read_text()))
-    code, stub = wrappers.write(found)
-    made = {"_declarations.py": declarations.write(found, version), "_functions.py": code, "_functions.pyi": stub}
+    code = wrappers.write(found)
+    made = {"_declarations.py": declarations.write(found, version), "_functions.py": code,
+            "_functions.pyi": wrappers.stub(found, code)}
     for name, text in made.items():
         Path(folder, name).write_text(text)
     called = "".join(path.read_text() for path in [*(HERE / "softback").glob("[a-z]*.py"), Path(folder, "_functions.py")])

@@ -4,22 +4,41 @@ from os.path import commonprefix
 
 from .headers import Variable
 
-NUMBERS = {"int": "c_int", "bool": "c_bool", "double": "c_double", "float": "c_float",
-           "char": "c_char", "size_t": "c_size_t", "int32_t": "c_int32", "uint32_t": "c_uint32",
-           "int64_t": "c_int64", "uint64_t": "c_uint64", "void": "None"}
+NUMBERS = {"int": "c_int", "bool": "c_bool", "double": "c_double", "float": "c_float", "size_t": "c_size_t",
+           "int32_t": "c_int32", "uint32_t": "c_uint32", "int64_t": "c_int64", "uint64_t": "c_uint64"}
+CTYPES = NUMBERS | {"char": "c_char", "void": "None"}
+# The functions of convert.py that make these types of C.
+FORMS = {"sb_tensor *": "tensor", "sb_mask *": "mask", "sb_model *": "model", "sb_source *": "source",
+         "sb_device *": "device", "char *": "text", "char *const *": "texts", "sb_tensor **": "out"}
+CHANGED = ("sb_random *", "sb_plateau *")  # structs that functions read and write
+
+
+def plain_type(kind):
+    return re.sub(r"\bconst\b|\*", "", kind).strip()
 
 
 def ctype(headers, variable):
     """The type of a parameter, a field or a result."""
-    kind = re.sub(r"\bconst\b", "", variable.type).strip()
-    count = variable.array[1:-1]
-    if kind == "char *":
-        return "c_char_p" if "const" in variable.type else "c_void_p"
-    if kind.endswith("*") or kind in ("function", "sb_function") or variable.array == "[]":
+    kind, count = variable.type.removeprefix("const "), variable.array[1:-1]
+    if variable.type == "const char *":
+        return "c_char_p"
+    if "*" in kind or kind in ("function", "sb_function") or variable.array == "[]":
         return "c_void_p"
-    name = NUMBERS.get(kind) or ("c_int" if kind in headers.enums else kind)
-    constants = {k: v for values in headers.enums.values() for k, v in values.items()}
-    return f"{name} * {constants.get(count, count)}" if count else name
+    name = CTYPES.get(kind) or ("c_int" if kind in headers.enums else kind)
+    return f"{name} * {headers.constants().get(count, count)}" if count else name
+
+
+def form(headers, kind):
+    """How a value of Python becomes one of this type: a function of convert.py, and its first argument.
+    ("", "") is as it is, None is unknown."""
+    plain, borrowed = plain_type(kind), kind.removeprefix("const ")
+    if borrowed in FORMS and (kind != "char *"):
+        return FORMS[borrowed], ""
+    if kind in headers.enums:
+        return "choice", f'"{kind}"'
+    if headers.structs.get(plain) and (kind in (plain, *CHANGED) or kind == f"const {plain} *"):
+        return "value", plain
+    return ("", "") if kind in NUMBERS else None
 
 
 def short_names(values):
@@ -28,23 +47,33 @@ def short_names(values):
     return {name[len(common):].lower(): value for name, value in values.items()}
 
 
+def struct(headers, name, fields):
+    yield from ("", "", f"class {name}(Structure):", "    _fields_ = [")
+    yield from (f'        ("{v.name}", {ctype(headers, v)}),' for v in fields)
+    yield from ("    ]", "    forms = {")
+    for v in fields:
+        convert, first = form(headers, v.type + v.array) or ("", "")
+        if v.type == "double" and name.endswith(("_options", "_schedule", "_group")):
+            convert = "number"  # 0 stands for a default
+        if convert:
+            yield f'        "{v.name}": ("{convert}", {first}),'
+    yield "    }"
+
+
 def write(headers, version):
+    enums = {name: values for name, values in headers.enums.items() if name.startswith("sb_")}
+    constants = {name.removeprefix("SB_").lower(): value for name, value in headers.constants().items()
+                 if not any(name in values for values in enums.values())}
     lines = ['"""The headers of softback for ctypes. Made by python/generate.py; do not edit."""',
-             "from ctypes import (" + ", ".join(sorted(set(NUMBERS.values()) - {"None"})) + ",",
+             f"from ctypes import ({', '.join(sorted(set(CTYPES.values()) - {'None'}))},",
              "                    c_char_p, c_void_p)", "", "from .structure import Structure", "",
              f'VERSION = "{version}"', "", "CONSTANTS = {"]
-    enums = {name: values for name, values in headers.enums.items() if name.startswith("sb_")}
-    constants = {k[3:].lower(): v for name, values in headers.enums.items()
-                 if name not in enums for k, v in values.items()}
     lines += [f'    "{name}": {value},' for name, value in constants.items()] + ["}", "", "ENUMS = {"]
     lines += [f'    "{name}": {short_names(values)},' for name, values in enums.items()] + ["}"]
     for name, fields in headers.structs.items():
-        lines += ["", "", f"class {name}(Structure):", "    _fields_ = ["]
-        lines += [f'        ("{v.name}", {ctype(headers, v)}),' for v in fields]
-        lines += ["    ]", "    kinds = {"]
-        lines += [f'        "{v.name}": "{v.type}",' for v in fields] + ["    }"]
-    lines += ["", "# The type of the result, then those of the parameters.", "FUNCTIONS = {"]
+        lines += struct(headers, name, fields) if fields else ()
+    lines += ["", "", "# The type of the result, then those of the parameters.", "FUNCTIONS = {"]
     for f in headers.functions.values():
-        types = [ctype(headers, v) for v in [Variable(f.returns, ""), *f.parameters] if v.type != "..."]
+        types = [ctype(headers, v) for v in [Variable(f.returns, ""), *f.parameters]]
         lines.append(f'    "{f.name}": ({", ".join(types)},),')
     return "\n".join(lines + ["}", ""])

@@ -24,15 +24,21 @@ class Function(NamedTuple):
 
 class Headers(NamedTuple):
     functions: dict
-    structs: dict  # name -> fields
+    structs: dict  # name -> fields; none: the struct is opaque
     enums: dict  # name -> {member: value}; of enums without a name, name is the first member
-    opaque: dict  # names of structs without fields, in order
+
+    def constants(self):
+        return {name: value for values in self.enums.values() for name, value in values.items()}
 
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-MACRO = re.compile(r"^#(?:.*\\\n)*.*$|\bSB_API\b|\bSB_PRINTF\([^)]*\)", re.M)
-INLINE = re.compile(r"static inline [^;{]*\{.*?\n\}", re.S)
-STRUCT = re.compile(r"(?:typedef )?(struct|enum)\s*(\w*)\s*{(.*)}\s*(\w*)$", re.S)
+MACRO = re.compile(r"^#(?:.*\\\n)*.*$|\s+SB_PRINTF\([^)]*\)", re.M)
+COMMA = re.compile(r",(?![^(]*\))")  # not one of a function pointer's parameters
+DECLARATION = r"""SB_API (?P<function>[^;]*);
+    |(?:typedef )?(?P<kind>struct|enum) ?(?P<tag>\w*)\s*\{(?P<body>.*?)\} ?(?P<name>\w*);
+    |typedef struct \w+ (?P<opaque>\w+);
+    |typedef (?P<base>sb_\w+) (?P<aliases>[\w, ]+);"""
+FIELD = r"(?P<field>[^\s/;][^;]*);"
 
 
 def prose(comment):
@@ -42,45 +48,29 @@ def prose(comment):
     return "\n".join([first.strip(), *(line[indent:].rstrip() for line in lines)]).strip()
 
 
-def split(text, separator):
-    """The parts between separators outside all brackets and comments."""
-    parts, depth, start = [], 0, 0
-    for token in re.finditer(r"/\*.*?\*/|[(){}\[\]]|" + separator, text, re.S):
-        depth += (token[0] in "({[") - (token[0] in ")}]")
-        if token[0] == separator and depth == 0:
-            parts.append(text[start : token.start()])
-            start = token.end()
-    return parts + [text[start:]]
-
-
-def declarations(text):
-    """[comment, declaration] of a header or a struct. The comment stands above, for a group without
-    empty lines, or behind."""
-    result, shared = [], ""
-    for piece in split(text, ";"):
-        behind = re.match(r" *(/\*.*?\*/)", piece, re.S)
-        if behind and result:
-            result[-1][0] = prose(behind[1])
-            piece = piece[behind.end():]
-        shared = "" if re.match(r"\s*\n\s*\n", piece) else shared
-        while above := re.match(r"\s*(/\*.*?\*/)", piece, re.S):
-            shared, piece = prose(above[1]), piece[above.end():]
-        result.append([shared, piece.strip()])
-    return result[:-1]
+def documented(declaration, text):
+    """Each declaration with its comment, which stands behind it, or above, for a group without empty
+    lines."""
+    above = ""
+    item = rf"(?P<above>/\*.*?\*/)|(?P<gap>\n\s*\n)|(?:{declaration})(?: *(?P<behind>/\*.*?\*/))?"
+    for found in re.finditer(re.sub(r"\n +", "", item), text, re.S):
+        if found["above"] or found["gap"]:
+            above = prose(found["above"] or "/**/")
+        else:
+            yield prose(found["behind"] or "/**/") or above, found
 
 
 def variable(text, doc=""):
     text = " ".join(COMMENT.sub("", text).split())
-    if "(*" in text or text == "...":
-        found = re.search(r"\(\*(\w+)\)", text)
-        return Variable("function" if found else text, found[1] if found else "more", "", doc)
+    if pointed := re.search(r"\(\*(\w+)\)", text):
+        return Variable("function", pointed[1], "", doc)
     kind, name, array = re.match(r"(.*?)([A-Za-z_]\w*)((?:\[[^\]]*\])*)$", text).groups()
     return Variable(kind.strip().replace("* ", "*"), name, array, doc)
 
 
 def fields(body):
-    for doc, declaration in declarations(body):
-        first, *others = split(COMMENT.sub("", declaration), ",")
+    for doc, found in documented(FIELD, body):
+        first, *others = COMMA.split(found["field"])
         made = variable(first, doc)
         yield made
         yield from (variable(made.type.rstrip("*") + " " + other, doc) for other in others)
@@ -89,11 +79,9 @@ def fields(body):
 def members(body):
     """The values of an enum by their names."""
     values, following = {}, 0
-    for piece in split(COMMENT.sub("", body), ","):
-        name, _, value = piece.partition("=")
-        if name.strip():
-            values[name.strip()] = following = eval(value.replace("/", "//"), {}, values) if value else following
-            following += 1
+    for name, value in re.findall(r"(\w+)(?: = ([^,\n]+))?", COMMENT.sub("", body)):
+        values[name] = eval(value.replace("/", "//"), {}, values) if value else following
+        following = values[name] + 1
     return values
 
 
@@ -109,31 +97,27 @@ def texts(include, header, seen):
 
 
 def read(include, header="softback.h"):
-    found = Headers({}, {}, {}, {})
+    found = Headers({}, {}, {})
     for where, text in texts(include, header, set()):
-        for doc, declaration in declarations(INLINE.sub(";", text)):
+        for doc, declaration in documented(DECLARATION, text):
             read_declaration(found, where, doc, declaration)
     return found
 
 
-def read_declaration(found, header, doc, text):
-    struct = STRUCT.match(text)
-    if struct:
-        kind, tag, body, name = struct.groups()
-        if kind == "struct":
-            found.structs[name or tag] = list(fields(body))
-            found.opaque.pop(name or tag, None)
-        else:
-            values = members(body)
-            found.enums[name or tag or next(iter(values))] = values
-    elif text.startswith("typedef struct"):
-        if text.split()[-1] not in found.structs:
-            found.opaque[text.split()[-1]] = True
-    elif re.match(r"typedef \w+ \w+(, \w+)*$", text):
-        _, base, *aliases = text.replace(",", "").split()
-        found.structs.update(dict.fromkeys(aliases, found.structs[base]))
-    elif text.endswith(")") and not text.startswith("typedef"):
-        head, arguments = COMMENT.sub("", text)[:-1].split("(", 1)
+def read_declaration(found, header, doc, declared):
+    if declared["function"]:
+        head, arguments = COMMENT.sub("", declared["function"])[:-1].split("(", 1)
         result = variable(head)
-        given = [variable(p) for p in split(arguments, ",") if p.strip() != "void"]
+        given = [variable(p) for p in COMMA.split(arguments) if p.strip() not in ("void", "...")]
         found.functions[result.name] = Function(result.name, result.type, given, doc, header)
+    elif declared["kind"] == "struct":
+        name = declared["name"] or declared["tag"]
+        found.structs.pop(name, None)  # behind those that it has
+        found.structs[name] = list(fields(declared["body"]))
+    elif declared["kind"]:
+        values = members(declared["body"])
+        found.enums[declared["name"] or declared["tag"] or next(iter(values))] = values
+    elif declared["opaque"]:
+        found.structs.setdefault(declared["opaque"], [])
+    else:
+        found.structs.update(dict.fromkeys(declared["aliases"].split(", "), found.structs[declared["base"]]))

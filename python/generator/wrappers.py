@@ -1,14 +1,16 @@
 """Writes softback/_functions.py: a function for each operation, a class for each object and layer, with
-the comments of the headers as docstrings; and the stub with the names of all options."""
+the comments of the headers as docstrings; and its stub, which has the names of all options."""
 import keyword
 import re
 import textwrap
+
+from .declarations import NUMBERS, form, plain_type
 
 # Headers whose functions are bound by hand, and single ones.
 BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h",
            "ops/context.h", "tensor/communicator.h")
 ONE_BY_HAND = {"sb_sample", "sb_vocabulary_encode", "sb_decoded_free", "sb_evaluate", "sb_trainer_new",
-               "sb_model_load", "sb_model_free", "sb_tape_draw", "sb_mask_text", "sb_vocabulary_retain"}
+               "sb_model_load", "sb_model_build", "sb_model_free", "sb_tape_draw", "sb_mask_text", "sb_vocabulary_retain"}
 PREDICATES = {"sb_documents_begins", "sb_documents_ends"}
 CLASSES = {"seq2seq": "Seq2Seq", "kv_cache": "KVCache", "safetensors": "SafeTensors"}
 DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"mean"',
@@ -16,14 +18,7 @@ DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"m
             "rotary": "False", "crosses": "False", "cut": '"files"', "kind": '"layer"'}
 OPTIONAL = {"mask", "tied", "shared", "memory", "lengths", "weights", "plateau"}
 REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
-NUMBERS = {"int", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "double", "float", "bool"}
-# One parameter of Python for one of C, for two of them, and results that C writes to a pointer.
-ONE = {"sb_tensor *": "_to.tensor({})", "const sb_tensor *": "_to.tensor({})", "sb_mask *": "_to.mask({})",
-       "const char *": "_to.text({})", "const char *const *": "_to.texts({})",
-       "const sb_model *": "_to.model({})", "const sb_source *": "_to.source({})",
-       "const sb_device *": "_to.device({})", "sb_communicator *": "{}"}
-ONE |= {kind + " *": f"_to.reference({kind.removeprefix('const ')}, {{}})" for kind in (
-    "sb_random", "const sb_plateau", "sb_plateau", "const sb_schedule", "const sb_trainer_state")}
+# One parameter of Python for two of C, and results that C writes to a pointer.
 TWO = {("int", "const int64_t *"): "*_to.sizes({}, c_int64)", ("int", "const int *"): "*_to.sizes({}, c_int)",
        ("const char *", "size_t"): "*_to.sized({})", ("sb_tensor *const[]", "int"): "*_to.tensors({})",
        ("const int32_t *", "int64_t"): "*_to.sizes({}, c_int32)[::-1]"}
@@ -31,10 +26,11 @@ OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_d
        "sb_tensor *[]": ("(c_void_p * len(lengths))()", "list(map(_to.result, {}))"),
        "char *[]": ("(c_void_p * len({}))()", "list(map(_to.owned_text, {}))"),
        "sb_decoded[]": ("(sb_decoded * len({}))()", "_to.decoded({})")}
-# What a function returns, as an expression and as a type of the stub.
-RESULTS = {"const char *": "_to.string({})", "char *": "_to.owned_text({})", "sb_tensor *": "_to.found({})",
-           "const sb_batch *": "_to.batch(Batch, {}, self)", "sb_mask *": "Mask({})"}
-TYPES = {"sb_tensor": "Tensor", "sb_mask": "Mask", "char": "str"}
+# What a function returns: an expression and its type.
+RESULTS = {"void": ("{}", "None"), "bool": ("{}", "bool"), "double": ("{}", "float"), "float": ("{}", "float"),
+           "const char *": ("_to.string({})", "str"), "char *": ("_to.owned_text({})", "str"),
+           "sb_tensor *": ("_to.found({})", "Tensor"), "const sb_batch *": ("_to.batch(Batch, {}, self)", "Batch"),
+           "sb_mask *": ("Mask({})", "Mask")}
 
 
 def class_name(name):
@@ -46,10 +42,6 @@ def python_name(name):
     return name + "_" if keyword.iskeyword(name) or name == "self" else name
 
 
-def plain_type(kind):
-    return re.sub(r"\bconst\b|\*", "", kind).strip()
-
-
 def is_options(p):
     return p.type.endswith(("options *", "attending *"))
 
@@ -59,7 +51,7 @@ class Binding:
 
     def __init__(self, headers, objects, function, owner=None, made=None):
         self.headers, self.objects, self.f, self.owner, self.made = headers, objects, function, owner, made
-        self.arguments, self.signature, self.before, self.outs = [], [], [], []
+        self.signature, self.arguments, self.before, self.outs = {}, [], [], []
         self.options, self.texts, self.bound = None, None, True
         parameters = list(function.parameters)
         if owner:
@@ -67,12 +59,9 @@ class Binding:
             self.arguments.append("self")
         while parameters and self.bound:
             self.take(parameters)
-        for i in range(len(self.signature)):  # no default before a parameter without one
-            if any("=" not in later for later in self.signature[i:]):
-                self.signature[i] = self.signature[i].split("=")[0]
-        self.names = [shown.split("=")[0] for shown in self.signature]
-        self.kept = f"[{', '.join(self.names)}]"
-        self.bound = self.bound and self.result() is not None
+        self.names = ", ".join(self.signature)
+        self.result, self.type = self.returned()
+        self.bound = self.bound and self.result is not None
 
     def may_be_null(self, p):
         if "*" not in p.type or "sb_mask" in self.f.returns:
@@ -82,26 +71,25 @@ class Binding:
 
     def accept(self, p, expression, default=None):
         name = python_name("shape" if p.name == "dim" else p.name)
-        self.signature.append(name + (f"={default}" if default else ""))
+        if default is None:  # no default before a parameter without one
+            self.signature = dict.fromkeys(self.signature)
+        self.signature[name] = default
         self.arguments.append(expression.format(name))
 
     def out(self, p, maker, shown):
-        name = p.name + "_" * (p.name in [accepted.split("=")[0] for accepted in self.signature])
+        name = p.name + "_" * (p.name in self.signature)
         self.before.append(f"{name} = " + maker.format(self.texts))
         self.arguments.append(name if p.array else f"byref({name})")
         self.outs.append(shown.format(name))
 
     def form(self, full, kind):
         """How one parameter of Python becomes one of C; None where that is not known."""
-        if full in ONE:
-            return ONE[full]
-        if full.removeprefix("const ") == kind + " *" and kind in self.objects:
-            return f"_to.instance({{}}, {class_name(kind)})"
-        if full != kind:
-            return None
-        if kind in self.headers.enums:
-            return f'_to.choice("{kind}", {{}})'
-        return f"_to.value({kind}, {{}})" if kind in self.headers.structs else "{}" if kind in NUMBERS else None
+        if kind in self.objects and full.removeprefix("const ") == kind + " *":
+            return f"_to.instance({class_name(kind)}, {{}})"
+        if "communicator" in full:
+            return "{}"
+        found = form(self.headers, full)
+        return found and (f"_to.{found[0]}({', '.join(filter(None, [found[1], '{}']))})" if found[0] else "{}")
 
     def take(self, rest):
         """Consumes the parameters of C that are one parameter of Python."""
@@ -118,18 +106,18 @@ class Binding:
             self.accept(after if two[0] == "int" else p, TWO[two])
         elif p.name == "weights" and (p.array or kind.endswith("_weights")):
             self.arguments.append("None")  # an array for each layer
+        elif is_options(p):
+            self.take_options(p, kind)
         elif self.texts and p.name in ("n", "count"):
             self.arguments.append(f"len({self.texts})")
-        elif form:
-            self.texts = p.name if "texts" in form else self.texts
-            self.accept(p, "_to.number({})" if default == "None" and kind in NUMBERS else form, default)
         elif full in OUT and (self.texts or "lengths" in self.signature if p.array else
                               f"*{p.name}" in self.f.doc or p.name == "weights"):  # it writes one
             self.out(p, *OUT[full])
-        elif kind in self.headers.structs and "const" not in p.type and (self.texts if p.array else not rest):
+        elif form and full not in OUT:
+            self.texts = p.name if "texts" in form else self.texts
+            self.accept(p, "_to.number({})" if default == "None" and kind in NUMBERS else form, default)
+        elif self.headers.structs.get(kind) and (self.texts if p.array else not rest):
             self.out(p, *(f"({kind} * len({{}}))()", "list({})") if p.array else (f"{kind}()", "{}"))
-        elif is_options(p) and kind in self.headers.structs:
-            self.take_options(p, kind)
         else:
             self.bound = False
 
@@ -137,79 +125,69 @@ class Binding:
         pointers = [v.type for v in self.headers.structs[kind] if "*" in v.type]
         self.bound = all(t.startswith(("sb_", "const sb_", "void")) for t in pointers)
         if sum(map(is_options, self.f.parameters)) > 1:
-            self.accept(p, f'{{0}} and _to.Options({kind}, {{0}}, "{{0}}")', "None")
+            self.accept(p, f'{{0}} and _to.options({kind}, {{0}}, "{{0}}")', "None")
         else:
             self.options = kind
             self.arguments.append("given")
 
-    def lines(self, name):
-        """The function's source, not indented."""
-        lines = [f"def {name}({self.head('**option')}):", *self.docstring()]
-        lines += [f"    {line}" for line in self.before]
-        if self.options:
-            lines.append(f'    given = _to.Options({self.options}, option, "{self.made or name}")')
-        call = f"_c.{self.f.name}({', '.join(self.arguments)})"
-        return lines + ["    " + line for line in self.body(name, call)]
+    def returned(self):
+        """The result in Python, an expression and its type; None where that is not known."""
+        kind, plain = self.f.returns, plain_type(self.f.returns)
+        if kind in RESULTS:
+            return RESULTS[kind]
+        if plain in self.objects:
+            borrowed = self.owner and not re.search(r"freed|caller owns", self.f.doc)
+            form = "borrow({}, {{}}, self)" if borrowed else f"adopt({{}}, {{{{}}}}, [{self.names}])"
+            return "_to." + form.format(class_name(plain)), class_name(plain)
+        if kind in self.headers.enums:
+            return f'_to.name_of("{kind}", {{}})', "str"
+        if kind in NUMBERS:
+            return "{}", "int"
+        if self.headers.structs.get(plain):
+            return (f"_to.contents({plain}, {{}})" if "*" in kind else "{}"), plain
+        return None, None
 
-    def head(self, options):
-        """The parameters."""
+    def head(self, name):
         own = ["self"] if self.owner or self.made else []
-        return ", ".join(own + self.signature + ([options] if self.options else []))
+        accepted = [n + (f"={default}" if default else "") for n, default in self.signature.items()]
+        options = [f"**option: {self.options}"] if self.options else []
+        kind = "None" if self.made else "Any" if self.outs else self.type
+        return f"def {name}({', '.join(own + accepted + options)}) -> {kind}:"
 
     def docstring(self):
         doc = self.f.doc.replace("\\", "\\\\")
         if self.options:
             fields = self.headers.structs[self.options]
             doc += "\n\nOptions\n\n" + "\n".join(f"  {v.name}: {v.doc}".rstrip(": ") for v in fields)
-        quoted = textwrap.indent(doc, "    ").strip()
-        return [f'    """{quoted}{" " if quoted.endswith(chr(34)) else ""}"""'] if doc else []
+        return [f'"""{doc}{" " if doc.endswith(chr(34)) else ""}"""'] if doc else []
 
-    def body(self, name, call):
+    def body(self, name):
+        given = [f'given = _to.options({self.options}, option, "{self.made or name}")'] if self.options else []
+        call = f"_c.{self.f.name}({', '.join(self.arguments)})"
+        return [*self.docstring(), *self.before, *given, *self.call(name, call)]
+
+    def call(self, name, call):
         """The call, and what becomes of its result."""
-        kind = self.f.returns
+        kind, outs = self.f.returns, self.outs
         if self.made:
-            return ([f"self.prepare({self.kept})", f"_to.check({call})"] if self.owner else
-                    [f"self.take({call}, {self.kept})"])
+            return ([f"self.kept = [{self.names}]", f"_to.check({call})"] if self.owner else
+                    [f"self.take({call}, [{self.names}])"])
         tensor = kind == "sb_tensor *" and "without a message" not in self.f.doc
         if tensor or kind == "bool" and self.f.header == "ops/ops.h":
-            made = ("given.results(c)" if self.options else
-                    "_to.owned(c)" if self.f.name == "sb_safetensors_tensor" else "_to.result(c)")
-            again = [("self." if self.owner else "") + name, *self.names] + ["**option"] * bool(self.options)
-            return [f"c = {call}", "if not c:", f"    return _to.retry({', '.join(again)})",
-                    f"return {', '.join([made] * tensor + self.outs)}"]
+            made = (["_to.results(given, c)"] if self.options else
+                    ["_to.owned(c)"] if self.f.name == "sb_safetensors_tensor" else ["_to.result(c)"])
+            again = ["self." * bool(self.owner) + name, *self.signature] + ["**option"] * bool(self.options)
+            return [f"c = {call}", f"return ({', '.join(made * tensor + outs)}) if c else "
+                    f"_to.retry({', '.join(again)})"]
         if kind == "bool" and self.f.name not in PREDICATES:
-            return [f"_to.check({call})"] + [f"return {', '.join(self.outs)}"] * bool(self.outs)
+            return [f"_to.check({call})"] + [f"return {', '.join(outs)}"] * bool(outs)
         if kind == "sb_mask *":  # a recipe: the function and its arguments
             call = call[:-1].replace("(", ", ", 1).removesuffix(", ")
-        return [call if kind == "void" else "return " + self.result().format(call)]
+        return [call if kind == "void" else "return " + self.result.format(call)]
 
-    def result(self):
-        """The result in Python as an expression; None where that is not known."""
-        kind, plain = self.f.returns, plain_type(self.f.returns)
-        if kind in RESULTS:
-            return RESULTS[kind]
-        if plain in self.objects:
-            borrowed = self.owner and not re.search(r"freed|caller owns", self.f.doc)
-            form = "borrow({}, {{}}, self)" if borrowed else "adopt({}, {{}}, {})"
-            return "_to." + form.format(class_name(plain), self.kept)
-        if kind in self.headers.enums:
-            return f'_to.name_of("{kind}", {{}})'
-        if plain in self.headers.structs and kind == f"const {plain} *":
-            return f"_to.contents({plain}, {{}})"
-        return None if "*" in kind else "{}"
-
-    def stub(self, name):
-        kind = plain_type(self.f.returns)
-        result = TYPES.get(kind, class_name(kind) if kind in self.objects else "Any")
-        result = "None" if self.made else "Any" if self.outs or self.options else result
-        options = dict.fromkeys(option_names(self.headers, self.options)) if self.options else ()
-        return f"def {name}({self.head(', '.join(['*', *(n + '=...' for n in options)]))}) -> {result}: ..."
-
-
-def option_names(headers, struct):
-    for v in headers.structs[struct]:
-        yield v.name
-        yield from option_names(headers, v.type) if v.type in headers.structs else ()
+    def lines(self, name):
+        """The function's source, not indented."""
+        return [self.head(name), textwrap.indent("\n".join(self.body(name)), "    ")]
 
 
 def owner_of(f, objects):
@@ -223,41 +201,36 @@ def owner_of(f, objects):
 
 
 def write(headers):
-    """The text of _functions.py, and its stub."""
+    """The text of _functions.py."""
     freed = {f.rpartition("_")[0] for f in headers.functions if re.search("_(free|release|close|init)$", f)}
-    objects = [name for name in [*headers.opaque, *headers.structs]
-               if name in freed - {"sb_tensor", "sb_model", "sb_communicator"}]
+    objects = [name for name in headers.structs if name in freed - {"sb_tensor", "sb_model", "sb_communicator"}]
     members = {name: [] for name in [None, *objects]}
     for f in headers.functions.values():
         if not f.header.startswith(BY_HAND) and f.name not in ONE_BY_HAND:
             members[owner_of(f, objects)].append(f)
-    code, stubs, names, methods = [], [], [], []
+    code, names, methods = [], [], []
     for f in members.pop(None):
         binding, name = Binding(headers, objects, f), f.name.removeprefix("sb_")
         if binding.bound:
             names.append(name)
             code += ["", "", *binding.lines(name)]
-            stubs.append(binding.stub(name))
             if f.header == "ops/ops.h" and [p.type + p.array for p in f.parameters][:1] == ["sb_tensor *"]:
                 methods.append(name)
     for name in filter(members.get, members):
         names.append(class_name(name))
-        write_class(headers, objects, name, members[name], code, stubs)
+        code += ["", "", *class_lines(headers, objects, name, members[name])]
     head = ['"""Operations, objects and layers. Made by python/generate.py; do not edit."""',
-            "from ctypes import byref, c_double, c_int, c_int32, c_int64, c_void_p", "",
+            "from __future__ import annotations", "",
+            "from ctypes import byref, c_double, c_int, c_int32, c_int64, c_void_p", "from typing import Any", "",
             "from . import convert as _to", "from ._declarations import *", "from .library import c as _c",
-            "from .objects import Layer, Object", "from .tensors import Mask, Tensor", "",
+            "from .objects import Object", "from .tensors import Mask, Tensor", "",
             f"__all__ = {names}".replace("'", '"')]
     tail = ["", "", f"for _name in {methods}:", "    setattr(Tensor, _name, globals()[_name])", ""]
-    stub_head = ["# Made by python/generate.py; do not edit.", "from typing import Any", "",
-                 "from .objects import Object", "from .tensors import Mask, Tensor", ""]
-    return "\n".join(head + code + tail), "\n".join(stub_head + stubs + [""])
+    return "\n".join(head + code + tail)
 
 
-def write_class(headers, objects, name, members, code, stubs):
-    layer = f"{name}_init" in headers.functions
-    lines = [f"struct = {name}"] if layer else []
-    stubs.append(f"class {class_name(name)}(Object):")
+def class_lines(headers, objects, name, members):
+    base, lines = name if f"{name}_init" in headers.functions else "Object", []
     for f in members:
         short = f.name.removeprefix(name + "_").removeprefix("sb_")
         if short in ("free", "release", "close"):
@@ -269,9 +242,22 @@ def write_class(headers, objects, name, members, code, stubs):
         if binding.bound:
             short = "__init__" if make else "__call__" if short == "forward" else python_name(
                 short.removesuffix("_new"))
-            static = [] if owner or make else ["@staticmethod"]
-            lines += ["", *static, *binding.lines(short)]
-            stubs += [f"    {line}" for line in [*static, binding.stub(short)]]
-    stubs += ["    ..."] * stubs[-1].endswith(":")
-    body = textwrap.indent("\n".join(lines), "    ").split("\n")
-    code += ["", "", f"class {class_name(name)}({'Layer' if layer else 'Object'}):", *body]
+            lines += ["", *([] if owner or make else ["@staticmethod"]), *binding.lines(short)]
+    return [f"class {class_name(name)}({base}):", textwrap.indent("\n".join(lines), "    ")]
+
+
+def option_names(headers, struct):
+    """Those that Python can give, with those of inner structs."""
+    for v in headers.structs[struct]:
+        if v.type not in ("function", "void *"):
+            yield v.name
+        yield from option_names(headers, v.type) if v.type in headers.structs else ()
+
+
+def stub(headers, code):
+    """The same without bodies."""
+    def named(found):
+        return ", ".join(["*", *dict.fromkeys(f"{name}=..." for name in option_names(headers, found[1]))])
+
+    heads = "\n".join(re.findall(r"^(?:from .*|class .*| *@staticmethod| *def .*|    free = ).*", code, re.M))
+    return re.sub(r"\*\*option: (\w+)", named, heads)

@@ -62,9 +62,7 @@ class sb_random(Structure):
         ("seed", c_uint64),
         ("position", c_uint64),
     ]
-    kinds = {
-        "seed": "uint64_t",
-        "position": "uint64_t",
+    forms = {
     }
 
 
@@ -75,11 +73,7 @@ class sb_memory(Structure):
         ("peak_bytes", c_int64),
         ("system_calls", c_int64),
     ]
-    kinds = {
-        "live_blocks": "int64_t",
-        "live_bytes": "int64_t",
-        "peak_bytes": "int64_t",
-        "system_calls": "int64_t",
+    forms = {
     }
 
 
@@ -87,8 +81,7 @@ class sb_tape(Structure):
     _fields_ = [
         ("serial", c_uint64),
     ]
-    kinds = {
-        "serial": "uint64_t",
+    forms = {
     }
 
 
@@ -101,13 +94,11 @@ class sb_gradcheck_options(Structure):
         ("directions", c_int),
         ("second_order", c_bool),
     ]
-    kinds = {
-        "step": "double",
-        "tolerance": "double",
-        "random": "sb_random *",
-        "method": "sb_gradcheck_method",
-        "directions": "int",
-        "second_order": "bool",
+    forms = {
+        "step": ("number", ),
+        "tolerance": ("number", ),
+        "random": ("value", sb_random),
+        "method": ("choice", "sb_gradcheck_method"),
     }
 
 
@@ -125,18 +116,8 @@ class sb_gradcheck_result(Structure):
         ("curvature", c_double),
         ("mistake", c_char * 160),
     ]
-    kinds = {
-        "ok": "bool",
-        "method": "sb_gradcheck_method",
-        "error": "double",
-        "input": "int",
-        "index": "int64_t",
-        "backward": "double",
-        "difference": "double",
-        "step": "double",
-        "symmetry": "double",
-        "curvature": "double",
-        "mistake": "char",
+    forms = {
+        "method": ("choice", "sb_gradcheck_method"),
     }
 
 
@@ -148,12 +129,9 @@ class sb_operation(Structure):
         ("writes_fresh", c_bool),
         ("dual", c_bool),
     ]
-    kinds = {
-        "name": "const char *",
-        "inputs": "const char *",
-        "backward": "function",
-        "writes_fresh": "bool",
-        "dual": "bool",
+    forms = {
+        "name": ("text", ),
+        "inputs": ("text", ),
     }
 
 
@@ -164,11 +142,7 @@ class sb_piece(Structure):
         ("turn", c_int64),
         ("second", c_int64),
     ]
-    kinds = {
-        "of": "int64_t",
-        "first": "int64_t",
-        "turn": "int64_t",
-        "second": "int64_t",
+    forms = {
     }
 
 
@@ -178,10 +152,10 @@ class sb_partition(Structure):
         ("source", sb_piece),
         ("target", sb_piece),
     ]
-    kinds = {
-        "items": "sb_piece",
-        "source": "sb_piece",
-        "target": "sb_piece",
+    forms = {
+        "items": ("value", sb_piece),
+        "source": ("value", sb_piece),
+        "target": ("value", sb_piece),
     }
 
 
@@ -193,12 +167,8 @@ class sb_context(Structure):
         ("position", c_void_p),
         ("rounded", c_void_p),
     ]
-    kinds = {
-        "partition": "const sb_partition *",
-        "ring": "sb_communicator *",
-        "packed": "struct packed_weights *",
-        "position": "struct device_position *",
-        "rounded": "struct rounded_parameters *",
+    forms = {
+        "partition": ("value", sb_partition),
     }
 
 
@@ -208,10 +178,10 @@ class sb_cross_entropy_options(Structure):
         ("class_weight", c_void_p),
         ("reduction", c_int),
     ]
-    kinds = {
-        "label_smoothing": "double",
-        "class_weight": "sb_tensor *",
-        "reduction": "sb_reduction",
+    forms = {
+        "label_smoothing": ("number", ),
+        "class_weight": ("tensor", ),
+        "reduction": ("choice", "sb_reduction"),
     }
 
 
@@ -232,21 +202,21 @@ class sb_attention_options(Structure):
         ("keys", c_int),
         ("heads", sb_piece),
     ]
-    kinds = {
-        "layout": "sb_layout",
-        "mask": "sb_mask *",
-        "bias": "sb_tensor *",
-        "score": "sb_score",
-        "scale": "double",
-        "temperature": "double",
-        "log_temperature": "sb_tensor *",
-        "softcap": "double",
-        "dropout": "double",
-        "weights": "sb_tensor **",
-        "algorithm": "sb_attention_algorithm",
-        "queries": "sb_sequence",
-        "keys": "sb_sequence",
-        "heads": "sb_piece",
+    forms = {
+        "layout": ("choice", "sb_layout"),
+        "mask": ("mask", ),
+        "bias": ("tensor", ),
+        "score": ("choice", "sb_score"),
+        "scale": ("number", ),
+        "temperature": ("number", ),
+        "log_temperature": ("tensor", ),
+        "softcap": ("number", ),
+        "dropout": ("number", ),
+        "weights": ("out", ),
+        "algorithm": ("choice", "sb_attention_algorithm"),
+        "queries": ("choice", "sb_sequence"),
+        "keys": ("choice", "sb_sequence"),
+        "heads": ("value", sb_piece),
     }
 
 
@@ -255,9 +225,9 @@ class sb_named_tensor(Structure):
         ("name", c_char_p),
         ("tensor", c_void_p),
     ]
-    kinds = {
-        "name": "const char *",
-        "tensor": "const sb_tensor *",
+    forms = {
+        "name": ("text", ),
+        "tensor": ("tensor", ),
     }
 
 
@@ -266,9 +236,8 @@ class sb_initial(Structure):
         ("kind", c_int),
         ("value", c_double),
     ]
-    kinds = {
-        "kind": "sb_initial_kind",
-        "value": "double",
+    forms = {
+        "kind": ("choice", "sb_initial_kind"),
     }
 
 
@@ -277,9 +246,7 @@ class sb_cut(Structure):
         ("ranks", c_void_p),
         ("axis", c_int),
     ]
-    kinds = {
-        "ranks": "sb_communicator *",
-        "axis": "int",
+    forms = {
     }
 
 
@@ -291,12 +258,11 @@ class sb_linear_layer(Structure):
         ("lora_b", c_void_p),
         ("lora_scale", c_double),
     ]
-    kinds = {
-        "weight": "sb_tensor *",
-        "bias": "sb_tensor *",
-        "lora_a": "sb_tensor *",
-        "lora_b": "sb_tensor *",
-        "lora_scale": "double",
+    forms = {
+        "weight": ("tensor", ),
+        "bias": ("tensor", ),
+        "lora_a": ("tensor", ),
+        "lora_b": ("tensor", ),
     }
 
 
@@ -307,11 +273,10 @@ class sb_norm_layer(Structure):
         ("bias", c_void_p),
         ("epsilon", c_double),
     ]
-    kinds = {
-        "kind": "sb_norm_kind",
-        "gain": "sb_tensor *",
-        "bias": "sb_tensor *",
-        "epsilon": "double",
+    forms = {
+        "kind": ("choice", "sb_norm_kind"),
+        "gain": ("tensor", ),
+        "bias": ("tensor", ),
     }
 
 
@@ -321,10 +286,9 @@ class sb_norm_options(Structure):
         ("no_bias", c_bool),
         ("epsilon", c_double),
     ]
-    kinds = {
-        "kind": "sb_norm_kind",
-        "no_bias": "bool",
-        "epsilon": "double",
+    forms = {
+        "kind": ("choice", "sb_norm_kind"),
+        "epsilon": ("number", ),
     }
 
 
@@ -370,46 +334,26 @@ class sb_transformer_options(Structure):
         ("padding_id", c_int64),
         ("ranks", c_void_p),
     ]
-    kinds = {
-        "width": "int64_t",
-        "heads": "int64_t",
-        "head_size": "int64_t",
-        "key_heads": "int64_t",
-        "key_width": "int64_t",
-        "value_width": "int64_t",
-        "feed_forward": "int64_t",
-        "encoder_layers": "int",
-        "decoder_layers": "int",
-        "dropout": "double",
-        "attention_dropout": "double",
-        "feed_forward_dropout": "double",
-        "norm_place": "sb_norm_place",
-        "norm_kind": "sb_norm_kind",
-        "norm_epsilon": "double",
-        "biases": "sb_biases",
-        "no_output_bias": "bool",
-        "activation": "sb_activation",
-        "gated": "bool",
-        "score": "sb_score",
-        "score_scale": "double",
-        "temperature": "double",
-        "attention": "sb_attention_algorithm",
-        "embedding_scale": "double",
-        "position_scale": "double",
-        "embedding_norm": "bool",
-        "positions": "sb_positions",
-        "position_offset": "int64_t",
-        "rotary_base": "double",
-        "rotary_scaling": "double",
-        "position_buckets": "int64_t",
-        "position_distance": "int64_t",
-        "precision": "sb_precision",
-        "recompute": "bool",
-        "along": "sb_sequence",
-        "longest": "int64_t",
-        "padded": "bool",
-        "padding_id": "int64_t",
-        "ranks": "sb_communicator *",
+    forms = {
+        "dropout": ("number", ),
+        "attention_dropout": ("number", ),
+        "feed_forward_dropout": ("number", ),
+        "norm_place": ("choice", "sb_norm_place"),
+        "norm_kind": ("choice", "sb_norm_kind"),
+        "norm_epsilon": ("number", ),
+        "biases": ("choice", "sb_biases"),
+        "activation": ("choice", "sb_activation"),
+        "score": ("choice", "sb_score"),
+        "score_scale": ("number", ),
+        "temperature": ("number", ),
+        "attention": ("choice", "sb_attention_algorithm"),
+        "embedding_scale": ("number", ),
+        "position_scale": ("number", ),
+        "positions": ("choice", "sb_positions"),
+        "rotary_base": ("number", ),
+        "rotary_scaling": ("number", ),
+        "precision": ("choice", "sb_precision"),
+        "along": ("choice", "sb_sequence"),
     }
 
 
@@ -434,25 +378,15 @@ class sb_multi_head_attention(Structure):
         ("value", sb_linear_layer),
         ("output", sb_linear_layer),
     ]
-    kinds = {
-        "heads": "int64_t",
-        "key_heads": "int64_t",
-        "size": "int64_t",
-        "ranks": "sb_communicator *",
-        "dropout": "double",
-        "score": "sb_score",
-        "scale": "double",
-        "temperature": "double",
-        "algorithm": "sb_attention_algorithm",
-        "rotary": "bool",
-        "rotary_base": "double",
-        "rotary_scaling": "double",
-        "along": "sb_sequence",
-        "keys_along": "sb_sequence",
-        "query": "sb_linear_layer",
-        "key": "sb_linear_layer",
-        "value": "sb_linear_layer",
-        "output": "sb_linear_layer",
+    forms = {
+        "score": ("choice", "sb_score"),
+        "algorithm": ("choice", "sb_attention_algorithm"),
+        "along": ("choice", "sb_sequence"),
+        "keys_along": ("choice", "sb_sequence"),
+        "query": ("value", sb_linear_layer),
+        "key": ("value", sb_linear_layer),
+        "value": ("value", sb_linear_layer),
+        "output": ("value", sb_linear_layer),
     }
 
 
@@ -466,14 +400,11 @@ class sb_attending(Structure):
         ("cached", c_bool),
         ("weights", c_void_p),
     ]
-    kinds = {
-        "mask": "sb_mask *",
-        "values": "sb_tensor *",
-        "bias": "sb_tensor *",
-        "start": "int64_t",
-        "cache": "sb_kv_cache *",
-        "cached": "bool",
-        "weights": "sb_tensor **",
+    forms = {
+        "mask": ("mask", ),
+        "values": ("tensor", ),
+        "bias": ("tensor", ),
+        "weights": ("out", ),
     }
 
 
@@ -487,14 +418,12 @@ class sb_feed_forward(Structure):
         ("dropout", c_double),
         ("along", c_int),
     ]
-    kinds = {
-        "activation": "sb_activation",
-        "ranks": "sb_communicator *",
-        "up": "sb_linear_layer",
-        "gate": "sb_linear_layer",
-        "down": "sb_linear_layer",
-        "dropout": "double",
-        "along": "sb_sequence",
+    forms = {
+        "activation": ("choice", "sb_activation"),
+        "up": ("value", sb_linear_layer),
+        "gate": ("value", sb_linear_layer),
+        "down": ("value", sb_linear_layer),
+        "along": ("choice", "sb_sequence"),
     }
 
 
@@ -511,17 +440,15 @@ class sb_transformer_layer(Structure):
         ("cross_attention", sb_multi_head_attention),
         ("feed_forward", sb_feed_forward),
     ]
-    kinds = {
-        "place": "sb_norm_place",
-        "dropout": "double",
-        "along": "sb_sequence",
-        "crosses": "bool",
-        "self_norm": "sb_norm_layer",
-        "cross_norm": "sb_norm_layer",
-        "feed_norm": "sb_norm_layer",
-        "self_attention": "sb_multi_head_attention",
-        "cross_attention": "sb_multi_head_attention",
-        "feed_forward": "sb_feed_forward",
+    forms = {
+        "place": ("choice", "sb_norm_place"),
+        "along": ("choice", "sb_sequence"),
+        "self_norm": ("value", sb_norm_layer),
+        "cross_norm": ("value", sb_norm_layer),
+        "feed_norm": ("value", sb_norm_layer),
+        "self_attention": ("value", sb_multi_head_attention),
+        "cross_attention": ("value", sb_multi_head_attention),
+        "feed_forward": ("value", sb_feed_forward),
     }
 
 
@@ -538,17 +465,15 @@ class sb_encoder_layer(Structure):
         ("cross_attention", sb_multi_head_attention),
         ("feed_forward", sb_feed_forward),
     ]
-    kinds = {
-        "place": "sb_norm_place",
-        "dropout": "double",
-        "along": "sb_sequence",
-        "crosses": "bool",
-        "self_norm": "sb_norm_layer",
-        "cross_norm": "sb_norm_layer",
-        "feed_norm": "sb_norm_layer",
-        "self_attention": "sb_multi_head_attention",
-        "cross_attention": "sb_multi_head_attention",
-        "feed_forward": "sb_feed_forward",
+    forms = {
+        "place": ("choice", "sb_norm_place"),
+        "along": ("choice", "sb_sequence"),
+        "self_norm": ("value", sb_norm_layer),
+        "cross_norm": ("value", sb_norm_layer),
+        "feed_norm": ("value", sb_norm_layer),
+        "self_attention": ("value", sb_multi_head_attention),
+        "cross_attention": ("value", sb_multi_head_attention),
+        "feed_forward": ("value", sb_feed_forward),
     }
 
 
@@ -565,17 +490,15 @@ class sb_decoder_layer(Structure):
         ("cross_attention", sb_multi_head_attention),
         ("feed_forward", sb_feed_forward),
     ]
-    kinds = {
-        "place": "sb_norm_place",
-        "dropout": "double",
-        "along": "sb_sequence",
-        "crosses": "bool",
-        "self_norm": "sb_norm_layer",
-        "cross_norm": "sb_norm_layer",
-        "feed_norm": "sb_norm_layer",
-        "self_attention": "sb_multi_head_attention",
-        "cross_attention": "sb_multi_head_attention",
-        "feed_forward": "sb_feed_forward",
+    forms = {
+        "place": ("choice", "sb_norm_place"),
+        "along": ("choice", "sb_sequence"),
+        "self_norm": ("value", sb_norm_layer),
+        "cross_norm": ("value", sb_norm_layer),
+        "feed_norm": ("value", sb_norm_layer),
+        "self_attention": ("value", sb_multi_head_attention),
+        "cross_attention": ("value", sb_multi_head_attention),
+        "feed_forward": ("value", sb_feed_forward),
     }
 
 
@@ -584,9 +507,7 @@ class sb_pairs_options(Structure):
         ("strict", c_bool),
         ("length", c_int64),
     ]
-    kinds = {
-        "strict": "bool",
-        "length": "int64_t",
+    forms = {
     }
 
 
@@ -595,9 +516,8 @@ class sb_vocabulary_options(Structure):
         ("units", c_int),
         ("size", c_int64),
     ]
-    kinds = {
-        "units": "sb_units",
-        "size": "int64_t",
+    forms = {
+        "units": ("choice", "sb_units"),
     }
 
 
@@ -607,10 +527,7 @@ class sb_unknown(Structure):
         ("first", c_size_t),
         ("first_size", c_size_t),
     ]
-    kinds = {
-        "count": "int64_t",
-        "first": "size_t",
-        "first_size": "size_t",
+    forms = {
     }
 
 
@@ -619,9 +536,7 @@ class sb_task_options(Structure):
         ("min_length", c_int),
         ("max_length", c_int),
     ]
-    kinds = {
-        "min_length": "int",
-        "max_length": "int",
+    forms = {
     }
 
 
@@ -630,9 +545,7 @@ class sb_task_pair(Structure):
         ("source", c_char * 1024),
         ("target", c_char * 1024),
     ]
-    kinds = {
-        "source": "char",
-        "target": "char",
+    forms = {
     }
 
 
@@ -642,10 +555,10 @@ class sb_batch_part(Structure):
         ("t", c_void_p),
         ("along", c_int),
     ]
-    kinds = {
-        "name": "const char *",
-        "t": "sb_tensor *",
-        "along": "sb_sequence",
+    forms = {
+        "name": ("text", ),
+        "t": ("tensor", ),
+        "along": ("choice", "sb_sequence"),
     }
 
 
@@ -657,12 +570,8 @@ class sb_batch(Structure):
         ("part", sb_batch_part * 8),
         ("partition", c_void_p),
     ]
-    kinds = {
-        "items": "int64_t",
-        "targets": "int64_t",
-        "parts": "int",
-        "part": "sb_batch_part",
-        "partition": "const sb_partition *",
+    forms = {
+        "partition": ("value", sb_partition),
     }
 
 
@@ -673,11 +582,7 @@ class sb_encoded_pair(Structure):
         ("source_length", c_int64),
         ("target_length", c_int64),
     ]
-    kinds = {
-        "source": "const int32_t *",
-        "target": "const int32_t *",
-        "source_length": "int64_t",
-        "target_length": "int64_t",
+    forms = {
     }
 
 
@@ -686,9 +591,7 @@ class sb_data_position(Structure):
         ("epoch", c_int64),
         ("batch", c_int64),
     ]
-    kinds = {
-        "epoch": "int64_t",
-        "batch": "int64_t",
+    forms = {
     }
 
 
@@ -701,13 +604,7 @@ class sb_source(Structure):
         ("hash", c_void_p),
         ("batches", c_void_p),
     ]
-    kinds = {
-        "object": "void *",
-        "next": "function",
-        "tell": "function",
-        "seek": "function",
-        "hash": "function",
-        "batches": "function",
+    forms = {
     }
 
 
@@ -718,11 +615,7 @@ class sb_data_options(Structure):
         ("batch_symbols", c_int64),
         ("longest", c_int64),
     ]
-    kinds = {
-        "seed": "uint64_t",
-        "batch_pairs": "int64_t",
-        "batch_symbols": "int64_t",
-        "longest": "int64_t",
+    forms = {
     }
 
 
@@ -742,20 +635,11 @@ class sb_decoding_options(Structure):
         ("listen", c_void_p),
         ("listener", c_void_p),
     ]
-    kinds = {
-        "beam_width": "int64_t",
-        "length_penalty": "double",
-        "longest": "int64_t",
-        "sample": "bool",
-        "temperature": "double",
-        "top_k": "int64_t",
-        "top_p": "double",
-        "seed": "uint64_t",
-        "batch_pairs": "int64_t",
-        "weights": "sb_weight_format",
-        "no_cache": "bool",
-        "listen": "function",
-        "listener": "void *",
+    forms = {
+        "length_penalty": ("number", ),
+        "temperature": ("number", ),
+        "top_p": ("number", ),
+        "weights": ("choice", "sb_weight_format"),
     }
 
 
@@ -768,13 +652,7 @@ class sb_decoded(Structure):
         ("log_probability", c_double),
         ("score", c_double),
     ]
-    kinds = {
-        "ids": "int32_t *",
-        "length": "int64_t",
-        "ended": "bool",
-        "slid": "bool",
-        "log_probability": "double",
-        "score": "double",
+    forms = {
     }
 
 
@@ -785,11 +663,10 @@ class sb_attention_map(Structure):
         ("keys", c_void_p),
         ("causal", c_bool),
     ]
-    kinds = {
-        "weights": "sb_tensor *",
-        "queries": "sb_tensor *",
-        "keys": "sb_tensor *",
-        "causal": "bool",
+    forms = {
+        "weights": ("tensor", ),
+        "queries": ("tensor", ),
+        "keys": ("tensor", ),
     }
 
 
@@ -799,10 +676,8 @@ class sb_attentions(Structure):
         ("maps", c_int),
         ("map", c_void_p),
     ]
-    kinds = {
-        "loss": "sb_tensor *",
-        "maps": "int",
-        "map": "sb_attention_map *",
+    forms = {
+        "loss": ("tensor", ),
     }
 
 
@@ -813,11 +688,7 @@ class sb_evaluation(Structure):
         ("unit_error", c_double),
         ("bleu", c_double),
     ]
-    kinds = {
-        "loss": "double",
-        "error": "double",
-        "unit_error": "double",
-        "bleu": "double",
+    forms = {
     }
 
 
@@ -833,16 +704,9 @@ class sb_model_kind(Structure):
         ("generator", c_void_p),
         ("splits", c_char_p),
     ]
-    kinds = {
-        "name": "const char *",
-        "build": "function",
-        "describe": "function",
-        "free": "function",
-        "loss": "function",
-        "score": "function",
-        "attentions": "function",
-        "generator": "function",
-        "splits": "const char *",
+    forms = {
+        "name": ("text", ),
+        "splits": ("text", ),
     }
 
 
@@ -852,10 +716,8 @@ class sb_model(Structure):
         ("self", c_void_p),
         ("weights", c_void_p),
     ]
-    kinds = {
-        "kind": "const sb_model_kind *",
-        "self": "void *",
-        "weights": "sb_parameters *",
+    forms = {
+        "kind": ("value", sb_model_kind),
     }
 
 
@@ -865,10 +727,10 @@ class sb_classifier_options(Structure):
         ("pooling", c_int),
         ("label_smoothing", c_double),
     ]
-    kinds = {
-        "transformer": "sb_transformer_options",
-        "pooling": "sb_pooling",
-        "label_smoothing": "double",
+    forms = {
+        "transformer": ("value", sb_transformer_options),
+        "pooling": ("choice", "sb_pooling"),
+        "label_smoothing": ("number", ),
     }
 
 
@@ -877,9 +739,7 @@ class sb_class(Structure):
         ("label", c_int64),
         ("probability", c_double),
     ]
-    kinds = {
-        "label": "int64_t",
-        "probability": "double",
+    forms = {
     }
 
 
@@ -887,8 +747,7 @@ class sb_held_labelled(Structure):
     _fields_ = [
         ("pairs", c_void_p),
     ]
-    kinds = {
-        "pairs": "const sb_pairs *",
+    forms = {
     }
 
 
@@ -900,12 +759,7 @@ class sb_windows_options(Structure):
         ("batch_symbols", c_int64),
         ("fixed", c_bool),
     ]
-    kinds = {
-        "seed": "uint64_t",
-        "length": "int64_t",
-        "batch_windows": "int64_t",
-        "batch_symbols": "int64_t",
-        "fixed": "bool",
+    forms = {
     }
 
 
@@ -914,9 +768,9 @@ class sb_decoder_weights(Structure):
         ("self", c_void_p),
         ("cross", c_void_p),
     ]
-    kinds = {
-        "self": "sb_tensor **",
-        "cross": "sb_tensor **",
+    forms = {
+        "self": ("out", ),
+        "cross": ("out", ),
     }
 
 
@@ -928,12 +782,9 @@ class sb_language_model_options(Structure):
         ("context", c_int64),
         ("running_text", c_bool),
     ]
-    kinds = {
-        "transformer": "sb_transformer_options",
-        "tie_embeddings": "bool",
-        "label_smoothing": "double",
-        "context": "int64_t",
-        "running_text": "bool",
+    forms = {
+        "transformer": ("value", sb_transformer_options),
+        "label_smoothing": ("number", ),
     }
 
 
@@ -944,11 +795,9 @@ class sb_seq2seq_options(Structure):
         ("share_embeddings", c_bool),
         ("label_smoothing", c_double),
     ]
-    kinds = {
-        "transformer": "sb_transformer_options",
-        "tie_embeddings": "bool",
-        "share_embeddings": "bool",
-        "label_smoothing": "double",
+    forms = {
+        "transformer": ("value", sb_transformer_options),
+        "label_smoothing": ("number", ),
     }
 
 
@@ -957,9 +806,9 @@ class sb_seq2seq_weights(Structure):
         ("encoder", c_void_p),
         ("decoder", sb_decoder_weights),
     ]
-    kinds = {
-        "encoder": "sb_tensor **",
-        "decoder": "sb_decoder_weights",
+    forms = {
+        "encoder": ("out", ),
+        "decoder": ("value", sb_decoder_weights),
     }
 
 
@@ -978,19 +827,7 @@ class sb_text_score(Structure):
         ("wer", c_double),
         ("per", c_double),
     ]
-    kinds = {
-        "lines": "int64_t",
-        "exact": "int64_t",
-        "positions": "int64_t",
-        "right": "int64_t",
-        "sources": "int64_t",
-        "wrong": "int64_t",
-        "units": "int64_t",
-        "edits": "int64_t",
-        "exact_match": "double",
-        "token_accuracy": "double",
-        "wer": "double",
-        "per": "double",
+    forms = {
     }
 
 
@@ -1004,14 +841,7 @@ class sb_bleu(Structure):
         ("output_tokens", c_int64),
         ("reference_tokens", c_int64),
     ]
-    kinds = {
-        "score": "double",
-        "precision": "double",
-        "brevity_penalty": "double",
-        "correct": "int64_t",
-        "total": "int64_t",
-        "output_tokens": "int64_t",
-        "reference_tokens": "int64_t",
+    forms = {
     }
 
 
@@ -1029,18 +859,12 @@ class sb_schedule(Structure):
         ("custom", c_void_p),
         ("custom_context", c_void_p),
     ]
-    kinds = {
-        "kind": "sb_schedule_kind",
-        "rate": "double",
-        "warmup": "int64_t",
-        "steps": "int64_t",
-        "lowest": "double",
-        "factor": "double",
-        "patience": "int",
-        "cycle": "int64_t",
-        "growth": "double",
-        "custom": "function",
-        "custom_context": "void *",
+    forms = {
+        "kind": ("choice", "sb_schedule_kind"),
+        "rate": ("number", ),
+        "lowest": ("number", ),
+        "factor": ("number", ),
+        "growth": ("number", ),
     }
 
 
@@ -1051,11 +875,7 @@ class sb_plateau(Structure):
         ("waited", c_int),
         ("reduced", c_int),
     ]
-    kinds = {
-        "best": "double",
-        "seen": "int64_t",
-        "waited": "int",
-        "reduced": "int",
+    forms = {
     }
 
 
@@ -1072,17 +892,15 @@ class sb_optimiser_options(Structure):
         ("decay_all", c_bool),
         ("clip", c_double),
     ]
-    kinds = {
-        "learning_rate": "double",
-        "schedule": "sb_schedule",
-        "beta1": "double",
-        "beta2": "double",
-        "epsilon": "double",
-        "momentum": "double",
-        "nesterov": "bool",
-        "weight_decay": "double",
-        "decay_all": "bool",
-        "clip": "double",
+    forms = {
+        "learning_rate": ("number", ),
+        "schedule": ("value", sb_schedule),
+        "beta1": ("number", ),
+        "beta2": ("number", ),
+        "epsilon": ("number", ),
+        "momentum": ("number", ),
+        "weight_decay": ("number", ),
+        "clip": ("number", ),
     }
 
 
@@ -1099,17 +917,11 @@ class sb_trainer_options(Structure):
         ("stop", c_void_p),
         ("stop_context", c_void_p),
     ]
-    kinds = {
-        "seed": "uint64_t",
-        "optimiser_kind": "sb_optimiser_kind",
-        "optimiser": "sb_optimiser_options",
-        "accumulate": "int64_t",
-        "average_decay": "double",
-        "graphs": "sb_graphs",
-        "communicator": "sb_communicator *",
-        "sequence_ranks": "int",
-        "stop": "function",
-        "stop_context": "void *",
+    forms = {
+        "optimiser_kind": ("choice", "sb_optimiser_kind"),
+        "optimiser": ("value", sb_optimiser_options),
+        "average_decay": ("number", ),
+        "graphs": ("choice", "sb_graphs"),
     }
 
 
@@ -1125,16 +937,8 @@ class sb_trained(Structure):
         ("stopped", c_bool),
         ("skipped", c_bool),
     ]
-    kinds = {
-        "loss": "double",
-        "rate": "double",
-        "norm": "double",
-        "targets": "int64_t",
-        "waited": "double",
-        "sent": "int64_t",
-        "without_gradient": "const char *",
-        "stopped": "bool",
-        "skipped": "bool",
+    forms = {
+        "without_gradient": ("text", ),
     }
 
 
@@ -1148,14 +952,9 @@ class sb_trainer_state(Structure):
         ("data", sb_data_position),
         ("plateau", sb_plateau),
     ]
-    kinds = {
-        "steps": "int64_t",
-        "skipped_in_a_row": "int64_t",
-        "updates": "int64_t",
-        "average_updates": "int64_t",
-        "random_position": "uint64_t",
-        "data": "sb_data_position",
-        "plateau": "sb_plateau",
+    forms = {
+        "data": ("value", sb_data_position),
+        "plateau": ("value", sb_plateau),
     }
 
 
@@ -1164,9 +963,8 @@ class sb_held_pairs(Structure):
         ("pairs", c_void_p),
         ("options", c_void_p),
     ]
-    kinds = {
-        "pairs": "const sb_pairs *",
-        "options": "const sb_decoding_options *",
+    forms = {
+        "options": ("value", sb_decoding_options),
     }
 
 
@@ -1187,21 +985,13 @@ class sb_embedding_layer(Structure):
         ("has_norm", c_bool),
         ("norm", sb_norm_layer),
     ]
-    kinds = {
-        "C": "int64_t",
-        "dropout": "double",
-        "positions": "sb_positions",
-        "precision": "sb_precision",
-        "along": "sb_sequence",
-        "padded": "bool",
-        "padding_id": "int64_t",
-        "scale": "double",
-        "position_scale": "double",
-        "offset": "int64_t",
-        "weight": "sb_tensor *",
-        "position": "sb_tensor *",
-        "has_norm": "bool",
-        "norm": "sb_norm_layer",
+    forms = {
+        "positions": ("choice", "sb_positions"),
+        "precision": ("choice", "sb_precision"),
+        "along": ("choice", "sb_sequence"),
+        "weight": ("tensor", ),
+        "position": ("tensor", ),
+        "norm": ("value", sb_norm_layer),
     }
 
 
@@ -1211,10 +1001,9 @@ class sb_group(Structure):
         ("decay", c_double),
         ("frozen", c_bool),
     ]
-    kinds = {
-        "rate": "double",
-        "decay": "double",
-        "frozen": "bool",
+    forms = {
+        "rate": ("number", ),
+        "decay": ("number", ),
     }
 
 
@@ -1225,11 +1014,10 @@ class sb_additive_attention(Structure):
         ("key", sb_linear_layer),
         ("score", sb_linear_layer),
     ]
-    kinds = {
-        "dropout": "double",
-        "query": "sb_linear_layer",
-        "key": "sb_linear_layer",
-        "score": "sb_linear_layer",
+    forms = {
+        "query": ("value", sb_linear_layer),
+        "key": ("value", sb_linear_layer),
+        "score": ("value", sb_linear_layer),
     }
 
 
@@ -1238,9 +1026,8 @@ class sb_multiplicative_attention(Structure):
         ("dropout", c_double),
         ("query", sb_linear_layer),
     ]
-    kinds = {
-        "dropout": "double",
-        "query": "sb_linear_layer",
+    forms = {
+        "query": ("value", sb_linear_layer),
     }
 
 
@@ -1249,9 +1036,8 @@ class sb_cosine_attention(Structure):
         ("dropout", c_double),
         ("log_temperature", c_void_p),
     ]
-    kinds = {
-        "dropout": "double",
-        "log_temperature": "sb_tensor *",
+    forms = {
+        "log_temperature": ("tensor", ),
     }
 
 
@@ -1261,10 +1047,9 @@ class sb_lora_options(Structure):
         ("alpha", c_double),
         ("on", c_char_p),
     ]
-    kinds = {
-        "rank": "int64_t",
-        "alpha": "double",
-        "on": "const char *",
+    forms = {
+        "alpha": ("number", ),
+        "on": ("text", ),
     }
 
 
@@ -1273,9 +1058,9 @@ class sb_output_head(Structure):
         ("weight", c_void_p),
         ("bias", c_void_p),
     ]
-    kinds = {
-        "weight": "sb_tensor *",
-        "bias": "sb_tensor *",
+    forms = {
+        "weight": ("tensor", ),
+        "bias": ("tensor", ),
     }
 
 
@@ -1285,10 +1070,7 @@ class sb_loaded(Structure):
         ("missing", c_void_p),
         ("left_over", c_void_p),
     ]
-    kinds = {
-        "count": "int64_t",
-        "missing": "char *",
-        "left_over": "char *",
+    forms = {
     }
 
 
@@ -1303,16 +1085,13 @@ class sb_position_bias(Structure):
         ("distance", c_int64),
         ("table", c_void_p),
     ]
-    kinds = {
-        "positions": "sb_positions",
-        "heads": "int64_t",
-        "ranks": "sb_communicator *",
-        "dtype": "sb_dtype",
-        "along": "sb_sequence",
-        "buckets": "int64_t",
-        "distance": "int64_t",
-        "table": "sb_tensor *",
+    forms = {
+        "positions": ("choice", "sb_positions"),
+        "dtype": ("choice", "sb_dtype"),
+        "along": ("choice", "sb_sequence"),
+        "table": ("tensor", ),
     }
+
 
 # The type of the result, then those of the parameters.
 FUNCTIONS = {
@@ -1521,7 +1300,7 @@ FUNCTIONS = {
     "sb_safetensors_metadata": (c_char_p, c_void_p, c_char_p,),
     "sb_safetensors_metadata_count": (c_int, c_void_p,),
     "sb_safetensors_metadata_pair": (c_char_p, c_void_p, c_int, c_void_p,),
-    "sb_safetensors_save": (c_bool, c_char_p, c_int, c_void_p, c_int, c_char_p,),
+    "sb_safetensors_save": (c_bool, c_char_p, c_int, c_void_p, c_int, c_void_p,),
     "sb_version": (c_char_p,),
     "sb_parameters_new": (c_void_p, c_uint64,),
     "sb_parameters_of": (c_void_p, c_int, c_uint64,),

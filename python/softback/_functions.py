@@ -1,83 +1,86 @@
 """Operations, objects and layers. Made by python/generate.py; do not edit."""
+from __future__ import annotations
+
 from ctypes import byref, c_double, c_int, c_int32, c_int64, c_void_p
+from typing import Any
 
 from . import convert as _to
 from ._declarations import *
 from .library import c as _c
-from .objects import Layer, Object
+from .objects import Object
 from .tensors import Mask, Tensor
 
-__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_name", "choose_cuda", "device_description", "use_device", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "maximum", "minimum", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "abs", "sin", "cos", "expm1", "log1p", "erf", "pow", "clamp", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "variance", "topk", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "rotary_scaled", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "Loaded", "PositionBias"]
+__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_name", "choose_cuda", "device_description", "use_device", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "maximum", "minimum", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "abs", "sin", "cos", "expm1", "log1p", "erf", "pow", "clamp", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "variance", "topk", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "rotary_scaled", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Encoder", "Labels", "Pairs", "Vocabulary", "Batch", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "Loaded", "PositionBias"]
 
 
-def random_new(seed, stream):
+def random_new(seed, stream) -> sb_random:
     return _c.sb_random_new(seed, _to.choice("sb_stream", stream))
 
 
-def random_bits(random):
+def random_bits(random) -> int:
     """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
     position of the stream."""
-    return _c.sb_random_bits(_to.reference(sb_random, random))
+    return _c.sb_random_bits(_to.value(sb_random, random))
 
 
-def random_uniform(random):
+def random_uniform(random) -> float:
     """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
     position of the stream."""
-    return _c.sb_random_uniform(_to.reference(sb_random, random))
+    return _c.sb_random_uniform(_to.value(sb_random, random))
 
 
-def random_below(random, limit):
+def random_below(random, limit) -> int:
     """An integer in 0..limit-1, without bias. Fails and returns 0 when the limit is 0."""
-    return _c.sb_random_below(_to.reference(sb_random, random), limit)
+    return _c.sb_random_below(_to.value(sb_random, random), limit)
 
 
-def random_normal(random):
+def random_normal(random) -> float:
     """A standard normal variate (Box and Muller 1958)."""
-    return _c.sb_random_normal(_to.reference(sb_random, random))
+    return _c.sb_random_normal(_to.value(sb_random, random))
 
 
-def device_name(device):
+def device_name(device) -> str:
     """The processor and its memory."""
     return _to.string(_c.sb_device_name(_to.device(device)))
 
 
-def choose_cuda(number):
+def choose_cuda(number) -> bool:
     """Makes sb_device_cuda the GPU of this number, as the driver lists them from 0 on. A process uses
     one GPU: fails after the first sb_device_cuda with another number, and for a negative number; a
     GPU that does not exist is reported by sb_device_cuda."""
     _to.check(_c.sb_choose_cuda(number))
 
 
-def device_description(device):
+def device_description(device) -> str:
     """A short description of a device, such as its model."""
     return _to.string(_c.sb_device_description(_to.device(device)))
 
 
-def use_device(device):
+def use_device(device) -> None:
     """Sets the device on which constructors make tensors, parameters and batches from now on, in all
     threads; NULL stands for the CPU, the default."""
     _c.sb_use_device(_to.device(device))
 
 
-def device_synchronize(device):
+def device_synchronize(device) -> bool:
     """Waits for all work queued on a device; false, with a message, when some of it failed."""
     _to.check(_c.sb_device_synchronize(_to.device(device)))
 
 
-def device_memory(device):
+def device_memory(device) -> sb_memory:
     return _c.sb_device_memory(_to.device(device))
 
 
-def device_reset_peak(device):
+def device_reset_peak(device) -> None:
     _c.sb_device_reset_peak(_to.device(device))
 
 
-def device_trim(device):
+def device_trim(device) -> None:
     """returns cached memory to the system"""
     _c.sb_device_trim(_to.device(device))
 
 
-def set_threads(threads):
+def set_threads(threads) -> bool:
     """Sets the number of threads that kernels use (default: one for each core). Results do not depend
     on it. Fails below 1, and when so many threads cannot be made; then it stays what it was. Without
     this call, kernels use one thread where more cannot be made. A build without OpenMP always uses
@@ -85,7 +88,7 @@ def set_threads(threads):
     _to.check(_c.sb_set_threads(threads))
 
 
-def threads():
+def threads() -> int:
     """Sets the number of threads that kernels use (default: one for each core). Results do not depend
     on it. Fails below 1, and when so many threads cannot be made; then it stays what it was. Without
     this call, kernels use one thread where more cannot be made. A build without OpenMP always uses
@@ -93,52 +96,52 @@ def threads():
     return _c.sb_threads()
 
 
-def mask_allow(allowed):
+def mask_allow(allowed) -> Mask:
     """From booleans broadcastable to (B, H, Lq, Lk): true where a pair may attend."""
     return Mask(_c.sb_mask_allow, _to.tensor(allowed))
 
 
-def mask_block(blocked):
+def mask_block(blocked) -> Mask:
     """From booleans broadcastable to (B, H, Lq, Lk): true where a pair is blocked."""
     return Mask(_c.sb_mask_block, _to.tensor(blocked))
 
 
-def mask_from_bias(bias):
+def mask_from_bias(bias) -> Mask:
     """From numbers that are added to the scores (B, H, Lq, Lk), as other libraries take them: a pair is
     blocked where the number is -inf. Give the same tensor as the bias of attention if its other
     numbers count. A bias of -inf alone makes a fully masked query NaN; with the mask it is 0."""
     return Mask(_c.sb_mask_from_bias, _to.tensor(bias))
 
 
-def mask_causal():
+def mask_causal() -> Mask:
     """Query i attends to the keys 0..i: the first query is aligned with the first key."""
     return Mask(_c.sb_mask_causal)
 
 
-def mask_causal_last():
+def mask_causal_last() -> Mask:
     """Query i attends to the keys 0..i + Lk - Lq: the last query is aligned with the last key. Use it
     when the first Lk - Lq keys come from a cache."""
     return Mask(_c.sb_mask_causal_last)
 
 
-def mask_lengths(lengths):
+def mask_lengths(lengths) -> Mask:
     """Key padding mask: sequence b has lengths[b] keys, in 0..Lk (i32, (B)); later keys are blocked."""
     return Mask(_c.sb_mask_lengths, _to.tensor(lengths))
 
 
-def mask_window(before, after):
+def mask_window(before, after) -> Mask:
     """Sliding window: query i attends to the keys i - before .. i + after; both are at least 0."""
     return Mask(_c.sb_mask_window, before, after)
 
 
-def mask_blocks(kept, size):
+def mask_blocks(kept, size) -> Mask:
     """Block-sparse: query i attends to key j where kept[b, h, i / size, j / size], booleans
     broadcastable to (B, H, blocks of queries, blocks of keys), is true. Tiled attention skips the
     other blocks."""
     return Mask(_c.sb_mask_blocks, _to.tensor(kept), size)
 
 
-def mask_local(Lq, Lk, size, around):
+def mask_local(Lq, Lk, size, around) -> Mask:
     """Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
       local    where |r - c| <= around;
       strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
@@ -148,7 +151,7 @@ def mask_local(Lq, Lk, size, around):
     return Mask(_c.sb_mask_local, Lq, Lk, size, around)
 
 
-def mask_strided(Lq, Lk, size, around, stride):
+def mask_strided(Lq, Lk, size, around, stride) -> Mask:
     """Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
       local    where |r - c| <= around;
       strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
@@ -158,7 +161,7 @@ def mask_strided(Lq, Lk, size, around, stride):
     return Mask(_c.sb_mask_strided, Lq, Lk, size, around, stride)
 
 
-def mask_global(Lq, Lk, size, around, globals):
+def mask_global(Lq, Lk, size, around, globals) -> Mask:
     """Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
       local    where |r - c| <= around;
       strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
@@ -168,12 +171,12 @@ def mask_global(Lq, Lk, size, around, globals):
     return Mask(_c.sb_mask_global, Lq, Lk, size, around, globals)
 
 
-def mask_and(a, b):
+def mask_and(a, b) -> Mask:
     """The pairs that both masks allow. At most eight masks can be combined."""
     return Mask(_c.sb_mask_and, _to.mask(a), _to.mask(b))
 
 
-def add(a, b):
+def add(a, b) -> Tensor:
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -186,12 +189,10 @@ def add(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_add(_to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(add, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(add, a, b)
 
 
-def subtract(a, b):
+def subtract(a, b) -> Tensor:
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -204,12 +205,10 @@ def subtract(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_subtract(_to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(subtract, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(subtract, a, b)
 
 
-def multiply(a, b):
+def multiply(a, b) -> Tensor:
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -222,12 +221,10 @@ def multiply(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_multiply(_to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(multiply, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(multiply, a, b)
 
 
-def divide(a, b):
+def divide(a, b) -> Tensor:
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -240,12 +237,10 @@ def divide(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_divide(_to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(divide, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(divide, a, b)
 
 
-def maximum(a, b):
+def maximum(a, b) -> Tensor:
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -258,12 +253,10 @@ def maximum(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_maximum(_to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(maximum, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(maximum, a, b)
 
 
-def minimum(a, b):
+def minimum(a, b) -> Tensor:
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -276,24 +269,20 @@ def minimum(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_minimum(_to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(minimum, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(minimum, a, b)
 
 
-def where(condition, a, b):
+def where(condition, a, b) -> Tensor:
     """y = a where the condition is true, else b.
 
     Shape     condition (bool), a, b broadcastable to each other -> y of the common shape
     Backward  da = condition ? dy : 0     db = condition ? 0 : dy
     Fails     the shapes do not broadcast; condition is not bool"""
     c = _c.sb_where(_to.tensor(condition), _to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(where, condition, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(where, condition, a, b)
 
 
-def negate(x):
+def negate(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -322,12 +311,10 @@ def negate(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_negate(_to.tensor(x))
-    if not c:
-        return _to.retry(negate, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(negate, x)
 
 
-def scale(x, factor):
+def scale(x, factor) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -356,12 +343,10 @@ def scale(x, factor):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_scale(_to.tensor(x), factor)
-    if not c:
-        return _to.retry(scale, x, factor)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(scale, x, factor)
 
 
-def sqrt(x):
+def sqrt(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -390,12 +375,10 @@ def sqrt(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sqrt(_to.tensor(x))
-    if not c:
-        return _to.retry(sqrt, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(sqrt, x)
 
 
-def exp(x):
+def exp(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -424,12 +407,10 @@ def exp(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_exp(_to.tensor(x))
-    if not c:
-        return _to.retry(exp, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(exp, x)
 
 
-def log(x):
+def log(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -458,12 +439,10 @@ def log(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_log(_to.tensor(x))
-    if not c:
-        return _to.retry(log, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(log, x)
 
 
-def tanh(x):
+def tanh(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -492,12 +471,10 @@ def tanh(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_tanh(_to.tensor(x))
-    if not c:
-        return _to.retry(tanh, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(tanh, x)
 
 
-def sigmoid(x):
+def sigmoid(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -526,12 +503,10 @@ def sigmoid(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sigmoid(_to.tensor(x))
-    if not c:
-        return _to.retry(sigmoid, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(sigmoid, x)
 
 
-def relu(x):
+def relu(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -560,12 +535,10 @@ def relu(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_relu(_to.tensor(x))
-    if not c:
-        return _to.retry(relu, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(relu, x)
 
 
-def gelu(x):
+def gelu(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -594,12 +567,10 @@ def gelu(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_gelu(_to.tensor(x))
-    if not c:
-        return _to.retry(gelu, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(gelu, x)
 
 
-def gelu_tanh(x):
+def gelu_tanh(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -628,12 +599,10 @@ def gelu_tanh(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_gelu_tanh(_to.tensor(x))
-    if not c:
-        return _to.retry(gelu_tanh, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(gelu_tanh, x)
 
 
-def silu(x):
+def silu(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -662,12 +631,10 @@ def silu(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_silu(_to.tensor(x))
-    if not c:
-        return _to.retry(silu, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(silu, x)
 
 
-def abs(x):
+def abs(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -696,12 +663,10 @@ def abs(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_abs(_to.tensor(x))
-    if not c:
-        return _to.retry(abs, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(abs, x)
 
 
-def sin(x):
+def sin(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -730,12 +695,10 @@ def sin(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sin(_to.tensor(x))
-    if not c:
-        return _to.retry(sin, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(sin, x)
 
 
-def cos(x):
+def cos(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -764,12 +727,10 @@ def cos(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_cos(_to.tensor(x))
-    if not c:
-        return _to.retry(cos, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(cos, x)
 
 
-def expm1(x):
+def expm1(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -798,12 +759,10 @@ def expm1(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_expm1(_to.tensor(x))
-    if not c:
-        return _to.retry(expm1, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(expm1, x)
 
 
-def log1p(x):
+def log1p(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -832,12 +791,10 @@ def log1p(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_log1p(_to.tensor(x))
-    if not c:
-        return _to.retry(log1p, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(log1p, x)
 
 
-def erf(x):
+def erf(x) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -866,12 +823,10 @@ def erf(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_erf(_to.tensor(x))
-    if not c:
-        return _to.retry(erf, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(erf, x)
 
 
-def pow(x, exponent):
+def pow(x, exponent) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -900,12 +855,10 @@ def pow(x, exponent):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_pow(_to.tensor(x), exponent)
-    if not c:
-        return _to.retry(pow, x, exponent)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(pow, x, exponent)
 
 
-def clamp(x, low, high):
+def clamp(x, low, high) -> Tensor:
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -934,30 +887,24 @@ def clamp(x, low, high):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_clamp(_to.tensor(x), low, high)
-    if not c:
-        return _to.retry(clamp, x, low, high)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(clamp, x, low, high)
 
 
-def detach(x):
+def detach(x) -> Tensor:
     """y = x without a gradient; shares x's data."""
     c = _c.sb_detach(_to.tensor(x))
-    if not c:
-        return _to.retry(detach, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(detach, x)
 
 
-def cast(x, dtype):
+def cast(x, dtype) -> Tensor:
     """y = x in another dtype. Between real dtypes the gradient is cast back; casts to and from integers
     and booleans have no gradient. A real number outside the range of i32 becomes the nearest i32,
     and NaN becomes 0."""
     c = _c.sb_cast(_to.tensor(x), _to.choice("sb_dtype", dtype))
-    if not c:
-        return _to.retry(cast, x, dtype)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(cast, x, dtype)
 
 
-def matmul(a, b):
+def matmul(a, b) -> Tensor:
     """Matrix product. Leading axes are batch axes and broadcast. matmul_nt reads b transposed and
     matmul_tn reads a transposed, without a copy.
 
@@ -969,12 +916,10 @@ def matmul(a, b):
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
     c = _c.sb_matmul(_to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(matmul, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(matmul, a, b)
 
 
-def matmul_nt(a, b):
+def matmul_nt(a, b) -> Tensor:
     """Matrix product. Leading axes are batch axes and broadcast. matmul_nt reads b transposed and
     matmul_tn reads a transposed, without a copy.
 
@@ -986,12 +931,10 @@ def matmul_nt(a, b):
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
     c = _c.sb_matmul_nt(_to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(matmul_nt, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(matmul_nt, a, b)
 
 
-def matmul_tn(a, b):
+def matmul_tn(a, b) -> Tensor:
     """Matrix product. Leading axes are batch axes and broadcast. matmul_nt reads b transposed and
     matmul_tn reads a transposed, without a copy.
 
@@ -1003,69 +946,57 @@ def matmul_tn(a, b):
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
     c = _c.sb_matmul_tn(_to.tensor(a), _to.tensor(b))
-    if not c:
-        return _to.retry(matmul_tn, a, b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(matmul_tn, a, b)
 
 
-def linear(x, weight, bias=None):
+def linear(x, weight, bias=None) -> Tensor:
     """A fully connected layer: y = activation(x W' + b), in one kernel. linear has no activation.
 
     Shape     x (..., in), weight (out, in), bias (out) or NULL -> y (..., out)
     Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
     Fails     x is a scalar; sizes differ; the activation is unknown"""
     c = _c.sb_linear(_to.tensor(x), _to.tensor(weight), _to.tensor(bias))
-    if not c:
-        return _to.retry(linear, x, weight, bias)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(linear, x, weight, bias)
 
 
-def linear_activation(x, weight, bias=None, activation="identity"):
+def linear_activation(x, weight, bias=None, activation="identity") -> Tensor:
     """A fully connected layer: y = activation(x W' + b), in one kernel. linear has no activation.
 
     Shape     x (..., in), weight (out, in), bias (out) or NULL -> y (..., out)
     Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
     Fails     x is a scalar; sizes differ; the activation is unknown"""
     c = _c.sb_linear_activation(_to.tensor(x), _to.tensor(weight), _to.tensor(bias), _to.choice("sb_activation", activation))
-    if not c:
-        return _to.retry(linear_activation, x, weight, bias, activation)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(linear_activation, x, weight, bias, activation)
 
 
-def reshape(x, shape):
+def reshape(x, shape) -> Tensor:
     """The same elements in another shape; shares x's data. One dimension may be -1: it is inferred.
 
     Backward  dx = dy in x's shape
     Fails     the number of elements differs; two dimensions are -1"""
     c = _c.sb_reshape(_to.tensor(x), *_to.sizes(shape, c_int64))
-    if not c:
-        return _to.retry(reshape, x, shape)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(reshape, x, shape)
 
 
-def permute(x, order):
+def permute(x, order) -> Tensor:
     """Reorders axes: axis i of y is axis order[i] of x. transpose swaps two axes.
 
     Backward  dx = dy with its axes in x's order
     Fails     rank, the length of order, is not x's; order does not name each axis once"""
     c = _c.sb_permute(_to.tensor(x), *_to.sizes(order, c_int))
-    if not c:
-        return _to.retry(permute, x, order)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(permute, x, order)
 
 
-def transpose(x, axis_a, axis_b):
+def transpose(x, axis_a, axis_b) -> Tensor:
     """Reorders axes: axis i of y is axis order[i] of x. transpose swaps two axes.
 
     Backward  dx = dy with its axes in x's order
     Fails     rank, the length of order, is not x's; order does not name each axis once"""
     c = _c.sb_transpose(_to.tensor(x), axis_a, axis_b)
-    if not c:
-        return _to.retry(transpose, x, axis_a, axis_b)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(transpose, x, axis_a, axis_b)
 
 
-def concatenate(x, axis):
+def concatenate(x, axis) -> Tensor:
     """Joins tensors along an existing axis (concatenate) or along a new axis (stack). Any dtype.
 
     Shape     concatenate: x_i of one shape except in `axis` -> y, whose size there is their sum
@@ -1073,12 +1004,10 @@ def concatenate(x, axis):
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
     c = _c.sb_concatenate(*_to.tensors(x), axis)
-    if not c:
-        return _to.retry(concatenate, x, axis)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(concatenate, x, axis)
 
 
-def stack(x, axis):
+def stack(x, axis) -> Tensor:
     """Joins tensors along an existing axis (concatenate) or along a new axis (stack). Any dtype.
 
     Shape     concatenate: x_i of one shape except in `axis` -> y, whose size there is their sum
@@ -1086,24 +1015,20 @@ def stack(x, axis):
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
     c = _c.sb_stack(*_to.tensors(x), axis)
-    if not c:
-        return _to.retry(stack, x, axis)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(stack, x, axis)
 
 
-def slice(x, axis, start, length):
+def slice(x, axis, start, length) -> Tensor:
     """Parts of a tensor along an axis: slice returns `length` elements from `start` on; split returns
     n parts of the given lengths. Any dtype. A slice along the first axis shares x's data.
 
     Backward  dx = dy in the range of the slice, 0 elsewhere
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
     c = _c.sb_slice(_to.tensor(x), axis, start, length)
-    if not c:
-        return _to.retry(slice, x, axis, start, length)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(slice, x, axis, start, length)
 
 
-def split(x, axis, lengths):
+def split(x, axis, lengths) -> Any:
     """Parts of a tensor along an axis: slice returns `length` elements from `start` on; split returns
     n parts of the given lengths. Any dtype. A slice along the first axis shares x's data.
 
@@ -1111,23 +1036,19 @@ def split(x, axis, lengths):
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
     parts = (c_void_p * len(lengths))()
     c = _c.sb_split(_to.tensor(x), axis, *_to.sizes(lengths, c_int64), parts)
-    if not c:
-        return _to.retry(split, x, axis, lengths)
-    return list(map(_to.result, parts))
+    return (list(map(_to.result, parts))) if c else _to.retry(split, x, axis, lengths)
 
 
-def expand(x, shape):
+def expand(x, shape) -> Tensor:
     """Broadcasts x to a shape: repeats axes of size 1, and adds leading axes.
 
     Backward  dx = dy summed over the broadcast axes
     Fails     x does not broadcast to the shape"""
     c = _c.sb_expand(_to.tensor(x), *_to.sizes(shape, c_int64))
-    if not c:
-        return _to.retry(expand, x, shape)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(expand, x, shape)
 
 
-def sum(x, axis=None, keep=False):
+def sum(x, axis=None, keep=False) -> Tensor:
     """sum:  y = sum_i x_i                dx_i = dy
     mean: y = sum_i x_i / n            dx_i = dy / n
     max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
@@ -1136,12 +1057,10 @@ def sum(x, axis=None, keep=False):
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_sum(_to.tensor(x), _to.every(axis), keep)
-    if not c:
-        return _to.retry(sum, x, axis, keep)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(sum, x, axis, keep)
 
 
-def mean(x, axis=None, keep=False):
+def mean(x, axis=None, keep=False) -> Tensor:
     """sum:  y = sum_i x_i                dx_i = dy
     mean: y = sum_i x_i / n            dx_i = dy / n
     max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
@@ -1150,12 +1069,10 @@ def mean(x, axis=None, keep=False):
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_mean(_to.tensor(x), _to.every(axis), keep)
-    if not c:
-        return _to.retry(mean, x, axis, keep)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(mean, x, axis, keep)
 
 
-def max(x, axis=None, keep=False):
+def max(x, axis=None, keep=False) -> Tensor:
     """sum:  y = sum_i x_i                dx_i = dy
     mean: y = sum_i x_i / n            dx_i = dy / n
     max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
@@ -1164,12 +1081,10 @@ def max(x, axis=None, keep=False):
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_max(_to.tensor(x), _to.every(axis), keep)
-    if not c:
-        return _to.retry(max, x, axis, keep)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(max, x, axis, keep)
 
 
-def argmax(x, axis=None):
+def argmax(x, axis=None) -> Tensor:
     """sum:  y = sum_i x_i                dx_i = dy
     mean: y = sum_i x_i / n            dx_i = dy / n
     max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
@@ -1178,12 +1093,10 @@ def argmax(x, axis=None):
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_argmax(_to.tensor(x), _to.every(axis))
-    if not c:
-        return _to.retry(argmax, x, axis)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(argmax, x, axis)
 
 
-def variance(x, axis, correction, keep=False):
+def variance(x, axis, correction, keep=False) -> Tensor:
     """The variance over an axis or SB_ALL: y = sum_i (x_i - m)^2 / (n - correction), m the mean. A
     correction of 1 gives the unbiased estimate (Bessel), 0 that of the elements themselves, as norms
     have it.
@@ -1191,12 +1104,10 @@ def variance(x, axis, correction, keep=False):
     Backward  dx_i = 2 dy (x_i - m) / (n - correction)
     Fails     the axis does not exist; correction is negative or not below n"""
     c = _c.sb_variance(_to.tensor(x), axis, correction, keep)
-    if not c:
-        return _to.retry(variance, x, axis, correction, keep)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(variance, x, axis, correction, keep)
 
 
-def topk(x, k):
+def topk(x, k) -> Any:
     """The k largest elements of each row, the largest first, and their places in it. Equal elements
     come in the order of their places; NaN counts as the largest.
 
@@ -1205,12 +1116,10 @@ def topk(x, k):
     Fails     x is a scalar; k is not in 1..C"""
     indices = c_void_p()
     c = _c.sb_topk(_to.tensor(x), k, byref(indices))
-    if not c:
-        return _to.retry(topk, x, k)
-    return _to.result(c), _to.result(indices.value)
+    return (_to.result(c), _to.result(indices.value)) if c else _to.retry(topk, x, k)
 
 
-def softmax(x):
+def softmax(x) -> Tensor:
     """Softmax over the last axis: y_i = exp(x_i - max x) / sum_j exp(x_j - max x).
 
     Shape     x (..., C) -> y (..., C)
@@ -1218,12 +1127,10 @@ def softmax(x):
     Fails     x is a scalar
     Source    Bridle 1990; the shift by max x leaves the value and the gradient unchanged"""
     c = _c.sb_softmax(_to.tensor(x))
-    if not c:
-        return _to.retry(softmax, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(softmax, x)
 
 
-def masked_softmax(x, mask=None, temperature=1.0):
+def masked_softmax(x, mask=None, temperature=1.0) -> Tensor:
     """Softmax over the entries that the mask allows, after division by the temperature:
     y_i = exp(x_i / T - max) / sum over the allowed j; blocked entries are exactly 0. A fully masked
     row has y = 0 and dx = 0. The mask alone decides, never the values: NaN in a blocked entry has no
@@ -1234,35 +1141,29 @@ def masked_softmax(x, mask=None, temperature=1.0):
     Fails     x has fewer than 2 or more than 4 axes; the mask does not fit; mask is NULL; T is not
               a positive number"""
     c = _c.sb_masked_softmax(_to.tensor(x), _to.mask(mask), temperature)
-    if not c:
-        return _to.retry(masked_softmax, x, mask, temperature)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(masked_softmax, x, mask, temperature)
 
 
-def log_softmax(x):
+def log_softmax(x) -> Tensor:
     """log_softmax: y_i = x_i - logsumexp(x), over the last axis.
 
     Backward  dx_i = dy_i - exp(y_i) sum_j dy_j
     Fails     x is a scalar"""
     c = _c.sb_log_softmax(_to.tensor(x))
-    if not c:
-        return _to.retry(log_softmax, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(log_softmax, x)
 
 
-def logsumexp(x):
+def logsumexp(x) -> Tensor:
     """logsumexp: y = max x + ln sum_j exp(x_j - max x), over the last axis.
 
     Shape     x (..., C) -> y (...)
     Backward  dx_i = dy exp(x_i - y)
     Fails     x is a scalar"""
     c = _c.sb_logsumexp(_to.tensor(x))
-    if not c:
-        return _to.retry(logsumexp, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(logsumexp, x)
 
 
-def layer_norm(x, gain, bias=None, epsilon=None):
+def layer_norm(x, gain, bias=None, epsilon=None) -> Tensor:
     """y = gain (x - m) / sqrt(v + epsilon) + bias, with m and v the mean and the (biased) variance of
     a row of x. epsilon 0 stands for 1e-5. With SB_ZERO it is 0, and a row without variance NaN.
 
@@ -1272,12 +1173,10 @@ def layer_norm(x, gain, bias=None, epsilon=None):
     Fails     x is a scalar; sizes differ; epsilon is negative or not finite
     Source    Ba, Kiros and Hinton 2016"""
     c = _c.sb_layer_norm(_to.tensor(x), _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
-    if not c:
-        return _to.retry(layer_norm, x, gain, bias, epsilon)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(layer_norm, x, gain, bias, epsilon)
 
 
-def residual_layer_norm(x, branch, p, gain, bias, epsilon=None):
+def residual_layer_norm(x, branch, p, gain, bias, epsilon=None) -> Any:
     """A residual connection and its layer norm in one pass: *sum = x + dropout(branch, p), which the
     next residual connection reads, and y = layer_norm(*sum).
 
@@ -1288,12 +1187,10 @@ def residual_layer_norm(x, branch, p, gain, bias, epsilon=None):
     Fails     p is not in [0, 1); otherwise as layer_norm"""
     sum = c_void_p()
     c = _c.sb_residual_layer_norm(_to.tensor(x), _to.tensor(branch), p, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon), byref(sum))
-    if not c:
-        return _to.retry(residual_layer_norm, x, branch, p, gain, bias, epsilon)
-    return _to.result(c), _to.result(sum.value)
+    return (_to.result(c), _to.result(sum.value)) if c else _to.retry(residual_layer_norm, x, branch, p, gain, bias, epsilon)
 
 
-def rms_norm(x, gain, epsilon=None):
+def rms_norm(x, gain, epsilon=None) -> Tensor:
     """Root mean square norm: y = gain x / sqrt(mean(x^2) + epsilon). epsilon 0 stands for 1e-6,
     and SB_ZERO for 0, with which a row of zeros is NaN.
 
@@ -1302,22 +1199,18 @@ def rms_norm(x, gain, epsilon=None):
               dx = (u - h mean(u h)) / s   dgain = sum of dy h
     Source    Zhang and Sennrich 2019"""
     c = _c.sb_rms_norm(_to.tensor(x), _to.tensor(gain), _to.number(epsilon))
-    if not c:
-        return _to.retry(rms_norm, x, gain, epsilon)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(rms_norm, x, gain, epsilon)
 
 
-def l2_normalize(x):
+def l2_normalize(x) -> Tensor:
     """y = x / max(|x|, 1e-12), where |x| is the L2 norm of a row.
 
     Backward  dx = (dy - y (y . dy)) / |x|; at x = 0: dx = 0"""
     c = _c.sb_l2_normalize(_to.tensor(x))
-    if not c:
-        return _to.retry(l2_normalize, x)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(l2_normalize, x)
 
 
-def softmax_over(x, axis):
+def softmax_over(x, axis) -> Tensor:
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1328,12 +1221,10 @@ def softmax_over(x, axis):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_softmax_over(_to.tensor(x), axis)
-    if not c:
-        return _to.retry(softmax_over, x, axis)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(softmax_over, x, axis)
 
 
-def log_softmax_over(x, axis):
+def log_softmax_over(x, axis) -> Tensor:
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1344,12 +1235,10 @@ def log_softmax_over(x, axis):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_log_softmax_over(_to.tensor(x), axis)
-    if not c:
-        return _to.retry(log_softmax_over, x, axis)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(log_softmax_over, x, axis)
 
 
-def logsumexp_over(x, axis):
+def logsumexp_over(x, axis) -> Tensor:
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1360,12 +1249,10 @@ def logsumexp_over(x, axis):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_logsumexp_over(_to.tensor(x), axis)
-    if not c:
-        return _to.retry(logsumexp_over, x, axis)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(logsumexp_over, x, axis)
 
 
-def layer_norm_over(x, axis, gain, bias=None, epsilon=None):
+def layer_norm_over(x, axis, gain, bias=None, epsilon=None) -> Tensor:
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1376,12 +1263,10 @@ def layer_norm_over(x, axis, gain, bias=None, epsilon=None):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_layer_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
-    if not c:
-        return _to.retry(layer_norm_over, x, axis, gain, bias, epsilon)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(layer_norm_over, x, axis, gain, bias, epsilon)
 
 
-def rms_norm_over(x, axis, gain, epsilon=None):
+def rms_norm_over(x, axis, gain, epsilon=None) -> Tensor:
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1392,12 +1277,10 @@ def rms_norm_over(x, axis, gain, epsilon=None):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_rms_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.number(epsilon))
-    if not c:
-        return _to.retry(rms_norm_over, x, axis, gain, epsilon)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(rms_norm_over, x, axis, gain, epsilon)
 
 
-def l2_normalize_over(x, axis):
+def l2_normalize_over(x, axis) -> Tensor:
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1408,24 +1291,20 @@ def l2_normalize_over(x, axis):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_l2_normalize_over(_to.tensor(x), axis)
-    if not c:
-        return _to.retry(l2_normalize_over, x, axis)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(l2_normalize_over, x, axis)
 
 
-def embedding(table, ids):
+def embedding(table, ids) -> Tensor:
     """Rows of a table: y[i] = table[ids[i]].
 
     Shape     table (V, C), ids (...) of i32 -> y (..., C)
     Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v, in the order of i
     Fails     an id is not in 0..V-1 (the message names its index and value)"""
     c = _c.sb_embedding(_to.tensor(table), _to.tensor(ids))
-    if not c:
-        return _to.retry(embedding, table, ids)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(embedding, table, ids)
 
 
-def embedding_padded(table, ids, padding_id):
+def embedding_padded(table, ids, padding_id) -> Tensor:
     """The same where one id stands for padding: its row of the table gets no gradient, so that it
     stays what it was made, usually zeros.
 
@@ -1433,24 +1312,20 @@ def embedding_padded(table, ids, padding_id):
     Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v; dtable[padding_id] = 0
     Fails     padding_id is not in 0..V-1; otherwise as embedding"""
     c = _c.sb_embedding_padded(_to.tensor(table), _to.tensor(ids), padding_id)
-    if not c:
-        return _to.retry(embedding_padded, table, ids, padding_id)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(embedding_padded, table, ids, padding_id)
 
 
-def gather(x, ids):
+def gather(x, ids) -> Tensor:
     """One entry of each row: y[i] = x[i, ids[i]].
 
     Shape     x (..., C), ids (...) of i32 -> y (...)
     Backward  dx[i, ids[i]] = dy[i]
     Fails     an id is not in 0..C-1; shapes differ"""
     c = _c.sb_gather(_to.tensor(x), _to.tensor(ids))
-    if not c:
-        return _to.retry(gather, x, ids)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(gather, x, ids)
 
 
-def dropout(x, p):
+def dropout(x, p) -> Tensor:
     """Each element is 0 with probability p, else x / (1 - p). Random bits come from the open tape's
     stream (sb_tape_random); without a stream, or with p = 0, y = x. Element i of a call at stream
     position P is dropped when 16 bits of Philox4x32-10 at counter (i / 8, P), word (i % 8) / 2, low
@@ -1461,23 +1336,19 @@ def dropout(x, p):
     Fails     p is not in [0, 1)
     Source    Srivastava et al. 2014"""
     c = _c.sb_dropout(_to.tensor(x), p)
-    if not c:
-        return _to.retry(dropout, x, p)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(dropout, x, p)
 
 
-def residual_dropout(x, branch, p):
+def residual_dropout(x, branch, p) -> Tensor:
     """x + dropout(branch, p), in one pass.
 
     Shape     x, branch of one shape -> y
     Backward  dx = dy   dbranch = dropped ? 0 : dy / (1 - p)"""
     c = _c.sb_residual_dropout(_to.tensor(x), _to.tensor(branch), p)
-    if not c:
-        return _to.retry(residual_dropout, x, branch, p)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(residual_dropout, x, branch, p)
 
 
-def cross_entropy(x, targets, **option):
+def cross_entropy(x, targets, **option: sb_cross_entropy_options) -> Tensor:
     """-sum_v t_v log softmax(x)_v for each row, where t is the one-hot target or a distribution.
 
     Shape     x (..., V); targets (...) of i32, where a negative id is ignored, or real (..., V):
@@ -1495,14 +1366,12 @@ def cross_entropy(x, targets, **option):
       class_weight: (V), constant: the weight of each class; NULL: all 1
       reduction: MEAN divides by the sum of the class weights of the targets that
     are not ignored; with probabilities, by the number of rows"""
-    given = _to.Options(sb_cross_entropy_options, option, "cross_entropy")
+    given = _to.options(sb_cross_entropy_options, option, "cross_entropy")
     c = _c.sb_cross_entropy(_to.tensor(x), _to.tensor(targets), given)
-    if not c:
-        return _to.retry(cross_entropy, x, targets, **option)
-    return given.results(c)
+    return (_to.results(given, c)) if c else _to.retry(cross_entropy, x, targets, **option)
 
 
-def linear_cross_entropy(x, weight, bias, targets, **option):
+def linear_cross_entropy(x, weight, bias, targets, **option: sb_cross_entropy_options) -> Tensor:
     """cross_entropy(x W' + b, targets) without the full tensor of logits: rows are processed in
     chunks, and backward recomputes the softmax of each chunk.
 
@@ -1514,25 +1383,21 @@ def linear_cross_entropy(x, weight, bias, targets, **option):
       class_weight: (V), constant: the weight of each class; NULL: all 1
       reduction: MEAN divides by the sum of the class weights of the targets that
     are not ignored; with probabilities, by the number of rows"""
-    given = _to.Options(sb_cross_entropy_options, option, "linear_cross_entropy")
+    given = _to.options(sb_cross_entropy_options, option, "linear_cross_entropy")
     c = _c.sb_linear_cross_entropy(_to.tensor(x), _to.tensor(weight), _to.tensor(bias), _to.tensor(targets), given)
-    if not c:
-        return _to.retry(linear_cross_entropy, x, weight, bias, targets, **option)
-    return given.results(c)
+    return (_to.results(given, c)) if c else _to.retry(linear_cross_entropy, x, weight, bias, targets, **option)
 
 
-def mean_squared_error(x, target, reduction="mean"):
+def mean_squared_error(x, target, reduction="mean") -> Tensor:
     """Mean squared error: (x - target)^2, reduced.
 
     Shape     x, target of one shape -> a scalar, or that shape with SB_REDUCE_NONE
     Backward  dx = 2 (x - target) dy / n, dtarget = -dx   (n = 1 for SUM and NONE)"""
     c = _c.sb_mean_squared_error(_to.tensor(x), _to.tensor(target), _to.choice("sb_reduction", reduction))
-    if not c:
-        return _to.retry(mean_squared_error, x, target, reduction)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(mean_squared_error, x, target, reduction)
 
 
-def sinusoidal(dtype, start, length, C):
+def sinusoidal(dtype, start, length, C) -> Tensor:
     """Sinusoidal encoding, a constant: y[t, 2i] = sin(t / 10000^(2i/C)), y[t, 2i+1] = cos of the same,
     for t = start .. start + length - 1.
 
@@ -1540,12 +1405,10 @@ def sinusoidal(dtype, start, length, C):
     Fails     C is odd or below 2; length or start is negative; dtype is not f32 or f64
     Source    Vaswani et al. 2017, section 3.5"""
     c = _c.sb_sinusoidal(_to.choice("sb_dtype", dtype), start, length, C)
-    if not c:
-        return _to.retry(sinusoidal, dtype, start, length, C)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(sinusoidal, dtype, start, length, C)
 
 
-def rotary(x, start=0, base=None):
+def rotary(x, start=0, base=None) -> Tensor:
     """Rotary position embedding (RoPE): rotates each pair (x_i, x_{i + D/2}) of a head by the angle
     t base^(-2i/D), where t = start + the index along the length axis. base 0 stands for 10000.
 
@@ -1554,36 +1417,30 @@ def rotary(x, start=0, base=None):
     Fails     x is not of rank 4; D is odd; start is negative
     Source    Su et al. 2021"""
     c = _c.sb_rotary(_to.tensor(x), start, _to.number(base))
-    if not c:
-        return _to.retry(rotary, x, start, base)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(rotary, x, start, base)
 
 
-def rotary_scaled(x, start, base, scaling):
+def rotary_scaled(x, start, base, scaling) -> Tensor:
     """The same with t divided by a factor (position interpolation), for more positions than a model was
     trained on. scaling 0 stands for 1.
 
     Fails     as sb_rotary; the scaling is not positive
     Source    Chen et al. 2023"""
     c = _c.sb_rotary_scaled(_to.tensor(x), start, _to.number(base), scaling)
-    if not c:
-        return _to.retry(rotary_scaled, x, start, base, scaling)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(rotary_scaled, x, start, base, scaling)
 
 
-def alibi(dtype, H, Lq, Lk):
+def alibi(dtype, H, Lq, Lk) -> Tensor:
     """ALiBi, a constant attention bias: -m_h |j - (i + Lk - Lq)| with slopes m_h = 2^(-8 (h+1) / H).
 
     Shape     -> (1, H, Lq, Lk)
     Fails     H is below 1; a length is negative; dtype is not f32 or f64
     Source    Press, Smith and Lewis 2021 (for H a power of two; the same formula for all others)"""
     c = _c.sb_alibi(_to.choice("sb_dtype", dtype), H, Lq, Lk)
-    if not c:
-        return _to.retry(alibi, dtype, H, Lq, Lk)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(alibi, dtype, H, Lq, Lk)
 
 
-def relative_bias(table, Lq, Lk):
+def relative_bias(table, Lq, Lk) -> Tensor:
     """Relative position bias, learned: y[0, h, i, j] = table[h, clip(j - (i + Lk - Lq), -R, R) + R].
     Distances beyond R share one bias.
 
@@ -1592,12 +1449,10 @@ def relative_bias(table, Lq, Lk):
     Fails     the table's second size is even
     Source    Shaw, Uszkoreit and Vaswani 2018; Raffel et al. 2020 (as a bias)"""
     c = _c.sb_relative_bias(_to.tensor(table), Lq, Lk)
-    if not c:
-        return _to.retry(relative_bias, table, Lq, Lk)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(relative_bias, table, Lq, Lk)
 
 
-def attention(q, k, v, **option):
+def attention(q, k, v, **option: sb_attention_options) -> Tensor:
     """Scaled dot-product attention, for each head: softmax(q k' scale / T + bias, masked) v.
 
     Shape     q (B, Lq, H, D), k (B, Lk, G, D), v (B, Lk, G, Dv) -> y (B, Lq, H, Dv). With G < H it
@@ -1650,14 +1505,12 @@ def attention(q, k, v, **option):
       queries: the sequences of q and of k, on a tape with a partition
       keys: the sequences of q and of k, on a tape with a partition
       heads: which heads this rank holds; zero: all"""
-    given = _to.Options(sb_attention_options, option, "attention")
+    given = _to.options(sb_attention_options, option, "attention")
     c = _c.sb_attention(_to.tensor(q), _to.tensor(k), _to.tensor(v), given)
-    if not c:
-        return _to.retry(attention, q, k, v, **option)
-    return given.results(c)
+    return (_to.results(given, c)) if c else _to.retry(attention, q, k, v, **option)
 
 
-def attention_weights(y, first, count):
+def attention_weights(y, first, count) -> Tensor:
     """Recomputes the attention weights of tiled attention for the queries first .. first + count - 1 of
     every head. sb_keep() keeps them and their gradient d loss / d weights. No gradient flows through
     them.
@@ -1666,12 +1519,10 @@ def attention_weights(y, first, count):
     Fails     y is not the result of tiled attention on the open tape, or backward ran; the queries
               are out of range; more than three calls for one y"""
     c = _c.sb_attention_weights(_to.tensor(y), first, count)
-    if not c:
-        return _to.retry(attention_weights, y, first, count)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(attention_weights, y, first, count)
 
 
-def to_ranks(x, ranks=None):
+def to_ranks(x, ranks=None) -> Tensor:
     """Before and after a layer whose heads or hidden units are distributed over ranks: to_ranks where x
     is the same on all ranks, from_ranks (an all-reduce) where each rank holds one term of a sum.
     Sums are formed in the order of ranks, so all ranks get the same bits. Every rank makes these
@@ -1682,12 +1533,10 @@ def to_ranks(x, ranks=None):
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
     c = _c.sb_to_ranks(_to.tensor(x), ranks)
-    if not c:
-        return _to.retry(to_ranks, x, ranks)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(to_ranks, x, ranks)
 
 
-def from_ranks(x, ranks=None):
+def from_ranks(x, ranks=None) -> Tensor:
     """Before and after a layer whose heads or hidden units are distributed over ranks: to_ranks where x
     is the same on all ranks, from_ranks (an all-reduce) where each rank holds one term of a sum.
     Sums are formed in the order of ranks, so all ranks get the same bits. Every rank makes these
@@ -1698,12 +1547,10 @@ def from_ranks(x, ranks=None):
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
     c = _c.sb_from_ranks(_to.tensor(x), ranks)
-    if not c:
-        return _to.retry(from_ranks, x, ranks)
-    return _to.result(c)
+    return (_to.result(c)) if c else _to.retry(from_ranks, x, ranks)
 
 
-def attention_cached(q, cache, **option):
+def attention_cached(q, cache, **option: sb_attention_options) -> Tensor:
     """sb_attention with the cached keys and values, which are read in place. `layout` applies to q and
     the result only. The result of a row depends neither on the rest of the batch nor on the
     capacity: alone and in a batch, its bits are the same. Not differentiable.
@@ -1730,46 +1577,42 @@ def attention_cached(q, cache, **option):
       queries: the sequences of q and of k, on a tape with a partition
       keys: the sequences of q and of k, on a tape with a partition
       heads: which heads this rank holds; zero: all"""
-    given = _to.Options(sb_attention_options, option, "attention_cached")
-    c = _c.sb_attention_cached(_to.tensor(q), _to.instance(cache, KVCache), given)
-    if not c:
-        return _to.retry(attention_cached, q, cache, **option)
-    return given.results(c)
+    given = _to.options(sb_attention_options, option, "attention_cached")
+    c = _c.sb_attention_cached(_to.tensor(q), _to.instance(KVCache, cache), given)
+    return (_to.results(given, c)) if c else _to.retry(attention_cached, q, cache, **option)
 
 
-def version():
+def version() -> str:
     """The version of the library, as in "0.2.0"."""
     return _to.string(_c.sb_version())
 
 
-def transformer_complete(options=None):
+def transformer_complete(options=None, complete=None) -> bool:
     """Fills in all defaults and checks the result; fails when sizes do not match."""
-    complete = sb_transformer_options()
-    _to.check(_c.sb_transformer_complete(options and _to.Options(sb_transformer_options, options, "options"), byref(complete)))
-    return complete
+    _to.check(_c.sb_transformer_complete(options and _to.options(sb_transformer_options, options, "options"), complete and _to.options(sb_transformer_options, complete, "complete")))
 
 
-def units_name(units):
+def units_name(units) -> str:
     """"words" """
     return _to.string(_c.sb_units_name(_to.choice("sb_units", units)))
 
 
-def units_description(units):
+def units_description(units) -> str:
     """"words (single-space tokens)" """
     return _to.string(_c.sb_units_description(_to.choice("sb_units", units)))
 
 
-def task_name(task):
+def task_name(task) -> str:
     """"reverse" """
     return _to.string(_c.sb_task_name(_to.choice("sb_task", task)))
 
 
-def task_description(task):
+def task_description(task) -> str:
     """"reverse the digits: 4 7 1 -> 1 7 4" """
     return _to.string(_c.sb_task_description(_to.choice("sb_task", task)))
 
 
-def task_make(task, seed, part, index, **option):
+def task_make(task, seed, part, index, **option: sb_task_options) -> Any:
     """Writes pair `index` (below 2^48) of a part; options may be NULL. Fails on lengths out of order or
     range.
 
@@ -1778,22 +1621,22 @@ def task_make(task, seed, part, index, **option):
       min_length
       max_length"""
     pair = sb_task_pair()
-    given = _to.Options(sb_task_options, option, "task_make")
+    given = _to.options(sb_task_options, option, "task_make")
     _to.check(_c.sb_task_make(_to.choice("sb_task", task), given, seed, _to.choice("sb_part", part), index, byref(pair)))
     return pair
 
 
-def task_part(task, source, target):
+def task_part(task, source, target) -> str:
     """The part to which the pair of this source and target belongs."""
     return _to.name_of("sb_part", _c.sb_task_part(_to.choice("sb_task", task), _to.text(source), _to.text(target)))
 
 
-def model_kind_find(name):
+def model_kind_find(name) -> sb_model_kind:
     """A kind of the library by its name; fails, listing the names, when there is none."""
     return _to.contents(sb_model_kind, _c.sb_model_kind_find(_to.text(name)))
 
 
-def model_decode(model, texts, **option):
+def model_decode(model, texts, **option: sb_decoding_options) -> Any:
     """The model's outputs for n texts, sources or prompts, as symbols with their scores, to be freed
     with sb_decoded_free. Options may be NULL: greedy. Fails when the kind has no generator.
 
@@ -1818,12 +1661,12 @@ def model_decode(model, texts, **option):
       listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
     failure. Not with a beam. NULL: nobody listens."""
     outputs = (sb_decoded * len(texts))()
-    given = _to.Options(sb_decoding_options, option, "model_decode")
+    given = _to.options(sb_decoding_options, option, "model_decode")
     _to.check(_c.sb_model_decode(_to.model(model), _to.texts(texts), len(texts), given, outputs))
     return _to.decoded(outputs)
 
 
-def tensor_draw(t):
+def tensor_draw(t) -> str:
     """The numbers of a tensor as SVG: a square for each, as opaque as the number is large, red where it
     is negative, with the number as a tooltip. The last two axes are rows and columns; all others
     count maps, such as the heads of attention weights.
@@ -1833,19 +1676,19 @@ def tensor_draw(t):
     return _to.owned_text(_c.sb_tensor_draw(_to.tensor(t)))
 
 
-def edit_distance(a, b):
+def edit_distance(a, b) -> int:
     """The edit distance of Levenshtein (1966): the least number of insertions, deletions and
     substitutions that turn a into b. -1, with a message, without memory."""
     return _c.sb_edit_distance(*_to.sizes(a, c_int32)[::-1], *_to.sizes(b, c_int32)[::-1])
 
 
-def perplexity(log_likelihood, count):
+def perplexity(log_likelihood, count) -> float:
     """exp(-log_likelihood / count): of `count` units whose natural log-probabilities add up to
     log_likelihood. NaN, with a message, when the count is below 1."""
     return _c.sb_perplexity(log_likelihood, count)
 
 
-def score_texts(sources, references, outputs, units):
+def score_texts(sources, references, outputs, units) -> Any:
     """Scores `count` outputs; lines with the same source give it several references. Its output is that
     of its first line. Distances and accuracy count units: characters, bytes or words (bpe is taken
     as words). Fails on other units, on a count below 1, when a text is NULL or not UTF-8, and
@@ -1855,7 +1698,7 @@ def score_texts(sources, references, outputs, units):
     return score
 
 
-def bleu_corpus(outputs, references):
+def bleu_corpus(outputs, references) -> Any:
     """Computes what sacreBLEU (Post 2018) computes by default, with one reference for each output:
     tokens as mteval-v13a cuts them, n-grams of up to four tokens, case-sensitive, exponential
     smoothing of orders without any match (Chen and Cherry 2014, method 3). Fails on a count below 1,
@@ -1865,27 +1708,27 @@ def bleu_corpus(outputs, references):
     return bleu
 
 
-def bleu_signature():
+def bleu_signature() -> str:
     """How the score is computed: a signature in sacreBLEU's form, to be printed with it."""
     return _to.string(_c.sb_bleu_signature())
 
 
-def schedule_check(schedule):
+def schedule_check(schedule) -> bool:
     """Fails when a number is out of range."""
-    _to.check(_c.sb_schedule_check(_to.reference(sb_schedule, schedule)))
+    _to.check(_c.sb_schedule_check(_to.value(sb_schedule, schedule)))
 
 
-def schedule_rate(schedule, step, plateau=None):
+def schedule_rate(schedule, step, plateau=None) -> float:
     """The learning rate of a step >= 1; `plateau` may be NULL."""
-    return _c.sb_schedule_rate(_to.reference(sb_schedule, schedule), step, _to.reference(sb_plateau, plateau))
+    return _c.sb_schedule_rate(_to.value(sb_schedule, schedule), step, _to.value(sb_plateau, plateau))
 
 
-def plateau_observe(plateau, schedule, loss):
+def plateau_observe(plateau, schedule, loss) -> None:
     """Reports the loss of an evaluation to a plateau schedule."""
-    _c.sb_plateau_observe(_to.reference(sb_plateau, plateau), _to.reference(sb_schedule, schedule), loss)
+    _c.sb_plateau_observe(_to.value(sb_plateau, plateau), _to.value(sb_schedule, schedule), loss)
 
 
-def model_save(model, path):
+def model_save(model, path) -> bool:
     """Writes the model. An existing file is replaced atomically. All ranks that hold parts of a model
     save it together."""
     _to.check(_c.sb_model_save(_to.model(model), _to.text(path)))
@@ -1893,81 +1736,79 @@ def model_save(model, path):
 
 class KVCache(Object):
 
-    def __init__(self):
+    def __init__(self) -> None:
         """An empty cache; the first append determines its sizes. The caller frees it."""
         self.take(_c.sb_kv_cache_new(), [])
     free = _c.sb_kv_cache_free
 
-    def length(self):
+    def length(self) -> int:
         """The number of positions and of sequences in the cache; 0 for NULL."""
         return _c.sb_kv_cache_length(self)
 
-    def batch(self):
+    def batch(self) -> int:
         """The number of positions and of sequences in the cache; 0 for NULL."""
         return _c.sb_kv_cache_batch(self)
 
-    def append(self, k, v):
+    def append(self, k, v) -> bool:
         """Appends the next L positions: k (B, L, G, D), v (B, L, G, Dv). A full cache doubles its capacity,
         so an append takes amortised constant time. Fails, and leaves the cache unchanged, when the open
         tape records, when sizes, dtype or device differ from the cache's, and when memory runs out."""
         _to.check(_c.sb_kv_cache_append(self, _to.tensor(k), _to.tensor(v)))
 
-    def truncate(self, length):
+    def truncate(self, length) -> bool:
         """Removes all positions from `length` on; 0 empties the cache. The capacity stays."""
         _to.check(_c.sb_kv_cache_truncate(self, length))
 
 
 class SafeTensors(Object):
 
-    def __init__(self, path):
+    def __init__(self, path) -> None:
         """Opens a file. Several threads may read it."""
         self.take(_c.sb_safetensors_open(_to.text(path)), [path])
     free = _c.sb_safetensors_close
 
-    def count(self):
+    def count(self) -> int:
         """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
         the file is closed."""
         return _c.sb_safetensors_count(self)
 
-    def find(self, name):
+    def find(self, name) -> int:
         """-1 if there is none"""
         return _c.sb_safetensors_find(self, _to.text(name))
 
-    def name(self, i):
+    def name(self, i) -> str:
         """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
         the file is closed."""
         return _to.string(_c.sb_safetensors_name(self, i))
 
-    def dtype(self, i):
+    def dtype(self, i) -> str:
         """as in the file: "BF16" """
         return _to.string(_c.sb_safetensors_dtype(self, i))
 
-    def rank(self, i):
+    def rank(self, i) -> int:
         """-1 on failure"""
         return _c.sb_safetensors_rank(self, i)
 
-    def tensor(self, name):
+    def tensor(self, name) -> Tensor:
         """Reads a tensor into a new tensor on the CPU, which the caller owns. F32, F64, I32 and BOOL keep
         their dtype; F16 and BF16 become f32; other integers become i32.
 
         Fails when no tensor has the name, when its elements are 8-bit floats, when an integer does not
         fit i32, when a BOOL is neither 0 nor 1, and when the file was truncated."""
         c = _c.sb_safetensors_tensor(self, _to.text(name))
-        if not c:
-            return _to.retry(self.tensor, name)
-        return _to.owned(c)
+        return (_to.owned(c)) if c else _to.retry(self.tensor, name)
 
-    def read(self, name, into):
+    def read(self, name, into) -> bool:
         """Reads into an existing tensor of that dtype and shape, on any device. On failure its contents are
         undefined."""
         _to.check(_c.sb_safetensors_read(self, _to.text(name), _to.tensor(into)))
 
-    def metadata(self, key):
+    def metadata(self, key) -> str:
         """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
         the byte order of keys: returns the key, and its value in *text."""
         return _to.string(_c.sb_safetensors_metadata(self, _to.text(key)))
 
-    def metadata_count(self):
+    def metadata_count(self) -> int:
         """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
         the byte order of keys: returns the key, and its value in *text."""
         return _c.sb_safetensors_metadata_count(self)
@@ -1975,65 +1816,59 @@ class SafeTensors(Object):
 
 class Parameters(Object):
 
-    def __init__(self, seed=0):
+    def __init__(self, seed=0) -> None:
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
         initial weights, which are drawn in the order of sb_parameters_add."""
         self.take(_c.sb_parameters_new(seed), [seed])
 
     @staticmethod
-    def of(dtype, seed=0):
+    def of(dtype, seed=0) -> Parameters:
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
         initial weights, which are drawn in the order of sb_parameters_add."""
         return _to.adopt(Parameters, _c.sb_parameters_of(_to.choice("sb_dtype", dtype), seed), [dtype, seed])
     free = _c.sb_parameters_free
 
-    def add(self, name, shape, initial):
+    def add(self, name, shape, initial) -> Tensor:
         """Adds a parameter, a leaf that requires a gradient. The set owns it; the pointer is valid as long
         as the set. For SB_INITIAL_XAVIER a matrix is (out, in). Fails when the name is taken, empty, or
         longer than 200 bytes."""
         c = _c.sb_parameters_add(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial))
-        if not c:
-            return _to.retry(self.add, name, shape, initial)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.add, name, shape, initial)
 
-    def add_cut(self, name, shape, initial, cut):
+    def add_cut(self, name, shape, initial, cut) -> Tensor:
         """The same for a distributed parameter: this rank's part of a parameter of shape (dim), with the
         same initial values as without ranks. All distributed parameters of a set use the same ranks.
         Fails also when the axis cannot be split into equal parts."""
         c = _c.sb_parameters_add_cut(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial), _to.value(sb_cut, cut))
-        if not c:
-            return _to.retry(self.add_cut, name, shape, initial, cut)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.add_cut, name, shape, initial, cut)
 
-    def dtype(self):
+    def dtype(self) -> str:
         return _to.name_of("sb_dtype", _c.sb_parameters_dtype(self))
 
-    def count(self):
+    def count(self) -> int:
         """the number of tensors"""
         return _c.sb_parameters_count(self)
 
-    def size(self):
+    def size(self) -> int:
         """the number of values on this rank"""
         return _c.sb_parameters_size(self)
 
-    def name(self, i):
+    def name(self, i) -> str:
         return _to.string(_c.sb_parameters_name(self, i))
 
-    def get(self, i):
+    def get(self, i) -> Tensor:
         c = _c.sb_parameters_get(self, i)
-        if not c:
-            return _to.retry(self.get, i)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.get, i)
 
-    def find(self, name):
+    def find(self, name) -> Tensor:
         """The parameter of that name; NULL, without a message, when there is none."""
         return _to.found(_c.sb_parameters_find(self, _to.text(name)))
 
-    def clear(self):
+    def clear(self) -> None:
         """Clears all gradients, as zero_grad does in PyTorch."""
         _c.sb_parameters_clear(self)
 
-    def clip(self, limit):
+    def clip(self, limit) -> Any:
         """Clips the gradient by its global norm: with n the norm of all gradients together,
         g *= min(1, limit / (n + 1e-6)), as clip_grad_norm_ in PyTorch. Stores n, that before clipping,
         in *norm unless it is NULL. For a training loop that looks at gradients between backward and the
@@ -2046,1372 +1881,88 @@ class Parameters(Object):
         _to.check(_c.sb_parameters_clip(self, limit, byref(norm)))
         return norm.value
 
-    def fingerprint(self):
+    def fingerprint(self) -> int:
         """A 64-bit hash (FNV-1a) of all values on this rank, for comparing them to the bit."""
         return _c.sb_parameters_fingerprint(self)
 
-    def freeze(self, pattern, frozen):
+    def group(self, pattern, group) -> bool:
+        """Fails, and changes nothing, when no parameter matches, or when a number is negative."""
+        _to.check(_c.sb_parameters_group(self, _to.text(pattern), _to.value(sb_group, group)))
+
+    def freeze(self, pattern, frozen) -> bool:
         """Freezes parameters, or thaws them again. A frozen parameter keeps its bits: backward computes no
         gradient for it, and no step moves or decays it. It has no memory for a gradient, for moments
         or for a moving average; once thawed, moments begin at 0. Fails when no parameter matches."""
         _to.check(_c.sb_parameters_freeze(self, _to.text(pattern), frozen))
 
-    def trainable(self):
+    def trainable(self) -> int:
         """The number of values on this rank that are not frozen."""
         return _c.sb_parameters_trainable(self)
 
-    def lora_freeze(self):
+    def lora_freeze(self) -> bool:
         """Freezes all parameters but the adapters. Fails when there are none: no layer matched."""
         _to.check(_c.sb_lora_freeze(self))
 
-    def lora_merge(self):
+    def lora_merge(self) -> bool:
         """Adds the adapters to the weights, W += alpha / rank B A, and begins them again with B = 0. Fails
         when there are none; after a lack of memory some are added and the others are not."""
         _to.check(_c.sb_lora_merge(self))
 
-    def vector(self, random):
+    def vector(self, random) -> Parameters:
         """A new vector over a set: +-1 drawn from the stream, or zeros where it is NULL. To be freed with
         sb_parameters_free."""
-        return _to.adopt(Parameters, _c.sb_parameters_vector(self, _to.reference(sb_random, random)), [random])
+        return _to.adopt(Parameters, _c.sb_parameters_vector(self, _to.value(sb_random, random)), [random])
 
-    def save(self, pattern, path):
+    def save(self, pattern, path) -> bool:
         """Writes the parameters whose names match (nn/groups.h; NULL: all) under their names. An existing
         file is replaced atomically. Fails when no parameter matches, when ranks hold parts of the set,
         and when the file cannot be written."""
         _to.check(_c.sb_parameters_save(self, _to.text(pattern), _to.text(path)))
 
-    def load(self, pattern, path, loaded):
+    def load(self, pattern, path, loaded) -> bool:
         """Reads the parameters whose names match (NULL: all). Reals of any dtype are converted to that of
         the set. Fails, and changes nothing, when a shape differs or a tensor is not of reals, and
         without `loaded` also when anything is missing or left over: the message names the first. Fails
         as well when nothing was read, and when ranks hold parts of the set."""
-        _to.check(_c.sb_parameters_load(self, _to.text(pattern), _to.text(path), _to.instance(loaded, Loaded)))
+        _to.check(_c.sb_parameters_load(self, _to.text(pattern), _to.text(path), _to.instance(Loaded, loaded)))
 
 
-class Encoder(Object):
+class LinearLayer(sb_linear_layer):
 
-    def __init__(self, set, name, V, **option):
-        """An encoder for a vocabulary of V symbols: an embedding ("<name>.embedding"), layers
-        ("<name>.layers.0", ...) and, with pre-norm, a final norm ("<name>.norm"). The set owns the
-        weights.
-
-        Options
-
-          width: C: of embeddings and layers; default 128
-          heads: H: attention heads; default 4
-          head_size: D: of queries, keys and values; default C / H, which must be whole
-          key_heads: heads of keys and values, a divisor of H; default H
-          key_width: attention: the width of the memory that keys are projected from, in a
-        decoder of cross-attention; default C
-          value_width: the same of values; default key_width
-          feed_forward: hidden width of the feed-forward network; default 4 C
-          encoder_layers: default 3
-          decoder_layers: default 3
-          dropout: of embeddings, branches and attention weights; in [0, 1)
-          attention_dropout: of attention weights; default dropout; SB_ZERO: none
-          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
-          norm_place
-          norm_kind
-          norm_epsilon: of all norms; default that of the operation
-          biases
-          no_output_bias: of a model's logits; they have none either unless biases is ALL
-          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x G') * (x U')) W'
-          score: of all attention layers
-          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
-        SB_SCORE_COSINE
-          temperature: extra divisor of attention scores; default 1
-          attention: except where attention weights are requested
-          embedding_scale: the factor of symbols' embeddings; default sqrt C
-          position_scale: and of learned positions; default sqrt C
-          embedding_norm: a norm after embeddings and positions, before dropout
-          positions
-          position_offset: learned: rows of the table before that of the first position
-          rotary_base: default 10000
-          rotary_scaling: divides the positions that rotary ones turn by; default 1
-          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
-          position_distance: from which on all share the last bucket; default 128
-          precision
-          recompute: activation checkpointing of each layer, except where attention weights are
-        requested
-          along: the sequence of x in a partition; decoders always use the target
-          longest: number of positions with SB_POSITIONS_LEARNED; default 512
-          padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
-          padding_id
-          ranks: tensor parallelism: each rank holds an equal part of the heads and
-        hidden units; must outlive the model. NULL: none"""
-        given = _to.Options(sb_transformer_options, option, "Encoder")
-        self.take(_c.sb_encoder_new(_to.instance(set, Parameters), _to.text(name), V, given), [set, name, V])
-    free = _c.sb_encoder_free
-
-    def __call__(self, ids, lengths=None):
-        """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). `weights`, unless NULL, receives
-        one tensor (B, H, L, L) for each layer."""
-        c = _c.sb_encoder_forward(self, _to.tensor(ids), _to.tensor(lengths), None)
-        if not c:
-            return _to.retry(self.__call__, ids, lengths)
-        return _to.result(c)
-
-    def table(self):
-        """The embedding table (V, C), for weight sharing."""
-        c = _c.sb_encoder_table(self)
-        if not c:
-            return _to.retry(self.table)
-        return _to.result(c)
-
-    def layers(self):
-        """The embedding table (V, C), for weight sharing."""
-        return _c.sb_encoder_layers(self)
-
-
-class Labels(Object):
-
-    def __init__(self, texts):
-        """The different texts among `count`, in the order of their bytes. Fails when one is NULL, empty or
-        not UTF-8, when there are fewer than two, and without memory."""
-        self.take(_c.sb_labels_new(_to.texts(texts), len(texts)), [texts])
-    free = _c.sb_labels_free
-
-    def count(self):
-        """NULL: 0"""
-        return _c.sb_labels_count(self)
-
-    def text(self, i):
-        """The i-th label; NULL, without a message, past the last."""
-        return _to.string(_c.sb_labels_text(self, i))
-
-    def find(self, text):
-        """The number of a label; -1, without a message, where there is none."""
-        return _c.sb_labels_find(self, _to.text(text))
-
-
-class Pairs(Object):
-
-    def __init__(self):
-        """without any pair; NULL without memory"""
-        self.take(_c.sb_pairs_new(), [])
-    free = _c.sb_pairs_free
-
-    def add(self, source, target):
-        """Adds a pair of copies. Fails when a text is not UTF-8 or there is no memory."""
-        _to.check(_c.sb_pairs_add(self, _to.text(source), _to.text(target)))
-
-    def count(self):
-        """NULL: 0"""
-        return _c.sb_pairs_count(self)
-
-    def source(self, index):
-        """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
-        return _to.string(_c.sb_pairs_source(self, index))
-
-    def target(self, index):
-        """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
-        return _to.string(_c.sb_pairs_target(self, index))
-
-    def skipped(self):
-        """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
-        of them; NULL, without a message, after the last."""
-        return _c.sb_pairs_skipped(self)
-
-    def problem(self, index):
-        """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
-        of them; NULL, without a message, after the last."""
-        return _to.string(_c.sb_pairs_problem(self, index))
-
-    @staticmethod
-    def read(path, **option):
-        """Reads TSV from a file; "-" is the standard input. Options may be NULL.
-
-        Options
-
-          strict: fail on the first malformed line
-          length: the longest line in bytes; 0: SB_PAIRS_LINE"""
-        given = _to.Options(sb_pairs_options, option, "read")
-        return _to.adopt(Pairs, _c.sb_pairs_read(_to.text(path), given), [path])
-
-    @staticmethod
-    def read_two(source_path, target_path, **option):
-        """Reads two files with as many lines each.
-
-        Options
-
-          strict: fail on the first malformed line
-          length: the longest line in bytes; 0: SB_PAIRS_LINE"""
-        given = _to.Options(sb_pairs_options, option, "read_two")
-        return _to.adopt(Pairs, _c.sb_pairs_read_two(_to.text(source_path), _to.text(target_path), given), [source_path, target_path])
-
-    @staticmethod
-    def parse(name, text, **option):
-        """Reads TSV from memory; `name` stands for the file in messages.
-
-        Options
-
-          strict: fail on the first malformed line
-          length: the longest line in bytes; 0: SB_PAIRS_LINE"""
-        given = _to.Options(sb_pairs_options, option, "parse")
-        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name), *_to.sized(text), given), [name, text])
-
-    def shared(self, b):
-        """How many pairs of b have a source that is also a's: data leakage, if one is a test of the other.
-        -1 without memory."""
-        return _c.sb_pairs_shared(self, _to.instance(b, Pairs))
-
-
-class Vocabulary(Object):
-
-    def __init__(self, texts, **option):
-        """Learns a vocabulary from `count` texts; options may be NULL.
-
-        characters, words   the symbols that occur, in code-point order. Where `size` leaves too little
-                            room, the most frequent are kept (of equally frequent ones the first).
-        bytes               all 256, whatever the texts; ids are byte + 4.
-        bpe                 the characters as above, then merges in the order in which they are learned
-                            (Sennrich, Haddow and Birch 2016): repeatedly the most frequent pair of
-                            neighbours becomes a symbol, until `size` is reached or no pair occurs twice.
-                            Of equally frequent pairs the one with the smaller ids is taken. The paper
-                            marks the end of each word; here each word carries the space before it (the
-                            first word gets one too), so that the concatenated symbols are the text. A
-                            line feed is a word of its own.
-
-        The caller owns it. Fails when there are no texts, when one is NULL or not UTF-8, when no symbol
-        occurs, when the size is negative or below 5 (bytes: below 260), or without memory.
-
-        Options
-
-          units: 0: chosen from the texts
-          size: the most ids, special ones included; 0: no limit, for bpe 8,000"""
-        given = _to.Options(sb_vocabulary_options, option, "Vocabulary")
-        self.take(_c.sb_vocabulary_new(_to.texts(texts), len(texts), given), [texts])
-    free = _c.sb_vocabulary_release
-
-    def size(self):
-        """ids are below it; NULL: 0"""
-        return _c.sb_vocabulary_size(self)
-
-    def units(self):
-        return _to.name_of("sb_units", _c.sb_vocabulary_units(self))
-
-    def symbol(self, id):
-        """A symbol as a printable text, owned by the vocabulary: "<padding>", "<begin>", "<end>",
-        "<unknown>", or its text; a byte outside printable ASCII is "<0xC3>". A bpe symbol begins with a
-        space where a word begins. Fails when there is no such id."""
-        return _to.string(_c.sb_vocabulary_symbol(self, id))
-
-    def id(self, symbol):
-        """The id of a symbol by its text as above, but never a special one; -1, without a message, when the
-        vocabulary has none."""
-        return _c.sb_vocabulary_id(self, _to.text(symbol))
-
-    def decode(self, ids):
-        """The text of ids, to be freed with sb_free. SB_SYMBOL_END ends it; padding and begin have no text,
-        and unknown is U+FFFD. It is always UTF-8: bytes that are not part of a character become
-        U+FFFD. Fails on an id that the vocabulary does not have, and without memory."""
-        return _to.owned_text(_c.sb_vocabulary_decode(self, *_to.sizes(ids, c_int32)[::-1]))
-
-
-class Data(Object):
-
-    @staticmethod
-    def task(task, seed=0):
-        """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
-        part, with its vocabularies; 64 pairs a batch."""
-        return _to.adopt(Data, _c.sb_data_task(_to.text(task), seed), [task, seed])
-
-    @staticmethod
-    def task_with(task, task_options=None, options=None):
-        """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
-        part, with its vocabularies; 64 pairs a batch."""
-        return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), task_options and _to.Options(sb_task_options, task_options, "task_options"), options and _to.Options(sb_data_options, options, "options")), [task, task_options, options])
-
-    def __init__(self, pairs, source, target, **option):
-        """Pairs of texts, encoded by two vocabularies (which may be one); both are retained, the pairs may
-        be freed afterwards. Fails when no pair is short enough.
-
-        Options
-
-          seed
-          batch_pairs: the most pairs of a batch; default 64
-          batch_symbols: the most symbols of a batch with padding, source or target, whichever
-        is more; default 4096 (a single longer pair makes a batch alone)
-          longest: pairs with a longer source or target are left out; default 512"""
-        given = _to.Options(sb_data_options, option, "Data")
-        self.take(_c.sb_data_new(_to.instance(pairs, Pairs), _to.instance(source, Vocabulary), _to.instance(target, Vocabulary), given), [pairs, source, target])
-    free = _c.sb_data_free
-
-    def source(self):
-        return _to.borrow(Vocabulary, _c.sb_data_source(self), self)
-
-    def target(self):
-        return _to.borrow(Vocabulary, _c.sb_data_target(self), self)
-
-    def pairs(self):
-        """in an epoch; 0: endless"""
-        return _c.sb_data_pairs(self)
-
-    def left_out(self):
-        """pairs that were too long"""
-        return _c.sb_data_left_out(self)
-
-    def longest_source(self):
-        """The most symbols of a source and of a target; 0: endless."""
-        return _c.sb_data_longest_source(self)
-
-    def longest_target(self):
-        """The most symbols of a source and of a target; 0: endless."""
-        return _c.sb_data_longest_target(self)
-
-    def batches(self):
-        """in this epoch, once begun; 0: endless"""
-        return _c.sb_data_batches(self)
-
-    def next(self):
-        """The next batch; it belongs to the data and lives until the next call."""
-        return _to.batch(Batch, _c.sb_data_next(self), self)
-
-    def tell(self):
-        return _c.sb_data_tell(self)
-
-    def seek(self, position):
-        _to.check(_c.sb_data_seek(self, _to.value(sb_data_position, position)))
-
-    def hash(self):
-        """A hash of the pairs, their symbols, and how they are cut into batches."""
-        return _c.sb_data_hash(self)
-
-    def as_source(self):
-        """The data as a source of batches, which the data must outlive."""
-        return _c.sb_data_as_source(self)
-
-
-class Labelled(Object):
-
-    def __init__(self, pairs, vocabulary, labels, **option):
-        """Pairs of text and label, of which the vocabulary is retained and the others may be freed
-        afterwards. Options may be NULL; texts longer than `longest` are left out. Fails where a label is
-        none of `labels` and when no text is short enough.
-
-        Options
-
-          seed
-          batch_pairs: the most pairs of a batch; default 64
-          batch_symbols: the most symbols of a batch with padding, source or target, whichever
-        is more; default 4096 (a single longer pair makes a batch alone)
-          longest: pairs with a longer source or target are left out; default 512"""
-        given = _to.Options(sb_data_options, option, "Labelled")
-        self.take(_c.sb_labelled_new(_to.instance(pairs, Pairs), _to.instance(vocabulary, Vocabulary), _to.instance(labels, Labels), given), [pairs, vocabulary, labels])
-    free = _c.sb_labelled_free
-
-    def count(self):
-        """texts of an epoch"""
-        return _c.sb_labelled_count(self)
-
-    def left_out(self):
-        """texts that were too long"""
-        return _c.sb_labelled_left_out(self)
-
-    def next(self):
-        """The next batch; it belongs to the object and lives until the next call."""
-        return _to.batch(Batch, _c.sb_labelled_next(self), self)
-
-    def tell(self):
-        """The next batch; it belongs to the object and lives until the next call."""
-        return _c.sb_labelled_tell(self)
-
-    def seek(self, position):
-        """The next batch; it belongs to the object and lives until the next call."""
-        _to.check(_c.sb_labelled_seek(self, _to.value(sb_data_position, position)))
-
-    def as_source(self):
-        """As a source of batches; the object must outlive it."""
-        return _c.sb_labelled_as_source(self)
-
-
-class Description(Object):
-
-    def __init__(self, kind):
-        """Of a model of this kind, a name that is copied."""
-        self.take(_c.sb_description_new(_to.text(kind)), [kind])
-    free = _c.sb_description_free
-
-    def kind(self):
-        """Of a model of this kind, a name that is copied."""
-        return _to.string(_c.sb_description_kind(self))
-
-    def set(self, name, value):
-        """Sets a value, or changes it. Values keep the order in which they were set first."""
-        _to.check(_c.sb_description_set(self, _to.text(name), _to.text(value)))
-
-    def set_number(self, name, value):
-        """The same with a number, in the fewest digits that restore its bits."""
-        _to.check(_c.sb_description_set_number(self, _to.text(name), value))
-
-    def get(self, name):
-        """The value of this name; NULL, without a message, where there is none."""
-        return _to.string(_c.sb_description_get(self, _to.text(name)))
-
-    def name(self, i):
-        """The i-th value, in their order; NULL past the last."""
-        return _to.string(_c.sb_description_name(self, i))
-
-    def value(self, i):
-        """The i-th value, in their order; NULL past the last."""
-        return _to.string(_c.sb_description_value(self, i))
-
-    def add_vocabulary(self, name, vocabulary):
-        """Adds a vocabulary, which is retained; one may have several names."""
-        _to.check(_c.sb_description_add_vocabulary(self, _to.text(name), _to.instance(vocabulary, Vocabulary)))
-
-    def vocabulary(self, name):
-        """The vocabulary of this name, which the description owns; fails when there is none."""
-        return _to.borrow(Vocabulary, _c.sb_description_vocabulary(self, _to.text(name)), self)
-
-    def add_label(self, label):
-        """Adds the label of the next class, and the i-th one; NULL past the last."""
-        _to.check(_c.sb_description_add_label(self, _to.text(label)))
-
-    def label(self, i):
-        """Adds the label of the next class, and the i-th one; NULL past the last."""
-        return _to.string(_c.sb_description_label(self, i))
-
-    def set_ranks(self, ranks=None):
-        """The ranks over which a model that is built from it is cut by heads (tensor parallelism); NULL,
-        the default: it is whole. Files do not contain this."""
-        _c.sb_description_set_ranks(self, ranks)
-
-    @staticmethod
-    def model_describe(model):
-        """A description of the model, to be freed."""
-        return _to.adopt(Description, _c.sb_model_describe(_to.model(model)), [model])
-
-
-class Classifier(Object):
-
-    @staticmethod
-    def for_(weights, vocabulary, labels, **option):
-        """A model for a vocabulary, which it retains, and for `count` different labels, which it copies and
-        numbers in the order of their bytes, as sb_labels does. It adds its weights to the set:
-        "encoder...", "output.weight", "output.bias". The set must outlive the model. Options may be
-        NULL.
-
-        Options
-
-          transformer: decoder_layers is ignored
-          pooling
-          label_smoothing: of the loss, in [0, 1)"""
-        given = _to.Options(sb_classifier_options, option, "for_")
-        return _to.adopt(Classifier, _c.sb_classifier_for(_to.instance(weights, Parameters), _to.instance(vocabulary, Vocabulary), _to.texts(labels), len(labels), given), [weights, vocabulary, labels])
-    free = _c.sb_classifier_free
-
-    def options_of(self):
-        """The options with every default filled in."""
-        return _to.contents(sb_classifier_options, _c.sb_classifier_options_of(self))
-
-    def vocabulary(self):
-        """The options with every default filled in."""
-        return _to.borrow(Vocabulary, _c.sb_classifier_vocabulary(self), self)
-
-    def labels(self):
-        """The options with every default filled in."""
-        return _c.sb_classifier_labels(self)
-
-    def label(self, i):
-        """The i-th label; NULL, without a message, past the last."""
-        return _to.string(_c.sb_classifier_label(self, i))
-
-    def logits(self, batch):
-        """The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape."""
-        c = _c.sb_classifier_logits(self, _to.instance(batch, Batch))
-        if not c:
-            return _to.retry(self.logits, batch)
-        return _to.result(c)
-
-    def classify(self, texts):
-        """The most probable label of each of n texts."""
-        classes = (sb_class * len(texts))()
-        _to.check(_c.sb_classify(self, _to.texts(texts), len(texts), classes))
-        return list(classes)
-
-    def save(self, path):
-        """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
-        a failure can only be freed; as sb_model_save and sb_model_load do."""
-        _to.check(_c.sb_classifier_save(self, _to.text(path)))
-
-    @staticmethod
-    def load(weights, path):
-        """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
-        a failure can only be freed; as sb_model_save and sb_model_load do."""
-        return _to.adopt(Classifier, _c.sb_classifier_load(_to.instance(weights, Parameters), _to.text(path)), [weights, path])
-
-    def as_model(self):
-        """The model for training and files, of the kind "classifier"."""
-        return _c.sb_classifier_as_model(self)
-
-
-class Documents(Object):
-
-    def __init__(self):
-        self.take(_c.sb_documents_new(), [])
-    free = _c.sb_documents_free
-
-    def add(self, name, text, cut="files"):
-        """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
-        UTF-8 and at a NUL, naming the line, and where the text has no document."""
-        _to.check(_c.sb_documents_add(self, _to.text(name), *_to.sized(text), _to.choice("sb_document_cut", cut)))
-
-    def read(self, path, cut="files"):
-        """The same of a file; "-" is standard input."""
-        _to.check(_c.sb_documents_read(self, _to.text(path), _to.choice("sb_document_cut", cut)))
-
-    def count(self):
-        return _c.sb_documents_count(self)
-
-    def bytes(self):
-        """of all texts"""
-        return _c.sb_documents_bytes(self)
-
-    def text(self, i):
-        return _to.string(_c.sb_documents_text(self, i))
-
-    def begins(self, i):
-        """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
-        return _c.sb_documents_begins(self, i)
-
-    def ends(self, i):
-        """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
-        return _c.sb_documents_ends(self, i)
-
-    def hash(self):
-        """A number that changes with the texts, their order and their cuts."""
-        return _c.sb_documents_hash(self)
-
-
-class Windows(Object):
-
-    def __init__(self, documents, vocabulary, **option):
-        """Encodes documents, which may be freed afterwards, by a vocabulary, which is retained. Options may
-        be NULL. Fails where no document has two symbols.
-
-        Options
-
-          seed
-          length: the most symbols of a window; default 128
-          batch_windows: the most windows of a batch; default 64
-          batch_symbols: the most symbols of a batch with padding; default 4096 (a single
-        longer window makes a batch alone)
-          fixed: the same windows in each epoch, from the start of each document"""
-        given = _to.Options(sb_windows_options, option, "Windows")
-        self.take(_c.sb_windows_new(_to.instance(documents, Documents), _to.instance(vocabulary, Vocabulary), given), [documents, vocabulary])
-    free = _c.sb_windows_free
-
-    def vocabulary(self):
-        return _to.borrow(Vocabulary, _c.sb_windows_vocabulary(self), self)
-
-    def symbols(self):
-        """predicted in an epoch"""
-        return _c.sb_windows_symbols(self)
-
-    def bytes(self):
-        """of the documents"""
-        return _c.sb_windows_bytes(self)
-
-    def unknown(self):
-        """symbols without an id"""
-        return _c.sb_windows_unknown(self)
-
-    def batches(self):
-        """in this epoch, once begun"""
-        return _c.sb_windows_batches(self)
-
-    def next(self):
-        """The next batch; it belongs to the windows and lives until the next call."""
-        return _to.batch(Batch, _c.sb_windows_next(self), self)
-
-    def tell(self):
-        """The next batch; it belongs to the windows and lives until the next call."""
-        return _c.sb_windows_tell(self)
-
-    def seek(self, position):
-        """The next batch; it belongs to the windows and lives until the next call."""
-        _to.check(_c.sb_windows_seek(self, _to.value(sb_data_position, position)))
-
-    def hash(self):
-        """A number that changes with the symbols and how they are cut into batches."""
-        return _c.sb_windows_hash(self)
-
-    def as_source(self):
-        """The windows as a source of batches; they must outlive it."""
-        return _c.sb_windows_as_source(self)
-
-
-class Decoder(Object):
-
-    def __init__(self, set, name, V, crosses=False, shared=None, **option):
-        """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
-        use instead of a new one. Parameters are named as in the encoder.
-
-        Options
-
-          width: C: of embeddings and layers; default 128
-          heads: H: attention heads; default 4
-          head_size: D: of queries, keys and values; default C / H, which must be whole
-          key_heads: heads of keys and values, a divisor of H; default H
-          key_width: attention: the width of the memory that keys are projected from, in a
-        decoder of cross-attention; default C
-          value_width: the same of values; default key_width
-          feed_forward: hidden width of the feed-forward network; default 4 C
-          encoder_layers: default 3
-          decoder_layers: default 3
-          dropout: of embeddings, branches and attention weights; in [0, 1)
-          attention_dropout: of attention weights; default dropout; SB_ZERO: none
-          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
-          norm_place
-          norm_kind
-          norm_epsilon: of all norms; default that of the operation
-          biases
-          no_output_bias: of a model's logits; they have none either unless biases is ALL
-          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x G') * (x U')) W'
-          score: of all attention layers
-          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
-        SB_SCORE_COSINE
-          temperature: extra divisor of attention scores; default 1
-          attention: except where attention weights are requested
-          embedding_scale: the factor of symbols' embeddings; default sqrt C
-          position_scale: and of learned positions; default sqrt C
-          embedding_norm: a norm after embeddings and positions, before dropout
-          positions
-          position_offset: learned: rows of the table before that of the first position
-          rotary_base: default 10000
-          rotary_scaling: divides the positions that rotary ones turn by; default 1
-          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
-          position_distance: from which on all share the last bucket; default 128
-          precision
-          recompute: activation checkpointing of each layer, except where attention weights are
-        requested
-          along: the sequence of x in a partition; decoders always use the target
-          longest: number of positions with SB_POSITIONS_LEARNED; default 512
-          padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
-          padding_id
-          ranks: tensor parallelism: each rank holds an equal part of the heads and
-        hidden units; must outlive the model. NULL: none"""
-        given = _to.Options(sb_transformer_options, option, "Decoder")
-        self.take(_c.sb_decoder_new(_to.instance(set, Parameters), _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
-    free = _c.sb_decoder_free
-
-    def table(self):
-        """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
-        use instead of a new one. Parameters are named as in the encoder."""
-        c = _c.sb_decoder_table(self)
-        if not c:
-            return _to.retry(self.table)
-        return _to.result(c)
-
-    def layers(self):
-        """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
-        use instead of a new one. Parameters are named as in the encoder."""
-        return _c.sb_decoder_layers(self)
-
-    def __call__(self, ids, memory=None, lengths=None):
-        """ids (B, Lt) of i32; memory (B, Ls, C) with lengths (B) of i32, or both NULL -> (B, Lt, C)."""
-        c = _c.sb_decoder_forward(self, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
-        if not c:
-            return _to.retry(self.__call__, ids, memory, lengths)
-        return _to.result(c)
-
-    def step(self, state, ids, memory=None, lengths=None):
-        """Like sb_decoder_forward for the next positions, on a tape that does not record: ids (B, L) of the
-        new positions -> (B, L, C). The memory is read in the first step only and may be NULL later;
-        lengths (B) belong to the present sequences. A step that fails leaves the state unchanged."""
-        c = _c.sb_decoder_step(self, _to.instance(state, DecoderState), _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
-        if not c:
-            return _to.retry(self.step, state, ids, memory, lengths)
-        return _to.result(c)
-
-
-class DecoderState(Object):
-
-    def __init__(self, decoder):
-        self.take(_c.sb_decoder_state_new(_to.instance(decoder, Decoder)), [decoder])
-    free = _c.sb_decoder_state_free
-
-    def length(self):
-        """The number of positions in the state."""
-        return _c.sb_decoder_state_length(self)
-
-
-class LanguageModel(Object):
-
-    def __init__(self, weights, data, **option):
-        """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
-        weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
-        model. Options may be NULL.
-
-        Options
-
-          transformer: encoder_layers is ignored
-          tie_embeddings: the output's weights are the embeddings
-          label_smoothing: of the loss, in [0, 1)
-          context: the most symbols that it reads at a time: what follows a longer text is
-        predicted from its last symbols alone, at least half of so many; 0: all, as
-        far as it has positions
-          running_text: it was trained on pieces of long texts: a prompt stands in the middle of
-        one, and "begin" is put before an empty one only"""
-        given = _to.Options(sb_language_model_options, option, "LanguageModel")
-        self.take(_c.sb_language_model_new(_to.instance(weights, Parameters), _to.instance(data, Data), given), [weights, data])
-
-    @staticmethod
-    def for_(weights, vocabulary, **option):
-        """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
-        weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
-        model. Options may be NULL.
-
-        Options
-
-          transformer: encoder_layers is ignored
-          tie_embeddings: the output's weights are the embeddings
-          label_smoothing: of the loss, in [0, 1)
-          context: the most symbols that it reads at a time: what follows a longer text is
-        predicted from its last symbols alone, at least half of so many; 0: all, as
-        far as it has positions
-          running_text: it was trained on pieces of long texts: a prompt stands in the middle of
-        one, and "begin" is put before an empty one only"""
-        given = _to.Options(sb_language_model_options, option, "for_")
-        return _to.adopt(LanguageModel, _c.sb_language_model_for(_to.instance(weights, Parameters), _to.instance(vocabulary, Vocabulary), given), [weights, vocabulary])
-    free = _c.sb_language_model_free
-
-    def options_of(self):
-        """The options with every default filled in."""
-        return _to.contents(sb_language_model_options, _c.sb_language_model_options_of(self))
-
-    def vocabulary(self):
-        """The options with every default filled in."""
-        return _to.borrow(Vocabulary, _c.sb_language_model_vocabulary(self), self)
-
-    def parameters(self):
-        """The options with every default filled in."""
-        return _to.borrow(Parameters, _c.sb_language_model_parameters(self), self)
-
-    def loss(self, ids):
-        """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
-        after it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
-        from "begin".
-
-        loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
-        logits: (B, L, V); those at position t are of symbol t."""
-        c = _c.sb_language_model_loss(self, _to.tensor(ids))
-        if not c:
-            return _to.retry(self.loss, ids)
-        return _to.result(c)
-
-    def logits(self, ids):
-        """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
-        after it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
-        from "begin".
-
-        loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
-        logits: (B, L, V); those at position t are of symbol t."""
-        c = _c.sb_language_model_logits(self, _to.tensor(ids))
-        if not c:
-            return _to.retry(self.logits, ids)
-        return _to.result(c)
-
-    def window_loss(self, input, targets):
-        """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
-        is what is read, and targets (B, L) what follows at each place; negative ones do not count.
-        The logits at position t, (B, L, V), are of the symbol that follows input t."""
-        c = _c.sb_language_model_window_loss(self, _to.tensor(input), _to.tensor(targets))
-        if not c:
-            return _to.retry(self.window_loss, input, targets)
-        return _to.result(c)
-
-    def window_logits(self, input):
-        """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
-        is what is read, and targets (B, L) what follows at each place; negative ones do not count.
-        The logits at position t, (B, L, V), are of the symbol that follows input t."""
-        c = _c.sb_language_model_window_logits(self, _to.tensor(input))
-        if not c:
-            return _to.retry(self.window_logits, input)
-        return _to.result(c)
-
-    def save(self, path):
-        """Writes the model to a file, and reads one that may come from anywhere into an empty set of
-        weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
-        _to.check(_c.sb_language_model_save(self, _to.text(path)))
-
-    @staticmethod
-    def load(weights, path):
-        """Writes the model to a file, and reads one that may come from anywhere into an empty set of
-        weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
-        return _to.adopt(LanguageModel, _c.sb_language_model_load(_to.instance(weights, Parameters), _to.text(path)), [weights, path])
-
-    def as_model(self):
-        """The model for training and files, of the kind "language_model". It learns windows of text, or the
-        targets of sentence pairs, and ignores their sources."""
-        return _c.sb_language_model_as_model(self)
-
-    def continue_(self, prompt, **option):
-        """The model's continuation of a prompt (which may be empty), without the prompt, to be freed with
-        sb_free. Options as in decoding.h, where "source" is the prompt.
-
-        Options
-
-          beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
-        byte pairs, else none; SB_ZERO: none
-          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
-          sample: draw symbols; needs beam_width 0 or 1
-          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
-          top_k: sampling among the k most probable symbols; 0: all
-          top_p: and among the fewest that together have this probability, in (0, 1];
-        0: all (Holtzman et al. 2020)
-          seed: of sampling; the i-th text of a call has its own random stream
-          batch_pairs: the most texts that are decoded together; 0: 64
-          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
-        outputs that may differ a little from those of the model's own
-          no_cache: recomputes all earlier positions for each symbol: slow, for tests
-          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens.
-          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens."""
-        given = _to.Options(sb_decoding_options, option, "continue_")
-        return _to.owned_text(_c.sb_continue(self, _to.text(prompt), given))
-
-    def continue_texts(self, prompts, **option):
-        """The same for n prompts, as symbols with their scores, to be freed with sb_decoded_free.
-
-        Options
-
-          beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
-        byte pairs, else none; SB_ZERO: none
-          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
-          sample: draw symbols; needs beam_width 0 or 1
-          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
-          top_k: sampling among the k most probable symbols; 0: all
-          top_p: and among the fewest that together have this probability, in (0, 1];
-        0: all (Holtzman et al. 2020)
-          seed: of sampling; the i-th text of a call has its own random stream
-          batch_pairs: the most texts that are decoded together; 0: 64
-          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
-        outputs that may differ a little from those of the model's own
-          no_cache: recomputes all earlier positions for each symbol: slow, for tests
-          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens.
-          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens."""
-        outputs = (sb_decoded * len(prompts))()
-        given = _to.Options(sb_decoding_options, option, "continue_texts")
-        _to.check(_c.sb_continue_texts(self, _to.texts(prompts), len(prompts), given, outputs))
-        return _to.decoded(outputs)
-
-
-class Seq2Seq(Object):
-
-    def __init__(self, weights, data, **option):
-        """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
-        weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
-        outlive the model. Options may be NULL.
-
-        Options
-
-          transformer
-          tie_embeddings: the output's weights are the target's embeddings
-          share_embeddings: one table for source and target, whose vocabularies must be one
-          label_smoothing: of the loss, in [0, 1)"""
-        given = _to.Options(sb_seq2seq_options, option, "Seq2Seq")
-        self.take(_c.sb_seq2seq_new(_to.instance(weights, Parameters), _to.instance(data, Data), given), [weights, data])
-
-    @staticmethod
-    def for_(weights, source, target, **option):
-        """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
-        weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
-        outlive the model. Options may be NULL.
-
-        Options
-
-          transformer
-          tie_embeddings: the output's weights are the target's embeddings
-          share_embeddings: one table for source and target, whose vocabularies must be one
-          label_smoothing: of the loss, in [0, 1)"""
-        given = _to.Options(sb_seq2seq_options, option, "for_")
-        return _to.adopt(Seq2Seq, _c.sb_seq2seq_for(_to.instance(weights, Parameters), _to.instance(source, Vocabulary), _to.instance(target, Vocabulary), given), [weights, source, target])
-    free = _c.sb_seq2seq_free
-
-    def save(self, path):
-        """Writes the model to a safetensors file: its weights under their names, options and vocabularies
-        in the metadata. An existing file is replaced atomically. The program reads such files, and
-        sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
-        The model is made in an empty set of weights, which can only be freed after a failure. All ranks
-        that hold parts of a model save it together."""
-        _to.check(_c.sb_seq2seq_save(self, _to.text(path)))
-
-    @staticmethod
-    def load(weights, path):
-        """Writes the model to a safetensors file: its weights under their names, options and vocabularies
-        in the metadata. An existing file is replaced atomically. The program reads such files, and
-        sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
-        The model is made in an empty set of weights, which can only be freed after a failure. All ranks
-        that hold parts of a model save it together."""
-        return _to.adopt(Seq2Seq, _c.sb_seq2seq_load(_to.instance(weights, Parameters), _to.text(path)), [weights, path])
-
-    def options_of(self):
-        """The options with every default filled in."""
-        return _to.contents(sb_seq2seq_options, _c.sb_seq2seq_options_of(self))
-
-    def source(self):
-        """The options with every default filled in."""
-        return _to.borrow(Vocabulary, _c.sb_seq2seq_source(self), self)
-
-    def target(self):
-        """The options with every default filled in."""
-        return _to.borrow(Vocabulary, _c.sb_seq2seq_target(self), self)
-
-    def parameters(self):
-        """The options with every default filled in."""
-        return _to.borrow(Parameters, _c.sb_seq2seq_parameters(self), self)
-
-    def as_model(self):
-        """The model for training and files, of the kind "seq2seq"."""
-        return _c.sb_seq2seq_as_model(self)
-
-    def loss(self, batch):
-        """The mean cross entropy, in nats a symbol, of the batch's targets."""
-        c = _c.sb_seq2seq_loss(self, _to.instance(batch, Batch))
-        if not c:
-            return _to.retry(self.loss, batch)
-        return _to.result(c)
-
-    def loss_sum(self, batch):
-        """The sum of what sb_seq2seq_loss is the mean of: for gradient accumulation."""
-        c = _c.sb_seq2seq_loss_sum(self, _to.instance(batch, Batch))
-        if not c:
-            return _to.retry(self.loss_sum, batch)
-        return _to.result(c)
-
-    def cost(self, batch):
-        """The sum of the cross entropies without label smoothing: for evaluation."""
-        c = _c.sb_seq2seq_cost(self, _to.instance(batch, Batch))
-        if not c:
-            return _to.retry(self.cost, batch)
-        return _to.result(c)
-
-    def logits(self, batch):
-        """The logits (B, Lt, V) of the symbol after each one of target_in."""
-        c = _c.sb_seq2seq_logits(self, _to.instance(batch, Batch), None)
-        if not c:
-            return _to.retry(self.logits, batch)
-        return _to.result(c)
-
-    def encode(self, ids, lengths=None):
-        """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
-        c = _c.sb_seq2seq_encode(self, _to.tensor(ids), _to.tensor(lengths))
-        if not c:
-            return _to.retry(self.encode, ids, lengths)
-        return _to.result(c)
-
-    def decoder(self):
-        """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
-        return _to.borrow(Decoder, _c.sb_seq2seq_decoder(self), self)
-
-    def output(self, y):
-        """y (..., C) of the decoder -> logits (..., V)."""
-        c = _c.sb_seq2seq_output(self, _to.tensor(y))
-        if not c:
-            return _to.retry(self.output, y)
-        return _to.result(c)
-
-    def evaluate_loss(self, data):
-        """The mean cross entropy of an encoder-decoder, in nats a symbol, over one epoch of the data; NaN
-        on failure, and when the loss is not finite."""
-        return _c.sb_evaluate_loss(self, _to.instance(data, Data))
-
-    def translate(self, text, **option):
-        """The model's output for a text (which may be empty), to be freed with sb_free. Options may be
-        NULL: greedy.
-
-        Options
-
-          beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
-        byte pairs, else none; SB_ZERO: none
-          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
-          sample: draw symbols; needs beam_width 0 or 1
-          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
-          top_k: sampling among the k most probable symbols; 0: all
-          top_p: and among the fewest that together have this probability, in (0, 1];
-        0: all (Holtzman et al. 2020)
-          seed: of sampling; the i-th text of a call has its own random stream
-          batch_pairs: the most texts that are decoded together; 0: 64
-          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
-        outputs that may differ a little from those of the model's own
-          no_cache: recomputes all earlier positions for each symbol: slow, for tests
-          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens.
-          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens."""
-        given = _to.Options(sb_decoding_options, option, "translate")
-        return _to.owned_text(_c.sb_translate(self, _to.text(text), given))
-
-    def translate_texts(self, texts, **option):
-        """The same for n texts, each output to be freed with sb_free. On failure there is none.
-
-        Options
-
-          beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
-        byte pairs, else none; SB_ZERO: none
-          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
-          sample: draw symbols; needs beam_width 0 or 1
-          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
-          top_k: sampling among the k most probable symbols; 0: all
-          top_p: and among the fewest that together have this probability, in (0, 1];
-        0: all (Holtzman et al. 2020)
-          seed: of sampling; the i-th text of a call has its own random stream
-          batch_pairs: the most texts that are decoded together; 0: 64
-          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
-        outputs that may differ a little from those of the model's own
-          no_cache: recomputes all earlier positions for each symbol: slow, for tests
-          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens.
-          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens."""
-        outputs = (c_void_p * len(texts))()
-        given = _to.Options(sb_decoding_options, option, "translate_texts")
-        _to.check(_c.sb_translate_texts(self, _to.texts(texts), len(texts), given, outputs))
-        return list(map(_to.owned_text, outputs))
-
-    def decode_texts(self, texts, **option):
-        """The same as symbols, with their scores, to be freed with sb_decoded_free.
-
-        Options
-
-          beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
-        byte pairs, else none; SB_ZERO: none
-          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
-          sample: draw symbols; needs beam_width 0 or 1
-          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
-          top_k: sampling among the k most probable symbols; 0: all
-          top_p: and among the fewest that together have this probability, in (0, 1];
-        0: all (Holtzman et al. 2020)
-          seed: of sampling; the i-th text of a call has its own random stream
-          batch_pairs: the most texts that are decoded together; 0: 64
-          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
-        outputs that may differ a little from those of the model's own
-          no_cache: recomputes all earlier positions for each symbol: slow, for tests
-          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens.
-          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-        failure. Not with a beam. NULL: nobody listens."""
-        outputs = (sb_decoded * len(texts))()
-        given = _to.Options(sb_decoding_options, option, "decode_texts")
-        _to.check(_c.sb_decode_texts(self, _to.texts(texts), len(texts), given, outputs))
-        return _to.decoded(outputs)
-
-
-class Average(Object):
-
-    def __init__(self, set, decay):
-        """`decay` is in (0, 1). The average starts with the present parameters, except for frozen ones, and
-        ends when parameters are added, frozen or thawed. The set must outlive it."""
-        self.take(_c.sb_average_new(_to.instance(set, Parameters), decay), [set, decay])
-    free = _c.sb_average_free
-
-    def update(self):
-        """average = d average + (1 - d) parameters, with d = min(decay, (1 + t) / (10 + t)) in update t, so
-        that the initial values lose their weight quickly."""
-        _to.check(_c.sb_average_update(self))
-
-    def swap(self):
-        """Swaps the parameters with their average; a second call swaps them back."""
-        _to.check(_c.sb_average_swap(self))
-
-    def values(self):
-        """For checkpoints: the values, as long as the gradients, and the number of updates."""
-        c = _c.sb_average_values(self)
-        if not c:
-            return _to.retry(self.values)
-        return _to.result(c)
-
-    def updates(self):
-        """For checkpoints: the values, as long as the gradients, and the number of updates."""
-        return _c.sb_average_updates(self)
-
-    def restore(self, updates):
-        """For checkpoints: the values, as long as the gradients, and the number of updates."""
-        _c.sb_average_restore(self, updates)
-
-
-class Optimiser(Object):
-
-    @staticmethod
-    def sgd(set, **option):
-        """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
-        range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
-        small steps would be lost. The set must outlive the optimiser.
-
-        Options
-
-          learning_rate: without a schedule; 0: 0.001 (SGD: 0.1)
-          schedule: used instead if its rate is not 0
-          beta1: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
-          beta2: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
-          epsilon: Adam; 0: 1e-9
-          momentum: SGD; in [0, 1)
-          nesterov: SGD
-          weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-        decoupled. Groups may have others (nn/groups.h)
-          decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
-          clip: gradient clipping by global norm; 0: none"""
-        given = _to.Options(sb_optimiser_options, option, "sgd")
-        return _to.adopt(Optimiser, _c.sb_sgd_new(_to.instance(set, Parameters), given), [set])
-
-    @staticmethod
-    def adam(set, **option):
-        """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
-        range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
-        small steps would be lost. The set must outlive the optimiser.
-
-        Options
-
-          learning_rate: without a schedule; 0: 0.001 (SGD: 0.1)
-          schedule: used instead if its rate is not 0
-          beta1: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
-          beta2: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
-          epsilon: Adam; 0: 1e-9
-          momentum: SGD; in [0, 1)
-          nesterov: SGD
-          weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-        decoupled. Groups may have others (nn/groups.h)
-          decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
-          clip: gradient clipping by global norm; 0: none"""
-        given = _to.Options(sb_optimiser_options, option, "adam")
-        return _to.adopt(Optimiser, _c.sb_adam_new(_to.instance(set, Parameters), given), [set])
-
-    @staticmethod
-    def adamw(set, **option):
-        """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
-        range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
-        small steps would be lost. The set must outlive the optimiser.
-
-        Options
-
-          learning_rate: without a schedule; 0: 0.001 (SGD: 0.1)
-          schedule: used instead if its rate is not 0
-          beta1: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
-          beta2: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
-          epsilon: Adam; 0: 1e-9
-          momentum: SGD; in [0, 1)
-          nesterov: SGD
-          weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-        decoupled. Groups may have others (nn/groups.h)
-          decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
-          clip: gradient clipping by global norm; 0: none"""
-        given = _to.Options(sb_optimiser_options, option, "adamw")
-        return _to.adopt(Optimiser, _c.sb_adamw_new(_to.instance(set, Parameters), given), [set])
-    free = _c.sb_optimiser_free
-
-    def step(self):
-        """One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient is
-        neither moved nor decayed, and its moments stay, as in PyTorch.
-
-        When the gradient norm is not finite, the step is skipped, the gradients are cleared, and the
-        message names the first such parameter. Fails also when no parameter has a gradient."""
-        _to.check(_c.sb_optimiser_step(self))
-
-    def step_scaled(self, factor):
-        """The same with all gradients multiplied by a factor > 0. For gradient accumulation: after several
-        backward passes of summed losses, the factor 1 / (number of targets) gives the gradient of the
-        mean."""
-        _to.check(_c.sb_optimiser_step_scaled(self, factor))
-
-    def steps(self):
-        """the number of steps"""
-        return _c.sb_optimiser_steps(self)
-
-    def rate(self):
-        """learning rate of the last step"""
-        return _c.sb_optimiser_rate(self)
-
-    def norm(self):
-        """gradient norm of the last step, before clipping"""
-        return _c.sb_optimiser_norm(self)
-
-    def set_rate(self, rate):
-        """Sets the learning rate of all later steps, in place of the schedule. Fails when it is not a
-        number
-        >= 0."""
-        _to.check(_c.sb_optimiser_set_rate(self, rate))
-
-    def observe(self, loss):
-        """Reports the loss of an evaluation to a plateau schedule."""
-        _c.sb_optimiser_observe(self, loss)
-
-    def moment(self, i):
-        """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
-        that are not frozen (NULL past the last), and counters."""
-        c = _c.sb_optimiser_moment(self, i)
-        if not c:
-            return _to.retry(self.moment, i)
-        return _to.result(c)
-
-    def plateau(self):
-        """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
-        that are not frozen (NULL past the last), and counters."""
-        return _c.sb_optimiser_plateau(self)
-
-    def restore(self, steps, plateau):
-        """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
-        that are not frozen (NULL past the last), and counters."""
-        _c.sb_optimiser_restore(self, steps, _to.value(sb_plateau, plateau))
-
-    def save(self, path):
-        """The optimiser's whole state: moments under the names of their parameters, the numbers of steps,
-        what a plateau schedule has seen, and a rate from sb_optimiser_set_rate. After loading it into an
-        optimiser of the same kind, with the same parameters frozen, steps continue with the same bits."""
-        _to.check(_c.sb_optimiser_save(self, _to.text(path)))
-
-    def load(self, path):
-        """Fails, and changes nothing, when the file is of another kind of optimiser, or its moments are not
-        those of the parameters that are trained."""
-        _to.check(_c.sb_optimiser_load(self, _to.text(path)))
-
-
-class Trainer(Object):
-
-    def __init__(self, model, source, **option):
-        """The model, the source and the communicator must outlive the trainer, which keeps copies of the
-        two structs.
-
-        Data parallelism: ranks have the same model, source and options. Each takes a share of the same
-        batch; the loss and the gradient are those of the whole batch, and after a step every rank has
-        the same weights, bit by bit. The number of ranks changes a step by rounding only. Sequence
-        parallelism: neighbours hold pieces of each sequence and compute ring attention (ops/ops.h).
-        Tensor parallelism: ranks that hold parts of one model, by heads, take the same share, and the
-        communicator has the ranks with the same part of the model. A rank whose step fails must end the
-        job, as the others wait for it.
-
-        Options
-
-          seed: of dropout
-          optimiser_kind
-          optimiser
-          accumulate: batches a step, default 1
-          average_decay: of the moving average of the weights; 0: none
-          graphs
-          communicator: data parallelism over its ranks; NULL: this one alone
-          sequence_ranks: the degree of sequence parallelism, over neighbours; 0: 1
-          stop: Asked after each batch of a step but the last: true gives up the step. NULL: never.
-          stop_context: Asked after each batch of a step but the last: true gives up the step. NULL: never."""
-        given = _to.Options(sb_trainer_options, option, "Trainer")
-        self.take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
-    free = _c.sb_trainer_free
-
-    def step(self):
-        """One step: forward, backward, update, on as many batches as are accumulated.
-
-        A gradient that is not finite skips the step and is no failure, up to ten times in a row. A loss
-        that is not finite fails; the message names the operation that first made such a value, and the
-        batch stays readable through sb_trainer_batch and its loss in `trained`. A step that fails
-        changes nothing and can be repeated."""
-        trained = sb_trained()
-        _to.check(_c.sb_trainer_step(self, byref(trained)))
-        return trained
-
-    def batch(self):
-        """The batch of the last step (the last one of several); belongs to the source."""
-        return _to.batch(Batch, _c.sb_trainer_batch(self), self)
-
-    def subject(self):
-        """The batch of the last step (the last one of several); belongs to the source."""
-        return _to.contents(sb_model, _c.sb_trainer_subject(self))
-
-    def source(self):
-        """The batch of the last step (the last one of several); belongs to the source."""
-        return _to.contents(sb_source, _c.sb_trainer_source(self))
-
-    def model(self):
-        """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
-        return _to.borrow(Seq2Seq, _c.sb_trainer_model(self), self)
-
-    def data(self):
-        """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
-        return _to.borrow(Data, _c.sb_trainer_data(self), self)
-
-    def optimiser(self):
-        """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
-        return _to.borrow(Optimiser, _c.sb_trainer_optimiser(self), self)
-
-    def average(self):
-        """NULL without one"""
-        return _to.borrow(Average, _c.sb_trainer_average(self), self)
-
-    def steps(self):
-        """taken or skipped"""
-        return _c.sb_trainer_steps(self)
-
-    def save(self):
-        return _c.sb_trainer_save(self)
-
-    def restore(self, state):
-        _to.check(_c.sb_trainer_restore(self, _to.reference(sb_trainer_state, state)))
-
-    def checkpoint_save(self, path):
-        """Writes the model and the state of its training, from which a trainer of the same model, source
-        and options continues with the same bits. With data parallelism one rank calls it, with tensor
-        parallelism all that hold parts of one model."""
-        _to.check(_c.sb_checkpoint_save(self, _to.text(path)))
-
-    def checkpoint_resume(self, path):
-        """Puts the weights and the state of such a file into the trainer. Fails when the description
-        of the model or the data differs; after a failure the trainer can only be freed."""
-        _to.check(_c.sb_checkpoint_resume(self, _to.text(path)))
-
-
-class LinearLayer(Layer):
-    struct = sb_linear_layer
-
-    def __init__(self, set, name, in_, out, bias=True):
+    def __init__(self, set, name, in_, out, bias=True) -> None:
         """Adds "<name>.weight" and, with bias, "<name>.bias" to the set, and the adapters that
         sb_parameters_lora asked for. Fails when an argument is NULL, a
         size is below 1, or a name is taken; then the layer is zero and the set is unchanged."""
-        self.prepare([set, name, in_, out, bias])
-        _to.check(_c.sb_linear_layer_init(self, _to.instance(set, Parameters), _to.text(name), in_, out, bias))
+        self.kept = [set, name, in_, out, bias]
+        _to.check(_c.sb_linear_layer_init(self, _to.instance(Parameters, set), _to.text(name), in_, out, bias))
 
-    def init_cut(self, set, name, in_, out, bias, cut):
+    def init_cut(self, set, name, in_, out, bias, cut) -> bool:
         """The same for tensor parallelism, where each rank holds an equal part of the weight: of its
         outputs with axis 0 (column parallel), of its inputs with axis 1 (row parallel, with all of the
         bias)."""
-        _to.check(_c.sb_linear_layer_init_cut(self, _to.instance(set, Parameters), _to.text(name), in_, out, bias, _to.value(sb_cut, cut)))
+        _to.check(_c.sb_linear_layer_init_cut(self, _to.instance(Parameters, set), _to.text(name), in_, out, bias, _to.value(sb_cut, cut)))
 
-    def __call__(self, x, activation="identity"):
+    def __call__(self, x, activation="identity") -> Tensor:
         """x (..., in) -> y (..., out)"""
         c = _c.sb_linear_layer_forward(self, _to.tensor(x), _to.choice("sb_activation", activation))
-        if not c:
-            return _to.retry(self.__call__, x, activation)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.__call__, x, activation)
 
-    def join(self, x, ranks=None):
+    def join(self, x, ranks=None) -> Tensor:
         """The same for a row-parallel layer: x (..., in / P) -> y (..., out), the sum over ranks plus the
         bias. `ranks` is NULL for a single rank."""
         c = _c.sb_linear_layer_join(self, _to.tensor(x), ranks)
-        if not c:
-            return _to.retry(self.join, x, ranks)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.join, x, ranks)
 
 
-class NormLayer(Layer):
-    struct = sb_norm_layer
+class NormLayer(sb_norm_layer):
 
-    def __init__(self, set, name, C, kind="layer"):
+    def __init__(self, set, name, C, kind="layer") -> None:
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
         sb_linear_layer_init does."""
-        self.prepare([set, name, C, kind])
-        _to.check(_c.sb_norm_layer_init(self, _to.instance(set, Parameters), _to.text(name), C, _to.choice("sb_norm_kind", kind)))
+        self.kept = [set, name, C, kind]
+        _to.check(_c.sb_norm_layer_init(self, _to.instance(Parameters, set), _to.text(name), C, _to.choice("sb_norm_kind", kind)))
 
-    def init_with(self, set, name, C, **option):
+    def init_with(self, set, name, C, **option: sb_norm_options) -> bool:
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
         sb_linear_layer_init does.
 
@@ -3420,30 +1971,25 @@ class NormLayer(Layer):
           kind
           no_bias
           epsilon: 0: the default of the operation"""
-        given = _to.Options(sb_norm_options, option, "init_with")
-        _to.check(_c.sb_norm_layer_init_with(self, _to.instance(set, Parameters), _to.text(name), C, given))
+        given = _to.options(sb_norm_options, option, "init_with")
+        _to.check(_c.sb_norm_layer_init_with(self, _to.instance(Parameters, set), _to.text(name), C, given))
 
-    def __call__(self, x):
+    def __call__(self, x) -> Tensor:
         """x (..., C) -> y (..., C)"""
         c = _c.sb_norm_layer_forward(self, _to.tensor(x))
-        if not c:
-            return _to.retry(self.__call__, x)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.__call__, x)
 
-    def residual(self, x, branch, p, along):
+    def residual(self, x, branch, p, along) -> Any:
         """The norm of x + dropout(branch, p), and the sum itself in *sum. `along` is the sequence of x, for
         dropout with a partition."""
         sum = c_void_p()
         c = _c.sb_norm_layer_residual(self, _to.tensor(x), _to.tensor(branch), p, _to.choice("sb_sequence", along), byref(sum))
-        if not c:
-            return _to.retry(self.residual, x, branch, p, along)
-        return _to.result(c), _to.result(sum.value)
+        return (_to.result(c), _to.result(sum.value)) if c else _to.retry(self.residual, x, branch, p, along)
 
 
-class MultiHeadAttention(Layer):
-    struct = sb_multi_head_attention
+class MultiHeadAttention(sb_multi_head_attention):
 
-    def __init__(self, set, name, rotary=False, **option):
+    def __init__(self, set, name, rotary=False, **option: sb_transformer_options) -> None:
         """Adds "<name>.query", ".key", ".value" and ".output", each with weight and, as the options say,
         bias. `rotary` applies
         rotary positions to queries and keys; then x and the memory must be one sequence. The options
@@ -3496,11 +2042,11 @@ class MultiHeadAttention(Layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.Options(sb_transformer_options, option, "MultiHeadAttention")
-        self.prepare([set, name, rotary])
-        _to.check(_c.sb_multi_head_attention_init(self, _to.instance(set, Parameters), _to.text(name), given, rotary))
+        given = _to.options(sb_transformer_options, option, "MultiHeadAttention")
+        self.kept = [set, name, rotary]
+        _to.check(_c.sb_multi_head_attention_init(self, _to.instance(Parameters, set), _to.text(name), given, rotary))
 
-    def __call__(self, x, memory=None, **option):
+    def __call__(self, x, memory=None, **option: sb_attending) -> Tensor:
         """x (B, Lq, C), memory (B, Lk, key_width) -> y (B, Lq, C). Fails when a tensor does not have three
         axes, when sizes, batches or lengths differ, and as sb_attention. Source: Vaswani et al. 2017,
         section 3.2.
@@ -3516,17 +2062,14 @@ class MultiHeadAttention(Layer):
           cached: the cache holds all keys and values: nothing is appended, and the memory may be
         NULL
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
-        given = _to.Options(sb_attending, option, "__call__")
+        given = _to.options(sb_attending, option, "__call__")
         c = _c.sb_multi_head_attention_forward(self, _to.tensor(x), _to.tensor(memory), given)
-        if not c:
-            return _to.retry(self.__call__, x, memory, **option)
-        return given.results(c)
+        return (_to.results(given, c)) if c else _to.retry(self.__call__, x, memory, **option)
 
 
-class FeedForward(Layer):
-    struct = sb_feed_forward
+class FeedForward(sb_feed_forward):
 
-    def __init__(self, set, name, **option):
+    def __init__(self, set, name, **option: sb_transformer_options) -> None:
         """Adds, if gated, "<name>.gate", and "<name>.up" and "<name>.down".
 
         Options
@@ -3575,22 +2118,19 @@ class FeedForward(Layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.Options(sb_transformer_options, option, "FeedForward")
-        self.prepare([set, name])
-        _to.check(_c.sb_feed_forward_init(self, _to.instance(set, Parameters), _to.text(name), given))
+        given = _to.options(sb_transformer_options, option, "FeedForward")
+        self.kept = [set, name]
+        _to.check(_c.sb_feed_forward_init(self, _to.instance(Parameters, set), _to.text(name), given))
 
-    def __call__(self, x):
+    def __call__(self, x) -> Tensor:
         """x (..., C) -> y (..., C). Source: Vaswani et al. 2017; gated: Shazeer 2020."""
         c = _c.sb_feed_forward_forward(self, _to.tensor(x))
-        if not c:
-            return _to.retry(self.__call__, x)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.__call__, x)
 
 
-class TransformerLayer(Layer):
-    struct = sb_transformer_layer
+class TransformerLayer(sb_transformer_layer):
 
-    def __init__(self, set, name, crosses=False, **option):
+    def __init__(self, set, name, crosses=False, **option: sb_transformer_options) -> None:
         """Adds "<name>.self_attention", ".feed_forward", ".self_norm", ".feed_norm", and for
         cross-attention ".cross_attention" and ".cross_norm".
 
@@ -3640,26 +2180,23 @@ class TransformerLayer(Layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.Options(sb_transformer_options, option, "TransformerLayer")
-        self.prepare([set, name, crosses])
-        _to.check(_c.sb_transformer_layer_init(self, _to.instance(set, Parameters), _to.text(name), given, crosses))
+        given = _to.options(sb_transformer_options, option, "TransformerLayer")
+        self.kept = [set, name, crosses]
+        _to.check(_c.sb_transformer_layer_init(self, _to.instance(Parameters, set), _to.text(name), given, crosses))
 
-    def __call__(self, x, memory=None, self_=None, cross=None):
+    def __call__(self, x, memory=None, self_=None, cross=None) -> Tensor:
         """x (B, L, C), memory (B, Lm, C) or NULL without cross-attention -> y (B, L, C), with dropout on
         each branch.
 
         Pre-norm   a = x + self(norm x)    b = a + cross(norm a, memory)    y = b + feed(norm b)
         Post-norm  a = norm(x + self(x))   b = norm(a + cross(a, memory))   y = norm(b + feed(b))"""
-        c = _c.sb_transformer_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.Options(sb_attending, self_, "self_"), cross and _to.Options(sb_attending, cross, "cross"))
-        if not c:
-            return _to.retry(self.__call__, x, memory, self_, cross)
-        return _to.result(c)
+        c = _c.sb_transformer_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.options(sb_attending, self_, "self_"), cross and _to.options(sb_attending, cross, "cross"))
+        return (_to.result(c)) if c else _to.retry(self.__call__, x, memory, self_, cross)
 
 
-class EncoderLayer(Layer):
-    struct = sb_encoder_layer
+class EncoderLayer(sb_encoder_layer):
 
-    def __init__(self, set, name, **option):
+    def __init__(self, set, name, **option: sb_transformer_options) -> None:
         """The same for an encoder, whose layers have no cross-attention.
 
         Options
@@ -3708,11 +2245,11 @@ class EncoderLayer(Layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.Options(sb_transformer_options, option, "EncoderLayer")
-        self.prepare([set, name])
-        _to.check(_c.sb_encoder_layer_init(self, _to.instance(set, Parameters), _to.text(name), given))
+        given = _to.options(sb_transformer_options, option, "EncoderLayer")
+        self.kept = [set, name]
+        _to.check(_c.sb_encoder_layer_init(self, _to.instance(Parameters, set), _to.text(name), given))
 
-    def __call__(self, x, **option):
+    def __call__(self, x, **option: sb_attending) -> Tensor:
         """The same for an encoder, whose layers have no cross-attention.
 
         Options
@@ -3726,17 +2263,14 @@ class EncoderLayer(Layer):
           cached: the cache holds all keys and values: nothing is appended, and the memory may be
         NULL
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
-        given = _to.Options(sb_attending, option, "__call__")
+        given = _to.options(sb_attending, option, "__call__")
         c = _c.sb_encoder_layer_forward(self, _to.tensor(x), given)
-        if not c:
-            return _to.retry(self.__call__, x, **option)
-        return given.results(c)
+        return (_to.results(given, c)) if c else _to.retry(self.__call__, x, **option)
 
 
-class DecoderLayer(Layer):
-    struct = sb_decoder_layer
+class DecoderLayer(sb_decoder_layer):
 
-    def __init__(self, set, name, crosses=False, **option):
+    def __init__(self, set, name, crosses=False, **option: sb_transformer_options) -> None:
         """The same for a decoder, whose positions belong to the target sequence.
 
         Options
@@ -3785,33 +2319,1274 @@ class DecoderLayer(Layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.Options(sb_transformer_options, option, "DecoderLayer")
-        self.prepare([set, name, crosses])
-        _to.check(_c.sb_decoder_layer_init(self, _to.instance(set, Parameters), _to.text(name), given, crosses))
+        given = _to.options(sb_transformer_options, option, "DecoderLayer")
+        self.kept = [set, name, crosses]
+        _to.check(_c.sb_decoder_layer_init(self, _to.instance(Parameters, set), _to.text(name), given, crosses))
 
-    def __call__(self, x, memory=None, self_=None, cross=None):
+    def __call__(self, x, memory=None, self_=None, cross=None) -> Tensor:
         """The same for a decoder, whose positions belong to the target sequence."""
-        c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.Options(sb_attending, self_, "self_"), cross and _to.Options(sb_attending, cross, "cross"))
-        if not c:
-            return _to.retry(self.__call__, x, memory, self_, cross)
-        return _to.result(c)
+        c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.options(sb_attending, self_, "self_"), cross and _to.options(sb_attending, cross, "cross"))
+        return (_to.result(c)) if c else _to.retry(self.__call__, x, memory, self_, cross)
+
+
+class Encoder(Object):
+
+    def __init__(self, set, name, V, **option: sb_transformer_options) -> None:
+        """An encoder for a vocabulary of V symbols: an embedding ("<name>.embedding"), layers
+        ("<name>.layers.0", ...) and, with pre-norm, a final norm ("<name>.norm"). The set owns the
+        weights.
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+        decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
+          score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
+          positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+        requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+        starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "Encoder")
+        self.take(_c.sb_encoder_new(_to.instance(Parameters, set), _to.text(name), V, given), [set, name, V])
+    free = _c.sb_encoder_free
+
+    def __call__(self, ids, lengths=None) -> Tensor:
+        """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). `weights`, unless NULL, receives
+        one tensor (B, H, L, L) for each layer."""
+        c = _c.sb_encoder_forward(self, _to.tensor(ids), _to.tensor(lengths), None)
+        return (_to.result(c)) if c else _to.retry(self.__call__, ids, lengths)
+
+    def table(self) -> Tensor:
+        """The embedding table (V, C), for weight sharing."""
+        c = _c.sb_encoder_table(self)
+        return (_to.result(c)) if c else _to.retry(self.table)
+
+    def layers(self) -> int:
+        """The embedding table (V, C), for weight sharing."""
+        return _c.sb_encoder_layers(self)
+
+
+class Labels(Object):
+
+    def __init__(self, texts) -> None:
+        """The different texts among `count`, in the order of their bytes. Fails when one is NULL, empty or
+        not UTF-8, when there are fewer than two, and without memory."""
+        self.take(_c.sb_labels_new(_to.texts(texts), len(texts)), [texts])
+    free = _c.sb_labels_free
+
+    def count(self) -> int:
+        """NULL: 0"""
+        return _c.sb_labels_count(self)
+
+    def text(self, i) -> str:
+        """The i-th label; NULL, without a message, past the last."""
+        return _to.string(_c.sb_labels_text(self, i))
+
+    def find(self, text) -> int:
+        """The number of a label; -1, without a message, where there is none."""
+        return _c.sb_labels_find(self, _to.text(text))
+
+
+class Pairs(Object):
+
+    def __init__(self) -> None:
+        """without any pair; NULL without memory"""
+        self.take(_c.sb_pairs_new(), [])
+    free = _c.sb_pairs_free
+
+    def add(self, source, target) -> bool:
+        """Adds a pair of copies. Fails when a text is not UTF-8 or there is no memory."""
+        _to.check(_c.sb_pairs_add(self, _to.text(source), _to.text(target)))
+
+    def count(self) -> int:
+        """NULL: 0"""
+        return _c.sb_pairs_count(self)
+
+    def source(self, index) -> str:
+        """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
+        return _to.string(_c.sb_pairs_source(self, index))
+
+    def target(self, index) -> str:
+        """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
+        return _to.string(_c.sb_pairs_target(self, index))
+
+    def skipped(self) -> int:
+        """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
+        of them; NULL, without a message, after the last."""
+        return _c.sb_pairs_skipped(self)
+
+    def problem(self, index) -> str:
+        """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
+        of them; NULL, without a message, after the last."""
+        return _to.string(_c.sb_pairs_problem(self, index))
+
+    @staticmethod
+    def read(path, **option: sb_pairs_options) -> Pairs:
+        """Reads TSV from a file; "-" is the standard input. Options may be NULL.
+
+        Options
+
+          strict: fail on the first malformed line
+          length: the longest line in bytes; 0: SB_PAIRS_LINE"""
+        given = _to.options(sb_pairs_options, option, "read")
+        return _to.adopt(Pairs, _c.sb_pairs_read(_to.text(path), given), [path])
+
+    @staticmethod
+    def read_two(source_path, target_path, **option: sb_pairs_options) -> Pairs:
+        """Reads two files with as many lines each.
+
+        Options
+
+          strict: fail on the first malformed line
+          length: the longest line in bytes; 0: SB_PAIRS_LINE"""
+        given = _to.options(sb_pairs_options, option, "read_two")
+        return _to.adopt(Pairs, _c.sb_pairs_read_two(_to.text(source_path), _to.text(target_path), given), [source_path, target_path])
+
+    @staticmethod
+    def parse(name, text, **option: sb_pairs_options) -> Pairs:
+        """Reads TSV from memory; `name` stands for the file in messages.
+
+        Options
+
+          strict: fail on the first malformed line
+          length: the longest line in bytes; 0: SB_PAIRS_LINE"""
+        given = _to.options(sb_pairs_options, option, "parse")
+        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name), *_to.sized(text), given), [name, text])
+
+    def shared(self, b) -> int:
+        """How many pairs of b have a source that is also a's: data leakage, if one is a test of the other.
+        -1 without memory."""
+        return _c.sb_pairs_shared(self, _to.instance(Pairs, b))
+
+
+class Vocabulary(Object):
+
+    def __init__(self, texts, **option: sb_vocabulary_options) -> None:
+        """Learns a vocabulary from `count` texts; options may be NULL.
+
+        characters, words   the symbols that occur, in code-point order. Where `size` leaves too little
+                            room, the most frequent are kept (of equally frequent ones the first).
+        bytes               all 256, whatever the texts; ids are byte + 4.
+        bpe                 the characters as above, then merges in the order in which they are learned
+                            (Sennrich, Haddow and Birch 2016): repeatedly the most frequent pair of
+                            neighbours becomes a symbol, until `size` is reached or no pair occurs twice.
+                            Of equally frequent pairs the one with the smaller ids is taken. The paper
+                            marks the end of each word; here each word carries the space before it (the
+                            first word gets one too), so that the concatenated symbols are the text. A
+                            line feed is a word of its own.
+
+        The caller owns it. Fails when there are no texts, when one is NULL or not UTF-8, when no symbol
+        occurs, when the size is negative or below 5 (bytes: below 260), or without memory.
+
+        Options
+
+          units: 0: chosen from the texts
+          size: the most ids, special ones included; 0: no limit, for bpe 8,000"""
+        given = _to.options(sb_vocabulary_options, option, "Vocabulary")
+        self.take(_c.sb_vocabulary_new(_to.texts(texts), len(texts), given), [texts])
+    free = _c.sb_vocabulary_release
+
+    def size(self) -> int:
+        """ids are below it; NULL: 0"""
+        return _c.sb_vocabulary_size(self)
+
+    def units(self) -> str:
+        return _to.name_of("sb_units", _c.sb_vocabulary_units(self))
+
+    def symbol(self, id) -> str:
+        """A symbol as a printable text, owned by the vocabulary: "<padding>", "<begin>", "<end>",
+        "<unknown>", or its text; a byte outside printable ASCII is "<0xC3>". A bpe symbol begins with a
+        space where a word begins. Fails when there is no such id."""
+        return _to.string(_c.sb_vocabulary_symbol(self, id))
+
+    def id(self, symbol) -> int:
+        """The id of a symbol by its text as above, but never a special one; -1, without a message, when the
+        vocabulary has none."""
+        return _c.sb_vocabulary_id(self, _to.text(symbol))
+
+    def decode(self, ids) -> str:
+        """The text of ids, to be freed with sb_free. SB_SYMBOL_END ends it; padding and begin have no text,
+        and unknown is U+FFFD. It is always UTF-8: bytes that are not part of a character become
+        U+FFFD. Fails on an id that the vocabulary does not have, and without memory."""
+        return _to.owned_text(_c.sb_vocabulary_decode(self, *_to.sizes(ids, c_int32)[::-1]))
 
 
 class Batch(Object):
 
-    def get(self, name):
+    def get(self, name) -> Tensor:
         """The part of this name; fails when there is none."""
         c = _c.sb_batch_get(self, _to.text(name))
-        if not c:
-            return _to.retry(self.get, name)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.get, name)
     free = _c.sb_batch_free
 
 
-class EmbeddingLayer(Layer):
-    struct = sb_embedding_layer
+class Data(Object):
 
-    def __init__(self, set, name, V, shared=None, **option):
+    @staticmethod
+    def task(task, seed=0) -> Data:
+        """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
+        part, with its vocabularies; 64 pairs a batch."""
+        return _to.adopt(Data, _c.sb_data_task(_to.text(task), seed), [task, seed])
+
+    @staticmethod
+    def task_with(task, task_options=None, options=None) -> Data:
+        """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
+        part, with its vocabularies; 64 pairs a batch."""
+        return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), task_options and _to.options(sb_task_options, task_options, "task_options"), options and _to.options(sb_data_options, options, "options")), [task, task_options, options])
+
+    def __init__(self, pairs, source, target, **option: sb_data_options) -> None:
+        """Pairs of texts, encoded by two vocabularies (which may be one); both are retained, the pairs may
+        be freed afterwards. Fails when no pair is short enough.
+
+        Options
+
+          seed
+          batch_pairs: the most pairs of a batch; default 64
+          batch_symbols: the most symbols of a batch with padding, source or target, whichever
+        is more; default 4096 (a single longer pair makes a batch alone)
+          longest: pairs with a longer source or target are left out; default 512"""
+        given = _to.options(sb_data_options, option, "Data")
+        self.take(_c.sb_data_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [pairs, source, target])
+    free = _c.sb_data_free
+
+    def source(self) -> Vocabulary:
+        return _to.borrow(Vocabulary, _c.sb_data_source(self), self)
+
+    def target(self) -> Vocabulary:
+        return _to.borrow(Vocabulary, _c.sb_data_target(self), self)
+
+    def pairs(self) -> int:
+        """in an epoch; 0: endless"""
+        return _c.sb_data_pairs(self)
+
+    def left_out(self) -> int:
+        """pairs that were too long"""
+        return _c.sb_data_left_out(self)
+
+    def longest_source(self) -> int:
+        """The most symbols of a source and of a target; 0: endless."""
+        return _c.sb_data_longest_source(self)
+
+    def longest_target(self) -> int:
+        """The most symbols of a source and of a target; 0: endless."""
+        return _c.sb_data_longest_target(self)
+
+    def batches(self) -> int:
+        """in this epoch, once begun; 0: endless"""
+        return _c.sb_data_batches(self)
+
+    def next(self) -> Batch:
+        """The next batch; it belongs to the data and lives until the next call."""
+        return _to.batch(Batch, _c.sb_data_next(self), self)
+
+    def tell(self) -> sb_data_position:
+        return _c.sb_data_tell(self)
+
+    def seek(self, position) -> bool:
+        _to.check(_c.sb_data_seek(self, _to.value(sb_data_position, position)))
+
+    def hash(self) -> int:
+        """A hash of the pairs, their symbols, and how they are cut into batches."""
+        return _c.sb_data_hash(self)
+
+    def as_source(self) -> sb_source:
+        """The data as a source of batches, which the data must outlive."""
+        return _c.sb_data_as_source(self)
+
+
+class Labelled(Object):
+
+    def __init__(self, pairs, vocabulary, labels, **option: sb_data_options) -> None:
+        """Pairs of text and label, of which the vocabulary is retained and the others may be freed
+        afterwards. Options may be NULL; texts longer than `longest` are left out. Fails where a label is
+        none of `labels` and when no text is short enough.
+
+        Options
+
+          seed
+          batch_pairs: the most pairs of a batch; default 64
+          batch_symbols: the most symbols of a batch with padding, source or target, whichever
+        is more; default 4096 (a single longer pair makes a batch alone)
+          longest: pairs with a longer source or target are left out; default 512"""
+        given = _to.options(sb_data_options, option, "Labelled")
+        self.take(_c.sb_labelled_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, vocabulary), _to.instance(Labels, labels), given), [pairs, vocabulary, labels])
+    free = _c.sb_labelled_free
+
+    def count(self) -> int:
+        """texts of an epoch"""
+        return _c.sb_labelled_count(self)
+
+    def left_out(self) -> int:
+        """texts that were too long"""
+        return _c.sb_labelled_left_out(self)
+
+    def next(self) -> Batch:
+        """The next batch; it belongs to the object and lives until the next call."""
+        return _to.batch(Batch, _c.sb_labelled_next(self), self)
+
+    def tell(self) -> sb_data_position:
+        """The next batch; it belongs to the object and lives until the next call."""
+        return _c.sb_labelled_tell(self)
+
+    def seek(self, position) -> bool:
+        """The next batch; it belongs to the object and lives until the next call."""
+        _to.check(_c.sb_labelled_seek(self, _to.value(sb_data_position, position)))
+
+    def as_source(self) -> sb_source:
+        """As a source of batches; the object must outlive it."""
+        return _c.sb_labelled_as_source(self)
+
+
+class Description(Object):
+
+    def __init__(self, kind) -> None:
+        """Of a model of this kind, a name that is copied."""
+        self.take(_c.sb_description_new(_to.text(kind)), [kind])
+    free = _c.sb_description_free
+
+    def kind(self) -> str:
+        """Of a model of this kind, a name that is copied."""
+        return _to.string(_c.sb_description_kind(self))
+
+    def set(self, name, value) -> bool:
+        """Sets a value, or changes it. Values keep the order in which they were set first."""
+        _to.check(_c.sb_description_set(self, _to.text(name), _to.text(value)))
+
+    def set_number(self, name, value) -> bool:
+        """The same with a number, in the fewest digits that restore its bits."""
+        _to.check(_c.sb_description_set_number(self, _to.text(name), value))
+
+    def get(self, name) -> str:
+        """The value of this name; NULL, without a message, where there is none."""
+        return _to.string(_c.sb_description_get(self, _to.text(name)))
+
+    def name(self, i) -> str:
+        """The i-th value, in their order; NULL past the last."""
+        return _to.string(_c.sb_description_name(self, i))
+
+    def value(self, i) -> str:
+        """The i-th value, in their order; NULL past the last."""
+        return _to.string(_c.sb_description_value(self, i))
+
+    def add_vocabulary(self, name, vocabulary) -> bool:
+        """Adds a vocabulary, which is retained; one may have several names."""
+        _to.check(_c.sb_description_add_vocabulary(self, _to.text(name), _to.instance(Vocabulary, vocabulary)))
+
+    def vocabulary(self, name) -> Vocabulary:
+        """The vocabulary of this name, which the description owns; fails when there is none."""
+        return _to.borrow(Vocabulary, _c.sb_description_vocabulary(self, _to.text(name)), self)
+
+    def add_label(self, label) -> bool:
+        """Adds the label of the next class, and the i-th one; NULL past the last."""
+        _to.check(_c.sb_description_add_label(self, _to.text(label)))
+
+    def label(self, i) -> str:
+        """Adds the label of the next class, and the i-th one; NULL past the last."""
+        return _to.string(_c.sb_description_label(self, i))
+
+    def set_ranks(self, ranks=None) -> None:
+        """The ranks over which a model that is built from it is cut by heads (tensor parallelism); NULL,
+        the default: it is whole. Files do not contain this."""
+        _c.sb_description_set_ranks(self, ranks)
+
+    @staticmethod
+    def model_describe(model) -> Description:
+        """A description of the model, to be freed."""
+        return _to.adopt(Description, _c.sb_model_describe(_to.model(model)), [model])
+
+
+class Classifier(Object):
+
+    @staticmethod
+    def for_(weights, vocabulary, labels, **option: sb_classifier_options) -> Classifier:
+        """A model for a vocabulary, which it retains, and for `count` different labels, which it copies and
+        numbers in the order of their bytes, as sb_labels does. It adds its weights to the set:
+        "encoder...", "output.weight", "output.bias". The set must outlive the model. Options may be
+        NULL.
+
+        Options
+
+          transformer: decoder_layers is ignored
+          pooling
+          label_smoothing: of the loss, in [0, 1)"""
+        given = _to.options(sb_classifier_options, option, "for_")
+        return _to.adopt(Classifier, _c.sb_classifier_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, vocabulary), _to.texts(labels), len(labels), given), [weights, vocabulary, labels])
+    free = _c.sb_classifier_free
+
+    def options_of(self) -> sb_classifier_options:
+        """The options with every default filled in."""
+        return _to.contents(sb_classifier_options, _c.sb_classifier_options_of(self))
+
+    def vocabulary(self) -> Vocabulary:
+        """The options with every default filled in."""
+        return _to.borrow(Vocabulary, _c.sb_classifier_vocabulary(self), self)
+
+    def labels(self) -> int:
+        """The options with every default filled in."""
+        return _c.sb_classifier_labels(self)
+
+    def label(self, i) -> str:
+        """The i-th label; NULL, without a message, past the last."""
+        return _to.string(_c.sb_classifier_label(self, i))
+
+    def logits(self, batch) -> Tensor:
+        """The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape."""
+        c = _c.sb_classifier_logits(self, _to.instance(Batch, batch))
+        return (_to.result(c)) if c else _to.retry(self.logits, batch)
+
+    def classify(self, texts) -> Any:
+        """The most probable label of each of n texts."""
+        classes = (sb_class * len(texts))()
+        _to.check(_c.sb_classify(self, _to.texts(texts), len(texts), classes))
+        return list(classes)
+
+    def save(self, path) -> bool:
+        """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
+        a failure can only be freed; as sb_model_save and sb_model_load do."""
+        _to.check(_c.sb_classifier_save(self, _to.text(path)))
+
+    @staticmethod
+    def load(weights, path) -> Classifier:
+        """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
+        a failure can only be freed; as sb_model_save and sb_model_load do."""
+        return _to.adopt(Classifier, _c.sb_classifier_load(_to.instance(Parameters, weights), _to.text(path)), [weights, path])
+
+    def as_model(self) -> sb_model:
+        """The model for training and files, of the kind "classifier"."""
+        return _c.sb_classifier_as_model(self)
+
+
+class Documents(Object):
+
+    def __init__(self) -> None:
+        self.take(_c.sb_documents_new(), [])
+    free = _c.sb_documents_free
+
+    def add(self, name, text, cut="files") -> bool:
+        """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
+        UTF-8 and at a NUL, naming the line, and where the text has no document."""
+        _to.check(_c.sb_documents_add(self, _to.text(name), *_to.sized(text), _to.choice("sb_document_cut", cut)))
+
+    def read(self, path, cut="files") -> bool:
+        """The same of a file; "-" is standard input."""
+        _to.check(_c.sb_documents_read(self, _to.text(path), _to.choice("sb_document_cut", cut)))
+
+    def count(self) -> int:
+        return _c.sb_documents_count(self)
+
+    def bytes(self) -> int:
+        """of all texts"""
+        return _c.sb_documents_bytes(self)
+
+    def text(self, i) -> str:
+        return _to.string(_c.sb_documents_text(self, i))
+
+    def begins(self, i) -> bool:
+        """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
+        return _c.sb_documents_begins(self, i)
+
+    def ends(self, i) -> bool:
+        """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
+        return _c.sb_documents_ends(self, i)
+
+    def hash(self) -> int:
+        """A number that changes with the texts, their order and their cuts."""
+        return _c.sb_documents_hash(self)
+
+
+class Windows(Object):
+
+    def __init__(self, documents, vocabulary, **option: sb_windows_options) -> None:
+        """Encodes documents, which may be freed afterwards, by a vocabulary, which is retained. Options may
+        be NULL. Fails where no document has two symbols.
+
+        Options
+
+          seed
+          length: the most symbols of a window; default 128
+          batch_windows: the most windows of a batch; default 64
+          batch_symbols: the most symbols of a batch with padding; default 4096 (a single
+        longer window makes a batch alone)
+          fixed: the same windows in each epoch, from the start of each document"""
+        given = _to.options(sb_windows_options, option, "Windows")
+        self.take(_c.sb_windows_new(_to.instance(Documents, documents), _to.instance(Vocabulary, vocabulary), given), [documents, vocabulary])
+    free = _c.sb_windows_free
+
+    def vocabulary(self) -> Vocabulary:
+        return _to.borrow(Vocabulary, _c.sb_windows_vocabulary(self), self)
+
+    def symbols(self) -> int:
+        """predicted in an epoch"""
+        return _c.sb_windows_symbols(self)
+
+    def bytes(self) -> int:
+        """of the documents"""
+        return _c.sb_windows_bytes(self)
+
+    def unknown(self) -> int:
+        """symbols without an id"""
+        return _c.sb_windows_unknown(self)
+
+    def batches(self) -> int:
+        """in this epoch, once begun"""
+        return _c.sb_windows_batches(self)
+
+    def next(self) -> Batch:
+        """The next batch; it belongs to the windows and lives until the next call."""
+        return _to.batch(Batch, _c.sb_windows_next(self), self)
+
+    def tell(self) -> sb_data_position:
+        """The next batch; it belongs to the windows and lives until the next call."""
+        return _c.sb_windows_tell(self)
+
+    def seek(self, position) -> bool:
+        """The next batch; it belongs to the windows and lives until the next call."""
+        _to.check(_c.sb_windows_seek(self, _to.value(sb_data_position, position)))
+
+    def hash(self) -> int:
+        """A number that changes with the symbols and how they are cut into batches."""
+        return _c.sb_windows_hash(self)
+
+    def as_source(self) -> sb_source:
+        """The windows as a source of batches; they must outlive it."""
+        return _c.sb_windows_as_source(self)
+
+
+class Decoder(Object):
+
+    def __init__(self, set, name, V, crosses=False, shared=None, **option: sb_transformer_options) -> None:
+        """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
+        use instead of a new one. Parameters are named as in the encoder.
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+        decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
+          score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
+          positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+        requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+        starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "Decoder")
+        self.take(_c.sb_decoder_new(_to.instance(Parameters, set), _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
+    free = _c.sb_decoder_free
+
+    def table(self) -> Tensor:
+        """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
+        use instead of a new one. Parameters are named as in the encoder."""
+        c = _c.sb_decoder_table(self)
+        return (_to.result(c)) if c else _to.retry(self.table)
+
+    def layers(self) -> int:
+        """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
+        use instead of a new one. Parameters are named as in the encoder."""
+        return _c.sb_decoder_layers(self)
+
+    def __call__(self, ids, memory=None, lengths=None) -> Tensor:
+        """ids (B, Lt) of i32; memory (B, Ls, C) with lengths (B) of i32, or both NULL -> (B, Lt, C)."""
+        c = _c.sb_decoder_forward(self, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
+        return (_to.result(c)) if c else _to.retry(self.__call__, ids, memory, lengths)
+
+    def step(self, state, ids, memory=None, lengths=None) -> Tensor:
+        """Like sb_decoder_forward for the next positions, on a tape that does not record: ids (B, L) of the
+        new positions -> (B, L, C). The memory is read in the first step only and may be NULL later;
+        lengths (B) belong to the present sequences. A step that fails leaves the state unchanged."""
+        c = _c.sb_decoder_step(self, _to.instance(DecoderState, state), _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
+        return (_to.result(c)) if c else _to.retry(self.step, state, ids, memory, lengths)
+
+
+class DecoderState(Object):
+
+    def __init__(self, decoder) -> None:
+        self.take(_c.sb_decoder_state_new(_to.instance(Decoder, decoder)), [decoder])
+    free = _c.sb_decoder_state_free
+
+    def length(self) -> int:
+        """The number of positions in the state."""
+        return _c.sb_decoder_state_length(self)
+
+
+class LanguageModel(Object):
+
+    def __init__(self, weights, data, **option: sb_language_model_options) -> None:
+        """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
+        weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
+        model. Options may be NULL.
+
+        Options
+
+          transformer: encoder_layers is ignored
+          tie_embeddings: the output's weights are the embeddings
+          label_smoothing: of the loss, in [0, 1)
+          context: the most symbols that it reads at a time: what follows a longer text is
+        predicted from its last symbols alone, at least half of so many; 0: all, as
+        far as it has positions
+          running_text: it was trained on pieces of long texts: a prompt stands in the middle of
+        one, and "begin" is put before an empty one only"""
+        given = _to.options(sb_language_model_options, option, "LanguageModel")
+        self.take(_c.sb_language_model_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
+
+    @staticmethod
+    def for_(weights, vocabulary, **option: sb_language_model_options) -> LanguageModel:
+        """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
+        weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
+        model. Options may be NULL.
+
+        Options
+
+          transformer: encoder_layers is ignored
+          tie_embeddings: the output's weights are the embeddings
+          label_smoothing: of the loss, in [0, 1)
+          context: the most symbols that it reads at a time: what follows a longer text is
+        predicted from its last symbols alone, at least half of so many; 0: all, as
+        far as it has positions
+          running_text: it was trained on pieces of long texts: a prompt stands in the middle of
+        one, and "begin" is put before an empty one only"""
+        given = _to.options(sb_language_model_options, option, "for_")
+        return _to.adopt(LanguageModel, _c.sb_language_model_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, vocabulary), given), [weights, vocabulary])
+    free = _c.sb_language_model_free
+
+    def options_of(self) -> sb_language_model_options:
+        """The options with every default filled in."""
+        return _to.contents(sb_language_model_options, _c.sb_language_model_options_of(self))
+
+    def vocabulary(self) -> Vocabulary:
+        """The options with every default filled in."""
+        return _to.borrow(Vocabulary, _c.sb_language_model_vocabulary(self), self)
+
+    def parameters(self) -> Parameters:
+        """The options with every default filled in."""
+        return _to.borrow(Parameters, _c.sb_language_model_parameters(self), self)
+
+    def loss(self, ids) -> Tensor:
+        """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
+        after it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
+        from "begin".
+
+        loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
+        logits: (B, L, V); those at position t are of symbol t."""
+        c = _c.sb_language_model_loss(self, _to.tensor(ids))
+        return (_to.result(c)) if c else _to.retry(self.loss, ids)
+
+    def logits(self, ids) -> Tensor:
+        """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
+        after it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
+        from "begin".
+
+        loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
+        logits: (B, L, V); those at position t are of symbol t."""
+        c = _c.sb_language_model_logits(self, _to.tensor(ids))
+        return (_to.result(c)) if c else _to.retry(self.logits, ids)
+
+    def window_loss(self, input, targets) -> Tensor:
+        """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
+        is what is read, and targets (B, L) what follows at each place; negative ones do not count.
+        The logits at position t, (B, L, V), are of the symbol that follows input t."""
+        c = _c.sb_language_model_window_loss(self, _to.tensor(input), _to.tensor(targets))
+        return (_to.result(c)) if c else _to.retry(self.window_loss, input, targets)
+
+    def window_logits(self, input) -> Tensor:
+        """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
+        is what is read, and targets (B, L) what follows at each place; negative ones do not count.
+        The logits at position t, (B, L, V), are of the symbol that follows input t."""
+        c = _c.sb_language_model_window_logits(self, _to.tensor(input))
+        return (_to.result(c)) if c else _to.retry(self.window_logits, input)
+
+    def save(self, path) -> bool:
+        """Writes the model to a file, and reads one that may come from anywhere into an empty set of
+        weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
+        _to.check(_c.sb_language_model_save(self, _to.text(path)))
+
+    @staticmethod
+    def load(weights, path) -> LanguageModel:
+        """Writes the model to a file, and reads one that may come from anywhere into an empty set of
+        weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
+        return _to.adopt(LanguageModel, _c.sb_language_model_load(_to.instance(Parameters, weights), _to.text(path)), [weights, path])
+
+    def as_model(self) -> sb_model:
+        """The model for training and files, of the kind "language_model". It learns windows of text, or the
+        targets of sentence pairs, and ignores their sources."""
+        return _c.sb_language_model_as_model(self)
+
+    def continue_(self, prompt, **option: sb_decoding_options) -> str:
+        """The model's continuation of a prompt (which may be empty), without the prompt, to be freed with
+        sb_free. Options as in decoding.h, where "source" is the prompt.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+        0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens.
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
+        given = _to.options(sb_decoding_options, option, "continue_")
+        return _to.owned_text(_c.sb_continue(self, _to.text(prompt), given))
+
+    def continue_texts(self, prompts, **option: sb_decoding_options) -> Any:
+        """The same for n prompts, as symbols with their scores, to be freed with sb_decoded_free.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+        0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens.
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
+        outputs = (sb_decoded * len(prompts))()
+        given = _to.options(sb_decoding_options, option, "continue_texts")
+        _to.check(_c.sb_continue_texts(self, _to.texts(prompts), len(prompts), given, outputs))
+        return _to.decoded(outputs)
+
+
+class Seq2Seq(Object):
+
+    def __init__(self, weights, data, **option: sb_seq2seq_options) -> None:
+        """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
+        weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
+        outlive the model. Options may be NULL.
+
+        Options
+
+          transformer
+          tie_embeddings: the output's weights are the target's embeddings
+          share_embeddings: one table for source and target, whose vocabularies must be one
+          label_smoothing: of the loss, in [0, 1)"""
+        given = _to.options(sb_seq2seq_options, option, "Seq2Seq")
+        self.take(_c.sb_seq2seq_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
+
+    @staticmethod
+    def for_(weights, source, target, **option: sb_seq2seq_options) -> Seq2Seq:
+        """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
+        weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
+        outlive the model. Options may be NULL.
+
+        Options
+
+          transformer
+          tie_embeddings: the output's weights are the target's embeddings
+          share_embeddings: one table for source and target, whose vocabularies must be one
+          label_smoothing: of the loss, in [0, 1)"""
+        given = _to.options(sb_seq2seq_options, option, "for_")
+        return _to.adopt(Seq2Seq, _c.sb_seq2seq_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [weights, source, target])
+    free = _c.sb_seq2seq_free
+
+    def save(self, path) -> bool:
+        """Writes the model to a safetensors file: its weights under their names, options and vocabularies
+        in the metadata. An existing file is replaced atomically. The program reads such files, and
+        sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
+        The model is made in an empty set of weights, which can only be freed after a failure. All ranks
+        that hold parts of a model save it together."""
+        _to.check(_c.sb_seq2seq_save(self, _to.text(path)))
+
+    @staticmethod
+    def load(weights, path) -> Seq2Seq:
+        """Writes the model to a safetensors file: its weights under their names, options and vocabularies
+        in the metadata. An existing file is replaced atomically. The program reads such files, and
+        sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
+        The model is made in an empty set of weights, which can only be freed after a failure. All ranks
+        that hold parts of a model save it together."""
+        return _to.adopt(Seq2Seq, _c.sb_seq2seq_load(_to.instance(Parameters, weights), _to.text(path)), [weights, path])
+
+    def options_of(self) -> sb_seq2seq_options:
+        """The options with every default filled in."""
+        return _to.contents(sb_seq2seq_options, _c.sb_seq2seq_options_of(self))
+
+    def source(self) -> Vocabulary:
+        """The options with every default filled in."""
+        return _to.borrow(Vocabulary, _c.sb_seq2seq_source(self), self)
+
+    def target(self) -> Vocabulary:
+        """The options with every default filled in."""
+        return _to.borrow(Vocabulary, _c.sb_seq2seq_target(self), self)
+
+    def parameters(self) -> Parameters:
+        """The options with every default filled in."""
+        return _to.borrow(Parameters, _c.sb_seq2seq_parameters(self), self)
+
+    def as_model(self) -> sb_model:
+        """The model for training and files, of the kind "seq2seq"."""
+        return _c.sb_seq2seq_as_model(self)
+
+    def loss(self, batch) -> Tensor:
+        """The mean cross entropy, in nats a symbol, of the batch's targets."""
+        c = _c.sb_seq2seq_loss(self, _to.instance(Batch, batch))
+        return (_to.result(c)) if c else _to.retry(self.loss, batch)
+
+    def loss_sum(self, batch) -> Tensor:
+        """The sum of what sb_seq2seq_loss is the mean of: for gradient accumulation."""
+        c = _c.sb_seq2seq_loss_sum(self, _to.instance(Batch, batch))
+        return (_to.result(c)) if c else _to.retry(self.loss_sum, batch)
+
+    def cost(self, batch) -> Tensor:
+        """The sum of the cross entropies without label smoothing: for evaluation."""
+        c = _c.sb_seq2seq_cost(self, _to.instance(Batch, batch))
+        return (_to.result(c)) if c else _to.retry(self.cost, batch)
+
+    def logits(self, batch) -> Tensor:
+        """The logits (B, Lt, V) of the symbol after each one of target_in."""
+        c = _c.sb_seq2seq_logits(self, _to.instance(Batch, batch), None)
+        return (_to.result(c)) if c else _to.retry(self.logits, batch)
+
+    def encode(self, ids, lengths=None) -> Tensor:
+        """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
+        c = _c.sb_seq2seq_encode(self, _to.tensor(ids), _to.tensor(lengths))
+        return (_to.result(c)) if c else _to.retry(self.encode, ids, lengths)
+
+    def decoder(self) -> Decoder:
+        """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
+        return _to.borrow(Decoder, _c.sb_seq2seq_decoder(self), self)
+
+    def output(self, y) -> Tensor:
+        """y (..., C) of the decoder -> logits (..., V)."""
+        c = _c.sb_seq2seq_output(self, _to.tensor(y))
+        return (_to.result(c)) if c else _to.retry(self.output, y)
+
+    def evaluate_loss(self, data) -> float:
+        """The mean cross entropy of an encoder-decoder, in nats a symbol, over one epoch of the data; NaN
+        on failure, and when the loss is not finite."""
+        return _c.sb_evaluate_loss(self, _to.instance(Data, data))
+
+    def translate(self, text, **option: sb_decoding_options) -> str:
+        """The model's output for a text (which may be empty), to be freed with sb_free. Options may be
+        NULL: greedy.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+        0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens.
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
+        given = _to.options(sb_decoding_options, option, "translate")
+        return _to.owned_text(_c.sb_translate(self, _to.text(text), given))
+
+    def translate_texts(self, texts, **option: sb_decoding_options) -> Any:
+        """The same for n texts, each output to be freed with sb_free. On failure there is none.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+        0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens.
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
+        outputs = (c_void_p * len(texts))()
+        given = _to.options(sb_decoding_options, option, "translate_texts")
+        _to.check(_c.sb_translate_texts(self, _to.texts(texts), len(texts), given, outputs))
+        return list(map(_to.owned_text, outputs))
+
+    def decode_texts(self, texts, **option: sb_decoding_options) -> Any:
+        """The same as symbols, with their scores, to be freed with sb_decoded_free.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+        0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens.
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
+        outputs = (sb_decoded * len(texts))()
+        given = _to.options(sb_decoding_options, option, "decode_texts")
+        _to.check(_c.sb_decode_texts(self, _to.texts(texts), len(texts), given, outputs))
+        return _to.decoded(outputs)
+
+
+class Average(Object):
+
+    def __init__(self, set, decay) -> None:
+        """`decay` is in (0, 1). The average starts with the present parameters, except for frozen ones, and
+        ends when parameters are added, frozen or thawed. The set must outlive it."""
+        self.take(_c.sb_average_new(_to.instance(Parameters, set), decay), [set, decay])
+    free = _c.sb_average_free
+
+    def update(self) -> bool:
+        """average = d average + (1 - d) parameters, with d = min(decay, (1 + t) / (10 + t)) in update t, so
+        that the initial values lose their weight quickly."""
+        _to.check(_c.sb_average_update(self))
+
+    def swap(self) -> bool:
+        """Swaps the parameters with their average; a second call swaps them back."""
+        _to.check(_c.sb_average_swap(self))
+
+    def values(self) -> Tensor:
+        """For checkpoints: the values, as long as the gradients, and the number of updates."""
+        c = _c.sb_average_values(self)
+        return (_to.result(c)) if c else _to.retry(self.values)
+
+    def updates(self) -> int:
+        """For checkpoints: the values, as long as the gradients, and the number of updates."""
+        return _c.sb_average_updates(self)
+
+    def restore(self, updates) -> None:
+        """For checkpoints: the values, as long as the gradients, and the number of updates."""
+        _c.sb_average_restore(self, updates)
+
+
+class Optimiser(Object):
+
+    @staticmethod
+    def sgd(set, **option: sb_optimiser_options) -> Optimiser:
+        """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
+        range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
+        small steps would be lost. The set must outlive the optimiser.
+
+        Options
+
+          learning_rate: without a schedule; 0: 0.001 (SGD: 0.1)
+          schedule: used instead if its rate is not 0
+          beta1: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          beta2: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          epsilon: Adam; 0: 1e-9
+          momentum: SGD; in [0, 1)
+          nesterov: SGD
+          weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
+        decoupled. Groups may have others (nn/groups.h)
+          decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
+          clip: gradient clipping by global norm; 0: none"""
+        given = _to.options(sb_optimiser_options, option, "sgd")
+        return _to.adopt(Optimiser, _c.sb_sgd_new(_to.instance(Parameters, set), given), [set])
+
+    @staticmethod
+    def adam(set, **option: sb_optimiser_options) -> Optimiser:
+        """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
+        range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
+        small steps would be lost. The set must outlive the optimiser.
+
+        Options
+
+          learning_rate: without a schedule; 0: 0.001 (SGD: 0.1)
+          schedule: used instead if its rate is not 0
+          beta1: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          beta2: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          epsilon: Adam; 0: 1e-9
+          momentum: SGD; in [0, 1)
+          nesterov: SGD
+          weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
+        decoupled. Groups may have others (nn/groups.h)
+          decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
+          clip: gradient clipping by global norm; 0: none"""
+        given = _to.options(sb_optimiser_options, option, "adam")
+        return _to.adopt(Optimiser, _c.sb_adam_new(_to.instance(Parameters, set), given), [set])
+
+    @staticmethod
+    def adamw(set, **option: sb_optimiser_options) -> Optimiser:
+        """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
+        range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
+        small steps would be lost. The set must outlive the optimiser.
+
+        Options
+
+          learning_rate: without a schedule; 0: 0.001 (SGD: 0.1)
+          schedule: used instead if its rate is not 0
+          beta1: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          beta2: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          epsilon: Adam; 0: 1e-9
+          momentum: SGD; in [0, 1)
+          nesterov: SGD
+          weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
+        decoupled. Groups may have others (nn/groups.h)
+          decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
+          clip: gradient clipping by global norm; 0: none"""
+        given = _to.options(sb_optimiser_options, option, "adamw")
+        return _to.adopt(Optimiser, _c.sb_adamw_new(_to.instance(Parameters, set), given), [set])
+    free = _c.sb_optimiser_free
+
+    def step(self) -> bool:
+        """One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient is
+        neither moved nor decayed, and its moments stay, as in PyTorch.
+
+        When the gradient norm is not finite, the step is skipped, the gradients are cleared, and the
+        message names the first such parameter. Fails also when no parameter has a gradient."""
+        _to.check(_c.sb_optimiser_step(self))
+
+    def step_scaled(self, factor) -> bool:
+        """The same with all gradients multiplied by a factor > 0. For gradient accumulation: after several
+        backward passes of summed losses, the factor 1 / (number of targets) gives the gradient of the
+        mean."""
+        _to.check(_c.sb_optimiser_step_scaled(self, factor))
+
+    def steps(self) -> int:
+        """the number of steps"""
+        return _c.sb_optimiser_steps(self)
+
+    def rate(self) -> float:
+        """learning rate of the last step"""
+        return _c.sb_optimiser_rate(self)
+
+    def norm(self) -> float:
+        """gradient norm of the last step, before clipping"""
+        return _c.sb_optimiser_norm(self)
+
+    def set_rate(self, rate) -> bool:
+        """Sets the learning rate of all later steps, in place of the schedule. Fails when it is not a
+        number
+        >= 0."""
+        _to.check(_c.sb_optimiser_set_rate(self, rate))
+
+    def observe(self, loss) -> None:
+        """Reports the loss of an evaluation to a plateau schedule."""
+        _c.sb_optimiser_observe(self, loss)
+
+    def moment(self, i) -> Tensor:
+        """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
+        that are not frozen (NULL past the last), and counters."""
+        c = _c.sb_optimiser_moment(self, i)
+        return (_to.result(c)) if c else _to.retry(self.moment, i)
+
+    def plateau(self) -> sb_plateau:
+        """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
+        that are not frozen (NULL past the last), and counters."""
+        return _c.sb_optimiser_plateau(self)
+
+    def restore(self, steps, plateau) -> None:
+        """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
+        that are not frozen (NULL past the last), and counters."""
+        _c.sb_optimiser_restore(self, steps, _to.value(sb_plateau, plateau))
+
+    def save(self, path) -> bool:
+        """The optimiser's whole state: moments under the names of their parameters, the numbers of steps,
+        what a plateau schedule has seen, and a rate from sb_optimiser_set_rate. After loading it into an
+        optimiser of the same kind, with the same parameters frozen, steps continue with the same bits."""
+        _to.check(_c.sb_optimiser_save(self, _to.text(path)))
+
+    def load(self, path) -> bool:
+        """Fails, and changes nothing, when the file is of another kind of optimiser, or its moments are not
+        those of the parameters that are trained."""
+        _to.check(_c.sb_optimiser_load(self, _to.text(path)))
+
+
+class Trainer(Object):
+
+    def __init__(self, model, source, **option: sb_trainer_options) -> None:
+        """The model, the source and the communicator must outlive the trainer, which keeps copies of the
+        two structs.
+
+        Data parallelism: ranks have the same model, source and options. Each takes a share of the same
+        batch; the loss and the gradient are those of the whole batch, and after a step every rank has
+        the same weights, bit by bit. The number of ranks changes a step by rounding only. Sequence
+        parallelism: neighbours hold pieces of each sequence and compute ring attention (ops/ops.h).
+        Tensor parallelism: ranks that hold parts of one model, by heads, take the same share, and the
+        communicator has the ranks with the same part of the model. A rank whose step fails must end the
+        job, as the others wait for it.
+
+        Options
+
+          seed: of dropout
+          optimiser_kind
+          optimiser
+          accumulate: batches a step, default 1
+          average_decay: of the moving average of the weights; 0: none
+          graphs
+          communicator: data parallelism over its ranks; NULL: this one alone
+          sequence_ranks: the degree of sequence parallelism, over neighbours; 0: 1
+          stop: Asked after each batch of a step but the last: true gives up the step. NULL: never.
+          stop_context: Asked after each batch of a step but the last: true gives up the step. NULL: never."""
+        given = _to.options(sb_trainer_options, option, "Trainer")
+        self.take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
+    free = _c.sb_trainer_free
+
+    def step(self) -> Any:
+        """One step: forward, backward, update, on as many batches as are accumulated.
+
+        A gradient that is not finite skips the step and is no failure, up to ten times in a row. A loss
+        that is not finite fails; the message names the operation that first made such a value, and the
+        batch stays readable through sb_trainer_batch and its loss in `trained`. A step that fails
+        changes nothing and can be repeated."""
+        trained = sb_trained()
+        _to.check(_c.sb_trainer_step(self, byref(trained)))
+        return trained
+
+    def batch(self) -> Batch:
+        """The batch of the last step (the last one of several); belongs to the source."""
+        return _to.batch(Batch, _c.sb_trainer_batch(self), self)
+
+    def subject(self) -> sb_model:
+        """The batch of the last step (the last one of several); belongs to the source."""
+        return _to.contents(sb_model, _c.sb_trainer_subject(self))
+
+    def source(self) -> sb_source:
+        """The batch of the last step (the last one of several); belongs to the source."""
+        return _to.contents(sb_source, _c.sb_trainer_source(self))
+
+    def model(self) -> Seq2Seq:
+        """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
+        return _to.borrow(Seq2Seq, _c.sb_trainer_model(self), self)
+
+    def data(self) -> Data:
+        """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
+        return _to.borrow(Data, _c.sb_trainer_data(self), self)
+
+    def optimiser(self) -> Optimiser:
+        """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
+        return _to.borrow(Optimiser, _c.sb_trainer_optimiser(self), self)
+
+    def average(self) -> Average:
+        """NULL without one"""
+        return _to.borrow(Average, _c.sb_trainer_average(self), self)
+
+    def steps(self) -> int:
+        """taken or skipped"""
+        return _c.sb_trainer_steps(self)
+
+    def save(self) -> sb_trainer_state:
+        return _c.sb_trainer_save(self)
+
+    def restore(self, state) -> bool:
+        _to.check(_c.sb_trainer_restore(self, _to.value(sb_trainer_state, state)))
+
+    def checkpoint_save(self, path) -> bool:
+        """Writes the model and the state of its training, from which a trainer of the same model, source
+        and options continues with the same bits. With data parallelism one rank calls it, with tensor
+        parallelism all that hold parts of one model."""
+        _to.check(_c.sb_checkpoint_save(self, _to.text(path)))
+
+    def checkpoint_resume(self, path) -> bool:
+        """Puts the weights and the state of such a file into the trainer. Fails when the description
+        of the model or the data differs; after a failure the trainer can only be freed."""
+        _to.check(_c.sb_checkpoint_resume(self, _to.text(path)))
+
+
+class EmbeddingLayer(sb_embedding_layer):
+
+    def __init__(self, set, name, V, shared=None, **option: sb_transformer_options) -> None:
         """Adds "<name>.weight", unless `shared` is another layer's table to use instead,
         "<name>.positions" for learned positions, and "<name>.norm" if the options have one. Fails as
         described in transformer.h, when the shared table is not (V, C), and when padding_id is not below
@@ -3863,92 +3638,78 @@ class EmbeddingLayer(Layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.Options(sb_transformer_options, option, "EmbeddingLayer")
-        self.prepare([set, name, V, shared])
-        _to.check(_c.sb_embedding_layer_init(self, _to.instance(set, Parameters), _to.text(name), V, given, _to.tensor(shared)))
+        given = _to.options(sb_transformer_options, option, "EmbeddingLayer")
+        self.kept = [set, name, V, shared]
+        _to.check(_c.sb_embedding_layer_init(self, _to.instance(Parameters, set), _to.text(name), V, given, _to.tensor(shared)))
 
-    def __call__(self, ids, start=0):
+    def __call__(self, ids, start=0) -> Tensor:
         """ids (B, L) of i32, the first at position `start` -> x (B, L, C). Source: Vaswani et al. 2017,
         section 3.4."""
         c = _c.sb_embedding_layer_forward(self, _to.tensor(ids), start)
-        if not c:
-            return _to.retry(self.__call__, ids, start)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.__call__, ids, start)
 
 
-class AdditiveAttention(Layer):
-    struct = sb_additive_attention
+class AdditiveAttention(sb_additive_attention):
 
-    def __init__(self, set, name, query_size, key_size, hidden, bias, dropout):
+    def __init__(self, set, name, query_size, key_size, hidden, bias, dropout) -> None:
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
-        self.prepare([set, name, query_size, key_size, hidden, bias, dropout])
-        _to.check(_c.sb_additive_attention_init(self, _to.instance(set, Parameters), _to.text(name), query_size, key_size, hidden, bias, dropout))
+        self.kept = [set, name, query_size, key_size, hidden, bias, dropout]
+        _to.check(_c.sb_additive_attention_init(self, _to.instance(Parameters, set), _to.text(name), query_size, key_size, hidden, bias, dropout))
 
-    def __call__(self, q, k, v, mask=None):
+    def __call__(self, q, k, v, mask=None) -> Any:
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
         weights = c_void_p()
         c = _c.sb_additive_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
-        if not c:
-            return _to.retry(self.__call__, q, k, v, mask)
-        return _to.result(c), _to.result(weights.value)
+        return (_to.result(c), _to.result(weights.value)) if c else _to.retry(self.__call__, q, k, v, mask)
 
 
-class MultiplicativeAttention(Layer):
-    struct = sb_multiplicative_attention
+class MultiplicativeAttention(sb_multiplicative_attention):
 
-    def __init__(self, set, name, query_size, key_size, dropout):
+    def __init__(self, set, name, query_size, key_size, dropout) -> None:
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
-        self.prepare([set, name, query_size, key_size, dropout])
-        _to.check(_c.sb_multiplicative_attention_init(self, _to.instance(set, Parameters), _to.text(name), query_size, key_size, dropout))
+        self.kept = [set, name, query_size, key_size, dropout]
+        _to.check(_c.sb_multiplicative_attention_init(self, _to.instance(Parameters, set), _to.text(name), query_size, key_size, dropout))
 
-    def __call__(self, q, k, v, mask=None):
+    def __call__(self, q, k, v, mask=None) -> Any:
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         weights = c_void_p()
         c = _c.sb_multiplicative_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
-        if not c:
-            return _to.retry(self.__call__, q, k, v, mask)
-        return _to.result(c), _to.result(weights.value)
+        return (_to.result(c), _to.result(weights.value)) if c else _to.retry(self.__call__, q, k, v, mask)
 
 
-class CosineAttention(Layer):
-    struct = sb_cosine_attention
+class CosineAttention(sb_cosine_attention):
 
-    def __init__(self, set, name, temperature, dropout):
+    def __init__(self, set, name, temperature, dropout) -> None:
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
-        self.prepare([set, name, temperature, dropout])
-        _to.check(_c.sb_cosine_attention_init(self, _to.instance(set, Parameters), _to.text(name), temperature, dropout))
+        self.kept = [set, name, temperature, dropout]
+        _to.check(_c.sb_cosine_attention_init(self, _to.instance(Parameters, set), _to.text(name), temperature, dropout))
 
-    def __call__(self, q, k, v, mask=None):
+    def __call__(self, q, k, v, mask=None) -> Any:
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
         weights = c_void_p()
         c = _c.sb_cosine_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
-        if not c:
-            return _to.retry(self.__call__, q, k, v, mask)
-        return _to.result(c), _to.result(weights.value)
+        return (_to.result(c), _to.result(weights.value)) if c else _to.retry(self.__call__, q, k, v, mask)
 
 
-class OutputHead(Layer):
-    struct = sb_output_head
+class OutputHead(sb_output_head):
 
-    def __init__(self, set, name, C, V, bias=True, tied=None):
+    def __init__(self, set, name, C, V, bias=True, tied=None) -> None:
         """Adds "<name>.bias", if it has one, and, unless `tied` is an embedding table (V, C) to use
         instead,
         "<name>.weight". Fails as sb_linear_layer_init does."""
-        self.prepare([set, name, C, V, bias, tied])
-        _to.check(_c.sb_output_head_init(self, _to.instance(set, Parameters), _to.text(name), C, V, bias, _to.tensor(tied)))
+        self.kept = [set, name, C, V, bias, tied]
+        _to.check(_c.sb_output_head_init(self, _to.instance(Parameters, set), _to.text(name), C, V, bias, _to.tensor(tied)))
 
-    def logits(self, y):
+    def logits(self, y) -> Tensor:
         """y (..., C) -> logits (..., V)"""
         c = _c.sb_output_head_logits(self, _to.tensor(y))
-        if not c:
-            return _to.retry(self.logits, y)
-        return _to.result(c)
+        return (_to.result(c)) if c else _to.retry(self.logits, y)
 
-    def loss(self, y, targets, **option):
+    def loss(self, y, targets, **option: sb_cross_entropy_options) -> Tensor:
         """The cross entropy of the logits of y (..., C) with targets (...) of i32, without storing all
         logits (sb_linear_cross_entropy).
 
@@ -3958,21 +3719,18 @@ class OutputHead(Layer):
           class_weight: (V), constant: the weight of each class; NULL: all 1
           reduction: MEAN divides by the sum of the class weights of the targets that
         are not ignored; with probabilities, by the number of rows"""
-        given = _to.Options(sb_cross_entropy_options, option, "loss")
+        given = _to.options(sb_cross_entropy_options, option, "loss")
         c = _c.sb_output_head_loss(self, _to.tensor(y), _to.tensor(targets), given)
-        if not c:
-            return _to.retry(self.loss, y, targets, **option)
-        return given.results(c)
+        return (_to.results(given, c)) if c else _to.retry(self.loss, y, targets, **option)
 
 
 class Loaded(Object):
     free = _c.sb_loaded_free
 
 
-class PositionBias(Layer):
-    struct = sb_position_bias
+class PositionBias(sb_position_bias):
 
-    def __init__(self, set, name, **option):
+    def __init__(self, set, name, **option: sb_transformer_options) -> None:
         """Adds "<name>.distance" for learned biases, one table for all layers.
 
         Options
@@ -4021,9 +3779,9 @@ class PositionBias(Layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.Options(sb_transformer_options, option, "PositionBias")
-        self.prepare([set, name])
-        _to.check(_c.sb_position_bias_init(self, _to.instance(set, Parameters), _to.text(name), given))
+        given = _to.options(sb_transformer_options, option, "PositionBias")
+        self.kept = [set, name]
+        _to.check(_c.sb_position_bias_init(self, _to.instance(Parameters, set), _to.text(name), given))
 
 
 for _name in ['add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'abs', 'sin', 'cos', 'expm1', 'log1p', 'erf', 'pow', 'clamp', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'variance', 'topk', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'rotary', 'rotary_scaled', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks']:

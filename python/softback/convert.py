@@ -2,12 +2,12 @@
 import ctypes
 import difflib
 import os
-from functools import partial
+from functools import cache, partial, reduce
 from types import SimpleNamespace
 
 from ._declarations import CONSTANTS, ENUMS, sb_batch
 from .library import Error, c
-from .structure import Structure
+from .structure import READERS
 from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, new, opened, owned, pointers,
                       retain, sizes, tensor_of, text_of as owned_text, wrapped)
 
@@ -41,7 +41,7 @@ def sized(x):
     return data, len(data)
 
 
-def instance(x, kind):
+def instance(kind, x):
     if x is not None and not isinstance(x, kind):
         raise Error(f"{x!r} was given where {kind.__name__} is expected")
     return x
@@ -83,84 +83,72 @@ def name_of(enum, number):
 
 
 def value(struct, x):
-    if isinstance(x, struct):
+    """A struct, or a pointer to it: of a dict, of its kind alone, or of a value that stays as it is."""
+    if x is None or isinstance(x, struct):
         return x
-    if isinstance(x, str) and "kind" in struct.kinds:
+    if isinstance(x, str) and hasattr(struct, "kind"):
         x = {"kind": x}
-    elif not isinstance(x, dict) and "value" in struct.kinds:
+    elif not isinstance(x, dict) and hasattr(struct, "value"):
         x = {"kind": "constant", "value": x}
-    return Options(struct, x, struct.__name__[3:]).struct
-
-
-def reference(struct, x):
-    return None if x is None else ctypes.byref(value(struct, x))
+    return options(struct, x, struct.__name__[3:])
 
 
 def struct_of(x, method, expected):
     """The struct of a model or a source, which the method of this name makes."""
     if not hasattr(x, method):
         raise Error(f"{x!r} was given where {expected} is expected")
-    return ctypes.byref(getattr(x, method)())
+    return getattr(x, method)()
 
 
 model = partial(struct_of, method="as_model", expected="a model")
 source = partial(struct_of, method="as_source", expected="data")
 
 
+@cache
 def paths(struct):
-    """Each field's name, and the way to it: in the struct, or in one that it has."""
-    inner = [(name, STRUCTS[kind]) for name, kind in struct.kinds.items() if kind in STRUCTS]
+    """Each field's name, and the way to its struct: this one, or one that it has."""
+    inner = [(name, *form[1:]) for name, form in struct.forms.items() if form[0] == "value"]
     deeper = {last: [name, *path] for name, kind in inner for last, path in paths(kind).items()}
-    return deeper | {name: [name] for name in struct.kinds}
+    return deeper | {name: [] for name, _ in struct._fields_}
 
 
-FORMS = {"sb_tensor *": tensor_of, "sb_mask *": mask, "const char *": text}
-STRUCTS = {kind.__name__: kind for kind in Structure.__subclasses__()}
+def options(struct, given, who):
+    """An option struct from keyword arguments, which keeps what it points to."""
+    if not isinstance(given, dict):
+        raise Error(f"{who}: {given!r} was given where a dict of options is expected")
+    made, places = struct(), paths(struct)
+    made.kept, made.outs = [], []
+    for name, x in given.items():
+        if name not in places:
+            raise Error(f'{who}: there is no option "{name}"; {nearest(name, list(places))}')
+        if x is not None:
+            place(made, reduce(getattr, places[name], made), name, x, who)
+    return made
 
 
-class Options:
-    """An option struct from keyword arguments, with what it points to."""
+def place(made, struct, name, x, who):
+    """Sets a field of options that are being made, or of a struct in them."""
+    (form, *first), kind = struct.forms.get(name, [None]), dict(struct._fields_)[name]
+    if form == "out":
+        made.outs += [ctypes.c_void_p()] if x else []
+        x = ctypes.addressof(made.outs[-1]) if x else None
+    elif form:
+        x = FORMS[form](*first, x)
+    made.kept.append(x)
+    try:
+        setattr(struct, name, getattr(x, "_c", x) if kind is ctypes.c_void_p else x)
+    except TypeError:
+        raise Error(f"{who}: {name} is {x!r}, which is not of C's type {kind.__name__[2:]}") from None
 
-    def __init__(self, struct, given, who):
-        self.struct, self.kept, self.outs = struct(), [], []
-        if not isinstance(given, dict):
-            raise Error(f"{who}: {given!r} was given where a dict of options is expected")
-        self._as_parameter_, self._c = ctypes.byref(self.struct), ctypes.addressof(self.struct)
-        for name, x in given.items():
-            places, inner = paths(struct), self.struct
-            if name not in places:
-                raise Error(f'{who}: there is no option "{name}"; {nearest(name, list(places))}')
-            for field in places[name][:-1]:
-                inner = getattr(inner, field)
-            if x is not None:
-                self.set(inner, name, x, who)
 
-    def set(self, struct, name, x, who):
-        kind = struct.kinds[name]
-        plain = kind.replace("const", "").strip(" *")
-        if kind == "sb_tensor **":
-            self.outs += [ctypes.c_void_p()] if x else []
-            x = ctypes.addressof(self.outs[-1]) if x else None
-        elif kind in FORMS:
-            x = FORMS[kind](x)
-        elif plain in ENUMS:
-            x = choice(plain, x)
-        elif kind == "double" and type(struct).__name__.endswith(("_options", "_schedule")):
-            x = number(x)
-        elif kind in STRUCTS:
-            x = value(STRUCTS[kind], x)
-        elif isinstance(x, dict):
-            x = Options(STRUCTS[plain], x, who)
-        self.kept.append(x)
-        try:
-            setattr(struct, name, getattr(x, "_c", x))
-        except TypeError:
-            raise Error(f"{who}: {name} is {x!r}, which is not of C's type {kind}") from None
+READERS.update({"tensor": found, "choice": name_of})
+FORMS = {f.__name__: f for f in (tensor, mask, text, choice, number, value)}
 
-    def results(self, pointer):
-        """What the call made: a tensor, and those that options asked for."""
-        made = [wrapped(retain(p)) for p in [pointer, *(out.value for out in self.outs)]]
-        return made[0] if len(made) == 1 else tuple(made)
+
+def results(options, pointer):
+    """What the call made: a tensor, and those that options asked for."""
+    made = [result(p) for p in [pointer, *(out.value for out in options.outs)]]
+    return made[0] if len(made) == 1 else tuple(made)
 
 
 def result(pointer):

@@ -1,7 +1,5 @@
-"""What the library's objects and layers have in common in Python."""
-import ctypes
-
-from .tensors import check, found
+"""What the library's objects have in common in Python."""
+from .tensors import check
 
 
 class Object:
@@ -24,26 +22,3 @@ class Object:
 
     def __repr__(self):
         return f"<softback {type(self).__name__}>"
-
-
-class Layer(Object):
-    """A layer: a struct, whose fields are attributes."""
-
-    struct = None
-
-    def prepare(self, kept):
-        self.fields = self.struct()
-        self._as_parameter_ = ctypes.byref(self.fields)
-        self.kept = kept
-
-    def __getattr__(self, name):
-        if name.startswith("_") or name == "fields" or name not in self.struct.kinds:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name}")
-        value, kind = getattr(self.fields, name), self.struct.kinds[name]
-        if kind == "sb_tensor *":
-            return found(value)
-        if hasattr(value, "kinds"):  # a layer in this one
-            inner = object.__new__(Layer)
-            inner.struct, inner.fields, inner.kept = type(value), value, [self]
-            return inner
-        return value

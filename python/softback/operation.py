@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 
 from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation
-from .convert import Options, name_of, retry
+from .convert import options as given_options, retry
 from .library import c
 from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, opened, owned, pointers, retain,
                       sizes, tensor, tensor_of, wrapped)
@@ -131,13 +131,8 @@ def leaves(inputs):
             yield tensor(np.asarray(x, "f8"), requires_grad=True) if real else tensor(x)
 
 
-class Gradcheck:
-    """The result of a gradient check: true if it passes. `numbers` has what C returns."""
-
-    def __init__(self, ok, numbers, message):
-        self.ok, self.numbers, self.message = ok, numbers, message
-        self.method = name_of("sb_gradcheck_method", numbers.method)
-        self.error, self.mistake = numbers.error, numbers.mistake.decode()
+class Gradcheck(sb_gradcheck_result):
+    """The result of a gradient check: true if it passes."""
 
     def __bool__(self):
         return self.ok
@@ -153,12 +148,13 @@ def gradcheck(f, *inputs, **options):
     library do; operations of one's own are checked by central differences. Options: step, tolerance,
     method ("automatic", "exact", "differences"), directions, second_order.
     """
-    x, given = list(leaves(inputs)), Options(sb_gradcheck_options, options, "gradcheck")
-    numbers = sb_gradcheck_result()
-    ok = c.sb_gradcheck(*called(f, x), len(x), given, ctypes.byref(numbers))
+    x, given = list(leaves(inputs)), given_options(sb_gradcheck_options, options, "gradcheck")
+    result = Gradcheck()
+    c.sb_gradcheck(*called(f, x), len(x), given, result)
     if opened.error:
         raise failure()
-    return Gradcheck(ok, numbers, c.sb_error().decode())
+    result.message = c.sb_error().decode()
+    return result
 
 
 def jvp(f, x, v):

@@ -6,7 +6,7 @@ import time
 from . import _functions
 from ._declarations import (sb_batch, sb_decoding_options, sb_evaluation, sb_held_labelled, sb_held_pairs, sb_model,
                             sb_model_kind, sb_unknown)
-from .convert import Options, adopt, borrow, check, model, source, text
+from .convert import adopt, borrow, check, model, options, source, text
 from .library import c
 from .tensors import tensor_of
 
@@ -18,7 +18,7 @@ def load(path):
     """The model of a file, of any kind of the library; its weights are model.weights."""
     weights, read = _functions.Parameters(), sb_model()
     check(c.sb_model_load(ctypes.byref(read), None, weights, text(path)))
-    kind = sb_model_kind.from_address(read.kind).name.decode()
+    kind = sb_model_kind.from_address(read.kind).name
     loaded = adopt(MODELS[kind], read.self, [weights])
     loaded.weights = weights
     return loaded
@@ -28,8 +28,8 @@ def sample(logits, random, **option):
     """Draws a symbol from each row of logits (n, V) or (V). Options: temperature, top_k, top_p."""
     rows = tensor_of(logits)
     ids = (ctypes.c_int32 * max(rows.size // max(rows.shape[-1], 1), 1))()
-    given = Options(sb_decoding_options, option, "sample")
-    check(c.sb_sample(rows._c, given, ctypes.byref(random), ids))
+    given = options(sb_decoding_options, option, "sample")
+    check(c.sb_sample(rows, given, random, ids))
     return list(ids) if len(rows.shape) > 1 else ids[0]
 
 
@@ -54,12 +54,12 @@ def batch(items=None, targets=1, **parts):
 
 def evaluate(of, data, pairs=None, **option):
     """The mean loss over an epoch of the data, and the error on held-out pairs; options of decoding."""
-    decoding, result, held = Options(sb_decoding_options, option, "evaluate"), sb_evaluation(), None
+    decoding, result, held = options(sb_decoding_options, option, "evaluate"), sb_evaluation(), None
     if pairs is not None and isinstance(of, _functions.Classifier):
-        held = ctypes.byref(sb_held_labelled(pairs=pairs._c))
+        held = sb_held_labelled(pairs=pairs._c)
     elif pairs is not None:
-        held = ctypes.byref(sb_held_pairs(pairs=pairs._c, options=ctypes.addressof(decoding.struct)))
-    check(c.sb_evaluate(model(of), source(data), held, None, ctypes.byref(result)))
+        held = sb_held_pairs(pairs=pairs._c, options=decoding._c)
+    check(c.sb_evaluate(model(of), source(data), held, None, result))
     return result
 
 
