@@ -18,6 +18,7 @@ DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"m
             "rotary": "False", "crosses": "False", "cut": '"files"', "kind": '"layer"'}
 OPTIONAL = {"mask", "tied", "shared", "memory", "lengths", "weights", "plateau"}
 REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
+OPERANDS = {"a": "b", "b": "a"}  # where one is a number, it has the dtype of the other
 # One parameter of Python for two of C, and results that C writes to a pointer.
 TWO = {("int", "const int64_t *"): "*_to.sizes({}, c_int64)", ("int", "const int *"): "*_to.sizes({}, c_int)",
        ("const char *", "size_t"): "*_to.sized({})", ("sb_tensor *const[]", "int"): "*_to.tensors({})",
@@ -28,7 +29,7 @@ OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_d
        "sb_decoded[]": ("(sb_decoded * len({}))()", "_to.decoded({})")}
 # What a function returns: an expression and its type.
 RESULTS = {"void": ("{}", "None"), "bool": ("{}", "bool"), "double": ("{}", "float"), "float": ("{}", "float"),
-           "const char *": ("_to.string({})", "str"), "char *": ("_to.owned_text({})", "str"),
+           "const char *": ("{}", "str"), "char *": ("_to.owned_text({})", "str"),
            "sb_tensor *": ("_to.found({})", "Tensor"), "const sb_batch *": ("_to.batch(Batch, {}, self)", "Batch"),
            "sb_mask *": ("Mask({})", "Mask")}
 
@@ -104,6 +105,8 @@ class Binding:
         elif two in TWO:
             after = rest.pop(0)
             self.accept(after if two[0] == "int" else p, TWO[two])
+        elif p.name in OPERANDS and kind == "sb_tensor":
+            self.accept(p, f"_to.like({{}}, {OPERANDS[p.name]})")
         elif p.name == "weights" and (p.array or kind.endswith("_weights")):
             self.arguments.append("None")  # an array for each layer
         elif is_options(p):
@@ -122,8 +125,6 @@ class Binding:
             self.bound = False
 
     def take_options(self, p, kind):
-        pointers = [v.type for v in self.headers.structs[kind] if "*" in v.type]
-        self.bound = all(t.startswith(("sb_", "const sb_", "void")) for t in pointers)
         if sum(map(is_options, self.f.parameters)) > 1:
             self.accept(p, f'{{0}} and _to.options({kind}, {{0}}, "{{0}}")', "None")
         else:

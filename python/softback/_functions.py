@@ -41,7 +41,7 @@ def random_normal(random) -> float:
 
 def device_name(device) -> str:
     """The processor and its memory."""
-    return _to.string(_c.sb_device_name(_to.device(device)))
+    return _c.sb_device_name(_to.device(device))
 
 
 def choose_cuda(number) -> bool:
@@ -53,7 +53,7 @@ def choose_cuda(number) -> bool:
 
 def device_description(device) -> str:
     """A short description of a device, such as its model."""
-    return _to.string(_c.sb_device_description(_to.device(device)))
+    return _c.sb_device_description(_to.device(device))
 
 
 def use_device(device) -> None:
@@ -188,7 +188,7 @@ def add(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_add(_to.tensor(a), _to.tensor(b))
+    c = _c.sb_add(_to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(add, a, b)
 
 
@@ -204,7 +204,7 @@ def subtract(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_subtract(_to.tensor(a), _to.tensor(b))
+    c = _c.sb_subtract(_to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(subtract, a, b)
 
 
@@ -220,7 +220,7 @@ def multiply(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_multiply(_to.tensor(a), _to.tensor(b))
+    c = _c.sb_multiply(_to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(multiply, a, b)
 
 
@@ -236,7 +236,7 @@ def divide(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_divide(_to.tensor(a), _to.tensor(b))
+    c = _c.sb_divide(_to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(divide, a, b)
 
 
@@ -252,7 +252,7 @@ def maximum(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_maximum(_to.tensor(a), _to.tensor(b))
+    c = _c.sb_maximum(_to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(maximum, a, b)
 
 
@@ -268,7 +268,7 @@ def minimum(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_minimum(_to.tensor(a), _to.tensor(b))
+    c = _c.sb_minimum(_to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(minimum, a, b)
 
 
@@ -278,7 +278,7 @@ def where(condition, a, b) -> Tensor:
     Shape     condition (bool), a, b broadcastable to each other -> y of the common shape
     Backward  da = condition ? dy : 0     db = condition ? 0 : dy
     Fails     the shapes do not broadcast; condition is not bool"""
-    c = _c.sb_where(_to.tensor(condition), _to.tensor(a), _to.tensor(b))
+    c = _c.sb_where(_to.tensor(condition), _to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(where, condition, a, b)
 
 
@@ -915,7 +915,7 @@ def matmul(a, b) -> Tensor:
               matmul_nt: da = dy b        db = dy' a
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
-    c = _c.sb_matmul(_to.tensor(a), _to.tensor(b))
+    c = _c.sb_matmul(_to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(matmul, a, b)
 
 
@@ -930,7 +930,7 @@ def matmul_nt(a, b) -> Tensor:
               matmul_nt: da = dy b        db = dy' a
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
-    c = _c.sb_matmul_nt(_to.tensor(a), _to.tensor(b))
+    c = _c.sb_matmul_nt(_to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(matmul_nt, a, b)
 
 
@@ -945,7 +945,7 @@ def matmul_tn(a, b) -> Tensor:
               matmul_nt: da = dy b        db = dy' a
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
-    c = _c.sb_matmul_tn(_to.tensor(a), _to.tensor(b))
+    c = _c.sb_matmul_tn(_to.like(a, b), _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(matmul_tn, a, b)
 
 
@@ -1584,7 +1584,7 @@ def attention_cached(q, cache, **option: sb_attention_options) -> Tensor:
 
 def version() -> str:
     """The version of the library, as in "0.2.0"."""
-    return _to.string(_c.sb_version())
+    return _c.sb_version()
 
 
 def transformer_complete(options=None, complete=None) -> bool:
@@ -1594,22 +1594,22 @@ def transformer_complete(options=None, complete=None) -> bool:
 
 def units_name(units) -> str:
     """"words" """
-    return _to.string(_c.sb_units_name(_to.choice("sb_units", units)))
+    return _c.sb_units_name(_to.choice("sb_units", units))
 
 
 def units_description(units) -> str:
     """"words (single-space tokens)" """
-    return _to.string(_c.sb_units_description(_to.choice("sb_units", units)))
+    return _c.sb_units_description(_to.choice("sb_units", units))
 
 
 def task_name(task) -> str:
     """"reverse" """
-    return _to.string(_c.sb_task_name(_to.choice("sb_task", task)))
+    return _c.sb_task_name(_to.choice("sb_task", task))
 
 
 def task_description(task) -> str:
     """"reverse the digits: 4 7 1 -> 1 7 4" """
-    return _to.string(_c.sb_task_description(_to.choice("sb_task", task)))
+    return _c.sb_task_description(_to.choice("sb_task", task))
 
 
 def task_make(task, seed, part, index, **option: sb_task_options) -> Any:
@@ -1710,7 +1710,7 @@ def bleu_corpus(outputs, references) -> Any:
 
 def bleu_signature() -> str:
     """How the score is computed: a signature in sacreBLEU's form, to be printed with it."""
-    return _to.string(_c.sb_bleu_signature())
+    return _c.sb_bleu_signature()
 
 
 def schedule_check(schedule) -> bool:
@@ -1779,11 +1779,11 @@ class SafeTensors(Object):
     def name(self, i) -> str:
         """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
         the file is closed."""
-        return _to.string(_c.sb_safetensors_name(self, i))
+        return _c.sb_safetensors_name(self, i)
 
     def dtype(self, i) -> str:
         """as in the file: "BF16" """
-        return _to.string(_c.sb_safetensors_dtype(self, i))
+        return _c.sb_safetensors_dtype(self, i)
 
     def rank(self, i) -> int:
         """-1 on failure"""
@@ -1806,7 +1806,7 @@ class SafeTensors(Object):
     def metadata(self, key) -> str:
         """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
         the byte order of keys: returns the key, and its value in *text."""
-        return _to.string(_c.sb_safetensors_metadata(self, _to.text(key)))
+        return _c.sb_safetensors_metadata(self, _to.text(key))
 
     def metadata_count(self) -> int:
         """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
@@ -1854,7 +1854,7 @@ class Parameters(Object):
         return _c.sb_parameters_size(self)
 
     def name(self, i) -> str:
-        return _to.string(_c.sb_parameters_name(self, i))
+        return _c.sb_parameters_name(self, i)
 
     def get(self, i) -> Tensor:
         c = _c.sb_parameters_get(self, i)
@@ -1898,6 +1898,18 @@ class Parameters(Object):
     def trainable(self) -> int:
         """The number of values on this rank that are not frozen."""
         return _c.sb_parameters_trainable(self)
+
+    def lora(self, **option: sb_lora_options) -> bool:
+        """Gives adapters to the linear layers that are made with this set from now on and whose names
+        match. Fails when a number is out of range.
+
+        Options
+
+          rank: of the adapters; at least 1
+          alpha: 0: rank
+          on: a pattern (nn/groups.h) of names of layers; NULL: "*.query,*.value" """
+        given = _to.options(sb_lora_options, option, "lora")
+        _to.check(_c.sb_parameters_lora(self, given))
 
     def lora_freeze(self) -> bool:
         """Freezes all parameters but the adapters. Fails when there are none: no layer matched."""
@@ -2416,7 +2428,7 @@ class Labels(Object):
 
     def text(self, i) -> str:
         """The i-th label; NULL, without a message, past the last."""
-        return _to.string(_c.sb_labels_text(self, i))
+        return _c.sb_labels_text(self, i)
 
     def find(self, text) -> int:
         """The number of a label; -1, without a message, where there is none."""
@@ -2440,11 +2452,11 @@ class Pairs(Object):
 
     def source(self, index) -> str:
         """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
-        return _to.string(_c.sb_pairs_source(self, index))
+        return _c.sb_pairs_source(self, index)
 
     def target(self, index) -> str:
         """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
-        return _to.string(_c.sb_pairs_target(self, index))
+        return _c.sb_pairs_target(self, index)
 
     def skipped(self) -> int:
         """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
@@ -2454,7 +2466,7 @@ class Pairs(Object):
     def problem(self, index) -> str:
         """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
         of them; NULL, without a message, after the last."""
-        return _to.string(_c.sb_pairs_problem(self, index))
+        return _c.sb_pairs_problem(self, index)
 
     @staticmethod
     def read(path, **option: sb_pairs_options) -> Pairs:
@@ -2533,7 +2545,7 @@ class Vocabulary(Object):
         """A symbol as a printable text, owned by the vocabulary: "<padding>", "<begin>", "<end>",
         "<unknown>", or its text; a byte outside printable ASCII is "<0xC3>". A bpe symbol begins with a
         space where a word begins. Fails when there is no such id."""
-        return _to.string(_c.sb_vocabulary_symbol(self, id))
+        return _c.sb_vocabulary_symbol(self, id)
 
     def id(self, symbol) -> int:
         """The id of a symbol by its text as above, but never a special one; -1, without a message, when the
@@ -2682,7 +2694,7 @@ class Description(Object):
 
     def kind(self) -> str:
         """Of a model of this kind, a name that is copied."""
-        return _to.string(_c.sb_description_kind(self))
+        return _c.sb_description_kind(self)
 
     def set(self, name, value) -> bool:
         """Sets a value, or changes it. Values keep the order in which they were set first."""
@@ -2694,15 +2706,15 @@ class Description(Object):
 
     def get(self, name) -> str:
         """The value of this name; NULL, without a message, where there is none."""
-        return _to.string(_c.sb_description_get(self, _to.text(name)))
+        return _c.sb_description_get(self, _to.text(name))
 
     def name(self, i) -> str:
         """The i-th value, in their order; NULL past the last."""
-        return _to.string(_c.sb_description_name(self, i))
+        return _c.sb_description_name(self, i)
 
     def value(self, i) -> str:
         """The i-th value, in their order; NULL past the last."""
-        return _to.string(_c.sb_description_value(self, i))
+        return _c.sb_description_value(self, i)
 
     def add_vocabulary(self, name, vocabulary) -> bool:
         """Adds a vocabulary, which is retained; one may have several names."""
@@ -2718,7 +2730,7 @@ class Description(Object):
 
     def label(self, i) -> str:
         """Adds the label of the next class, and the i-th one; NULL past the last."""
-        return _to.string(_c.sb_description_label(self, i))
+        return _c.sb_description_label(self, i)
 
     def set_ranks(self, ranks=None) -> None:
         """The ranks over which a model that is built from it is cut by heads (tensor parallelism); NULL,
@@ -2763,7 +2775,7 @@ class Classifier(Object):
 
     def label(self, i) -> str:
         """The i-th label; NULL, without a message, past the last."""
-        return _to.string(_c.sb_classifier_label(self, i))
+        return _c.sb_classifier_label(self, i)
 
     def logits(self, batch) -> Tensor:
         """The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape."""
@@ -2815,7 +2827,7 @@ class Documents(Object):
         return _c.sb_documents_bytes(self)
 
     def text(self, i) -> str:
-        return _to.string(_c.sb_documents_text(self, i))
+        return _c.sb_documents_text(self, i)
 
     def begins(self, i) -> bool:
         """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""

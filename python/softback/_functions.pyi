@@ -170,6 +170,7 @@ class Parameters(Object):
     def group(self, pattern, group) -> bool:
     def freeze(self, pattern, frozen) -> bool:
     def trainable(self) -> int:
+    def lora(self, *, rank=..., alpha=..., on=...) -> bool:
     def lora_freeze(self) -> bool:
     def lora_merge(self) -> bool:
     def vector(self, random) -> Parameters:

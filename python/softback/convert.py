@@ -1,15 +1,15 @@
 """From arguments of Python to those of C, and back, for the generated functions."""
 import ctypes
-import difflib
+import numbers
 import os
 from functools import cache, partial, reduce
 from types import SimpleNamespace
 
-from ._declarations import CONSTANTS, ENUMS, sb_batch
+from ._declarations import CONSTANTS, sb_batch
+from .enums import choice, name_of, nearest
 from .library import Error, c
-from .structure import READERS
-from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, new, opened, owned, pointers,
-                      retain, sizes, tensor_of, text_of as owned_text, wrapped)
+from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned, pointers, result,
+                      sizes, tensor_of, text_of as owned_text)
 
 
 def retry(function, *arguments, **options):
@@ -23,6 +23,13 @@ def retry(function, *arguments, **options):
 def tensor(x):
     """A tensor or NULL; ctypes keeps it until the call returns."""
     return x if x is None or x.__class__ is Tensor else tensor_of(x)
+
+
+def like(x, other):
+    """The same; a number has the dtype of the other tensor."""
+    if isinstance(x, numbers.Real) and isinstance(other, Tensor):
+        return owned(c.sb_tensor_scalar(c.sb_tensor_dtype(other), float(x)))
+    return tensor(x)
 
 
 def tensors(xs):
@@ -64,22 +71,6 @@ def texts(xs):
     if isinstance(xs, str):
         raise Error(f"a list of texts was expected, not the text {xs!r}")
     return (ctypes.c_char_p * len(xs))(*map(text, xs))
-
-
-def nearest(word, words):
-    close = difflib.get_close_matches(str(word), words, 1, 0.5)
-    return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(words)}"
-
-
-def choice(enum, name):
-    values = ENUMS[enum]
-    if name in values:
-        return values[name]
-    raise Error(f'"{name}" is not a {enum[3:].replace("_", " ")}; {nearest(name, list(values))}')
-
-
-def name_of(enum, number):
-    return next(name for name, value in ENUMS[enum].items() if value == number)
 
 
 def value(struct, x):
@@ -141,7 +132,6 @@ def place(made, struct, name, x, who):
         raise Error(f"{who}: {name} is {x!r}, which is not of C's type {kind.__name__[2:]}") from None
 
 
-READERS.update({"tensor": found, "choice": name_of})
 FORMS = {f.__name__: f for f in (tensor, mask, text, choice, number, value)}
 
 
@@ -149,17 +139,6 @@ def results(options, pointer):
     """What the call made: a tensor, and those that options asked for."""
     made = [result(p) for p in [pointer, *(out.value for out in options.outs)]]
     return made[0] if len(made) == 1 else tuple(made)
-
-
-def result(pointer):
-    """A tensor that the tape owns, too."""
-    y = new(Tensor)
-    y._c = retain(pointer)
-    return y
-
-
-def string(made):
-    return None if made is None else made.decode()
 
 
 def contents(struct, pointer):

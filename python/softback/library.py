@@ -31,8 +31,10 @@ def load(path):
             raise Error(f"{path} has no {name}: it is not softback {VERSION}; run python/generate.py "
                         "with its headers")
         function.restype, function.argtypes = result, parameters
+        if result is ctypes.c_char_p:
+            function.errcheck = lambda made, *_: made and made.decode()
         setattr(functions, name, function)
-    found = functions.sb_version().decode()
+    found = functions.sb_version()
     if found != VERSION:
         raise Error(f"{path} is softback {found}, but this package was made for {VERSION}")
     return functions

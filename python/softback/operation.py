@@ -9,8 +9,8 @@ import numpy as np
 from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation
 from .convert import options as given_options, retry
 from .library import c
-from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, opened, owned, pointers, retain,
-                      sizes, tensor, tensor_of, wrapped)
+from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, opened, owned, pointers, result,
+                      sizes, tensor, tensor_of)
 
 OUTPUTS = 8  # the most that an operation may have
 calls, next_call = weakref.WeakValueDictionary(), itertools.count(1)
@@ -45,13 +45,13 @@ def add_gradients(node):
     count, dys = itertools.count(), []
     while c.sb_node_result(node, len(dys)):
         y, dy = c.sb_node_result(node, len(dys)), c.sb_node_dy(node, len(dys))
-        given = wrapped(retain(dy or y))
+        given = result(dy or y)
         dys.append(given.numpy() if dy else np.zeros(given.shape, DTYPES[given.dtype]))
     parts = gradient(*dys)
     for i, part in zip(count, parts if isinstance(parts, tuple) else (parts,)):
         pointer = c.sb_node_dx(node, i)
         if pointer and part is not None:
-            dx = wrapped(retain(pointer))
+            dx = result(pointer)
             if dx.device == "cpu":
                 array = elements(dx, dx)
                 array += np.broadcast_to(part, array.shape)
@@ -93,7 +93,7 @@ class Operation:
 
     def output(self, node, value, dtype):
         array = converted(value, dtype if np.asarray(value).dtype.kind == "f" else None)
-        y = wrapped(retain(check(c.sb_node_output(node, dtype_of(array), *sizes(array.shape)))))
+        y = result(check(c.sb_node_output(node, dtype_of(array), *sizes(array.shape))))
         if y.device == "cpu":
             elements(y, y)[...] = array
         else:
@@ -115,7 +115,7 @@ def called(f, x):
     frame = Frame()
 
     def body(inputs):
-        frame.kept.append(tensor_of(f(*[wrapped(retain(inputs[i])) for i in range(len(x))])))
+        frame.kept.append(tensor_of(f(*[result(inputs[i]) for i in range(len(x))])))
         return frame.kept[-1]._c
 
     return FUNCTION(lambda _, inputs: frame.run(body, inputs)), None, pointers(x)
@@ -153,7 +153,7 @@ def gradcheck(f, *inputs, **options):
     c.sb_gradcheck(*called(f, x), len(x), given, result)
     if opened.error:
         raise failure()
-    result.message = c.sb_error().decode()
+    result.message = c.sb_error()
     return result
 
 
@@ -171,5 +171,5 @@ def hvp(f, x, v):
     x, v = (list(leaves(a if many else [a])) for a in (x, v))
     made = (ctypes.c_void_p * len(x))()
     check(c.sb_hvp(*called(f, x), pointers(v), len(x), made))
-    products = [p and wrapped(p) for p in made]
+    products = [p and owned(p) for p in made]
     return products if many else products[0]

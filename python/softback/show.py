@@ -23,31 +23,28 @@ def main():
     os.execv(program(), [program(), *sys.argv[1:]])
 
 
-class Page:
+class Page(str):
     """A page of `softback explain`: its text, and as `data` its numbers."""
 
-    def __init__(self, arguments):
-        self.arguments, self.text = arguments, run(arguments)
+    def __new__(cls, arguments):
+        done = subprocess.run([program(), "explain", *arguments], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Error(done.stderr.strip())
+        page = super().__new__(cls, done.stdout)
+        page.arguments = arguments
+        return page
 
     @property
     def data(self):
-        return json.loads(run([*self.arguments, "--json"]))
+        return json.loads(Page([*self.arguments, "--json"]))
 
-    def __repr__(self):
-        return self.text
+    __repr__ = str.__str__
 
     def _repr_html_(self):
-        return f"<pre>{html.escape(self.text)}</pre>"
+        return f"<pre>{html.escape(self)}</pre>"
 
     def _repr_svg_(self):
-        return self.text if self.text.lstrip().startswith("<svg") else None
-
-
-def run(arguments):
-    done = subprocess.run([program(), "explain", *arguments], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Error(done.stderr.strip())
-    return done.stdout
+        return str(self) if self.lstrip().startswith("<svg") else None
 
 
 def explain(topic=None, **options):

@@ -1,7 +1,7 @@
 """Structs of the library whose fields read as Python's values: text, lists, names of enums, tensors."""
 import ctypes
 
-READERS = {None: lambda value: value}  # of a form: the function that reads such a field
+READERS = {}  # of a form: the function that reads such a field
 
 
 class Structure(ctypes.Structure):

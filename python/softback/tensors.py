@@ -6,12 +6,13 @@ import threading
 
 import numpy as np
 
-from ._declarations import ENUMS, sb_tape
+from ._declarations import sb_tape
+from .enums import choice, name_of
 from .library import Error, c
+from .structure import READERS
 
 new, retain = object.__new__, c.sb_tensor_retain
 DTYPES = {"f32": "<f4", "f64": "<f8", "i32": "<i4", "bool": "|b1"}
-NAMES = list(ENUMS["sb_dtype"])
 
 
 class Open(threading.local):
@@ -30,7 +31,7 @@ def failure():
     error, opened.error = opened.error, None
     for tape in opened.tapes[-1:]:
         tape.failed = True
-    return error or Error(c.sb_error().decode())
+    return error or Error(c.sb_error())
 
 
 def check(done):
@@ -54,10 +55,10 @@ class Tape:
         if self in opened.tapes:
             raise Error("tape: it is open already; make another one: with sb.Tape(): ...")
         self.struct, self.kept, self.failed = sb_tape(), [], False
-        self._as_parameter_ = ctypes.byref(self.struct)
-        c.sb_tape_begin(self, 0 if self.record else 1)
+        self._as_parameter_ = self.struct._as_parameter_
+        c.sb_tape_begin(self, choice("sb_mode", "record" if self.record else "no_record"))
         if self.random is not None:
-            c.sb_tape_random(self, ctypes.byref(self.random))
+            c.sb_tape_random(self, self.random)
         opened.tapes.append(self)
         return self
 
@@ -71,7 +72,7 @@ class Tape:
 
     def draw(self, loss, weights=None, format="svg"):
         """Runs backward from the loss, and keeps a drawing of the tape, which a notebook shows."""
-        self.drawing = text_of(c.sb_tape_draw(tensor_of(loss), ENUMS["sb_drawing_format"][format], weights))
+        self.drawing = text_of(c.sb_tape_draw(tensor_of(loss), choice("sb_drawing_format", format), weights))
         return self
 
     def _repr_svg_(self):
@@ -99,28 +100,28 @@ class Tensor:
 
     @property
     def shape(self):
-        return tuple(c.sb_tensor_dim(self._c, i) for i in range(c.sb_tensor_rank(self._c)))
+        return tuple(c.sb_tensor_dim(self, i) for i in range(c.sb_tensor_rank(self)))
 
     @property
     def size(self):
-        return c.sb_tensor_size(self._c)
+        return c.sb_tensor_size(self)
 
     @property
     def dtype(self):
-        return NAMES[c.sb_tensor_dtype(self._c)]
+        return name_of("sb_dtype", c.sb_tensor_dtype(self))
 
     @property
     def device(self):
-        return c.sb_device_name(c.sb_tensor_device(self._c)).decode()
+        return c.sb_device_name(c.sb_tensor_device(self))
 
     @property
     def grad(self):
         """The gradient, None where there is none."""
-        return found(c.sb_tensor_grad(self._c))
+        return found(c.sb_tensor_grad(self))
 
     @grad.deleter
     def grad(self):
-        c.sb_tensor_clear_grad(self._c)
+        c.sb_tensor_clear_grad(self)
 
     def requires_grad(self):
         """Makes backward compute a gradient for this leaf. Returns it."""
@@ -159,26 +160,14 @@ class Tensor:
             raise Error(f"numpy: NumPy has no {self.dtype}; cast it first: x.cast(\"f32\").numpy()")
         here = self.keep() if self.device == "cpu" else self.to("cpu")
         with Tape(record=False):
-            view = owned(retain(c.sb_detach(here._c)))  # holds the data, whatever happens to the tensor
+            view = result(check(c.sb_detach(here)))  # holds the data, whatever happens to the tensor
         return elements(view, view)
-
-    def tolist(self):
-        return self.numpy().tolist()
-
-    def __array__(self, *dtype, **option):
-        return self.numpy().__array__(*dtype, **option)
-
-    def __dlpack__(self, **options):
-        return self.numpy().__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.numpy().__dlpack_device__()
 
     def __buffer__(self, flags):
         return memoryview(self.numpy())
 
     def __repr__(self):
-        return text_of(c.sb_tensor_text(self._c))
+        return text_of(c.sb_tensor_text(self))
 
     def __len__(self):
         if not self.shape:
@@ -195,41 +184,19 @@ class Tensor:
         """Parts by whole numbers and slices of step 1; those of the first axis share the data."""
         y, axis = self, 0
         for i in index if isinstance(index, tuple) else (index,):
-            length = y.shape[axis] if axis < len(y.shape) else 0
-            if isinstance(i, slice):
-                start, stop, step = i.indices(length)
-                if step != 1:
-                    raise Error(f"index: the step is {step}; only 1 is possible")
-                y, axis = y.slice(axis, start, max(stop - start, 0)), axis + 1
-            elif isinstance(i, numbers.Integral):
-                if not -length <= i < length:
-                    raise IndexError(f"index: {i} is not in 0..{length - 1} of axis {axis} of {self.shape}")
-                y = y.slice(axis, int(i) % length, 1)
+            places = range(y.shape[axis] if axis < len(y.shape) else 0)
+            if isinstance(i, slice) and i.step in (None, 1):
+                y, axis = y.slice(axis, places[i].start, len(places[i])), axis + 1
+            elif isinstance(i, numbers.Integral) and -len(places) <= i < len(places):
+                y = y.slice(axis, places[i], 1)
                 y = y.reshape(y.shape[:axis] + y.shape[axis + 1:])
             else:
-                raise Error(f"index: {i!r} is neither a whole number nor a slice; see sb.gather and "
-                            "sb.embedding")
+                raise IndexError(f"index: {i} is neither in 0..{len(places) - 1} nor a slice of step 1, on axis "
+                                 f"{axis} of {self.shape}; sb.gather and sb.embedding take arrays of ids")
         return y
-
-    def __neg__(self):
-        return self.negate()
 
 
 Tensor._as_parameter_ = Tensor._c  # what ctypes passes
-
-
-def operator(name, swapped):
-    def apply(self, other):
-        a, b = (alike(other, self), self) if swapped else (self, alike(other, self))
-        return getattr(a, name)(b)
-
-    return apply
-
-
-for symbol, name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
-                     "matmul": "matmul"}.items():
-    setattr(Tensor, f"__{symbol}__", operator(name, False))
-    setattr(Tensor, f"__r{symbol}__", operator(name, True))
 
 
 def elements(x, kept):
@@ -276,20 +243,25 @@ def text_of(pointer):
     return text
 
 
-def wrapped(pointer):
+def owned(pointer):
     """A Tensor that takes the caller's reference."""
     y = new(Tensor)
-    y._c = pointer
+    y._c = check(pointer)
     return y
 
 
-def owned(pointer):
-    return wrapped(check(pointer))
+def result(pointer):
+    """A Tensor of which something else, such as the tape, has a reference, too."""
+    y = new(Tensor)
+    y._c = retain(pointer)
+    return y
 
 
 def found(pointer):
-    """A Tensor that something else owns, too; None where there is none."""
-    return wrapped(retain(pointer)) if pointer else None
+    return result(pointer) if pointer else None
+
+
+READERS["tensor"] = found
 
 
 def pointers(tensors):
@@ -307,7 +279,7 @@ def sizes(shape, kind=ctypes.c_int64):
 
 def dtype_of(array):
     """The number of an array's dtype; None where softback has none."""
-    return next((ENUMS["sb_dtype"][n] for n, kind in DTYPES.items() if array.dtype.str == kind), None)
+    return next((choice("sb_dtype", n) for n, kind in DTYPES.items() if array.dtype.str == kind), None)
 
 
 def address(array):
@@ -391,17 +363,8 @@ def tensor_of(x):
     return share(x) if sharable else tensor(x)
 
 
-def alike(x, y):
-    """A number as a tensor of y's dtype."""
-    if not isinstance(x, numbers.Real):
-        return tensor_of(x)
-    return owned(c.sb_tensor_scalar(ENUMS["sb_dtype"][y.dtype], float(x)))
-
-
 def full(shape, value, dtype="f32", requires_grad=False):
-    if dtype not in ENUMS["sb_dtype"]:
-        raise Error(f"full: \"{dtype}\" is not a dtype; there are {', '.join(ENUMS['sb_dtype'])}")
-    made = owned(c.sb_tensor_full(ENUMS["sb_dtype"][dtype], *sizes(shape), value))
+    made = owned(c.sb_tensor_full(choice("sb_dtype", dtype), *sizes(shape), value))
     return made.requires_grad() if requires_grad else made
 
 

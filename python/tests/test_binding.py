@@ -59,12 +59,17 @@ def test_operators_and_indexing_are_those_of_numpy():
     for ours, theirs in ((x + 1, a + 1), (1 - x, 1 - a), (x * 2, a * 2), (2 / x, 2 / a), (-x, -a),
                          (x * x - x / 3, a * a - a / 3), (x[1], a[1]), (x[-1, 2], a[-1, 2]),
                          (x[1:3], a[1:3]), (x[:, 1:], a[:, 1:]), (x[2, :, 0], a[2, :, 0]),
-                         (x @ x.transpose(1, 2), a @ a.swapaxes(1, 2)), (a + x, a + a)):
+                         (x @ x.transpose(1, 2), a @ a.swapaxes(1, 2)), (a + x, a + a), (x**2, a**2),
+                         (abs(x), abs(a)), (np.float64(2) * x, 2 * a)):
         np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-14)
+    for ours, theirs in ((x > 0, a > 0), (x <= x, a <= a), (a[0] < x, a[0] < a), (x == a, a == a),
+                         (x != 0, a != 0)):
+        assert ours.dtype == bool and (ours == theirs).all()
+    assert sb.where(x > 0, x, 0.0).numpy().min() == 0 and len({x, x}) == 1
     assert len(x) == 4 and float(x[0, 0, 0]) == a[0, 0, 0] and [r.shape for r in x] == [(3, 2)] * 4
-    with pytest.raises(IndexError, match="index: 4 is not in 0..3 of axis 0"):
-        x[4]
-    refused("the step is 2; only 1 is possible", lambda: x[::2])
+    for wrong, axis in ((4, 0), (slice(None, None, 2), 0), ((0, [1]), 0), ((0, 0, 0, 0), 0)):
+        with pytest.raises(IndexError, match=rf"on axis {axis} of \(4, 3, 2\); sb.gather"):
+            x[wrong]
 
 
 def test_results_that_c_writes_are_returned():

@@ -1,0 +1,26 @@
+"""The names of enums' members: "mean" for SB_REDUCE_MEAN."""
+import difflib
+
+from ._declarations import ENUMS
+from .library import Error
+from .structure import READERS
+
+
+def nearest(word, words):
+    close = difflib.get_close_matches(str(word), words, 1, 0.5)
+    return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(words)}"
+
+
+def choice(enum, name):
+    """The number of a member."""
+    values = ENUMS[enum]
+    if name in values:
+        return values[name]
+    raise Error(f'"{name}" is not a {enum[3:].replace("_", " ")}; {nearest(name, list(values))}')
+
+
+def name_of(enum, number):
+    return next(name for name, value in ENUMS[enum].items() if value == number)
+
+
+READERS["choice"] = name_of
