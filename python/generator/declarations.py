@@ -13,6 +13,16 @@ FORMS = {"sb_tensor *": "tensor", "sb_mask *": "mask", "sb_model *": "model", "s
 CHANGED = ("sb_random *", "sb_plateau *")  # structs that functions read and write
 
 
+HEAD = '''"""The headers of softback for ctypes. Made by python/generate.py; do not edit."""
+from ctypes import *
+
+from .structure import Structure
+
+VERSION = "{}"
+ALL = {}
+'''
+
+
 def plain_type(kind):
     return re.sub(r"\bconst\b|\*", "", kind).strip()
 
@@ -32,13 +42,20 @@ def form(headers, kind):
     """How a value of Python becomes one of this type: a function of convert.py, and its first argument.
     ("", "") is as it is, None is unknown."""
     plain, borrowed = plain_type(kind), kind.removeprefix("const ")
-    if borrowed in FORMS and (kind != "char *"):
+    if borrowed in FORMS and kind != "char *":
         return FORMS[borrowed], ""
     if kind in headers.enums:
         return "choice", f'"{kind}"'
-    if headers.structs.get(plain) and (kind in (plain, *CHANGED) or kind == f"const {plain} *"):
+    if headers.structs.get(plain) and kind in (plain, f"const {plain} *", *CHANGED):
         return "value", plain
     return ("", "") if kind in NUMBERS else None
+
+
+def field_form(headers, struct, field):
+    """The same of a field; numbers of options stand for themselves or, where they are 0, for a default."""
+    if field.type == "double" and struct.endswith(("_options", "_schedule", "_group")):
+        return "number", ""
+    return form(headers, field.type + field.array) or ("", "")
 
 
 def short_names(values):
@@ -47,33 +64,21 @@ def short_names(values):
     return {name[len(common):].lower(): value for name, value in values.items()}
 
 
-def struct(headers, name, fields):
-    yield from ("", "", f"class {name}(Structure):", "    _fields_ = [")
-    yield from (f'        ("{v.name}", {ctype(headers, v)}),' for v in fields)
-    yield from ("    ]", "    forms = {")
-    for v in fields:
-        convert, first = form(headers, v.type + v.array) or ("", "")
-        if v.type == "double" and name.endswith(("_options", "_schedule", "_group")):
-            convert = "number"  # 0 stands for a default
-        if convert:
-            yield f'        "{v.name}": ("{convert}", {first}),'
-    yield "    }"
+def block(head, lines, tail):
+    return ["", head, *(f"    {line}," for line in lines), tail]
 
 
 def write(headers, version):
     enums = {name: values for name, values in headers.enums.items() if name.startswith("sb_")}
-    constants = {name.removeprefix("SB_").lower(): value for name, value in headers.constants().items()
-                 if not any(name in values for values in enums.values())}
-    lines = ['"""The headers of softback for ctypes. Made by python/generate.py; do not edit."""',
-             f"from ctypes import ({', '.join(sorted(set(CTYPES.values()) - {'None'}))},",
-             "                    c_char_p, c_void_p)", "", "from .structure import Structure", "",
-             f'VERSION = "{version}"', "", "CONSTANTS = {"]
-    lines += [f'    "{name}": {value},' for name, value in constants.items()] + ["}", "", "ENUMS = {"]
-    lines += [f'    "{name}": {short_names(values)},' for name, values in enums.items()] + ["}"]
+    lines = [HEAD.format(version, headers.constants()["SB_ALL"])]
+    lines += block("ENUMS = {", (f'"{name}": {short_names(values)}' for name, values in enums.items()), "}")
     for name, fields in headers.structs.items():
-        lines += struct(headers, name, fields) if fields else ()
-    lines += ["", "", "# The type of the result, then those of the parameters.", "FUNCTIONS = {"]
-    for f in headers.functions.values():
-        types = [ctype(headers, v) for v in [Variable(f.returns, ""), *f.parameters]]
-        lines.append(f'    "{f.name}": ({", ".join(types)},),')
-    return "\n".join(lines + ["}", ""])
+        if fields:
+            forms = [(v.name, *field_form(headers, name, v)) for v in fields]
+            lines += ["", *block(f"class {name}(Structure):\n    _fields_ = [",
+                                 (f'    ("{v.name}", {ctype(headers, v)})' for v in fields), "    ]")]
+            lines += block("    forms = {", (f'    "{n}": ("{f}", {x})' for n, f, x in forms if f), "    }")[1:]
+    lines += block("# The type of the result, then those of the parameters.\nFUNCTIONS = {", (
+        f'"{f.name}": ({", ".join(ctype(headers, v) for v in [Variable(f.returns, ""), *f.parameters])},)'
+        for f in headers.functions.values()), "}")
+    return "\n".join([*lines, ""])

@@ -1,30 +1,11 @@
 """The headers of softback for ctypes. Made by python/generate.py; do not edit."""
-from ctypes import (c_bool, c_char, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64,
-                    c_char_p, c_void_p)
+from ctypes import *
 
 from .structure import Structure
 
 VERSION = "0.2.0"
+ALL = 1000
 
-CONSTANTS = {
-    "dtypes": 6,
-    "real_dtypes": 4,
-    "all": 1000,
-    "pairs_problems": 5,
-    "pairs_line": 65536,
-    "units": 5,
-    "symbol_padding": 0,
-    "symbol_begin": 1,
-    "symbol_end": 2,
-    "symbol_unknown": 3,
-    "special_symbols": 4,
-    "tasks": 5,
-    "parts": 3,
-    "task_length": 512,
-    "task_text": 1024,
-    "batch_parts": 8,
-    "bleu_orders": 4,
-}
 
 ENUMS = {
     "sb_stream": {'initial': 0, 'train': 1, 'data': 2, 'sample': 3, 'user': 4},
@@ -1091,7 +1072,6 @@ class sb_position_bias(Structure):
         "along": ("choice", "sb_sequence"),
         "table": ("tensor", ),
     }
-
 
 # The type of the result, then those of the parameters.
 FUNCTIONS = {

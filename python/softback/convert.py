@@ -5,7 +5,7 @@ import os
 from functools import cache, partial, reduce
 from types import SimpleNamespace
 
-from ._declarations import CONSTANTS, sb_batch
+from ._declarations import ALL, sb_batch
 from .enums import choice, name_of, nearest
 from .library import Error, c
 from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned, pointers, result,
@@ -55,7 +55,7 @@ def instance(kind, x):
 
 
 def every(axis):
-    return CONSTANTS["all"] if axis is None else axis
+    return ALL if axis is None else axis
 
 
 def number(x):

@@ -13,13 +13,12 @@ class Error(RuntimeError):
 
 def find():
     """The library's path: SOFTBACK_LIBRARY, or the one that was installed with this package."""
-    named = os.environ.get("SOFTBACK_LIBRARY")
     folder = Path(__file__).resolve().parents[1] / ".softback.mesonpy.libs"
-    here = sorted(folder.glob("libsoftback.*"))
-    if not named and not here:
-        raise Error(f"no libsoftback in {folder}; install the package with pip, or set SOFTBACK_LIBRARY to "
-                    "the file that Meson built")
-    return named or str(here[0])
+    for path in [os.environ.get("SOFTBACK_LIBRARY"), *folder.glob("libsoftback.*")]:
+        if path:
+            return str(path)
+    raise Error(f"no libsoftback in {folder}; install the package with pip, or set SOFTBACK_LIBRARY to "
+                "the file that Meson built")
 
 
 def load(path):

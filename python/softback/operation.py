@@ -7,9 +7,9 @@ import weakref
 import numpy as np
 
 from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation
-from .convert import options as given_options, retry
+from .convert import options as given_options, retry, tensor as given
 from .library import c
-from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, opened, owned, pointers, result,
+from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, found, opened, owned, pointers, result,
                       sizes, tensor, tensor_of)
 
 OUTPUTS = 8  # the most that an operation may have
@@ -41,23 +41,24 @@ def backward(node):
 
 
 def add_gradients(node):
-    gradient = calls[ctypes.c_int64.from_address(c.sb_node_options(node)).value]
-    count, dys = itertools.count(), []
-    while c.sb_node_result(node, len(dys)):
-        y, dy = c.sb_node_result(node, len(dys)), c.sb_node_dy(node, len(dys))
-        given = result(dy or y)
-        dys.append(given.numpy() if dy else np.zeros(given.shape, DTYPES[given.dtype]))
+    gradient, dys = calls[ctypes.c_int64.from_address(c.sb_node_options(node)).value], []
+    while (y := found(c.sb_node_result(node, len(dys)))) is not None:
+        dy = found(c.sb_node_dy(node, len(dys)))
+        dys.append(dy.numpy() if dy is not None else np.zeros(y.shape, DTYPES[y.dtype]))
     parts = gradient(*dys)
-    for i, part in zip(count, parts if isinstance(parts, tuple) else (parts,)):
-        pointer = c.sb_node_dx(node, i)
-        if pointer and part is not None:
-            dx = result(pointer)
-            if dx.device == "cpu":
-                array = elements(dx, dx)
-                array += np.broadcast_to(part, array.shape)
-            else:
-                dx.assign(dx.numpy() + part)
+    for i, part in enumerate(parts if isinstance(parts, tuple) else (parts,)):
+        dx = found(c.sb_node_dx(node, i))
+        if dx is not None and part is not None:
+            write(dx, dx.numpy() + part)
     return True
+
+
+def write(x, array):
+    """Writes the elements of a tensor that the library has just made."""
+    if x.device == "cpu":
+        elements(x, x)[...] = array
+    else:
+        x.assign(array)
 
 
 class Operation:
@@ -94,10 +95,7 @@ class Operation:
     def output(self, node, value, dtype):
         array = converted(value, dtype if np.asarray(value).dtype.kind == "f" else None)
         y = result(check(c.sb_node_output(node, dtype_of(array), *sizes(array.shape))))
-        if y.device == "cpu":
-            elements(y, y)[...] = array
-        else:
-            y.assign(array)
+        write(y, array)
         return y
 
     def missing(self, *dy):
@@ -124,11 +122,8 @@ def called(f, x):
 def leaves(inputs):
     """Tensors stay; real numbers become f64 leaves, ids and masks constants."""
     for x in inputs:
-        if x is None or isinstance(x, Tensor):
-            yield x
-        else:
-            real = converted(x).dtype.kind == "f"
-            yield tensor(np.asarray(x, "f8"), requires_grad=True) if real else tensor(x)
+        real = x is not None and not isinstance(x, Tensor) and converted(x).dtype.kind == "f"
+        yield tensor(np.asarray(x, "f8"), requires_grad=True) if real else given(x)
 
 
 class Gradcheck(sb_gradcheck_result):

@@ -302,24 +302,19 @@ give_back = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lent.__delitem__)
 
 def share(array):
     """A tensor of the array's memory."""
-    if dtype_of(array) is None or not array.flags.c_contiguous:
+    dtype, loan = dtype_of(array), next(next_loan)
+    if dtype is None or not array.flags.c_contiguous:
         raise Error(f"from_numpy: an array of {array.dtype} cannot be shared, which must be contiguous and "
                     "of float32, float64, int32 or bool; sb.tensor(array) copies it")
-    loan = next(next_loan)
-    lent[loan] = array
-    pointer = c.sb_tensor_wrap(dtype_of(array), *sizes(array.shape), address(array),
-                               ctypes.cast(give_back, ctypes.c_void_p), loan)
-    if not pointer:
-        del lent[loan]
+    pointer = c.sb_tensor_wrap(dtype, *sizes(array.shape), address(array), give_back, loan)
+    lent[loan] = pointer and array
     return owned(pointer)
 
 
 def from_numpy(array):
     """A tensor that shares the array's memory; what is written to one is read from the other."""
-    if not isinstance(array, np.ndarray):
-        raise Error(f"from_numpy: a {type(array).__name__} is not an array; sb.tensor(data) copies it")
-    if not array.flags.writeable:
-        raise Error("from_numpy: the array is read-only; sb.tensor(array) copies it")
+    if not isinstance(array, np.ndarray) or not array.flags.writeable:
+        raise Error(f"from_numpy: this {type(array).__name__} is not an array, or read-only; sb.tensor(data) copies it")
     return share(array)
 
 
@@ -330,19 +325,16 @@ def from_dlpack(other):
 
 def converted(data, dtype=None):
     """A contiguous array of one of our dtypes: numbers of Python become f32, whole ones i32."""
-    try:
-        array = np.asarray(data)
-    except ValueError as error:
-        raise Error(f"tensor: {error}") from None
+    array = np.asarray(data)
     if dtype is None:
         wide = array.itemsize > 4 and isinstance(data, (np.ndarray, np.generic))
         dtype = {"b": "bool", "i": "i32", "u": "i32", "f": "f64" if wide else "f32"}.get(array.dtype.kind)
     if dtype not in DTYPES:
         raise Error(f"tensor: an array of {array.dtype} has no dtype of softback")
-    if dtype == "i32" and array.size and array.dtype.itemsize > 4 and (
-            array.max() >= 2**31 or array.min() < -(2**31)):
+    made = np.ascontiguousarray(array, dtype=DTYPES[dtype]).reshape(array.shape)
+    if array.dtype.kind in "iu" and (made != array).any() and dtype == "i32":
         raise Error(f"tensor: {array.dtype} numbers up to {array.max()} do not fit into i32")
-    return np.ascontiguousarray(array, dtype=DTYPES[dtype]).reshape(array.shape)
+    return made
 
 
 def tensor(data, dtype=None, requires_grad=False):
