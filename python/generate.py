@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def main(include=HERE.parent, folder=HERE / "softback"):
-    found = headers.read(include)
+    found = headers.read(Path(include).resolve())
     version = ".".join(re.findall(r"SB_VERSION_[A-Z]+ (\d+)", Path(include, "tensor/version.h").read_text()))
     code = wrappers.write(found)
     made = {"_declarations.py": declarations.write(found, version), "_functions.py": code,

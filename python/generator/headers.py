@@ -1,7 +1,5 @@
 """Reads the headers: their functions, structs and enums, each with its comment."""
-import os
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 
@@ -85,22 +83,21 @@ def members(body):
     return values
 
 
-def texts(include, header, seen):
-    """(header, text) of each header that this one includes, and of itself, without preprocessor lines."""
+def texts(header, seen):
+    """The path and the text of each header that this one includes, and of itself, without macros."""
     if header not in seen:
         seen.add(header)
-        text = (Path(include) / header).read_text()
+        text = header.read_text()
         for inner in re.findall(r'^#include "(.*)"', text, re.M):
-            beside = os.path.normpath(os.path.join(os.path.dirname(header), inner))
-            yield from texts(include, beside if (Path(include) / beside).exists() else inner, seen)
+            yield from texts((header.parent / inner).resolve(), seen)
         yield header, MACRO.sub("", text)
 
 
-def read(include, header="softback.h"):
+def read(include):
     found = Headers({}, {}, {})
-    for where, text in texts(include, header, set()):
+    for header, text in texts(include / "softback.h", set()):
         for doc, declaration in documented(DECLARATION, text):
-            read_declaration(found, where, doc, declaration)
+            read_declaration(found, header.relative_to(include).as_posix(), doc, declaration)
     return found
 
 

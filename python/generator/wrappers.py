@@ -10,8 +10,8 @@ from .declarations import NUMBERS, form, plain_type
 BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h",
            "ops/context.h", "tensor/communicator.h")
 ONE_BY_HAND = {"sb_sample", "sb_vocabulary_encode", "sb_decoded_free", "sb_evaluate", "sb_trainer_new",
-               "sb_model_load", "sb_model_build", "sb_model_free", "sb_tape_draw", "sb_mask_text", "sb_vocabulary_retain"}
-PREDICATES = {"sb_documents_begins", "sb_documents_ends"}
+               "sb_model_load", "sb_model_build", "sb_model_free", "sb_tape_draw", "sb_mask_text", "sb_vocabulary_retain", "sb_loaded_free"}
+NO_OBJECTS = {"sb_tensor", "sb_model", "sb_communicator", "sb_loaded"}
 CLASSES = {"seq2seq": "Seq2Seq", "kv_cache": "KVCache", "safetensors": "SafeTensors"}
 DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"mean"',
             "activation": '"identity"', "temperature": "1.0", "start": "0", "seed": "0", "bias": "True",
@@ -33,6 +33,20 @@ RESULTS = {"void": ("{}", "None"), "bool": ("{}", "bool"), "double": ("{}", "flo
            "sb_tensor *": ("_to.found({})", "Tensor"), "const sb_batch *": ("_to.batch(Batch, {}, self)", "Batch"),
            "sb_mask *": ("Mask({})", "Mask")}
 
+HEAD = '''"""Operations, objects and layers. Made by python/generate.py; do not edit."""
+from __future__ import annotations
+
+from typing import Any
+
+from . import convert as _to
+from ._declarations import *
+from .objects import Mask, Object, Tensor, c as _c
+
+__all__ = {}'''
+TAIL = '''for _name in {}:
+    setattr(Tensor, _name, globals()[_name])
+'''
+
 
 def class_name(name):
     plain = name.removeprefix("sb_")
@@ -44,7 +58,7 @@ def python_name(name):
 
 
 def is_options(p):
-    return p.type.endswith(("options *", "attending *"))
+    return p.type.startswith("const ") and p.type.endswith(("options *", "attending *"))
 
 
 class Binding:
@@ -107,10 +121,11 @@ class Binding:
             self.accept(after if two[0] == "int" else p, TWO[two])
         elif p.name in OPERANDS and kind == "sb_tensor":
             self.accept(p, f"_to.like({{}}, {OPERANDS[p.name]})")
-        elif p.name == "weights" and (p.array or kind.endswith("_weights")):
-            self.arguments.append("None")  # an array for each layer
-        elif is_options(p):
-            self.take_options(p, kind)
+        elif kind.endswith(("_weights", "_loaded")) or p.name == "weights" and p.array:
+            self.arguments.append("None")  # an array for each layer, and what a file does not have
+        elif is_options(p) and sum(map(is_options, self.f.parameters)) == 1:
+            self.options = kind
+            self.arguments.append("given")
         elif self.texts and p.name in ("n", "count"):
             self.arguments.append(f"len({self.texts})")
         elif full in OUT and (self.texts or "lengths" in self.signature if p.array else
@@ -124,13 +139,6 @@ class Binding:
         else:
             self.bound = False
 
-    def take_options(self, p, kind):
-        if sum(map(is_options, self.f.parameters)) > 1:
-            self.accept(p, f'{{0}} and _to.options({kind}, {{0}}, "{{0}}")', "None")
-        else:
-            self.options = kind
-            self.arguments.append("given")
-
     def returned(self):
         """The result in Python, an expression and its type; None where that is not known."""
         kind, plain = self.f.returns, plain_type(self.f.returns)
@@ -138,8 +146,8 @@ class Binding:
             return RESULTS[kind]
         if plain in self.objects:
             borrowed = self.owner and not re.search(r"freed|caller owns", self.f.doc)
-            form = "borrow({}, {{}}, self)" if borrowed else f"adopt({{}}, {{{{}}}}, [{self.names}])"
-            return "_to." + form.format(class_name(plain)), class_name(plain)
+            kept = "self, owned=False" if borrowed else f"[{self.names}]"
+            return f"_to.adopt({class_name(plain)}, {{}}, {kept})", class_name(plain)
         if kind in self.headers.enums:
             return f'_to.name_of("{kind}", {{}})', "str"
         if kind in NUMBERS:
@@ -148,12 +156,16 @@ class Binding:
             return (f"_to.contents({plain}, {{}})" if "*" in kind else "{}"), plain
         return None, None
 
-    def head(self, name):
+    def text(self, name):
+        """The function's source."""
         own = ["self"] if self.owner or self.made else []
         accepted = [n + (f"={default}" if default else "") for n, default in self.signature.items()]
         options = [f"**option: {self.options}"] if self.options else []
-        kind = "None" if self.made else "Any" if self.outs else self.type
-        return f"def {name}({', '.join(own + accepted + options)}) -> {kind}:"
+        kind = "Any" if self.outs else "None" if self.made or self.checked() else self.type
+        who = self.made or ".".join(filter(None, [self.owner and class_name(self.owner), name])).removesuffix(".__call__")
+        given = [f'given = _to.options({self.options}, option, "{who}")'] if self.options else []
+        body = "\n".join([*self.docstring(), *self.before, *given, *self.call(name)])
+        return f"def {name}({', '.join(own + accepted + options)}) -> {kind}:\n{textwrap.indent(body, '    ')}"
 
     def docstring(self):
         doc = self.f.doc.replace("\\", "\\\\")
@@ -162,14 +174,13 @@ class Binding:
             doc += "\n\nOptions\n\n" + "\n".join(f"  {v.name}: {v.doc}".rstrip(": ") for v in fields)
         return [f'"""{doc}{" " if doc.endswith(chr(34)) else ""}"""'] if doc else []
 
-    def body(self, name):
-        given = [f'given = _to.options({self.options}, option, "{self.made or name}")'] if self.options else []
-        call = f"_c.{self.f.name}({', '.join(self.arguments)})"
-        return [*self.docstring(), *self.before, *given, *self.call(name, call)]
+    def checked(self):
+        """Whether the result says that nothing failed."""
+        return self.f.returns == "bool" and not self.f.doc.startswith("Whether")
 
-    def call(self, name, call):
+    def call(self, name):
         """The call, and what becomes of its result."""
-        kind, outs = self.f.returns, self.outs
+        kind, outs, call = self.f.returns, self.outs, f"_c.{self.f.name}({', '.join(self.arguments)})"
         if self.made:
             return ([f"self.kept = [{self.names}]", f"_to.check({call})"] if self.owner else
                     [f"self.take({call}, [{self.names}])"])
@@ -180,15 +191,11 @@ class Binding:
             again = ["self." * bool(self.owner) + name, *self.signature] + ["**option"] * bool(self.options)
             return [f"c = {call}", f"return ({', '.join(made * tensor + outs)}) if c else "
                     f"_to.retry({', '.join(again)})"]
-        if kind == "bool" and self.f.name not in PREDICATES:
+        if self.checked():
             return [f"_to.check({call})"] + [f"return {', '.join(outs)}"] * bool(outs)
         if kind == "sb_mask *":  # a recipe: the function and its arguments
             call = call[:-1].replace("(", ", ", 1).removesuffix(", ")
-        return [call if kind == "void" else "return " + self.result.format(call)]
-
-    def lines(self, name):
-        """The function's source, not indented."""
-        return [self.head(name), textwrap.indent("\n".join(self.body(name)), "    ")]
+        return ["return " + self.result.format(call)]
 
 
 def owner_of(f, objects):
@@ -201,50 +208,39 @@ def owner_of(f, objects):
     return first if method else None
 
 
+def is_method(f):
+    """Whether tensors have this function."""
+    return f.header == "ops/ops.h" and [p.type + p.array for p in f.parameters[:1]] == ["sb_tensor *"]
+
+
 def write(headers):
     """The text of _functions.py."""
     freed = {f.rpartition("_")[0] for f in headers.functions if re.search("_(free|release|close|init)$", f)}
-    objects = [name for name in headers.structs if name in freed - {"sb_tensor", "sb_model", "sb_communicator"}]
-    members = {name: [] for name in [None, *objects]}
+    objects, members = {name for name in headers.structs if name in freed - NO_OBJECTS}, {}
     for f in headers.functions.values():
         if not f.header.startswith(BY_HAND) and f.name not in ONE_BY_HAND:
-            members[owner_of(f, objects)].append(f)
-    code, names, methods = [], [], []
-    for f in members.pop(None):
-        binding, name = Binding(headers, objects, f), f.name.removeprefix("sb_")
-        if binding.bound:
-            names.append(name)
-            code += ["", "", *binding.lines(name)]
-            if f.header == "ops/ops.h" and [p.type + p.array for p in f.parameters][:1] == ["sb_tensor *"]:
-                methods.append(name)
-    for name in filter(members.get, members):
-        names.append(class_name(name))
-        code += ["", "", *class_lines(headers, objects, name, members[name])]
-    head = ['"""Operations, objects and layers. Made by python/generate.py; do not edit."""',
-            "from __future__ import annotations", "",
-            "from ctypes import byref, c_double, c_int, c_int32, c_int64, c_void_p", "from typing import Any", "",
-            "from . import convert as _to", "from ._declarations import *", "from .library import c as _c",
-            "from .objects import Object", "from .tensors import Mask, Tensor", "",
-            f"__all__ = {names}".replace("'", '"')]
-    tail = ["", "", f"for _name in {methods}:", "    setattr(Tensor, _name, globals()[_name])", ""]
-    return "\n".join(head + code + tail)
+            members.setdefault(owner_of(f, objects), []).append(f)
+    bindings = {f.name.removeprefix("sb_"): Binding(headers, objects, f) for f in members.pop(None)}
+    functions = {name: binding.text(name) for name, binding in bindings.items() if binding.bound}
+    classes = {class_name(name): class_text(headers, objects, name, members[name]) for name in members}
+    methods = [name for name in functions if is_method(bindings[name].f)]
+    parts = [HEAD.format([*functions, *classes]), *functions.values(), *classes.values(), TAIL.format(methods)]
+    return "\n\n\n".join(parts)
 
 
-def class_lines(headers, objects, name, members):
-    base, lines = name if f"{name}_init" in headers.functions else "Object", []
+def class_text(headers, objects, name, members):
+    base, parts = name if f"{name}_init" in headers.functions else "Object", []
     for f in members:
-        short = f.name.removeprefix(name + "_").removeprefix("sb_")
-        if short in ("free", "release", "close"):
-            lines.append(f"free = _c.{f.name}")
-            continue
+        short = f.name.removeprefix(name + "_").removeprefix("sb_").removesuffix("_new")
         owner = name if f.parameters and plain_type(f.parameters[0].type) == name else None
-        make = short in ("new", "open", "init") or f.name == "sb_trainer_for"
+        make = short in ("new", "open", "init") or f.name in (name + "_new", "sb_trainer_for")
         binding = Binding(headers, objects, f, owner, class_name(name) if make else None)
-        if binding.bound:
-            short = "__init__" if make else "__call__" if short == "forward" else python_name(
-                short.removesuffix("_new"))
-            lines += ["", *([] if owner or make else ["@staticmethod"]), *binding.lines(short)]
-    return [f"class {class_name(name)}({base}):", textwrap.indent("\n".join(lines), "    ")]
+        if short in ("free", "release", "close"):
+            parts.append(f"free = _c.{f.name}")
+        elif binding.bound:
+            short = "__init__" if make else "__call__" if short == "forward" else python_name(short)
+            parts.append("@staticmethod\n" * (not owner and not make) + binding.text(short))
+    return f"class {class_name(name)}({base}):\n{textwrap.indent((2 * chr(10)).join(parts), '    ')}"
 
 
 def option_names(headers, struct):
@@ -260,5 +256,5 @@ def stub(headers, code):
     def named(found):
         return ", ".join(["*", *dict.fromkeys(f"{name}=..." for name in option_names(headers, found[1]))])
 
-    heads = "\n".join(re.findall(r"^(?:from .*|class .*| *@staticmethod| *def .*|    free = ).*", code, re.M))
-    return re.sub(r"\*\*option: (\w+)", named, heads)
+    heads = re.findall(r"^(?:from .*|class .*| *@staticmethod| *def .*| *free = .*)", code, re.M)
+    return re.sub(r"\*\*option: (\w+)", named, re.sub(r"(def .*:)", r"\1 ...", "\n".join(heads))) + "\n"

@@ -1,16 +1,13 @@
 """Operations, objects and layers. Made by python/generate.py; do not edit."""
 from __future__ import annotations
 
-from ctypes import byref, c_double, c_int, c_int32, c_int64, c_void_p
 from typing import Any
 
 from . import convert as _to
 from ._declarations import *
-from .library import c as _c
-from .objects import Object
-from .tensors import Mask, Tensor
+from .objects import Mask, Object, Tensor, c as _c
 
-__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_name", "choose_cuda", "device_description", "use_device", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "maximum", "minimum", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "abs", "sin", "cos", "expm1", "log1p", "erf", "pow", "clamp", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "variance", "topk", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "rotary_scaled", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Encoder", "Labels", "Pairs", "Vocabulary", "Batch", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "Loaded", "PositionBias"]
+__all__ = ['random_new', 'random_bits', 'random_uniform', 'random_below', 'random_normal', 'device_name', 'choose_cuda', 'device_description', 'use_device', 'device_synchronize', 'device_memory', 'device_reset_peak', 'device_trim', 'set_threads', 'threads', 'mask_allow', 'mask_block', 'mask_from_bias', 'mask_causal', 'mask_causal_last', 'mask_lengths', 'mask_window', 'mask_blocks', 'mask_local', 'mask_strided', 'mask_global', 'mask_and', 'add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'abs', 'sin', 'cos', 'expm1', 'log1p', 'erf', 'pow', 'clamp', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'concatenate', 'stack', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'variance', 'topk', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'sinusoidal', 'rotary', 'rotary_scaled', 'alibi', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks', 'attention_cached', 'version', 'transformer_complete', 'units_name', 'units_description', 'task_name', 'task_description', 'task_make', 'task_part', 'model_kind_find', 'model_decode', 'tensor_draw', 'edit_distance', 'perplexity', 'score_texts', 'bleu_corpus', 'bleu_signature', 'schedule_check', 'schedule_rate', 'plateau_observe', 'model_save', 'KVCache', 'SafeTensors', 'Parameters', 'LinearLayer', 'NormLayer', 'MultiHeadAttention', 'FeedForward', 'TransformerLayer', 'EncoderLayer', 'DecoderLayer', 'Encoder', 'Labels', 'Pairs', 'Vocabulary', 'Batch', 'Data', 'Labelled', 'Description', 'Classifier', 'Documents', 'Windows', 'Decoder', 'DecoderState', 'LanguageModel', 'Seq2Seq', 'Average', 'Optimiser', 'Trainer', 'EmbeddingLayer', 'AdditiveAttention', 'MultiplicativeAttention', 'CosineAttention', 'OutputHead', 'PositionBias']
 
 
 def random_new(seed, stream) -> sb_random:
@@ -44,7 +41,7 @@ def device_name(device) -> str:
     return _c.sb_device_name(_to.device(device))
 
 
-def choose_cuda(number) -> bool:
+def choose_cuda(number) -> None:
     """Makes sb_device_cuda the GPU of this number, as the driver lists them from 0 on. A process uses
     one GPU: fails after the first sb_device_cuda with another number, and for a negative number; a
     GPU that does not exist is reported by sb_device_cuda."""
@@ -59,10 +56,10 @@ def device_description(device) -> str:
 def use_device(device) -> None:
     """Sets the device on which constructors make tensors, parameters and batches from now on, in all
     threads; NULL stands for the CPU, the default."""
-    _c.sb_use_device(_to.device(device))
+    return _c.sb_use_device(_to.device(device))
 
 
-def device_synchronize(device) -> bool:
+def device_synchronize(device) -> None:
     """Waits for all work queued on a device; false, with a message, when some of it failed."""
     _to.check(_c.sb_device_synchronize(_to.device(device)))
 
@@ -72,15 +69,15 @@ def device_memory(device) -> sb_memory:
 
 
 def device_reset_peak(device) -> None:
-    _c.sb_device_reset_peak(_to.device(device))
+    return _c.sb_device_reset_peak(_to.device(device))
 
 
 def device_trim(device) -> None:
     """returns cached memory to the system"""
-    _c.sb_device_trim(_to.device(device))
+    return _c.sb_device_trim(_to.device(device))
 
 
-def set_threads(threads) -> bool:
+def set_threads(threads) -> None:
     """Sets the number of threads that kernels use (default: one for each core). Results do not depend
     on it. Fails below 1, and when so many threads cannot be made; then it stays what it was. Without
     this call, kernels use one thread where more cannot be made. A build without OpenMP always uses
@@ -1587,9 +1584,59 @@ def version() -> str:
     return _c.sb_version()
 
 
-def transformer_complete(options=None, complete=None) -> bool:
-    """Fills in all defaults and checks the result; fails when sizes do not match."""
-    _to.check(_c.sb_transformer_complete(options and _to.options(sb_transformer_options, options, "options"), complete and _to.options(sb_transformer_options, complete, "complete")))
+def transformer_complete(**option: sb_transformer_options) -> Any:
+    """Fills in all defaults and checks the result; fails when sizes do not match.
+
+    Options
+
+      width: C: of embeddings and layers; default 128
+      heads: H: attention heads; default 4
+      head_size: D: of queries, keys and values; default C / H, which must be whole
+      key_heads: heads of keys and values, a divisor of H; default H
+      key_width: attention: the width of the memory that keys are projected from, in a
+    decoder of cross-attention; default C
+      value_width: the same of values; default key_width
+      feed_forward: hidden width of the feed-forward network; default 4 C
+      encoder_layers: default 3
+      decoder_layers: default 3
+      dropout: of embeddings, branches and attention weights; in [0, 1)
+      attention_dropout: of attention weights; default dropout; SB_ZERO: none
+      feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+      norm_place
+      norm_kind
+      norm_epsilon: of all norms; default that of the operation
+      biases
+      no_output_bias: of a model's logits; they have none either unless biases is ALL
+      activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+      gated: gated feed-forward: (activation(x G') * (x U')) W'
+      score: of all attention layers
+      score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+    SB_SCORE_COSINE
+      temperature: extra divisor of attention scores; default 1
+      attention: except where attention weights are requested
+      embedding_scale: the factor of symbols' embeddings; default sqrt C
+      position_scale: and of learned positions; default sqrt C
+      embedding_norm: a norm after embeddings and positions, before dropout
+      positions
+      position_offset: learned: rows of the table before that of the first position
+      rotary_base: default 10000
+      rotary_scaling: divides the positions that rotary ones turn by; default 1
+      position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+      position_distance: from which on all share the last bucket; default 128
+      precision
+      recompute: activation checkpointing of each layer, except where attention weights are
+    requested
+      along: the sequence of x in a partition; decoders always use the target
+      longest: number of positions with SB_POSITIONS_LEARNED; default 512
+      padded: embeddings: the symbol padding_id stands for padding; its row of the table
+    starts at 0 and gets no gradient
+      padding_id
+      ranks: tensor parallelism: each rank holds an equal part of the heads and
+    hidden units; must outlive the model. NULL: none"""
+    complete = sb_transformer_options()
+    given = _to.options(sb_transformer_options, option, "transformer_complete")
+    _to.check(_c.sb_transformer_complete(given, byref(complete)))
+    return complete
 
 
 def units_name(units) -> str:
@@ -1713,7 +1760,7 @@ def bleu_signature() -> str:
     return _c.sb_bleu_signature()
 
 
-def schedule_check(schedule) -> bool:
+def schedule_check(schedule) -> None:
     """Fails when a number is out of range."""
     _to.check(_c.sb_schedule_check(_to.value(sb_schedule, schedule)))
 
@@ -1725,20 +1772,20 @@ def schedule_rate(schedule, step, plateau=None) -> float:
 
 def plateau_observe(plateau, schedule, loss) -> None:
     """Reports the loss of an evaluation to a plateau schedule."""
-    _c.sb_plateau_observe(_to.value(sb_plateau, plateau), _to.value(sb_schedule, schedule), loss)
+    return _c.sb_plateau_observe(_to.value(sb_plateau, plateau), _to.value(sb_schedule, schedule), loss)
 
 
-def model_save(model, path) -> bool:
+def model_save(model, path) -> None:
     """Writes the model. An existing file is replaced atomically. All ranks that hold parts of a model
     save it together."""
     _to.check(_c.sb_model_save(_to.model(model), _to.text(path)))
 
 
 class KVCache(Object):
-
     def __init__(self) -> None:
         """An empty cache; the first append determines its sizes. The caller frees it."""
         self.take(_c.sb_kv_cache_new(), [])
+
     free = _c.sb_kv_cache_free
 
     def length(self) -> int:
@@ -1749,22 +1796,22 @@ class KVCache(Object):
         """The number of positions and of sequences in the cache; 0 for NULL."""
         return _c.sb_kv_cache_batch(self)
 
-    def append(self, k, v) -> bool:
+    def append(self, k, v) -> None:
         """Appends the next L positions: k (B, L, G, D), v (B, L, G, Dv). A full cache doubles its capacity,
         so an append takes amortised constant time. Fails, and leaves the cache unchanged, when the open
         tape records, when sizes, dtype or device differ from the cache's, and when memory runs out."""
         _to.check(_c.sb_kv_cache_append(self, _to.tensor(k), _to.tensor(v)))
 
-    def truncate(self, length) -> bool:
+    def truncate(self, length) -> None:
         """Removes all positions from `length` on; 0 empties the cache. The capacity stays."""
         _to.check(_c.sb_kv_cache_truncate(self, length))
 
 
 class SafeTensors(Object):
-
     def __init__(self, path) -> None:
         """Opens a file. Several threads may read it."""
         self.take(_c.sb_safetensors_open(_to.text(path)), [path])
+
     free = _c.sb_safetensors_close
 
     def count(self) -> int:
@@ -1798,7 +1845,7 @@ class SafeTensors(Object):
         c = _c.sb_safetensors_tensor(self, _to.text(name))
         return (_to.owned(c)) if c else _to.retry(self.tensor, name)
 
-    def read(self, name, into) -> bool:
+    def read(self, name, into) -> None:
         """Reads into an existing tensor of that dtype and shape, on any device. On failure its contents are
         undefined."""
         _to.check(_c.sb_safetensors_read(self, _to.text(name), _to.tensor(into)))
@@ -1815,7 +1862,6 @@ class SafeTensors(Object):
 
 
 class Parameters(Object):
-
     def __init__(self, seed=0) -> None:
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
         initial weights, which are drawn in the order of sb_parameters_add."""
@@ -1826,6 +1872,7 @@ class Parameters(Object):
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
         initial weights, which are drawn in the order of sb_parameters_add."""
         return _to.adopt(Parameters, _c.sb_parameters_of(_to.choice("sb_dtype", dtype), seed), [dtype, seed])
+
     free = _c.sb_parameters_free
 
     def add(self, name, shape, initial) -> Tensor:
@@ -1866,7 +1913,7 @@ class Parameters(Object):
 
     def clear(self) -> None:
         """Clears all gradients, as zero_grad does in PyTorch."""
-        _c.sb_parameters_clear(self)
+        return _c.sb_parameters_clear(self)
 
     def clip(self, limit) -> Any:
         """Clips the gradient by its global norm: with n the norm of all gradients together,
@@ -1885,11 +1932,11 @@ class Parameters(Object):
         """A 64-bit hash (FNV-1a) of all values on this rank, for comparing them to the bit."""
         return _c.sb_parameters_fingerprint(self)
 
-    def group(self, pattern, group) -> bool:
+    def group(self, pattern, group) -> None:
         """Fails, and changes nothing, when no parameter matches, or when a number is negative."""
         _to.check(_c.sb_parameters_group(self, _to.text(pattern), _to.value(sb_group, group)))
 
-    def freeze(self, pattern, frozen) -> bool:
+    def freeze(self, pattern, frozen) -> None:
         """Freezes parameters, or thaws them again. A frozen parameter keeps its bits: backward computes no
         gradient for it, and no step moves or decays it. It has no memory for a gradient, for moments
         or for a moving average; once thawed, moments begin at 0. Fails when no parameter matches."""
@@ -1899,7 +1946,7 @@ class Parameters(Object):
         """The number of values on this rank that are not frozen."""
         return _c.sb_parameters_trainable(self)
 
-    def lora(self, **option: sb_lora_options) -> bool:
+    def lora(self, **option: sb_lora_options) -> None:
         """Gives adapters to the linear layers that are made with this set from now on and whose names
         match. Fails when a number is out of range.
 
@@ -1908,14 +1955,14 @@ class Parameters(Object):
           rank: of the adapters; at least 1
           alpha: 0: rank
           on: a pattern (nn/groups.h) of names of layers; NULL: "*.query,*.value" """
-        given = _to.options(sb_lora_options, option, "lora")
+        given = _to.options(sb_lora_options, option, "Parameters.lora")
         _to.check(_c.sb_parameters_lora(self, given))
 
-    def lora_freeze(self) -> bool:
+    def lora_freeze(self) -> None:
         """Freezes all parameters but the adapters. Fails when there are none: no layer matched."""
         _to.check(_c.sb_lora_freeze(self))
 
-    def lora_merge(self) -> bool:
+    def lora_merge(self) -> None:
         """Adds the adapters to the weights, W += alpha / rank B A, and begins them again with B = 0. Fails
         when there are none; after a lack of memory some are added and the others are not."""
         _to.check(_c.sb_lora_merge(self))
@@ -1925,22 +1972,21 @@ class Parameters(Object):
         sb_parameters_free."""
         return _to.adopt(Parameters, _c.sb_parameters_vector(self, _to.value(sb_random, random)), [random])
 
-    def save(self, pattern, path) -> bool:
+    def save(self, pattern, path) -> None:
         """Writes the parameters whose names match (nn/groups.h; NULL: all) under their names. An existing
         file is replaced atomically. Fails when no parameter matches, when ranks hold parts of the set,
         and when the file cannot be written."""
         _to.check(_c.sb_parameters_save(self, _to.text(pattern), _to.text(path)))
 
-    def load(self, pattern, path, loaded) -> bool:
+    def load(self, pattern, path) -> None:
         """Reads the parameters whose names match (NULL: all). Reals of any dtype are converted to that of
         the set. Fails, and changes nothing, when a shape differs or a tensor is not of reals, and
         without `loaded` also when anything is missing or left over: the message names the first. Fails
         as well when nothing was read, and when ranks hold parts of the set."""
-        _to.check(_c.sb_parameters_load(self, _to.text(pattern), _to.text(path), _to.instance(Loaded, loaded)))
+        _to.check(_c.sb_parameters_load(self, _to.text(pattern), _to.text(path), None))
 
 
 class LinearLayer(sb_linear_layer):
-
     def __init__(self, set, name, in_, out, bias=True) -> None:
         """Adds "<name>.weight" and, with bias, "<name>.bias" to the set, and the adapters that
         sb_parameters_lora asked for. Fails when an argument is NULL, a
@@ -1948,7 +1994,7 @@ class LinearLayer(sb_linear_layer):
         self.kept = [set, name, in_, out, bias]
         _to.check(_c.sb_linear_layer_init(self, _to.instance(Parameters, set), _to.text(name), in_, out, bias))
 
-    def init_cut(self, set, name, in_, out, bias, cut) -> bool:
+    def init_cut(self, set, name, in_, out, bias, cut) -> None:
         """The same for tensor parallelism, where each rank holds an equal part of the weight: of its
         outputs with axis 0 (column parallel), of its inputs with axis 1 (row parallel, with all of the
         bias)."""
@@ -1967,14 +2013,13 @@ class LinearLayer(sb_linear_layer):
 
 
 class NormLayer(sb_norm_layer):
-
     def __init__(self, set, name, C, kind="layer") -> None:
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
         sb_linear_layer_init does."""
         self.kept = [set, name, C, kind]
         _to.check(_c.sb_norm_layer_init(self, _to.instance(Parameters, set), _to.text(name), C, _to.choice("sb_norm_kind", kind)))
 
-    def init_with(self, set, name, C, **option: sb_norm_options) -> bool:
+    def init_with(self, set, name, C, **option: sb_norm_options) -> None:
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
         sb_linear_layer_init does.
 
@@ -1983,7 +2028,7 @@ class NormLayer(sb_norm_layer):
           kind
           no_bias
           epsilon: 0: the default of the operation"""
-        given = _to.options(sb_norm_options, option, "init_with")
+        given = _to.options(sb_norm_options, option, "NormLayer.init_with")
         _to.check(_c.sb_norm_layer_init_with(self, _to.instance(Parameters, set), _to.text(name), C, given))
 
     def __call__(self, x) -> Tensor:
@@ -2000,7 +2045,6 @@ class NormLayer(sb_norm_layer):
 
 
 class MultiHeadAttention(sb_multi_head_attention):
-
     def __init__(self, set, name, rotary=False, **option: sb_transformer_options) -> None:
         """Adds "<name>.query", ".key", ".value" and ".output", each with weight and, as the options say,
         bias. `rotary` applies
@@ -2074,13 +2118,12 @@ class MultiHeadAttention(sb_multi_head_attention):
           cached: the cache holds all keys and values: nothing is appended, and the memory may be
         NULL
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
-        given = _to.options(sb_attending, option, "__call__")
+        given = _to.options(sb_attending, option, "MultiHeadAttention")
         c = _c.sb_multi_head_attention_forward(self, _to.tensor(x), _to.tensor(memory), given)
         return (_to.results(given, c)) if c else _to.retry(self.__call__, x, memory, **option)
 
 
 class FeedForward(sb_feed_forward):
-
     def __init__(self, set, name, **option: sb_transformer_options) -> None:
         """Adds, if gated, "<name>.gate", and "<name>.up" and "<name>.down".
 
@@ -2141,7 +2184,6 @@ class FeedForward(sb_feed_forward):
 
 
 class TransformerLayer(sb_transformer_layer):
-
     def __init__(self, set, name, crosses=False, **option: sb_transformer_options) -> None:
         """Adds "<name>.self_attention", ".feed_forward", ".self_norm", ".feed_norm", and for
         cross-attention ".cross_attention" and ".cross_norm".
@@ -2202,12 +2244,11 @@ class TransformerLayer(sb_transformer_layer):
 
         Pre-norm   a = x + self(norm x)    b = a + cross(norm a, memory)    y = b + feed(norm b)
         Post-norm  a = norm(x + self(x))   b = norm(a + cross(a, memory))   y = norm(b + feed(b))"""
-        c = _c.sb_transformer_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.options(sb_attending, self_, "self_"), cross and _to.options(sb_attending, cross, "cross"))
+        c = _c.sb_transformer_layer_forward(self, _to.tensor(x), _to.tensor(memory), _to.value(sb_attending, self_), _to.value(sb_attending, cross))
         return (_to.result(c)) if c else _to.retry(self.__call__, x, memory, self_, cross)
 
 
 class EncoderLayer(sb_encoder_layer):
-
     def __init__(self, set, name, **option: sb_transformer_options) -> None:
         """The same for an encoder, whose layers have no cross-attention.
 
@@ -2275,13 +2316,12 @@ class EncoderLayer(sb_encoder_layer):
           cached: the cache holds all keys and values: nothing is appended, and the memory may be
         NULL
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
-        given = _to.options(sb_attending, option, "__call__")
+        given = _to.options(sb_attending, option, "EncoderLayer")
         c = _c.sb_encoder_layer_forward(self, _to.tensor(x), given)
         return (_to.results(given, c)) if c else _to.retry(self.__call__, x, **option)
 
 
 class DecoderLayer(sb_decoder_layer):
-
     def __init__(self, set, name, crosses=False, **option: sb_transformer_options) -> None:
         """The same for a decoder, whose positions belong to the target sequence.
 
@@ -2337,12 +2377,11 @@ class DecoderLayer(sb_decoder_layer):
 
     def __call__(self, x, memory=None, self_=None, cross=None) -> Tensor:
         """The same for a decoder, whose positions belong to the target sequence."""
-        c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.options(sb_attending, self_, "self_"), cross and _to.options(sb_attending, cross, "cross"))
+        c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), _to.value(sb_attending, self_), _to.value(sb_attending, cross))
         return (_to.result(c)) if c else _to.retry(self.__call__, x, memory, self_, cross)
 
 
 class Encoder(Object):
-
     def __init__(self, set, name, V, **option: sb_transformer_options) -> None:
         """An encoder for a vocabulary of V symbols: an embedding ("<name>.embedding"), layers
         ("<name>.layers.0", ...) and, with pre-norm, a final norm ("<name>.norm"). The set owns the
@@ -2396,6 +2435,7 @@ class Encoder(Object):
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "Encoder")
         self.take(_c.sb_encoder_new(_to.instance(Parameters, set), _to.text(name), V, given), [set, name, V])
+
     free = _c.sb_encoder_free
 
     def __call__(self, ids, lengths=None) -> Tensor:
@@ -2415,11 +2455,11 @@ class Encoder(Object):
 
 
 class Labels(Object):
-
     def __init__(self, texts) -> None:
         """The different texts among `count`, in the order of their bytes. Fails when one is NULL, empty or
         not UTF-8, when there are fewer than two, and without memory."""
         self.take(_c.sb_labels_new(_to.texts(texts), len(texts)), [texts])
+
     free = _c.sb_labels_free
 
     def count(self) -> int:
@@ -2436,13 +2476,13 @@ class Labels(Object):
 
 
 class Pairs(Object):
-
     def __init__(self) -> None:
         """without any pair; NULL without memory"""
         self.take(_c.sb_pairs_new(), [])
+
     free = _c.sb_pairs_free
 
-    def add(self, source, target) -> bool:
+    def add(self, source, target) -> None:
         """Adds a pair of copies. Fails when a text is not UTF-8 or there is no memory."""
         _to.check(_c.sb_pairs_add(self, _to.text(source), _to.text(target)))
 
@@ -2508,7 +2548,6 @@ class Pairs(Object):
 
 
 class Vocabulary(Object):
-
     def __init__(self, texts, **option: sb_vocabulary_options) -> None:
         """Learns a vocabulary from `count` texts; options may be NULL.
 
@@ -2532,6 +2571,7 @@ class Vocabulary(Object):
           size: the most ids, special ones included; 0: no limit, for bpe 8,000"""
         given = _to.options(sb_vocabulary_options, option, "Vocabulary")
         self.take(_c.sb_vocabulary_new(_to.texts(texts), len(texts), given), [texts])
+
     free = _c.sb_vocabulary_release
 
     def size(self) -> int:
@@ -2560,16 +2600,15 @@ class Vocabulary(Object):
 
 
 class Batch(Object):
-
     def get(self, name) -> Tensor:
         """The part of this name; fails when there is none."""
         c = _c.sb_batch_get(self, _to.text(name))
         return (_to.result(c)) if c else _to.retry(self.get, name)
+
     free = _c.sb_batch_free
 
 
 class Data(Object):
-
     @staticmethod
     def task(task, seed=0) -> Data:
         """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
@@ -2580,7 +2619,7 @@ class Data(Object):
     def task_with(task, task_options=None, options=None) -> Data:
         """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
         part, with its vocabularies; 64 pairs a batch."""
-        return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), task_options and _to.options(sb_task_options, task_options, "task_options"), options and _to.options(sb_data_options, options, "options")), [task, task_options, options])
+        return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), _to.value(sb_task_options, task_options), _to.value(sb_data_options, options)), [task, task_options, options])
 
     def __init__(self, pairs, source, target, **option: sb_data_options) -> None:
         """Pairs of texts, encoded by two vocabularies (which may be one); both are retained, the pairs may
@@ -2595,13 +2634,14 @@ class Data(Object):
           longest: pairs with a longer source or target are left out; default 512"""
         given = _to.options(sb_data_options, option, "Data")
         self.take(_c.sb_data_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [pairs, source, target])
+
     free = _c.sb_data_free
 
     def source(self) -> Vocabulary:
-        return _to.borrow(Vocabulary, _c.sb_data_source(self), self)
+        return _to.adopt(Vocabulary, _c.sb_data_source(self), self, owned=False)
 
     def target(self) -> Vocabulary:
-        return _to.borrow(Vocabulary, _c.sb_data_target(self), self)
+        return _to.adopt(Vocabulary, _c.sb_data_target(self), self, owned=False)
 
     def pairs(self) -> int:
         """in an epoch; 0: endless"""
@@ -2630,7 +2670,7 @@ class Data(Object):
     def tell(self) -> sb_data_position:
         return _c.sb_data_tell(self)
 
-    def seek(self, position) -> bool:
+    def seek(self, position) -> None:
         _to.check(_c.sb_data_seek(self, _to.value(sb_data_position, position)))
 
     def hash(self) -> int:
@@ -2643,7 +2683,6 @@ class Data(Object):
 
 
 class Labelled(Object):
-
     def __init__(self, pairs, vocabulary, labels, **option: sb_data_options) -> None:
         """Pairs of text and label, of which the vocabulary is retained and the others may be freed
         afterwards. Options may be NULL; texts longer than `longest` are left out. Fails where a label is
@@ -2658,6 +2697,7 @@ class Labelled(Object):
           longest: pairs with a longer source or target are left out; default 512"""
         given = _to.options(sb_data_options, option, "Labelled")
         self.take(_c.sb_labelled_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, vocabulary), _to.instance(Labels, labels), given), [pairs, vocabulary, labels])
+
     free = _c.sb_labelled_free
 
     def count(self) -> int:
@@ -2676,7 +2716,7 @@ class Labelled(Object):
         """The next batch; it belongs to the object and lives until the next call."""
         return _c.sb_labelled_tell(self)
 
-    def seek(self, position) -> bool:
+    def seek(self, position) -> None:
         """The next batch; it belongs to the object and lives until the next call."""
         _to.check(_c.sb_labelled_seek(self, _to.value(sb_data_position, position)))
 
@@ -2686,21 +2726,21 @@ class Labelled(Object):
 
 
 class Description(Object):
-
     def __init__(self, kind) -> None:
         """Of a model of this kind, a name that is copied."""
         self.take(_c.sb_description_new(_to.text(kind)), [kind])
+
     free = _c.sb_description_free
 
     def kind(self) -> str:
         """Of a model of this kind, a name that is copied."""
         return _c.sb_description_kind(self)
 
-    def set(self, name, value) -> bool:
+    def set(self, name, value) -> None:
         """Sets a value, or changes it. Values keep the order in which they were set first."""
         _to.check(_c.sb_description_set(self, _to.text(name), _to.text(value)))
 
-    def set_number(self, name, value) -> bool:
+    def set_number(self, name, value) -> None:
         """The same with a number, in the fewest digits that restore its bits."""
         _to.check(_c.sb_description_set_number(self, _to.text(name), value))
 
@@ -2716,15 +2756,15 @@ class Description(Object):
         """The i-th value, in their order; NULL past the last."""
         return _c.sb_description_value(self, i)
 
-    def add_vocabulary(self, name, vocabulary) -> bool:
+    def add_vocabulary(self, name, vocabulary) -> None:
         """Adds a vocabulary, which is retained; one may have several names."""
         _to.check(_c.sb_description_add_vocabulary(self, _to.text(name), _to.instance(Vocabulary, vocabulary)))
 
     def vocabulary(self, name) -> Vocabulary:
         """The vocabulary of this name, which the description owns; fails when there is none."""
-        return _to.borrow(Vocabulary, _c.sb_description_vocabulary(self, _to.text(name)), self)
+        return _to.adopt(Vocabulary, _c.sb_description_vocabulary(self, _to.text(name)), self, owned=False)
 
-    def add_label(self, label) -> bool:
+    def add_label(self, label) -> None:
         """Adds the label of the next class, and the i-th one; NULL past the last."""
         _to.check(_c.sb_description_add_label(self, _to.text(label)))
 
@@ -2735,7 +2775,7 @@ class Description(Object):
     def set_ranks(self, ranks=None) -> None:
         """The ranks over which a model that is built from it is cut by heads (tensor parallelism); NULL,
         the default: it is whole. Files do not contain this."""
-        _c.sb_description_set_ranks(self, ranks)
+        return _c.sb_description_set_ranks(self, ranks)
 
     @staticmethod
     def model_describe(model) -> Description:
@@ -2744,7 +2784,6 @@ class Description(Object):
 
 
 class Classifier(Object):
-
     @staticmethod
     def for_(weights, vocabulary, labels, **option: sb_classifier_options) -> Classifier:
         """A model for a vocabulary, which it retains, and for `count` different labels, which it copies and
@@ -2759,6 +2798,7 @@ class Classifier(Object):
           label_smoothing: of the loss, in [0, 1)"""
         given = _to.options(sb_classifier_options, option, "for_")
         return _to.adopt(Classifier, _c.sb_classifier_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, vocabulary), _to.texts(labels), len(labels), given), [weights, vocabulary, labels])
+
     free = _c.sb_classifier_free
 
     def options_of(self) -> sb_classifier_options:
@@ -2767,7 +2807,7 @@ class Classifier(Object):
 
     def vocabulary(self) -> Vocabulary:
         """The options with every default filled in."""
-        return _to.borrow(Vocabulary, _c.sb_classifier_vocabulary(self), self)
+        return _to.adopt(Vocabulary, _c.sb_classifier_vocabulary(self), self, owned=False)
 
     def labels(self) -> int:
         """The options with every default filled in."""
@@ -2788,7 +2828,7 @@ class Classifier(Object):
         _to.check(_c.sb_classify(self, _to.texts(texts), len(texts), classes))
         return list(classes)
 
-    def save(self, path) -> bool:
+    def save(self, path) -> None:
         """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
         a failure can only be freed; as sb_model_save and sb_model_load do."""
         _to.check(_c.sb_classifier_save(self, _to.text(path)))
@@ -2805,17 +2845,17 @@ class Classifier(Object):
 
 
 class Documents(Object):
-
     def __init__(self) -> None:
         self.take(_c.sb_documents_new(), [])
+
     free = _c.sb_documents_free
 
-    def add(self, name, text, cut="files") -> bool:
+    def add(self, name, text, cut="files") -> None:
         """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
         UTF-8 and at a NUL, naming the line, and where the text has no document."""
         _to.check(_c.sb_documents_add(self, _to.text(name), *_to.sized(text), _to.choice("sb_document_cut", cut)))
 
-    def read(self, path, cut="files") -> bool:
+    def read(self, path, cut="files") -> None:
         """The same of a file; "-" is standard input."""
         _to.check(_c.sb_documents_read(self, _to.text(path), _to.choice("sb_document_cut", cut)))
 
@@ -2843,7 +2883,6 @@ class Documents(Object):
 
 
 class Windows(Object):
-
     def __init__(self, documents, vocabulary, **option: sb_windows_options) -> None:
         """Encodes documents, which may be freed afterwards, by a vocabulary, which is retained. Options may
         be NULL. Fails where no document has two symbols.
@@ -2858,10 +2897,11 @@ class Windows(Object):
           fixed: the same windows in each epoch, from the start of each document"""
         given = _to.options(sb_windows_options, option, "Windows")
         self.take(_c.sb_windows_new(_to.instance(Documents, documents), _to.instance(Vocabulary, vocabulary), given), [documents, vocabulary])
+
     free = _c.sb_windows_free
 
     def vocabulary(self) -> Vocabulary:
-        return _to.borrow(Vocabulary, _c.sb_windows_vocabulary(self), self)
+        return _to.adopt(Vocabulary, _c.sb_windows_vocabulary(self), self, owned=False)
 
     def symbols(self) -> int:
         """predicted in an epoch"""
@@ -2887,7 +2927,7 @@ class Windows(Object):
         """The next batch; it belongs to the windows and lives until the next call."""
         return _c.sb_windows_tell(self)
 
-    def seek(self, position) -> bool:
+    def seek(self, position) -> None:
         """The next batch; it belongs to the windows and lives until the next call."""
         _to.check(_c.sb_windows_seek(self, _to.value(sb_data_position, position)))
 
@@ -2901,7 +2941,6 @@ class Windows(Object):
 
 
 class Decoder(Object):
-
     def __init__(self, set, name, V, crosses=False, shared=None, **option: sb_transformer_options) -> None:
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
         use instead of a new one. Parameters are named as in the encoder.
@@ -2954,6 +2993,7 @@ class Decoder(Object):
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "Decoder")
         self.take(_c.sb_decoder_new(_to.instance(Parameters, set), _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
+
     free = _c.sb_decoder_free
 
     def table(self) -> Tensor:
@@ -2981,9 +3021,9 @@ class Decoder(Object):
 
 
 class DecoderState(Object):
-
     def __init__(self, decoder) -> None:
         self.take(_c.sb_decoder_state_new(_to.instance(Decoder, decoder)), [decoder])
+
     free = _c.sb_decoder_state_free
 
     def length(self) -> int:
@@ -2992,7 +3032,6 @@ class DecoderState(Object):
 
 
 class LanguageModel(Object):
-
     def __init__(self, weights, data, **option: sb_language_model_options) -> None:
         """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
         weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
@@ -3029,6 +3068,7 @@ class LanguageModel(Object):
         one, and "begin" is put before an empty one only"""
         given = _to.options(sb_language_model_options, option, "for_")
         return _to.adopt(LanguageModel, _c.sb_language_model_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, vocabulary), given), [weights, vocabulary])
+
     free = _c.sb_language_model_free
 
     def options_of(self) -> sb_language_model_options:
@@ -3037,11 +3077,11 @@ class LanguageModel(Object):
 
     def vocabulary(self) -> Vocabulary:
         """The options with every default filled in."""
-        return _to.borrow(Vocabulary, _c.sb_language_model_vocabulary(self), self)
+        return _to.adopt(Vocabulary, _c.sb_language_model_vocabulary(self), self, owned=False)
 
     def parameters(self) -> Parameters:
         """The options with every default filled in."""
-        return _to.borrow(Parameters, _c.sb_language_model_parameters(self), self)
+        return _to.adopt(Parameters, _c.sb_language_model_parameters(self), self, owned=False)
 
     def loss(self, ids) -> Tensor:
         """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
@@ -3077,7 +3117,7 @@ class LanguageModel(Object):
         c = _c.sb_language_model_window_logits(self, _to.tensor(input))
         return (_to.result(c)) if c else _to.retry(self.window_logits, input)
 
-    def save(self, path) -> bool:
+    def save(self, path) -> None:
         """Writes the model to a file, and reads one that may come from anywhere into an empty set of
         weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
         _to.check(_c.sb_language_model_save(self, _to.text(path)))
@@ -3117,7 +3157,7 @@ class LanguageModel(Object):
         failure. Not with a beam. NULL: nobody listens.
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
-        given = _to.options(sb_decoding_options, option, "continue_")
+        given = _to.options(sb_decoding_options, option, "LanguageModel.continue_")
         return _to.owned_text(_c.sb_continue(self, _to.text(prompt), given))
 
     def continue_texts(self, prompts, **option: sb_decoding_options) -> Any:
@@ -3144,13 +3184,12 @@ class LanguageModel(Object):
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
         outputs = (sb_decoded * len(prompts))()
-        given = _to.options(sb_decoding_options, option, "continue_texts")
+        given = _to.options(sb_decoding_options, option, "LanguageModel.continue_texts")
         _to.check(_c.sb_continue_texts(self, _to.texts(prompts), len(prompts), given, outputs))
         return _to.decoded(outputs)
 
 
 class Seq2Seq(Object):
-
     def __init__(self, weights, data, **option: sb_seq2seq_options) -> None:
         """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
         weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
@@ -3179,9 +3218,10 @@ class Seq2Seq(Object):
           label_smoothing: of the loss, in [0, 1)"""
         given = _to.options(sb_seq2seq_options, option, "for_")
         return _to.adopt(Seq2Seq, _c.sb_seq2seq_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [weights, source, target])
+
     free = _c.sb_seq2seq_free
 
-    def save(self, path) -> bool:
+    def save(self, path) -> None:
         """Writes the model to a safetensors file: its weights under their names, options and vocabularies
         in the metadata. An existing file is replaced atomically. The program reads such files, and
         sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
@@ -3204,15 +3244,15 @@ class Seq2Seq(Object):
 
     def source(self) -> Vocabulary:
         """The options with every default filled in."""
-        return _to.borrow(Vocabulary, _c.sb_seq2seq_source(self), self)
+        return _to.adopt(Vocabulary, _c.sb_seq2seq_source(self), self, owned=False)
 
     def target(self) -> Vocabulary:
         """The options with every default filled in."""
-        return _to.borrow(Vocabulary, _c.sb_seq2seq_target(self), self)
+        return _to.adopt(Vocabulary, _c.sb_seq2seq_target(self), self, owned=False)
 
     def parameters(self) -> Parameters:
         """The options with every default filled in."""
-        return _to.borrow(Parameters, _c.sb_seq2seq_parameters(self), self)
+        return _to.adopt(Parameters, _c.sb_seq2seq_parameters(self), self, owned=False)
 
     def as_model(self) -> sb_model:
         """The model for training and files, of the kind "seq2seq"."""
@@ -3245,7 +3285,7 @@ class Seq2Seq(Object):
 
     def decoder(self) -> Decoder:
         """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
-        return _to.borrow(Decoder, _c.sb_seq2seq_decoder(self), self)
+        return _to.adopt(Decoder, _c.sb_seq2seq_decoder(self), self, owned=False)
 
     def output(self, y) -> Tensor:
         """y (..., C) of the decoder -> logits (..., V)."""
@@ -3281,7 +3321,7 @@ class Seq2Seq(Object):
         failure. Not with a beam. NULL: nobody listens.
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
-        given = _to.options(sb_decoding_options, option, "translate")
+        given = _to.options(sb_decoding_options, option, "Seq2Seq.translate")
         return _to.owned_text(_c.sb_translate(self, _to.text(text), given))
 
     def translate_texts(self, texts, **option: sb_decoding_options) -> Any:
@@ -3308,7 +3348,7 @@ class Seq2Seq(Object):
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
         outputs = (c_void_p * len(texts))()
-        given = _to.options(sb_decoding_options, option, "translate_texts")
+        given = _to.options(sb_decoding_options, option, "Seq2Seq.translate_texts")
         _to.check(_c.sb_translate_texts(self, _to.texts(texts), len(texts), given, outputs))
         return list(map(_to.owned_text, outputs))
 
@@ -3336,25 +3376,25 @@ class Seq2Seq(Object):
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
         outputs = (sb_decoded * len(texts))()
-        given = _to.options(sb_decoding_options, option, "decode_texts")
+        given = _to.options(sb_decoding_options, option, "Seq2Seq.decode_texts")
         _to.check(_c.sb_decode_texts(self, _to.texts(texts), len(texts), given, outputs))
         return _to.decoded(outputs)
 
 
 class Average(Object):
-
     def __init__(self, set, decay) -> None:
         """`decay` is in (0, 1). The average starts with the present parameters, except for frozen ones, and
         ends when parameters are added, frozen or thawed. The set must outlive it."""
         self.take(_c.sb_average_new(_to.instance(Parameters, set), decay), [set, decay])
+
     free = _c.sb_average_free
 
-    def update(self) -> bool:
+    def update(self) -> None:
         """average = d average + (1 - d) parameters, with d = min(decay, (1 + t) / (10 + t)) in update t, so
         that the initial values lose their weight quickly."""
         _to.check(_c.sb_average_update(self))
 
-    def swap(self) -> bool:
+    def swap(self) -> None:
         """Swaps the parameters with their average; a second call swaps them back."""
         _to.check(_c.sb_average_swap(self))
 
@@ -3369,11 +3409,10 @@ class Average(Object):
 
     def restore(self, updates) -> None:
         """For checkpoints: the values, as long as the gradients, and the number of updates."""
-        _c.sb_average_restore(self, updates)
+        return _c.sb_average_restore(self, updates)
 
 
 class Optimiser(Object):
-
     @staticmethod
     def sgd(set, **option: sb_optimiser_options) -> Optimiser:
         """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
@@ -3439,9 +3478,10 @@ class Optimiser(Object):
           clip: gradient clipping by global norm; 0: none"""
         given = _to.options(sb_optimiser_options, option, "adamw")
         return _to.adopt(Optimiser, _c.sb_adamw_new(_to.instance(Parameters, set), given), [set])
+
     free = _c.sb_optimiser_free
 
-    def step(self) -> bool:
+    def step(self) -> None:
         """One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient is
         neither moved nor decayed, and its moments stay, as in PyTorch.
 
@@ -3449,7 +3489,7 @@ class Optimiser(Object):
         message names the first such parameter. Fails also when no parameter has a gradient."""
         _to.check(_c.sb_optimiser_step(self))
 
-    def step_scaled(self, factor) -> bool:
+    def step_scaled(self, factor) -> None:
         """The same with all gradients multiplied by a factor > 0. For gradient accumulation: after several
         backward passes of summed losses, the factor 1 / (number of targets) gives the gradient of the
         mean."""
@@ -3467,7 +3507,7 @@ class Optimiser(Object):
         """gradient norm of the last step, before clipping"""
         return _c.sb_optimiser_norm(self)
 
-    def set_rate(self, rate) -> bool:
+    def set_rate(self, rate) -> None:
         """Sets the learning rate of all later steps, in place of the schedule. Fails when it is not a
         number
         >= 0."""
@@ -3475,7 +3515,7 @@ class Optimiser(Object):
 
     def observe(self, loss) -> None:
         """Reports the loss of an evaluation to a plateau schedule."""
-        _c.sb_optimiser_observe(self, loss)
+        return _c.sb_optimiser_observe(self, loss)
 
     def moment(self, i) -> Tensor:
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
@@ -3491,22 +3531,21 @@ class Optimiser(Object):
     def restore(self, steps, plateau) -> None:
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
         that are not frozen (NULL past the last), and counters."""
-        _c.sb_optimiser_restore(self, steps, _to.value(sb_plateau, plateau))
+        return _c.sb_optimiser_restore(self, steps, _to.value(sb_plateau, plateau))
 
-    def save(self, path) -> bool:
+    def save(self, path) -> None:
         """The optimiser's whole state: moments under the names of their parameters, the numbers of steps,
         what a plateau schedule has seen, and a rate from sb_optimiser_set_rate. After loading it into an
         optimiser of the same kind, with the same parameters frozen, steps continue with the same bits."""
         _to.check(_c.sb_optimiser_save(self, _to.text(path)))
 
-    def load(self, path) -> bool:
+    def load(self, path) -> None:
         """Fails, and changes nothing, when the file is of another kind of optimiser, or its moments are not
         those of the parameters that are trained."""
         _to.check(_c.sb_optimiser_load(self, _to.text(path)))
 
 
 class Trainer(Object):
-
     def __init__(self, model, source, **option: sb_trainer_options) -> None:
         """The model, the source and the communicator must outlive the trainer, which keeps copies of the
         two structs.
@@ -3533,6 +3572,7 @@ class Trainer(Object):
           stop_context: Asked after each batch of a step but the last: true gives up the step. NULL: never."""
         given = _to.options(sb_trainer_options, option, "Trainer")
         self.take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
+
     free = _c.sb_trainer_free
 
     def step(self) -> Any:
@@ -3560,19 +3600,19 @@ class Trainer(Object):
 
     def model(self) -> Seq2Seq:
         """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
-        return _to.borrow(Seq2Seq, _c.sb_trainer_model(self), self)
+        return _to.adopt(Seq2Seq, _c.sb_trainer_model(self), self, owned=False)
 
     def data(self) -> Data:
         """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
-        return _to.borrow(Data, _c.sb_trainer_data(self), self)
+        return _to.adopt(Data, _c.sb_trainer_data(self), self, owned=False)
 
     def optimiser(self) -> Optimiser:
         """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
-        return _to.borrow(Optimiser, _c.sb_trainer_optimiser(self), self)
+        return _to.adopt(Optimiser, _c.sb_trainer_optimiser(self), self, owned=False)
 
     def average(self) -> Average:
         """NULL without one"""
-        return _to.borrow(Average, _c.sb_trainer_average(self), self)
+        return _to.adopt(Average, _c.sb_trainer_average(self), self, owned=False)
 
     def steps(self) -> int:
         """taken or skipped"""
@@ -3581,23 +3621,22 @@ class Trainer(Object):
     def save(self) -> sb_trainer_state:
         return _c.sb_trainer_save(self)
 
-    def restore(self, state) -> bool:
+    def restore(self, state) -> None:
         _to.check(_c.sb_trainer_restore(self, _to.value(sb_trainer_state, state)))
 
-    def checkpoint_save(self, path) -> bool:
+    def checkpoint_save(self, path) -> None:
         """Writes the model and the state of its training, from which a trainer of the same model, source
         and options continues with the same bits. With data parallelism one rank calls it, with tensor
         parallelism all that hold parts of one model."""
         _to.check(_c.sb_checkpoint_save(self, _to.text(path)))
 
-    def checkpoint_resume(self, path) -> bool:
+    def checkpoint_resume(self, path) -> None:
         """Puts the weights and the state of such a file into the trainer. Fails when the description
         of the model or the data differs; after a failure the trainer can only be freed."""
         _to.check(_c.sb_checkpoint_resume(self, _to.text(path)))
 
 
 class EmbeddingLayer(sb_embedding_layer):
-
     def __init__(self, set, name, V, shared=None, **option: sb_transformer_options) -> None:
         """Adds "<name>.weight", unless `shared` is another layer's table to use instead,
         "<name>.positions" for learned positions, and "<name>.norm" if the options have one. Fails as
@@ -3662,7 +3701,6 @@ class EmbeddingLayer(sb_embedding_layer):
 
 
 class AdditiveAttention(sb_additive_attention):
-
     def __init__(self, set, name, query_size, key_size, hidden, bias, dropout) -> None:
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
@@ -3678,7 +3716,6 @@ class AdditiveAttention(sb_additive_attention):
 
 
 class MultiplicativeAttention(sb_multiplicative_attention):
-
     def __init__(self, set, name, query_size, key_size, dropout) -> None:
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         self.kept = [set, name, query_size, key_size, dropout]
@@ -3692,7 +3729,6 @@ class MultiplicativeAttention(sb_multiplicative_attention):
 
 
 class CosineAttention(sb_cosine_attention):
-
     def __init__(self, set, name, temperature, dropout) -> None:
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
@@ -3708,7 +3744,6 @@ class CosineAttention(sb_cosine_attention):
 
 
 class OutputHead(sb_output_head):
-
     def __init__(self, set, name, C, V, bias=True, tied=None) -> None:
         """Adds "<name>.bias", if it has one, and, unless `tied` is an embedding table (V, C) to use
         instead,
@@ -3731,17 +3766,12 @@ class OutputHead(sb_output_head):
           class_weight: (V), constant: the weight of each class; NULL: all 1
           reduction: MEAN divides by the sum of the class weights of the targets that
         are not ignored; with probabilities, by the number of rows"""
-        given = _to.options(sb_cross_entropy_options, option, "loss")
+        given = _to.options(sb_cross_entropy_options, option, "OutputHead.loss")
         c = _c.sb_output_head_loss(self, _to.tensor(y), _to.tensor(targets), given)
         return (_to.results(given, c)) if c else _to.retry(self.loss, y, targets, **option)
 
 
-class Loaded(Object):
-    free = _c.sb_loaded_free
-
-
 class PositionBias(sb_position_bias):
-
     def __init__(self, set, name, **option: sb_transformer_options) -> None:
         """Adds "<name>.distance" for learned biases, one table for all layers.
 

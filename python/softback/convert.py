@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from ._declarations import ALL, sb_batch
 from .enums import choice, name_of, nearest
 from .library import Error, c
+from .objects import adopt
 from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned, pointers, result,
                       sizes, tensor_of, text_of as owned_text)
 
@@ -153,21 +154,8 @@ def decoded(outputs):
     return [SimpleNamespace(**one) for one in made]
 
 
-def adopt(kind, pointer, kept):
-    made = object.__new__(kind)
-    made.take(pointer, kept)
-    return made
-
-
 def batch(kind, pointer, source):
     """A copy of a batch, of which C keeps only the last one; it shares the tensors."""
     struct = contents(sb_batch, pointer)
     parts = [result(part.t) for part in struct.part[: struct.parts]]
-    return borrow(kind, ctypes.addressof(struct), [struct, parts, source])
-
-
-def borrow(kind, pointer, owner):
-    """An object that another one owns."""
-    made = adopt(kind, pointer, [owner])
-    made.owned = False
-    return made
+    return adopt(kind, struct._c, [struct, parts, source], owned=False)

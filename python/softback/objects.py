@@ -1,5 +1,6 @@
 """What the library's objects have in common in Python."""
-from .tensors import check
+from .library import c
+from .tensors import Mask, Tensor, check
 
 
 class Object:
@@ -12,9 +13,9 @@ class Object:
         ways = [n for n, f in vars(type(self)).items() if isinstance(f, staticmethod)]
         raise TypeError(f"{type(self).__name__}: make one with {', '.join(ways)}")
 
-    def take(self, pointer, kept):
+    def take(self, pointer, kept, owned=True):
         self._c = self._as_parameter_ = check(pointer)
-        self.owned, self.kept = True, kept  # `kept` must not be freed before this object
+        self.owned, self.kept = owned, kept  # `kept` must not be freed before this object
 
     def __del__(self):
         if self.owned and type(self).free:
@@ -22,3 +23,10 @@ class Object:
 
     def __repr__(self):
         return f"<softback {type(self).__name__}>"
+
+
+def adopt(kind, pointer, kept, owned=True):
+    """An object of what C has made, or lends."""
+    made = object.__new__(kind)
+    made.take(pointer, kept, owned)
+    return made

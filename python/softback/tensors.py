@@ -125,8 +125,7 @@ class Tensor:
 
     def requires_grad(self):
         """Makes backward compute a gradient for this leaf. Returns it."""
-        check(c.sb_tensor_requires_grad(self))
-        return self
+        return check(c.sb_tensor_requires_grad(self)) and self
 
     def backward(self, dy=None):
         """Adds the gradient of this number to all leaves; of any y with dy given."""
@@ -134,8 +133,7 @@ class Tensor:
 
     def keep(self):
         """Backward keeps the value and the gradient, as retain_grad in PyTorch. Returns it."""
-        check(c.sb_keep(self))
-        return self
+        return check(c.sb_keep(self)) and self
 
     def to(self, device):
         """A copy on "cpu" or "cuda"."""

@@ -1,12 +1,10 @@
 """What the generated classes do not have: training with a progress line, files of any model, decoding."""
-import ctypes
 import sys
 import time
 
 from . import _functions
-from ._declarations import (sb_batch, sb_decoding_options, sb_evaluation, sb_held_labelled, sb_held_pairs, sb_model,
-                            sb_model_kind, sb_unknown)
-from .convert import adopt, borrow, check, model, options, source, text
+from ._declarations import *
+from .convert import adopt, check, model, options, source, text
 from .library import c
 from .tensors import tensor_of
 
@@ -17,7 +15,7 @@ MODELS = {"seq2seq": _functions.Seq2Seq, "language_model": _functions.LanguageMo
 def load(path):
     """The model of a file, of any kind of the library; its weights are model.weights."""
     weights, read = _functions.Parameters(), sb_model()
-    check(c.sb_model_load(ctypes.byref(read), None, weights, text(path)))
+    check(c.sb_model_load(read, None, weights, text(path)))
     kind = sb_model_kind.from_address(read.kind).name
     loaded = adopt(MODELS[kind], read.self, [weights])
     loaded.weights = weights
@@ -27,7 +25,7 @@ def load(path):
 def sample(logits, random, **option):
     """Draws a symbol from each row of logits (n, V) or (V). Options: temperature, top_k, top_p."""
     rows = tensor_of(logits)
-    ids = (ctypes.c_int32 * max(rows.size // max(rows.shape[-1], 1), 1))()
+    ids = (c_int32 * max(rows.size // max(rows.shape[-1], 1), 1))()
     given = options(sb_decoding_options, option, "sample")
     check(c.sb_sample(rows, given, random, ids))
     return list(ids) if len(rows.shape) > 1 else ids[0]
@@ -35,10 +33,9 @@ def sample(logits, random, **option):
 
 def encode(vocabulary, string):
     """The ids of a text."""
-    count, unknown = ctypes.c_int64(), sb_unknown()
-    found = c.sb_vocabulary_encode(vocabulary, text(string), ctypes.byref(count), ctypes.byref(unknown))
-    check(found)
-    ids = ctypes.cast(found, ctypes.POINTER(ctypes.c_int32))[: count.value]
+    count, unknown = c_int64(), sb_unknown()
+    found = check(c.sb_vocabulary_encode(vocabulary, text(string), byref(count), unknown))
+    ids = cast(found, POINTER(c_int32))[: count.value]
     c.sb_free(found)
     return ids
 
@@ -49,7 +46,7 @@ def batch(items=None, targets=1, **parts):
     for place, (name, t) in zip(struct.part, tensors.items()):
         place.name, place.t = name.encode(), t._c
     struct.items, struct.targets = items or next(iter(tensors.values())).shape[0], targets
-    return borrow(_functions.Batch, ctypes.addressof(struct), [struct, tensors])
+    return adopt(_functions.Batch, struct._c, [struct, tensors], owned=False)
 
 
 def evaluate(of, data, pairs=None, **option):
