@@ -27,6 +27,10 @@ def plain_type(kind):
     return re.sub(r"\bconst\b|\*", "", kind).strip()
 
 
+def constant(headers, name):
+    return next((values[name] for values in headers.enums.values() if name in values), name)
+
+
 def ctype(headers, variable):
     """The type of a parameter, a field or a result."""
     kind, count = variable.type.removeprefix("const "), variable.array[1:-1]
@@ -35,7 +39,7 @@ def ctype(headers, variable):
     if "*" in kind or kind in ("function", "sb_function") or variable.array == "[]":
         return "c_void_p"
     name = CTYPES.get(kind) or ("c_int" if kind in headers.enums else kind)
-    return f"{name} * {headers.constants().get(count, count)}" if count else name
+    return f"{name} * {constant(headers, count)}" if count else name
 
 
 def form(headers, kind):
@@ -70,7 +74,7 @@ def block(head, lines, tail):
 
 def write(headers, version):
     enums = {name: values for name, values in headers.enums.items() if name.startswith("sb_")}
-    lines = [HEAD.format(version, headers.constants()["SB_ALL"])]
+    lines = [HEAD.format(version, constant(headers, "SB_ALL"))]
     lines += block("ENUMS = {", (f'"{name}": {short_names(values)}' for name, values in enums.items()), "}")
     for name, fields in headers.structs.items():
         if fields:

@@ -1,34 +1,14 @@
 """Reads the headers: their functions, structs and enums, each with its comment."""
 import re
-from typing import NamedTuple
+from collections import namedtuple
 
 
-class Variable(NamedTuple):
-    """A parameter, a field, or what a function returns: `const char *text`, `int64_t dim[]`."""
-
-    type: str
-    name: str
-    array: str = ""  # "[8]"; "[]" for a parameter that is an array
-    doc: str = ""
-
-
-class Function(NamedTuple):
-    name: str
-    returns: str
-    parameters: list
-    doc: str
-    header: str
-
-
-class Headers(NamedTuple):
-    functions: dict
-    structs: dict  # name -> fields; none: the struct is opaque
-    enums: dict  # name -> {member: value}; of enums without a name, name is the first member
-
-    def constants(self):
-        return {name: value for values in self.enums.values() for name, value in values.items()}
-
-
+# A parameter, a field, or what a function returns: `const char *text`, `int64_t dim[]` with the array "[]".
+Variable = namedtuple("Variable", "type name array doc", defaults=["", ""])
+Function = namedtuple("Function", "name returns parameters doc header")
+# Functions by their names; structs as lists of fields, none if opaque; enums as {member: value}, where an
+# enum without a name has that of its first member.
+Headers = namedtuple("Headers", "functions structs enums")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 MACRO = re.compile(r"^#(?:.*\\\n)*.*$|\s+SB_PRINTF\([^)]*\)", re.M)
 COMMA = re.compile(r",(?![^(]*\))")  # not one of a function pointer's parameters

@@ -38,9 +38,13 @@ def tensors(xs):
     return array, len(array)
 
 
+def expect(right, x, what):
+    if not right:
+        raise Error(f"{x!r} was given where {what} is expected")
+
+
 def mask(x):
-    if x is not None and not isinstance(x, Mask):
-        raise Error(f"a mask is made by sb.mask_allow, sb.mask_causal and the like, not {x!r}")
+    expect(x is None or isinstance(x, Mask), x, "a mask (sb.mask_allow(x), sb.mask_causal(), ...)")
     return None if x is None else x.made()
 
 
@@ -50,8 +54,7 @@ def sized(x):
 
 
 def instance(kind, x):
-    if x is not None and not isinstance(x, kind):
-        raise Error(f"{x!r} was given where {kind.__name__} is expected")
+    expect(x is None or isinstance(x, kind), x, kind.__name__)
     return x
 
 
@@ -69,8 +72,7 @@ def text(x):
 
 
 def texts(xs):
-    if isinstance(xs, str):
-        raise Error(f"a list of texts was expected, not the text {xs!r}")
+    expect(not isinstance(xs, str), xs, "a list of texts")
     return (ctypes.c_char_p * len(xs))(*map(text, xs))
 
 
@@ -87,8 +89,7 @@ def value(struct, x):
 
 def struct_of(x, method, expected):
     """The struct of a model or a source, which the method of this name makes."""
-    if not hasattr(x, method):
-        raise Error(f"{x!r} was given where {expected} is expected")
+    expect(hasattr(x, method), x, expected)
     return getattr(x, method)()
 
 
@@ -106,10 +107,9 @@ def paths(struct):
 
 def options(struct, given, who):
     """An option struct from keyword arguments, which keeps what it points to."""
-    if not isinstance(given, dict):
-        raise Error(f"{who}: {given!r} was given where a dict of options is expected")
+    expect(isinstance(given, dict), given, f"a dict of options for {who}")
     made, places = struct(), paths(struct)
-    made.kept, made.outs = [], []
+    made.kept = []
     for name, x in given.items():
         if name not in places:
             raise Error(f'{who}: there is no option "{name}"; {nearest(name, list(places))}')
@@ -121,11 +121,7 @@ def options(struct, given, who):
 def place(made, struct, name, x, who):
     """Sets a field of options that are being made, or of a struct in them."""
     (form, *first), kind = struct.forms.get(name, [None]), dict(struct._fields_)[name]
-    if form == "out":
-        made.outs += [ctypes.c_void_p()] if x else []
-        x = ctypes.addressof(made.outs[-1]) if x else None
-    elif form:
-        x = FORMS[form](*first, x)
+    x = FORMS[form](*first, x) if form else x
     made.kept.append(x)
     try:
         setattr(struct, name, getattr(x, "_c", x) if kind is ctypes.c_void_p else x)
@@ -133,12 +129,23 @@ def place(made, struct, name, x, who):
         raise Error(f"{who}: {name} is {x!r}, which is not of C's type {kind.__name__[2:]}") from None
 
 
-FORMS = {f.__name__: f for f in (tensor, mask, text, choice, number, value)}
+class Out(ctypes.c_void_p):
+    """Where C writes a tensor that an option asks for."""
+
+    _c = property(ctypes.addressof)
+
+
+def out(wanted):
+    return Out() if wanted else None
+
+
+FORMS = {f.__name__: f for f in (tensor, mask, text, choice, number, value, out)}
 
 
 def results(options, pointer):
     """What the call made: a tensor, and those that options asked for."""
-    made = [result(p) for p in [pointer, *(out.value for out in options.outs)]]
+    outs = (out.value for out in options.kept if isinstance(out, Out))
+    made = [result(p) for p in (pointer, *outs)]
     return made[0] if len(made) == 1 else tuple(made)
 
 

@@ -25,10 +25,7 @@ def load(path):
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # waiting threads leave the processor to others
     library, functions = ctypes.CDLL(path), SimpleNamespace()
     for name, (result, *parameters) in FUNCTIONS.items():
-        function = getattr(library, name, None)
-        if function is None:
-            raise Error(f"{path} has no {name}: it is not softback {VERSION}; run python/generate.py "
-                        "with its headers")
+        function = getattr(library, name)
         function.restype, function.argtypes = result, parameters
         if result is ctypes.c_char_p:
             function.errcheck = lambda made, *_: made and made.decode()

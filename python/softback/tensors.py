@@ -98,21 +98,10 @@ class Tensor:
     def __del__(self, release=c.sb_tensor_release):
         release(self._c)
 
-    @property
-    def shape(self):
-        return tuple(c.sb_tensor_dim(self, i) for i in range(c.sb_tensor_rank(self)))
-
-    @property
-    def size(self):
-        return c.sb_tensor_size(self)
-
-    @property
-    def dtype(self):
-        return name_of("sb_dtype", c.sb_tensor_dtype(self))
-
-    @property
-    def device(self):
-        return c.sb_device_name(c.sb_tensor_device(self))
+    size, ndim = property(c.sb_tensor_size), property(c.sb_tensor_rank)
+    shape = property(lambda self: tuple(c.sb_tensor_dim(self, i) for i in range(self.ndim)))
+    dtype = property(lambda self: name_of("sb_dtype", c.sb_tensor_dtype(self)))
+    device = property(lambda self: c.sb_device_name(c.sb_tensor_device(self)))
 
     @property
     def grad(self):
@@ -182,7 +171,7 @@ class Tensor:
         """Parts by whole numbers and slices of step 1; those of the first axis share the data."""
         y, axis = self, 0
         for i in index if isinstance(index, tuple) else (index,):
-            places = range(y.shape[axis] if axis < len(y.shape) else 0)
+            places = range(y.shape[axis] if axis < y.ndim else 0)
             if isinstance(i, slice) and i.step in (None, 1):
                 y, axis = y.slice(axis, places[i].start, len(places[i])), axis + 1
             elif isinstance(i, numbers.Integral) and -len(places) <= i < len(places):

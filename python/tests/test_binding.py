@@ -30,8 +30,8 @@ def test_wrong_options_are_named_with_the_nearest_right_one():
     refused('"florat" is not a dtype; there are f32', sb.zeros, (2,), "florat")
     refused("<softback Data> was given where Parameters is expected", sb.Seq2Seq, sb.Data.task("copy", 1), None)
     refused("<softback Parameters> was given where a model is expected", sb.Trainer, sb.Parameters(1), None)
-    refused("6 was given where a dict of options is expected", sb.Data.task_with, "copy", 6)
-    refused("a mask is made by sb.mask_allow", sb.masked_softmax, x, [[True]])
+    refused("6 was given where a dict of options for task_options is expected", sb.Data.task_with, "copy", 6)
+    refused(r"was given where a mask \(sb.mask_allow", sb.masked_softmax, x, [[True]])
 
 
 def test_a_zero_is_zero_and_a_default_is_none():
