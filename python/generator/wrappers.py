@@ -28,10 +28,10 @@ OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_d
        "char *[]": ("(c_void_p * len({}))()", "list(map(_to.owned_text, {}))"),
        "sb_decoded[]": ("(sb_decoded * len({}))()", "_to.decoded({})")}
 # What a function returns: an expression and its type.
-RESULTS = {"void": ("{}", "None"), "bool": ("{}", "bool"), "double": ("{}", "float"), "float": ("{}", "float"),
-           "const char *": ("{}", "str"), "char *": ("_to.owned_text({})", "str"),
-           "sb_tensor *": ("_to.found({})", "Tensor"), "const sb_batch *": ("_to.batch(Batch, {}, self)", "Batch"),
-           "sb_mask *": ("Mask({})", "Mask")}
+RESULTS = dict.fromkeys(NUMBERS, ("{}", "int")) | {
+    "void": ("{}", "None"), "bool": ("{}", "bool"), "double": ("{}", "float"), "float": ("{}", "float"),
+    "const char *": ("{}", "str"), "char *": ("_to.owned_text({})", "str"), "sb_tensor *": ("_to.found({})", "Tensor"),
+    "const sb_batch *": ("_to.batch(Batch, {}, self)", "Batch"), "sb_mask *": ("Mask({})", "Mask")}
 
 HEAD = '''"""Operations, objects and layers. Made by python/generate.py; do not edit."""
 from __future__ import annotations
@@ -150,8 +150,6 @@ class Binding:
             return f"_to.adopt({class_name(plain)}, {{}}, {kept})", class_name(plain)
         if kind in self.headers.enums:
             return f'_to.name_of("{kind}", {{}})', "str"
-        if kind in NUMBERS:
-            return "{}", "int"
         if self.headers.structs.get(plain):
             return (f"_to.contents({plain}, {{}})" if "*" in kind else "{}"), plain
         return None, None
@@ -208,11 +206,6 @@ def owner_of(f, objects):
     return first if method else None
 
 
-def is_method(f):
-    """Whether tensors have this function."""
-    return f.header == "ops/ops.h" and [p.type + p.array for p in f.parameters[:1]] == ["sb_tensor *"]
-
-
 def write(headers):
     """The text of _functions.py."""
     freed = {f.rpartition("_")[0] for f in headers.functions if re.search("_(free|release|close|init)$", f)}
@@ -223,7 +216,8 @@ def write(headers):
     bindings = {f.name.removeprefix("sb_"): Binding(headers, objects, f) for f in members.pop(None)}
     functions = {name: binding.text(name) for name, binding in bindings.items() if binding.bound}
     classes = {class_name(name): class_text(headers, objects, name, members[name]) for name in members}
-    methods = [name for name in functions if is_method(bindings[name].f)]
+    methods = [name for name in functions if bindings[name].f.header == "ops/ops.h"
+               and [p.type + p.array for p in bindings[name].f.parameters[:1]] == ["sb_tensor *"]]
     parts = [HEAD.format([*functions, *classes]), *functions.values(), *classes.values(), TAIL.format(methods)]
     return "\n\n\n".join(parts)
 

@@ -13,10 +13,9 @@ def nearest(word, words):
 
 def choice(enum, name):
     """The number of a member."""
-    values = ENUMS[enum]
-    if name in values:
-        return values[name]
-    raise Error(f'"{name}" is not a {enum[3:].replace("_", " ")}; {nearest(name, list(values))}')
+    if name not in ENUMS[enum]:
+        raise Error(f'"{name}" is not a {enum[3:].replace("_", " ")}; {nearest(name, list(ENUMS[enum]))}')
+    return ENUMS[enum][name]
 
 
 def name_of(enum, number):

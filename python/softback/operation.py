@@ -30,7 +30,6 @@ class Frame:
         except BaseException as error:
             opened.error = opened.error or error
             c.sb_fail(f"{type(error).__name__}: {error}".replace("%", "%%").encode())
-            return None
         finally:
             opened.tapes.remove(self)
 

@@ -2,6 +2,7 @@
 import ctypes
 import itertools
 import numbers
+import re
 import threading
 
 import numpy as np
@@ -77,9 +78,6 @@ class Tape:
 
     def _repr_svg_(self):
         return self.drawing
-
-    def __repr__(self):
-        return f"<softback Tape: {'drawn' if self.drawing else 'draw(loss) shows it'}>"
 
 
 class Tensor:
@@ -274,11 +272,11 @@ def address(array):
 
 
 def device_of(name):
-    kind, colon, number = name.partition(":")
-    if name != "cpu" and (kind != "cuda" or (colon and not number.isdecimal())):
+    named = re.fullmatch("cpu|cuda(:([0-9]+))?", name)
+    if not named:
         raise Error(f"device: \"{name}\" is none of cpu, cuda, cuda:0, cuda:1, ...")
-    if colon:
-        check(c.sb_choose_cuda(int(number)))
+    if named[2]:
+        check(c.sb_choose_cuda(int(named[2])))
     return check(c.sb_device_cpu() if name == "cpu" else c.sb_device_cuda())
 
 
@@ -314,7 +312,7 @@ def converted(data, dtype=None):
     """A contiguous array of one of our dtypes: numbers of Python become f32, whole ones i32."""
     array = np.asarray(data)
     if dtype is None:
-        wide = array.itemsize > 4 and isinstance(data, (np.ndarray, np.generic))
+        wide = array.itemsize > 4 and isinstance(data, (np.ndarray, np.generic, Tensor))
         dtype = {"b": "bool", "i": "i32", "u": "i32", "f": "f64" if wide else "f32"}.get(array.dtype.kind)
     if dtype not in DTYPES:
         raise Error(f"tensor: an array of {array.dtype} has no dtype of softback")
@@ -326,7 +324,6 @@ def converted(data, dtype=None):
 
 def tensor(data, dtype=None, requires_grad=False):
     """A new tensor with a copy of the data: numbers, nested lists, an array or a tensor."""
-    data = data.numpy() if isinstance(data, Tensor) else data
     kind = dtype if dtype in DTYPES else None
     array = converted(data, kind)
     made = owned(c.sb_tensor_from(dtype_of(array), *sizes(array.shape), address(array)))
