@@ -10,7 +10,8 @@ from .declarations import NUMBERS, form, plain_type
 BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h",
            "ops/context.h", "tensor/communicator.h")
 ONE_BY_HAND = {"sb_sample", "sb_vocabulary_encode", "sb_decoded_free", "sb_evaluate", "sb_trainer_new",
-               "sb_model_load", "sb_model_build", "sb_model_free", "sb_tape_draw", "sb_mask_text", "sb_vocabulary_retain", "sb_loaded_free"}
+               "sb_model_load", "sb_model_build", "sb_model_free", "sb_tape_draw", "sb_mask_text",
+               "sb_vocabulary_retain", "sb_loaded_free"}
 NO_OBJECTS = {"sb_tensor", "sb_model", "sb_communicator", "sb_loaded"}
 CLASSES = {"seq2seq": "Seq2Seq", "kv_cache": "KVCache", "safetensors": "SafeTensors"}
 DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"mean"',
@@ -21,7 +22,8 @@ REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
 OPERANDS = {"a": "b", "b": "a"}  # where one is a number, it has the dtype of the other
 # One parameter of Python for two of C, and results that C writes to a pointer.
 TWO = {("int", "const int64_t *"): "*_to.sizes({}, c_int64)", ("int", "const int *"): "*_to.sizes({}, c_int)",
-       ("const char *", "size_t"): "*_to.sized({})", ("sb_tensor *const[]", "int"): "*_to.tensors({})",
+       ("const char *", "size_t"): "(data := _to.text({})), len(data)",
+       ("sb_tensor *const[]", "int"): "(array := _to.tensors({})), len(array)",
        ("const int32_t *", "int64_t"): "*_to.sizes({}, c_int32)[::-1]"}
 OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_double()", "{}.value"),
        "sb_tensor *[]": ("(c_void_p * len(lengths))()", "list(map(_to.result, {}))"),
@@ -30,8 +32,8 @@ OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_d
 # What a function returns: an expression and its type.
 RESULTS = dict.fromkeys(NUMBERS, ("{}", "int")) | {
     "void": ("{}", "None"), "bool": ("{}", "bool"), "double": ("{}", "float"), "float": ("{}", "float"),
-    "const char *": ("{}", "str"), "char *": ("_to.owned_text({})", "str"), "sb_tensor *": ("_to.found({})", "Tensor"),
-    "const sb_batch *": ("_to.batch(Batch, {}, self)", "Batch"), "sb_mask *": ("Mask({})", "Mask")}
+    "const char *": ("{}", "str"), "char *": ("_to.owned_text({})", "str"), "sb_mask *": ("Mask({})", "Mask"),
+    "sb_tensor *": ("_to.found({})", "Tensor"), "const sb_batch *": ("_to.batch(Batch, {}, self)", "Batch")}
 
 HEAD = '''"""Operations, objects and layers. Made by python/generate.py; do not edit."""
 from __future__ import annotations
@@ -74,6 +76,8 @@ class Binding:
             self.arguments.append("self")
         while parameters and self.bound:
             self.take(parameters)
+        if "pattern" in self.signature and "NULL: all" in function.doc:  # what it matches comes after the path
+            self.signature |= {"pattern": self.signature.pop("pattern") or "None"}
         self.names = ", ".join(self.signature)
         self.result, self.type = self.returned()
         self.bound = self.bound and self.result is not None
@@ -115,7 +119,7 @@ class Binding:
         if self.may_be_null(p) and all(q.name in DEFAULTS or self.may_be_null(q) for q in rest):
             default = "None"
         if p.name == "axis" and self.f.name in REDUCTIONS:
-            self.accept(p, "_to.every({})", "None")
+            self.accept(p, "ALL if {0} is None else {0}", "None")
         elif two in TWO:
             after = rest.pop(0)
             self.accept(after if two[0] == "int" else p, TWO[two])
@@ -160,8 +164,7 @@ class Binding:
         accepted = [n + (f"={default}" if default else "") for n, default in self.signature.items()]
         options = [f"**option: {self.options}"] if self.options else []
         kind = "Any" if self.outs else "None" if self.made or self.checked() else self.type
-        who = self.made or ".".join(filter(None, [self.owner and class_name(self.owner), name])).removesuffix(".__call__")
-        given = [f'given = _to.options({self.options}, option, "{who}")'] if self.options else []
+        given = [f'given = _to.options({self.options}, option, "{self.f.name[3:]}")'] if self.options else []
         body = "\n".join([*self.docstring(), *self.before, *given, *self.call(name)])
         return f"def {name}({', '.join(own + accepted + options)}) -> {kind}:\n{textwrap.indent(body, '    ')}"
 

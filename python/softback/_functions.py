@@ -1000,7 +1000,7 @@ def concatenate(x, axis) -> Tensor:
               stack: x_i of one shape -> y with a new axis of size n before x's `axis`
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
-    c = _c.sb_concatenate(*_to.tensors(x), axis)
+    c = _c.sb_concatenate((array := _to.tensors(x)), len(array), axis)
     return (_to.result(c)) if c else _to.retry(concatenate, x, axis)
 
 
@@ -1011,7 +1011,7 @@ def stack(x, axis) -> Tensor:
               stack: x_i of one shape -> y with a new axis of size n before x's `axis`
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
-    c = _c.sb_stack(*_to.tensors(x), axis)
+    c = _c.sb_stack((array := _to.tensors(x)), len(array), axis)
     return (_to.result(c)) if c else _to.retry(stack, x, axis)
 
 
@@ -1053,7 +1053,7 @@ def sum(x, axis=None, keep=False) -> Tensor:
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    c = _c.sb_sum(_to.tensor(x), _to.every(axis), keep)
+    c = _c.sb_sum(_to.tensor(x), ALL if axis is None else axis, keep)
     return (_to.result(c)) if c else _to.retry(sum, x, axis, keep)
 
 
@@ -1065,7 +1065,7 @@ def mean(x, axis=None, keep=False) -> Tensor:
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    c = _c.sb_mean(_to.tensor(x), _to.every(axis), keep)
+    c = _c.sb_mean(_to.tensor(x), ALL if axis is None else axis, keep)
     return (_to.result(c)) if c else _to.retry(mean, x, axis, keep)
 
 
@@ -1077,7 +1077,7 @@ def max(x, axis=None, keep=False) -> Tensor:
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    c = _c.sb_max(_to.tensor(x), _to.every(axis), keep)
+    c = _c.sb_max(_to.tensor(x), ALL if axis is None else axis, keep)
     return (_to.result(c)) if c else _to.retry(max, x, axis, keep)
 
 
@@ -1089,7 +1089,7 @@ def argmax(x, axis=None) -> Tensor:
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    c = _c.sb_argmax(_to.tensor(x), _to.every(axis))
+    c = _c.sb_argmax(_to.tensor(x), ALL if axis is None else axis)
     return (_to.result(c)) if c else _to.retry(argmax, x, axis)
 
 
@@ -1955,7 +1955,7 @@ class Parameters(Object):
           rank: of the adapters; at least 1
           alpha: 0: rank
           on: a pattern (nn/groups.h) of names of layers; NULL: "*.query,*.value" """
-        given = _to.options(sb_lora_options, option, "Parameters.lora")
+        given = _to.options(sb_lora_options, option, "parameters_lora")
         _to.check(_c.sb_parameters_lora(self, given))
 
     def lora_freeze(self) -> None:
@@ -1972,13 +1972,13 @@ class Parameters(Object):
         sb_parameters_free."""
         return _to.adopt(Parameters, _c.sb_parameters_vector(self, _to.value(sb_random, random)), [random])
 
-    def save(self, pattern, path) -> None:
+    def save(self, path, pattern=None) -> None:
         """Writes the parameters whose names match (nn/groups.h; NULL: all) under their names. An existing
         file is replaced atomically. Fails when no parameter matches, when ranks hold parts of the set,
         and when the file cannot be written."""
         _to.check(_c.sb_parameters_save(self, _to.text(pattern), _to.text(path)))
 
-    def load(self, pattern, path) -> None:
+    def load(self, path, pattern=None) -> None:
         """Reads the parameters whose names match (NULL: all). Reals of any dtype are converted to that of
         the set. Fails, and changes nothing, when a shape differs or a tensor is not of reals, and
         without `loaded` also when anything is missing or left over: the message names the first. Fails
@@ -2028,7 +2028,7 @@ class NormLayer(sb_norm_layer):
           kind
           no_bias
           epsilon: 0: the default of the operation"""
-        given = _to.options(sb_norm_options, option, "NormLayer.init_with")
+        given = _to.options(sb_norm_options, option, "norm_layer_init_with")
         _to.check(_c.sb_norm_layer_init_with(self, _to.instance(Parameters, set), _to.text(name), C, given))
 
     def __call__(self, x) -> Tensor:
@@ -2098,7 +2098,7 @@ class MultiHeadAttention(sb_multi_head_attention):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "MultiHeadAttention")
+        given = _to.options(sb_transformer_options, option, "multi_head_attention_init")
         self.kept = [set, name, rotary]
         _to.check(_c.sb_multi_head_attention_init(self, _to.instance(Parameters, set), _to.text(name), given, rotary))
 
@@ -2118,7 +2118,7 @@ class MultiHeadAttention(sb_multi_head_attention):
           cached: the cache holds all keys and values: nothing is appended, and the memory may be
         NULL
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
-        given = _to.options(sb_attending, option, "MultiHeadAttention")
+        given = _to.options(sb_attending, option, "multi_head_attention_forward")
         c = _c.sb_multi_head_attention_forward(self, _to.tensor(x), _to.tensor(memory), given)
         return (_to.results(given, c)) if c else _to.retry(self.__call__, x, memory, **option)
 
@@ -2173,7 +2173,7 @@ class FeedForward(sb_feed_forward):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "FeedForward")
+        given = _to.options(sb_transformer_options, option, "feed_forward_init")
         self.kept = [set, name]
         _to.check(_c.sb_feed_forward_init(self, _to.instance(Parameters, set), _to.text(name), given))
 
@@ -2234,7 +2234,7 @@ class TransformerLayer(sb_transformer_layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "TransformerLayer")
+        given = _to.options(sb_transformer_options, option, "transformer_layer_init")
         self.kept = [set, name, crosses]
         _to.check(_c.sb_transformer_layer_init(self, _to.instance(Parameters, set), _to.text(name), given, crosses))
 
@@ -2298,7 +2298,7 @@ class EncoderLayer(sb_encoder_layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "EncoderLayer")
+        given = _to.options(sb_transformer_options, option, "encoder_layer_init")
         self.kept = [set, name]
         _to.check(_c.sb_encoder_layer_init(self, _to.instance(Parameters, set), _to.text(name), given))
 
@@ -2316,7 +2316,7 @@ class EncoderLayer(sb_encoder_layer):
           cached: the cache holds all keys and values: nothing is appended, and the memory may be
         NULL
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
-        given = _to.options(sb_attending, option, "EncoderLayer")
+        given = _to.options(sb_attending, option, "encoder_layer_forward")
         c = _c.sb_encoder_layer_forward(self, _to.tensor(x), given)
         return (_to.results(given, c)) if c else _to.retry(self.__call__, x, **option)
 
@@ -2371,7 +2371,7 @@ class DecoderLayer(sb_decoder_layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "DecoderLayer")
+        given = _to.options(sb_transformer_options, option, "decoder_layer_init")
         self.kept = [set, name, crosses]
         _to.check(_c.sb_decoder_layer_init(self, _to.instance(Parameters, set), _to.text(name), given, crosses))
 
@@ -2433,7 +2433,7 @@ class Encoder(Object):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "Encoder")
+        given = _to.options(sb_transformer_options, option, "encoder_new")
         self.take(_c.sb_encoder_new(_to.instance(Parameters, set), _to.text(name), V, given), [set, name, V])
 
     free = _c.sb_encoder_free
@@ -2516,7 +2516,7 @@ class Pairs(Object):
 
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
-        given = _to.options(sb_pairs_options, option, "read")
+        given = _to.options(sb_pairs_options, option, "pairs_read")
         return _to.adopt(Pairs, _c.sb_pairs_read(_to.text(path), given), [path])
 
     @staticmethod
@@ -2527,7 +2527,7 @@ class Pairs(Object):
 
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
-        given = _to.options(sb_pairs_options, option, "read_two")
+        given = _to.options(sb_pairs_options, option, "pairs_read_two")
         return _to.adopt(Pairs, _c.sb_pairs_read_two(_to.text(source_path), _to.text(target_path), given), [source_path, target_path])
 
     @staticmethod
@@ -2538,8 +2538,8 @@ class Pairs(Object):
 
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
-        given = _to.options(sb_pairs_options, option, "parse")
-        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name), *_to.sized(text), given), [name, text])
+        given = _to.options(sb_pairs_options, option, "pairs_parse")
+        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name), (data := _to.text(text)), len(data), given), [name, text])
 
     def shared(self, b) -> int:
         """How many pairs of b have a source that is also a's: data leakage, if one is a test of the other.
@@ -2569,7 +2569,7 @@ class Vocabulary(Object):
 
           units: 0: chosen from the texts
           size: the most ids, special ones included; 0: no limit, for bpe 8,000"""
-        given = _to.options(sb_vocabulary_options, option, "Vocabulary")
+        given = _to.options(sb_vocabulary_options, option, "vocabulary_new")
         self.take(_c.sb_vocabulary_new(_to.texts(texts), len(texts), given), [texts])
 
     free = _c.sb_vocabulary_release
@@ -2632,7 +2632,7 @@ class Data(Object):
           batch_symbols: the most symbols of a batch with padding, source or target, whichever
         is more; default 4096 (a single longer pair makes a batch alone)
           longest: pairs with a longer source or target are left out; default 512"""
-        given = _to.options(sb_data_options, option, "Data")
+        given = _to.options(sb_data_options, option, "data_new")
         self.take(_c.sb_data_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [pairs, source, target])
 
     free = _c.sb_data_free
@@ -2695,7 +2695,7 @@ class Labelled(Object):
           batch_symbols: the most symbols of a batch with padding, source or target, whichever
         is more; default 4096 (a single longer pair makes a batch alone)
           longest: pairs with a longer source or target are left out; default 512"""
-        given = _to.options(sb_data_options, option, "Labelled")
+        given = _to.options(sb_data_options, option, "labelled_new")
         self.take(_c.sb_labelled_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, vocabulary), _to.instance(Labels, labels), given), [pairs, vocabulary, labels])
 
     free = _c.sb_labelled_free
@@ -2796,7 +2796,7 @@ class Classifier(Object):
           transformer: decoder_layers is ignored
           pooling
           label_smoothing: of the loss, in [0, 1)"""
-        given = _to.options(sb_classifier_options, option, "for_")
+        given = _to.options(sb_classifier_options, option, "classifier_for")
         return _to.adopt(Classifier, _c.sb_classifier_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, vocabulary), _to.texts(labels), len(labels), given), [weights, vocabulary, labels])
 
     free = _c.sb_classifier_free
@@ -2853,7 +2853,7 @@ class Documents(Object):
     def add(self, name, text, cut="files") -> None:
         """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
         UTF-8 and at a NUL, naming the line, and where the text has no document."""
-        _to.check(_c.sb_documents_add(self, _to.text(name), *_to.sized(text), _to.choice("sb_document_cut", cut)))
+        _to.check(_c.sb_documents_add(self, _to.text(name), (data := _to.text(text)), len(data), _to.choice("sb_document_cut", cut)))
 
     def read(self, path, cut="files") -> None:
         """The same of a file; "-" is standard input."""
@@ -2895,7 +2895,7 @@ class Windows(Object):
           batch_symbols: the most symbols of a batch with padding; default 4096 (a single
         longer window makes a batch alone)
           fixed: the same windows in each epoch, from the start of each document"""
-        given = _to.options(sb_windows_options, option, "Windows")
+        given = _to.options(sb_windows_options, option, "windows_new")
         self.take(_c.sb_windows_new(_to.instance(Documents, documents), _to.instance(Vocabulary, vocabulary), given), [documents, vocabulary])
 
     free = _c.sb_windows_free
@@ -2991,7 +2991,7 @@ class Decoder(Object):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "Decoder")
+        given = _to.options(sb_transformer_options, option, "decoder_new")
         self.take(_c.sb_decoder_new(_to.instance(Parameters, set), _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
 
     free = _c.sb_decoder_free
@@ -3047,7 +3047,7 @@ class LanguageModel(Object):
         far as it has positions
           running_text: it was trained on pieces of long texts: a prompt stands in the middle of
         one, and "begin" is put before an empty one only"""
-        given = _to.options(sb_language_model_options, option, "LanguageModel")
+        given = _to.options(sb_language_model_options, option, "language_model_new")
         self.take(_c.sb_language_model_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
 
     @staticmethod
@@ -3066,7 +3066,7 @@ class LanguageModel(Object):
         far as it has positions
           running_text: it was trained on pieces of long texts: a prompt stands in the middle of
         one, and "begin" is put before an empty one only"""
-        given = _to.options(sb_language_model_options, option, "for_")
+        given = _to.options(sb_language_model_options, option, "language_model_for")
         return _to.adopt(LanguageModel, _c.sb_language_model_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, vocabulary), given), [weights, vocabulary])
 
     free = _c.sb_language_model_free
@@ -3157,7 +3157,7 @@ class LanguageModel(Object):
         failure. Not with a beam. NULL: nobody listens.
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
-        given = _to.options(sb_decoding_options, option, "LanguageModel.continue_")
+        given = _to.options(sb_decoding_options, option, "continue")
         return _to.owned_text(_c.sb_continue(self, _to.text(prompt), given))
 
     def continue_texts(self, prompts, **option: sb_decoding_options) -> Any:
@@ -3184,7 +3184,7 @@ class LanguageModel(Object):
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
         outputs = (sb_decoded * len(prompts))()
-        given = _to.options(sb_decoding_options, option, "LanguageModel.continue_texts")
+        given = _to.options(sb_decoding_options, option, "continue_texts")
         _to.check(_c.sb_continue_texts(self, _to.texts(prompts), len(prompts), given, outputs))
         return _to.decoded(outputs)
 
@@ -3201,7 +3201,7 @@ class Seq2Seq(Object):
           tie_embeddings: the output's weights are the target's embeddings
           share_embeddings: one table for source and target, whose vocabularies must be one
           label_smoothing: of the loss, in [0, 1)"""
-        given = _to.options(sb_seq2seq_options, option, "Seq2Seq")
+        given = _to.options(sb_seq2seq_options, option, "seq2seq_new")
         self.take(_c.sb_seq2seq_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
 
     @staticmethod
@@ -3216,7 +3216,7 @@ class Seq2Seq(Object):
           tie_embeddings: the output's weights are the target's embeddings
           share_embeddings: one table for source and target, whose vocabularies must be one
           label_smoothing: of the loss, in [0, 1)"""
-        given = _to.options(sb_seq2seq_options, option, "for_")
+        given = _to.options(sb_seq2seq_options, option, "seq2seq_for")
         return _to.adopt(Seq2Seq, _c.sb_seq2seq_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [weights, source, target])
 
     free = _c.sb_seq2seq_free
@@ -3321,7 +3321,7 @@ class Seq2Seq(Object):
         failure. Not with a beam. NULL: nobody listens.
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
-        given = _to.options(sb_decoding_options, option, "Seq2Seq.translate")
+        given = _to.options(sb_decoding_options, option, "translate")
         return _to.owned_text(_c.sb_translate(self, _to.text(text), given))
 
     def translate_texts(self, texts, **option: sb_decoding_options) -> Any:
@@ -3348,7 +3348,7 @@ class Seq2Seq(Object):
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
         outputs = (c_void_p * len(texts))()
-        given = _to.options(sb_decoding_options, option, "Seq2Seq.translate_texts")
+        given = _to.options(sb_decoding_options, option, "translate_texts")
         _to.check(_c.sb_translate_texts(self, _to.texts(texts), len(texts), given, outputs))
         return list(map(_to.owned_text, outputs))
 
@@ -3376,7 +3376,7 @@ class Seq2Seq(Object):
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
         outputs = (sb_decoded * len(texts))()
-        given = _to.options(sb_decoding_options, option, "Seq2Seq.decode_texts")
+        given = _to.options(sb_decoding_options, option, "decode_texts")
         _to.check(_c.sb_decode_texts(self, _to.texts(texts), len(texts), given, outputs))
         return _to.decoded(outputs)
 
@@ -3432,7 +3432,7 @@ class Optimiser(Object):
         decoupled. Groups may have others (nn/groups.h)
           decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
           clip: gradient clipping by global norm; 0: none"""
-        given = _to.options(sb_optimiser_options, option, "sgd")
+        given = _to.options(sb_optimiser_options, option, "sgd_new")
         return _to.adopt(Optimiser, _c.sb_sgd_new(_to.instance(Parameters, set), given), [set])
 
     @staticmethod
@@ -3454,7 +3454,7 @@ class Optimiser(Object):
         decoupled. Groups may have others (nn/groups.h)
           decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
           clip: gradient clipping by global norm; 0: none"""
-        given = _to.options(sb_optimiser_options, option, "adam")
+        given = _to.options(sb_optimiser_options, option, "adam_new")
         return _to.adopt(Optimiser, _c.sb_adam_new(_to.instance(Parameters, set), given), [set])
 
     @staticmethod
@@ -3476,7 +3476,7 @@ class Optimiser(Object):
         decoupled. Groups may have others (nn/groups.h)
           decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
           clip: gradient clipping by global norm; 0: none"""
-        given = _to.options(sb_optimiser_options, option, "adamw")
+        given = _to.options(sb_optimiser_options, option, "adamw_new")
         return _to.adopt(Optimiser, _c.sb_adamw_new(_to.instance(Parameters, set), given), [set])
 
     free = _c.sb_optimiser_free
@@ -3570,7 +3570,7 @@ class Trainer(Object):
           sequence_ranks: the degree of sequence parallelism, over neighbours; 0: 1
           stop: Asked after each batch of a step but the last: true gives up the step. NULL: never.
           stop_context: Asked after each batch of a step but the last: true gives up the step. NULL: never."""
-        given = _to.options(sb_trainer_options, option, "Trainer")
+        given = _to.options(sb_trainer_options, option, "trainer_for")
         self.take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
 
     free = _c.sb_trainer_free
@@ -3689,7 +3689,7 @@ class EmbeddingLayer(sb_embedding_layer):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "EmbeddingLayer")
+        given = _to.options(sb_transformer_options, option, "embedding_layer_init")
         self.kept = [set, name, V, shared]
         _to.check(_c.sb_embedding_layer_init(self, _to.instance(Parameters, set), _to.text(name), V, given, _to.tensor(shared)))
 
@@ -3766,7 +3766,7 @@ class OutputHead(sb_output_head):
           class_weight: (V), constant: the weight of each class; NULL: all 1
           reduction: MEAN divides by the sum of the class weights of the targets that
         are not ignored; with probabilities, by the number of rows"""
-        given = _to.options(sb_cross_entropy_options, option, "OutputHead.loss")
+        given = _to.options(sb_cross_entropy_options, option, "output_head_loss")
         c = _c.sb_output_head_loss(self, _to.tensor(y), _to.tensor(targets), given)
         return (_to.results(given, c)) if c else _to.retry(self.loss, y, targets, **option)
 
@@ -3821,7 +3821,7 @@ class PositionBias(sb_position_bias):
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "PositionBias")
+        given = _to.options(sb_transformer_options, option, "position_bias_init")
         self.kept = [set, name]
         _to.check(_c.sb_position_bias_init(self, _to.instance(Parameters, set), _to.text(name), given))
 

@@ -5,12 +5,12 @@ import os
 from functools import cache, partial, reduce
 from types import SimpleNamespace
 
-from ._declarations import ALL, sb_batch
+from ._declarations import sb_batch
 from .enums import choice, name_of, nearest
 from .library import Error, c
 from .objects import adopt
-from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned, pointers, result,
-                      sizes, tensor_of, text_of as owned_text)
+from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned,
+                      pointers, result, sizes, tensor_of, text_of as owned_text)
 
 
 def retry(function, *arguments, **options):
@@ -34,8 +34,7 @@ def like(x, other):
 
 
 def tensors(xs):
-    array = pointers([tensor_of(x) for x in xs])
-    return array, len(array)
+    return pointers([tensor_of(x) for x in xs])
 
 
 def expect(right, x, what):
@@ -48,18 +47,9 @@ def mask(x):
     return None if x is None else x.made()
 
 
-def sized(x):
-    data = text(x)
-    return data, len(data)
-
-
 def instance(kind, x):
     expect(x is None or isinstance(x, kind), x, kind.__name__)
     return x
-
-
-def every(axis):
-    return ALL if axis is None else axis
 
 
 def number(x):

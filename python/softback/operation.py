@@ -9,8 +9,8 @@ import numpy as np
 from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation
 from .convert import options as given_options, retry, tensor as given
 from .library import c
-from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, found, opened, owned, pointers, result,
-                      sizes, tensor, tensor_of)
+from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, found, opened, owned,
+                      pointers, result, sizes, tensor, tensor_of)
 
 OUTPUTS = 8  # the most that an operation may have
 calls, next_call = weakref.WeakValueDictionary(), itertools.count(1)

@@ -176,8 +176,8 @@ class Tensor:
                 y = y.slice(axis, places[i], 1)
                 y = y.reshape(y.shape[:axis] + y.shape[axis + 1:])
             else:
-                raise IndexError(f"index: {i} is neither in 0..{len(places) - 1} nor a slice of step 1, on axis "
-                                 f"{axis} of {self.shape}; sb.gather and sb.embedding take arrays of ids")
+                raise IndexError(f"index: {i} is neither in 0..{len(places) - 1} nor a slice of step 1, on "
+                                 f"axis {axis} of {self.shape}; sb.gather and sb.embedding take arrays")
         return y
 
 
@@ -299,7 +299,7 @@ def share(array):
 def from_numpy(array):
     """A tensor that shares the array's memory; what is written to one is read from the other."""
     if not isinstance(array, np.ndarray) or not array.flags.writeable:
-        raise Error(f"from_numpy: this {type(array).__name__} is not an array, or read-only; sb.tensor(data) copies it")
+        raise Error(f"from_numpy: this {type(array).__name__} is not a writable array; sb.tensor copies it")
     return share(array)
 
 

@@ -51,7 +51,7 @@ def test_what_cannot_be_shared_is_refused_with_the_remedy():
             sb.from_numpy(array)
     frozen = np.ones(3)
     frozen.flags.writeable = False
-    with pytest.raises(sb.Error, match="is not an array, or read-only; sb.tensor"):
+    with pytest.raises(sb.Error, match="is not a writable array; sb.tensor copies"):
         sb.from_numpy(frozen)
 
 
