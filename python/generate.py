@@ -22,8 +22,7 @@ def main(include=HERE.parent, folder=HERE / "softback"):
             "_functions.pyi": wrappers.stub(found, code)}
     for name, text in made.items():
         Path(folder, name).write_text(text)
-    by_hand = [path.read_text() for path in (HERE / "softback").glob("[a-z]*.py")]
-    called = "".join([code, *by_hand])
+    called = "".join([code, *(path.read_text() for path in (HERE / "softback").glob("[a-z]*.py"))])
     print("without a Python form:", *(f for f in found.functions if not re.search(rf"c\.{f}\b", called)))
 
 

@@ -124,7 +124,7 @@ class Binding:
             after = rest.pop(0)
             self.accept(after if two[0] == "int" else p, TWO[two])
         elif p.name in OPERANDS and kind == "sb_tensor":
-            self.accept(p, f"_to.like({{}}, {OPERANDS[p.name]})")
+            self.accept(p, f"{{0}} if {{0}}.__class__ is Tensor else _to.like({{0}}, {OPERANDS[p.name]})")
         elif kind.endswith(("_weights", "_loaded")) or p.name == "weights" and p.array:
             self.arguments.append("None")  # an array for each layer, and what a file does not have
         elif is_options(p) and sum(map(is_options, self.f.parameters)) == 1:

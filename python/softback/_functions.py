@@ -185,7 +185,7 @@ def add(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_add(_to.like(a, b), _to.like(b, a))
+    c = _c.sb_add(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(add, a, b)
 
 
@@ -201,7 +201,7 @@ def subtract(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_subtract(_to.like(a, b), _to.like(b, a))
+    c = _c.sb_subtract(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(subtract, a, b)
 
 
@@ -217,7 +217,7 @@ def multiply(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_multiply(_to.like(a, b), _to.like(b, a))
+    c = _c.sb_multiply(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(multiply, a, b)
 
 
@@ -233,7 +233,7 @@ def divide(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_divide(_to.like(a, b), _to.like(b, a))
+    c = _c.sb_divide(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(divide, a, b)
 
 
@@ -249,7 +249,7 @@ def maximum(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_maximum(_to.like(a, b), _to.like(b, a))
+    c = _c.sb_maximum(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(maximum, a, b)
 
 
@@ -265,7 +265,7 @@ def minimum(a, b) -> Tensor:
               minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
-    c = _c.sb_minimum(_to.like(a, b), _to.like(b, a))
+    c = _c.sb_minimum(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(minimum, a, b)
 
 
@@ -275,7 +275,7 @@ def where(condition, a, b) -> Tensor:
     Shape     condition (bool), a, b broadcastable to each other -> y of the common shape
     Backward  da = condition ? dy : 0     db = condition ? 0 : dy
     Fails     the shapes do not broadcast; condition is not bool"""
-    c = _c.sb_where(_to.tensor(condition), _to.like(a, b), _to.like(b, a))
+    c = _c.sb_where(_to.tensor(condition), a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(where, condition, a, b)
 
 
@@ -912,7 +912,7 @@ def matmul(a, b) -> Tensor:
               matmul_nt: da = dy b        db = dy' a
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
-    c = _c.sb_matmul(_to.like(a, b), _to.like(b, a))
+    c = _c.sb_matmul(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(matmul, a, b)
 
 
@@ -927,7 +927,7 @@ def matmul_nt(a, b) -> Tensor:
               matmul_nt: da = dy b        db = dy' a
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
-    c = _c.sb_matmul_nt(_to.like(a, b), _to.like(b, a))
+    c = _c.sb_matmul_nt(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(matmul_nt, a, b)
 
 
@@ -942,7 +942,7 @@ def matmul_tn(a, b) -> Tensor:
               matmul_nt: da = dy b        db = dy' a
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
-    c = _c.sb_matmul_tn(_to.like(a, b), _to.like(b, a))
+    c = _c.sb_matmul_tn(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
     return (_to.result(c)) if c else _to.retry(matmul_tn, a, b)
 
 

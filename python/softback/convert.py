@@ -9,6 +9,7 @@ from ._declarations import sb_batch
 from .enums import choice, name_of, nearest
 from .library import Error, c
 from .objects import adopt
+from .structure import Structure
 from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned,
                       pointers, result, sizes, tensor_of, text_of as owned_text)
 
@@ -89,10 +90,10 @@ source = partial(struct_of, method="as_source", expected="data")
 
 @cache
 def paths(struct):
-    """Each field's name, and the way to its struct: this one, or one that it has."""
-    inner = [(name, *form[1:]) for name, form in struct.forms.items() if form[0] == "value"]
-    deeper = {last: [name, *path] for name, kind in inner for last, path in paths(kind).items()}
-    return deeper | {name: [] for name, _ in struct._fields_}
+    """Each field's name, with the way to its struct, this one or one that it has, and its type."""
+    inner = [(name, form[1]) for name, form in struct.forms.items() if form[0] == "value"]
+    deeper = {last: ([name, *way], kind) for name, s in inner for last, (way, kind) in paths(s).items()}
+    return deeper | {name: ([], kind) for name, kind in struct._fields_}
 
 
 def options(struct, given, who):
@@ -104,19 +105,20 @@ def options(struct, given, who):
         if name not in places:
             raise Error(f'{who}: there is no option "{name}"; {nearest(name, list(places))}')
         if x is not None:
-            place(made, reduce(getattr, places[name], made), name, x, who)
+            way, kind = places[name]
+            made.kept.append(place(reduce(getattr, way, made), name, kind, x, who))
     return made
 
 
-def place(made, struct, name, x, who):
-    """Sets a field of options that are being made, or of a struct in them."""
-    (form, *first), kind = struct.forms.get(name, [None]), dict(struct._fields_)[name]
+def place(struct, name, kind, x, who):
+    """Sets a field. Returns what must live as long as the struct."""
+    form, *first = struct.forms.get(name, [None])
     x = FORMS[form](*first, x) if form else x
-    made.kept.append(x)
     try:
         setattr(struct, name, getattr(x, "_c", x) if kind is ctypes.c_void_p else x)
     except TypeError:
         raise Error(f"{who}: {name} is {x!r}, which is not of C's type {kind.__name__[2:]}") from None
+    return x
 
 
 class Out(ctypes.c_void_p):
@@ -130,6 +132,25 @@ def out(wanted):
 
 
 FORMS = {f.__name__: f for f in (tensor, mask, text, choice, number, value, out)}
+READERS = {"tensor": found, "choice": name_of}
+
+
+def reading(field, form=None, *first):
+    """A field of a struct that reads as text, a list, the name of an enum's member or a tensor."""
+    def read(struct):
+        value = field.__get__(struct)
+        if isinstance(value, bytes):
+            return value.decode()
+        if isinstance(value, ctypes.Array):
+            return list(value)
+        return READERS[form](*first, value) if form in READERS else value
+
+    return property(read, field.__set__)
+
+
+for struct in Structure.__subclasses__():
+    for name, _ in struct._fields_:
+        setattr(struct, name, reading(getattr(struct, name), *struct.forms.get(name, [])))
 
 
 def results(options, pointer):

@@ -3,7 +3,6 @@ import difflib
 
 from ._declarations import ENUMS
 from .library import Error
-from .structure import READERS
 
 
 def nearest(word, words):
@@ -20,6 +19,3 @@ def choice(enum, name):
 
 def name_of(enum, number):
     return next(name for name, value in ENUMS[enum].items() if value == number)
-
-
-READERS["choice"] = name_of

@@ -69,8 +69,7 @@ def tensor_html(x):
 
 
 def mask_html(mask):
-    allowed = [[letter == "#" for letter in line] for line in repr(mask).split()]
-    return tensor_html(tensor(allowed))
+    return tensor_html(tensor([[letter == "#" for letter in line] for line in repr(mask).split()]))
 
 
 Tensor._repr_html_ = tensor_html

@@ -1,21 +1,10 @@
-"""Structs of the library whose fields read as Python's values: text, lists, names of enums, tensors."""
+"""Structs of the library; convert.py lets their fields read as Python's values."""
 import ctypes
-
-READERS = {}  # of a form: the function that reads such a field
 
 
 class Structure(ctypes.Structure):
     forms = {}  # of a field: the function of convert.py that makes it, and that function's first argument
     _as_parameter_, _c = property(ctypes.byref), property(ctypes.addressof)
-
-    def __getattribute__(self, name):
-        value = super().__getattribute__(name)
-        if isinstance(value, bytes):
-            return value.decode()
-        if isinstance(value, ctypes.Array):
-            return list(value)
-        form, *first = type(self).forms.get(name, [None])
-        return READERS[form](*first, value) if form in READERS else value
 
     def __repr__(self):
         fields = (f"{name}={getattr(self, name)!r}" for name, *_ in self._fields_)

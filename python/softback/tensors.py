@@ -10,7 +10,6 @@ import numpy as np
 from ._declarations import sb_tape
 from .enums import choice, name_of
 from .library import Error, c
-from .structure import READERS
 
 new, retain = object.__new__, c.sb_tensor_retain
 DTYPES = {"f32": "<f4", "f64": "<f8", "i32": "<i4", "bool": "|b1"}
@@ -244,9 +243,6 @@ def result(pointer):
 
 def found(pointer):
     return result(pointer) if pointer else None
-
-
-READERS["tensor"] = found
 
 
 def pointers(tensors):

@@ -26,8 +26,7 @@ def sample(logits, random, **option):
     """Draws a symbol from each row of logits (n, V) or (V). Options: temperature, top_k, top_p."""
     rows = tensor_of(logits)
     ids = (c_int32 * max(rows.size // max(rows.shape[-1], 1), 1))()
-    given = options(sb_decoding_options, option, "sample")
-    check(c.sb_sample(rows, given, random, ids))
+    check(c.sb_sample(rows, options(sb_decoding_options, option, "sample"), random, ids))
     return list(ids) if len(rows.shape) > 1 else ids[0]
 
 
