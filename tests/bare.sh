@@ -122,7 +122,7 @@ for command in "$@"; do
         step 'pip install .' "$python_needs &&
             python3 -m venv /srv/venv && /srv/venv/bin/pip install . $kept && $python_computes" '^ok$'
         step 'its wheel without a compiler' "/srv/venv/bin/pip wheel --no-deps -w /srv/wheel . $kept &&
-            find /srv/wheel -name '*.whl' -size -10M | grep . &&
+            find /srv/wheel -name '*.whl' -size -10000001c | grep . &&
             apt-get remove -y binutils && ! command -v cc && rm -r /srv/venv &&
             python3 -m venv /srv/venv && /srv/venv/bin/pip install /srv/wheel/*.whl &&
             $python_computes" '^ok$'

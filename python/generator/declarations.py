@@ -10,7 +10,6 @@ CTYPES = NUMBERS | {"char": "c_char", "void": "None"}
 # The functions of convert.py that make these types of C.
 FORMS = {"sb_tensor *": "tensor", "sb_mask *": "mask", "sb_model *": "model", "sb_source *": "source",
          "sb_device *": "device", "char *": "text", "char *const *": "texts", "sb_tensor **": "out"}
-CHANGED = ("sb_random *", "sb_plateau *")  # structs that functions read and write
 
 
 HEAD = '''"""The headers of softback for ctypes. Made by python/generate.py; do not edit."""
@@ -50,7 +49,7 @@ def form(headers, kind):
         return FORMS[borrowed], ""
     if kind in headers.enums:
         return "choice", f'"{kind}"'
-    if headers.structs.get(plain) and kind in (plain, f"const {plain} *", *CHANGED):
+    if headers.structs.get(plain) and kind in (plain, f"const {plain} *", "sb_random *", "sb_plateau *"):
         return "value", plain
     return ("", "") if kind in NUMBERS else None
 

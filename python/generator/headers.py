@@ -16,7 +16,6 @@ DECLARATION = r"""SB_API (?P<function>[^;]*);
     |(?:typedef )?(?P<kind>struct|enum) ?(?P<tag>\w*)\s*\{(?P<body>.*?)\} ?(?P<name>\w*);
     |typedef struct \w+ (?P<opaque>\w+);
     |typedef (?P<base>sb_\w+) (?P<aliases>[\w, ]+);"""
-FIELD = r"(?P<field>[^\s/;][^;]*);"
 
 
 def prose(comment):
@@ -47,7 +46,7 @@ def variable(text, doc=""):
 
 
 def fields(body):
-    for doc, found in documented(FIELD, body):
+    for doc, found in documented(r"(?P<field>[^\s/;][^;]*);", body):
         first, *others = COMMA.split(found["field"])
         made = variable(first, doc)
         yield made

@@ -16,7 +16,7 @@ NO_OBJECTS = {"sb_tensor", "sb_model", "sb_communicator", "sb_loaded"}
 CLASSES = {"seq2seq": "Seq2Seq", "kv_cache": "KVCache", "safetensors": "SafeTensors"}
 DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"mean"',
             "activation": '"identity"', "temperature": "1.0", "start": "0", "seed": "0", "bias": "True",
-            "rotary": "False", "crosses": "False", "cut": '"files"', "kind": '"layer"'}
+            "stream": '"user"', "rotary": "False", "crosses": "False", "cut": '"files"', "kind": '"layer"'}
 OPTIONAL = {"mask", "tied", "shared", "memory", "lengths", "weights", "plateau"}
 REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
 OPERANDS = {"a": "b", "b": "a"}  # where one is a number, it has the dtype of the other

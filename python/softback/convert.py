@@ -6,8 +6,7 @@ from functools import cache, partial, reduce
 from types import SimpleNamespace
 
 from ._declarations import sb_batch
-from .enums import choice, name_of, nearest
-from .library import Error, c
+from .library import Error, c, choice, name_of, nearest
 from .objects import adopt
 from .structure import Structure
 from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned,
@@ -155,8 +154,7 @@ for struct in Structure.__subclasses__():
 
 def results(options, pointer):
     """What the call made: a tensor, and those that options asked for."""
-    outs = (out.value for out in options.kept if isinstance(out, Out))
-    made = [result(p) for p in (pointer, *outs)]
+    made = [result(p) for p in (pointer, *(x.value for x in options.kept if isinstance(x, Out)))]
     return made[0] if len(made) == 1 else tuple(made)
 
 
@@ -175,5 +173,5 @@ def decoded(outputs):
 def batch(kind, pointer, source):
     """A copy of a batch, of which C keeps only the last one; it shares the tensors."""
     struct = contents(sb_batch, pointer)
-    parts = [result(part.t) for part in struct.part[: struct.parts]]
+    parts = [part.t for part in struct.part[: struct.parts]]
     return adopt(kind, struct._c, [struct, parts, source], owned=False)

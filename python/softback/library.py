@@ -1,14 +1,31 @@
-"""The shared library, with the types of its functions, and the error that they raise."""
+"""The shared library: its functions, the names of its enums' members, and the error that they raise."""
 import ctypes
+import difflib
 import os
 from pathlib import Path
 from types import SimpleNamespace
 
-from ._declarations import FUNCTIONS, VERSION
+from ._declarations import ENUMS, FUNCTIONS, VERSION
 
 
 class Error(RuntimeError):
     """A failure of the library: one sentence with the value, what was expected, and what to do."""
+
+
+def nearest(word, words):
+    close = difflib.get_close_matches(str(word), words, 1, 0.5)
+    return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(words)}"
+
+
+def choice(enum, name):
+    """The number of a member."""
+    if name not in ENUMS[enum]:
+        raise Error(f'"{name}" is no {enum[3:].replace("_", " ")}; {nearest(name, list(ENUMS[enum]))}')
+    return ENUMS[enum][name]
+
+
+def name_of(enum, number):
+    return next(name for name, value in ENUMS[enum].items() if value == number)
 
 
 def find():

@@ -64,8 +64,7 @@ def tensor_html(x):
         drawn = owned_text(c.sb_tensor_draw(x._c)) if x.dtype in DTYPES and 0 < x.size <= 4096 else ""
     except Error:
         drawn = ""  # backward has freed the data
-    title = f"{x.dtype} {x.shape}"
-    return f"<div>{title}</div>{drawn}" if drawn else f"<pre>{html.escape(repr(x))}</pre>"
+    return f"<div>{x.title}</div>{drawn}" if drawn else f"<pre>{html.escape(repr(x))}</pre>"
 
 
 def mask_html(mask):

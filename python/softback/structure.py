@@ -7,5 +7,6 @@ class Structure(ctypes.Structure):
     _as_parameter_, _c = property(ctypes.byref), property(ctypes.addressof)
 
     def __repr__(self):
-        fields = (f"{name}={getattr(self, name)!r}" for name, *_ in self._fields_)
-        return f"{type(self).__name__.removeprefix('sb_')}({', '.join(fields)})"
+        fields = [(name, getattr(self, name)) for name, _ in self._fields_]
+        shown = (f"{name}={getattr(x, 'title', repr(x))}" for name, x in fields)
+        return f"{type(self).__name__.removeprefix('sb_')}({', '.join(shown)})"

@@ -8,8 +8,7 @@ import threading
 import numpy as np
 
 from ._declarations import sb_tape
-from .enums import choice, name_of
-from .library import Error, c
+from .library import Error, c, choice, name_of
 
 new, retain = object.__new__, c.sb_tensor_retain
 DTYPES = {"f32": "<f4", "f64": "<f8", "i32": "<i4", "bool": "|b1"}
@@ -98,6 +97,7 @@ class Tensor:
     size, ndim = property(c.sb_tensor_size), property(c.sb_tensor_rank)
     shape = property(lambda self: tuple(c.sb_tensor_dim(self, i) for i in range(self.ndim)))
     dtype = property(lambda self: name_of("sb_dtype", c.sb_tensor_dtype(self)))
+    title = property(lambda self: f"{self.dtype} {self.shape}")
     device = property(lambda self: c.sb_device_name(c.sb_tensor_device(self)))
 
     @property
@@ -115,6 +115,8 @@ class Tensor:
 
     def backward(self, dy=None):
         """Adds the gradient of this number to all leaves; of any y with dy given."""
+        if not opened.tapes:
+            raise Error("backward: no tape is open; record what it differentiates: with sb.Tape(): ...")
         check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, tensor_of(dy)))
 
     def keep(self):

@@ -5,7 +5,7 @@ import time
 from . import _functions
 from ._declarations import *
 from .convert import adopt, check, model, options, source, text
-from .library import c
+from .library import c, nearest
 from .tensors import tensor_of
 
 MODELS = {"seq2seq": _functions.Seq2Seq, "language_model": _functions.LanguageModel,
@@ -92,8 +92,16 @@ def named(parameters):
     return [(parameters.name(i), parameters.get(i)) for i in range(parameters.count())]
 
 
+def parameter(parameters, name):
+    """The one of this name."""
+    names = [name for name, _ in named(parameters)]
+    if name not in names:
+        raise KeyError(f'there is no parameter "{name}"; {nearest(name, names)}')
+    return parameters.find(name)
+
+
 _functions.Trainer.train = train
 _functions.Vocabulary.encode = encode
 _functions.Parameters.items = named
 _functions.Parameters.__len__ = _functions.Parameters.count
-_functions.Parameters.__getitem__ = _functions.Parameters.find
+_functions.Parameters.__getitem__ = parameter

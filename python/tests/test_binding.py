@@ -22,12 +22,12 @@ def test_wrong_options_are_named_with_the_nearest_right_one():
     x = sb.zeros((2, 3))
     refused('cross_entropy: there is no option "label_smothing"; did you mean "label_smoothing"?',
             sb.cross_entropy, x, [0, 1], label_smothing=0.1)
-    refused('"men" is not a reduction; did you mean "mean"?', sb.cross_entropy, x, [0, 1], reduction="men")
+    refused('"men" is no reduction; did you mean "mean"?', sb.cross_entropy, x, [0, 1], reduction="men")
     refused('there is no option "widht"; did you mean "width"?', sb.Seq2Seq, sb.Parameters(1),
             sb.Data.task("copy", 1), widht=4)
     refused("attention: dropout is 'much', which is not of C's type double", sb.attention, x, x, x,
             dropout="much")
-    refused('"florat" is not a dtype; there are f32', sb.zeros, (2,), "florat")
+    refused('"florat" is no dtype; there are f32', sb.zeros, (2,), "florat")
     refused("<softback Data> was given where Parameters is expected", sb.Seq2Seq, sb.Data.task("copy", 1), None)
     refused("<softback Parameters> was given where a model is expected", sb.Trainer, sb.Parameters(1), None)
     refused("6 was given where a dict of options for task_options is expected", sb.Data.task_with, "copy", 6)
@@ -162,6 +162,41 @@ def test_layers_have_their_weights_as_attributes():
     assert y.shape == (1, 3, 8) and shares.shape == (1, 1, 3, 3)
     with pytest.raises(AttributeError, match="has no attribute .weigth"):
         layer.weigth
+    with pytest.raises(KeyError, match='"layer.feed_norm.wieght"; did you mean "layer.feed_norm.weight"'):
+        weights["layer.feed_norm.wieght"]
+    assert "query=linear_layer(weight=f32 (8, 8), bias=f32 (8,)," in repr(layer)
+
+
+def test_weights_are_saved_and_loaded_by_their_names(tmp_path):
+    def made(seed):
+        weights = sb.Parameters(seed)
+        return weights, sb.LinearLayer(weights, "first", 3, 4), sb.LinearLayer(weights, "last", 4, 2)
+
+    weights, *_ = made(1)
+    weights.save(tmp_path / "all.safetensors")
+    weights.save(tmp_path / "first.safetensors", "first.*")
+    again, *_ = made(2)
+    again.load(tmp_path / "first.safetensors", "first.*")
+    assert again["first.weight"].tolist() == weights["first.weight"].tolist()
+    assert again.fingerprint() != weights.fingerprint()
+    refused('missing in the file, first "last.weight"', again.load, tmp_path / "first.safetensors")
+    again.load(tmp_path / "all.safetensors")
+    assert again.fingerprint() == weights.fingerprint()
+
+
+def test_groups_of_parameters():
+    weights = sb.Parameters(1)
+    sb.LinearLayer(weights, "layer", 2, 2)
+    weights["layer.bias"].assign(1)
+    weights.freeze("*.weight", True)
+    weights.group("*.bias", dict(decay=0))
+    adam = sb.AdamW(weights, learning_rate=0.1, weight_decay=0.5)
+    before = weights["layer.weight"].tolist()
+    with sb.Tape():
+        (weights["layer.bias"] * 0).sum().backward()
+        adam.step()
+    assert weights["layer.bias"].tolist() == [1, 1] and weights["layer.weight"].tolist() == before
+    refused('group: there is no option "deca"; did you mean "decay"?', weights.group, "*", dict(deca=1))
 
 
 def small(task="reverse", **options):

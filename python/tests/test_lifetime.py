@@ -83,6 +83,11 @@ def test_a_view_of_attention_weights_is_not_reused_by_backward():
     assert (view == before).all()
 
 
+def test_backward_without_a_tape_is_one_clear_error():
+    with pytest.raises(sb.Error, match="backward: no tape is open; record"):
+        sb.ones((1,), requires_grad=True).backward()
+
+
 def test_freed_data_is_one_clear_error():
     x = sb.tensor(np.ones((4, 4)), requires_grad=True)
     with sb.Tape():
