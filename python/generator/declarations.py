@@ -11,7 +11,6 @@ CTYPES = NUMBERS | {"char": "c_char", "void": "None"}
 FORMS = {"sb_tensor *": "tensor", "sb_mask *": "mask", "sb_model *": "model", "sb_source *": "source",
          "sb_device *": "device", "char *": "text", "char *const *": "texts", "sb_tensor **": "out"}
 
-
 HEAD = '''"""The headers of softback for ctypes. Made by python/generate.py; do not edit."""
 from ctypes import *
 

@@ -2,16 +2,17 @@
 import re
 from collections import namedtuple
 
-
 # A parameter, a field, or what a function returns: `const char *text`, `int64_t dim[]` with the array "[]".
 Variable = namedtuple("Variable", "type name array doc", defaults=["", ""])
 Function = namedtuple("Function", "name returns parameters doc header")
 # Functions by their names; structs as lists of fields, none if opaque; enums as {member: value}, where an
 # enum without a name has that of its first member.
 Headers = namedtuple("Headers", "functions structs enums")
+
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 MACRO = re.compile(r"^#(?:.*\\\n)*.*$|\s+SB_PRINTF\([^)]*\)", re.M)
 COMMA = re.compile(r",(?![^(]*\))")  # not one of a function pointer's parameters
+# Every declaration of the headers has one of these forms.
 DECLARATION = r"""SB_API (?P<function>[^;]*);
     |(?:typedef )?(?P<kind>struct|enum) ?(?P<tag>\w*)\s*\{(?P<body>.*?)\} ?(?P<name>\w*);
     |typedef struct \w+ (?P<opaque>\w+);

@@ -237,7 +237,7 @@ def class_text(headers, objects, name, members):
         elif binding.bound:
             short = "__init__" if make else "__call__" if short == "forward" else python_name(short)
             parts.append("@staticmethod\n" * (not owner and not make) + binding.text(short))
-    return f"class {class_name(name)}({base}):\n{textwrap.indent((2 * chr(10)).join(parts), '    ')}"
+    return "\n".join([f"class {class_name(name)}({base}):", textwrap.indent("\n\n".join(parts), "    ")])
 
 
 def option_names(headers, struct):

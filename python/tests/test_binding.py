@@ -1,4 +1,6 @@
 """What Python adds: arguments by name, operations of one's own, training, decoding, and drawings."""
+import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -6,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import softback as sb
+from softback._declarations import FUNCTIONS
 
 PYTHON = Path(__file__).resolve().parents[1]
 
@@ -317,6 +320,19 @@ def test_docstrings_are_the_blocks_of_ops_h():
     assert "label_smoothing: e: targets become" in sb.cross_entropy.__doc__
     for name in [n for n, f in vars(sb).items() if n in vars(sb.Tensor)]:
         assert getattr(sb, name).__doc__, name
+
+
+def test_every_function_of_the_headers_is_declared():
+    headers = (path for room in ("autograd", "models", "nn", "ops", "tensor") for path in (PYTHON.parent / room).rglob("*.h"))
+    names = (re.findall(r"^SB_API[^;(]*?(\w+)\(", path.read_text(), re.M) for path in headers)
+    assert set(sum(names, [])) == set(FUNCTIONS)
+
+
+def test_the_stub_has_every_option():
+    stub = ast.parse((PYTHON / "softback" / "_functions.pyi").read_text())
+    heads = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
+    assert [a.arg for a in heads["cross_entropy"].args.kwonlyargs] == ["label_smoothing", "class_weight", "reduction"]
+    assert set(sb._functions.__all__) <= {*heads, *(n.name for n in stub.body if isinstance(n, ast.ClassDef))}
 
 
 def test_generated_files_are_those_of_the_headers(tmp_path):
