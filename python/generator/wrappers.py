@@ -42,7 +42,9 @@ from typing import Any
 
 from . import convert as _to
 from ._declarations import *
-from .objects import Mask, Object, Tensor, c as _c
+from .library import c as _c
+from .objects import Object
+from .tensors import Mask, Tensor
 
 __all__ = {}'''
 TAIL = '''for _name in {}:
@@ -190,8 +192,8 @@ class Binding:
             made = (["_to.results(given, c)"] if self.options else
                     ["_to.owned(c)"] if self.f.name == "sb_safetensors_tensor" else ["_to.result(c)"])
             again = ["self." * bool(self.owner) + name, *self.signature] + ["**option"] * bool(self.options)
-            return [f"c = {call}", f"return ({', '.join(made * tensor + outs)}) if c else "
-                    f"_to.retry({', '.join(again)})"]
+            return [f"c = {call}", "if c:", f"    return {', '.join(made * tensor + outs)}",
+                    f"return _to.retry({', '.join(again)})"]
         if self.checked():
             return [f"_to.check({call})"] + [f"return {', '.join(outs)}"] * bool(outs)
         if kind == "sb_mask *":  # a recipe: the function and its arguments

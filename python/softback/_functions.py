@@ -5,7 +5,9 @@ from typing import Any
 
 from . import convert as _to
 from ._declarations import *
-from .objects import Mask, Object, Tensor, c as _c
+from .library import c as _c
+from .objects import Object
+from .tensors import Mask, Tensor
 
 __all__ = ['random_new', 'random_bits', 'random_uniform', 'random_below', 'random_normal', 'device_name', 'choose_cuda', 'device_description', 'use_device', 'device_synchronize', 'device_memory', 'device_reset_peak', 'device_trim', 'set_threads', 'threads', 'mask_allow', 'mask_block', 'mask_from_bias', 'mask_causal', 'mask_causal_last', 'mask_lengths', 'mask_window', 'mask_blocks', 'mask_local', 'mask_strided', 'mask_global', 'mask_and', 'add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'abs', 'sin', 'cos', 'expm1', 'log1p', 'erf', 'pow', 'clamp', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'concatenate', 'stack', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'variance', 'topk', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'sinusoidal', 'rotary', 'rotary_scaled', 'alibi', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks', 'attention_cached', 'version', 'transformer_complete', 'units_name', 'units_description', 'task_name', 'task_description', 'task_make', 'task_part', 'model_kind_find', 'model_decode', 'tensor_draw', 'edit_distance', 'perplexity', 'score_texts', 'bleu_corpus', 'bleu_signature', 'schedule_check', 'schedule_rate', 'plateau_observe', 'model_save', 'KVCache', 'SafeTensors', 'Parameters', 'LinearLayer', 'NormLayer', 'MultiHeadAttention', 'FeedForward', 'TransformerLayer', 'EncoderLayer', 'DecoderLayer', 'Encoder', 'Labels', 'Pairs', 'Vocabulary', 'Batch', 'Data', 'Labelled', 'Description', 'Classifier', 'Documents', 'Windows', 'Decoder', 'DecoderState', 'LanguageModel', 'Seq2Seq', 'Average', 'Optimiser', 'Trainer', 'EmbeddingLayer', 'AdditiveAttention', 'MultiplicativeAttention', 'CosineAttention', 'OutputHead', 'PositionBias']
 
@@ -186,7 +188,9 @@ def add(a, b) -> Tensor:
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_add(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(add, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(add, a, b)
 
 
 def subtract(a, b) -> Tensor:
@@ -202,7 +206,9 @@ def subtract(a, b) -> Tensor:
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_subtract(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(subtract, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(subtract, a, b)
 
 
 def multiply(a, b) -> Tensor:
@@ -218,7 +224,9 @@ def multiply(a, b) -> Tensor:
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_multiply(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(multiply, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(multiply, a, b)
 
 
 def divide(a, b) -> Tensor:
@@ -234,7 +242,9 @@ def divide(a, b) -> Tensor:
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_divide(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(divide, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(divide, a, b)
 
 
 def maximum(a, b) -> Tensor:
@@ -250,7 +260,9 @@ def maximum(a, b) -> Tensor:
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_maximum(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(maximum, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(maximum, a, b)
 
 
 def minimum(a, b) -> Tensor:
@@ -266,7 +278,9 @@ def minimum(a, b) -> Tensor:
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_minimum(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(minimum, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(minimum, a, b)
 
 
 def where(condition, a, b) -> Tensor:
@@ -276,7 +290,9 @@ def where(condition, a, b) -> Tensor:
     Backward  da = condition ? dy : 0     db = condition ? 0 : dy
     Fails     the shapes do not broadcast; condition is not bool"""
     c = _c.sb_where(_to.tensor(condition), a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(where, condition, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(where, condition, a, b)
 
 
 def negate(x) -> Tensor:
@@ -308,7 +324,9 @@ def negate(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_negate(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(negate, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(negate, x)
 
 
 def scale(x, factor) -> Tensor:
@@ -340,7 +358,9 @@ def scale(x, factor) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_scale(_to.tensor(x), factor)
-    return (_to.result(c)) if c else _to.retry(scale, x, factor)
+    if c:
+        return _to.result(c)
+    return _to.retry(scale, x, factor)
 
 
 def sqrt(x) -> Tensor:
@@ -372,7 +392,9 @@ def sqrt(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sqrt(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(sqrt, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(sqrt, x)
 
 
 def exp(x) -> Tensor:
@@ -404,7 +426,9 @@ def exp(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_exp(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(exp, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(exp, x)
 
 
 def log(x) -> Tensor:
@@ -436,7 +460,9 @@ def log(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_log(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(log, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(log, x)
 
 
 def tanh(x) -> Tensor:
@@ -468,7 +494,9 @@ def tanh(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_tanh(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(tanh, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(tanh, x)
 
 
 def sigmoid(x) -> Tensor:
@@ -500,7 +528,9 @@ def sigmoid(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sigmoid(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(sigmoid, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(sigmoid, x)
 
 
 def relu(x) -> Tensor:
@@ -532,7 +562,9 @@ def relu(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_relu(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(relu, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(relu, x)
 
 
 def gelu(x) -> Tensor:
@@ -564,7 +596,9 @@ def gelu(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_gelu(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(gelu, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(gelu, x)
 
 
 def gelu_tanh(x) -> Tensor:
@@ -596,7 +630,9 @@ def gelu_tanh(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_gelu_tanh(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(gelu_tanh, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(gelu_tanh, x)
 
 
 def silu(x) -> Tensor:
@@ -628,7 +664,9 @@ def silu(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_silu(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(silu, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(silu, x)
 
 
 def abs(x) -> Tensor:
@@ -660,7 +698,9 @@ def abs(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_abs(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(abs, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(abs, x)
 
 
 def sin(x) -> Tensor:
@@ -692,7 +732,9 @@ def sin(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sin(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(sin, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(sin, x)
 
 
 def cos(x) -> Tensor:
@@ -724,7 +766,9 @@ def cos(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_cos(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(cos, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(cos, x)
 
 
 def expm1(x) -> Tensor:
@@ -756,7 +800,9 @@ def expm1(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_expm1(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(expm1, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(expm1, x)
 
 
 def log1p(x) -> Tensor:
@@ -788,7 +834,9 @@ def log1p(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_log1p(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(log1p, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(log1p, x)
 
 
 def erf(x) -> Tensor:
@@ -820,7 +868,9 @@ def erf(x) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_erf(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(erf, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(erf, x)
 
 
 def pow(x, exponent) -> Tensor:
@@ -852,7 +902,9 @@ def pow(x, exponent) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_pow(_to.tensor(x), exponent)
-    return (_to.result(c)) if c else _to.retry(pow, x, exponent)
+    if c:
+        return _to.result(c)
+    return _to.retry(pow, x, exponent)
 
 
 def clamp(x, low, high) -> Tensor:
@@ -884,13 +936,17 @@ def clamp(x, low, high) -> Tensor:
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_clamp(_to.tensor(x), low, high)
-    return (_to.result(c)) if c else _to.retry(clamp, x, low, high)
+    if c:
+        return _to.result(c)
+    return _to.retry(clamp, x, low, high)
 
 
 def detach(x) -> Tensor:
     """y = x without a gradient; shares x's data."""
     c = _c.sb_detach(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(detach, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(detach, x)
 
 
 def cast(x, dtype) -> Tensor:
@@ -898,7 +954,9 @@ def cast(x, dtype) -> Tensor:
     and booleans have no gradient. A real number outside the range of i32 becomes the nearest i32,
     and NaN becomes 0."""
     c = _c.sb_cast(_to.tensor(x), _to.choice("sb_dtype", dtype))
-    return (_to.result(c)) if c else _to.retry(cast, x, dtype)
+    if c:
+        return _to.result(c)
+    return _to.retry(cast, x, dtype)
 
 
 def matmul(a, b) -> Tensor:
@@ -913,7 +971,9 @@ def matmul(a, b) -> Tensor:
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
     c = _c.sb_matmul(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(matmul, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(matmul, a, b)
 
 
 def matmul_nt(a, b) -> Tensor:
@@ -928,7 +988,9 @@ def matmul_nt(a, b) -> Tensor:
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
     c = _c.sb_matmul_nt(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(matmul_nt, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(matmul_nt, a, b)
 
 
 def matmul_tn(a, b) -> Tensor:
@@ -943,7 +1005,9 @@ def matmul_tn(a, b) -> Tensor:
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
     c = _c.sb_matmul_tn(a if a.__class__ is Tensor else _to.like(a, b), b if b.__class__ is Tensor else _to.like(b, a))
-    return (_to.result(c)) if c else _to.retry(matmul_tn, a, b)
+    if c:
+        return _to.result(c)
+    return _to.retry(matmul_tn, a, b)
 
 
 def linear(x, weight, bias=None) -> Tensor:
@@ -953,7 +1017,9 @@ def linear(x, weight, bias=None) -> Tensor:
     Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
     Fails     x is a scalar; sizes differ; the activation is unknown"""
     c = _c.sb_linear(_to.tensor(x), _to.tensor(weight), _to.tensor(bias))
-    return (_to.result(c)) if c else _to.retry(linear, x, weight, bias)
+    if c:
+        return _to.result(c)
+    return _to.retry(linear, x, weight, bias)
 
 
 def linear_activation(x, weight, bias=None, activation="identity") -> Tensor:
@@ -963,7 +1029,9 @@ def linear_activation(x, weight, bias=None, activation="identity") -> Tensor:
     Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
     Fails     x is a scalar; sizes differ; the activation is unknown"""
     c = _c.sb_linear_activation(_to.tensor(x), _to.tensor(weight), _to.tensor(bias), _to.choice("sb_activation", activation))
-    return (_to.result(c)) if c else _to.retry(linear_activation, x, weight, bias, activation)
+    if c:
+        return _to.result(c)
+    return _to.retry(linear_activation, x, weight, bias, activation)
 
 
 def reshape(x, shape) -> Tensor:
@@ -972,7 +1040,9 @@ def reshape(x, shape) -> Tensor:
     Backward  dx = dy in x's shape
     Fails     the number of elements differs; two dimensions are -1"""
     c = _c.sb_reshape(_to.tensor(x), *_to.sizes(shape, c_int64))
-    return (_to.result(c)) if c else _to.retry(reshape, x, shape)
+    if c:
+        return _to.result(c)
+    return _to.retry(reshape, x, shape)
 
 
 def permute(x, order) -> Tensor:
@@ -981,7 +1051,9 @@ def permute(x, order) -> Tensor:
     Backward  dx = dy with its axes in x's order
     Fails     rank, the length of order, is not x's; order does not name each axis once"""
     c = _c.sb_permute(_to.tensor(x), *_to.sizes(order, c_int))
-    return (_to.result(c)) if c else _to.retry(permute, x, order)
+    if c:
+        return _to.result(c)
+    return _to.retry(permute, x, order)
 
 
 def transpose(x, axis_a, axis_b) -> Tensor:
@@ -990,7 +1062,9 @@ def transpose(x, axis_a, axis_b) -> Tensor:
     Backward  dx = dy with its axes in x's order
     Fails     rank, the length of order, is not x's; order does not name each axis once"""
     c = _c.sb_transpose(_to.tensor(x), axis_a, axis_b)
-    return (_to.result(c)) if c else _to.retry(transpose, x, axis_a, axis_b)
+    if c:
+        return _to.result(c)
+    return _to.retry(transpose, x, axis_a, axis_b)
 
 
 def concatenate(x, axis) -> Tensor:
@@ -1001,7 +1075,9 @@ def concatenate(x, axis) -> Tensor:
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
     c = _c.sb_concatenate((array := _to.tensors(x)), len(array), axis)
-    return (_to.result(c)) if c else _to.retry(concatenate, x, axis)
+    if c:
+        return _to.result(c)
+    return _to.retry(concatenate, x, axis)
 
 
 def stack(x, axis) -> Tensor:
@@ -1012,7 +1088,9 @@ def stack(x, axis) -> Tensor:
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
     c = _c.sb_stack((array := _to.tensors(x)), len(array), axis)
-    return (_to.result(c)) if c else _to.retry(stack, x, axis)
+    if c:
+        return _to.result(c)
+    return _to.retry(stack, x, axis)
 
 
 def slice(x, axis, start, length) -> Tensor:
@@ -1022,7 +1100,9 @@ def slice(x, axis, start, length) -> Tensor:
     Backward  dx = dy in the range of the slice, 0 elsewhere
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
     c = _c.sb_slice(_to.tensor(x), axis, start, length)
-    return (_to.result(c)) if c else _to.retry(slice, x, axis, start, length)
+    if c:
+        return _to.result(c)
+    return _to.retry(slice, x, axis, start, length)
 
 
 def split(x, axis, lengths) -> Any:
@@ -1033,7 +1113,9 @@ def split(x, axis, lengths) -> Any:
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
     parts = (c_void_p * len(lengths))()
     c = _c.sb_split(_to.tensor(x), axis, *_to.sizes(lengths, c_int64), parts)
-    return (list(map(_to.result, parts))) if c else _to.retry(split, x, axis, lengths)
+    if c:
+        return list(map(_to.result, parts))
+    return _to.retry(split, x, axis, lengths)
 
 
 def expand(x, shape) -> Tensor:
@@ -1042,7 +1124,9 @@ def expand(x, shape) -> Tensor:
     Backward  dx = dy summed over the broadcast axes
     Fails     x does not broadcast to the shape"""
     c = _c.sb_expand(_to.tensor(x), *_to.sizes(shape, c_int64))
-    return (_to.result(c)) if c else _to.retry(expand, x, shape)
+    if c:
+        return _to.result(c)
+    return _to.retry(expand, x, shape)
 
 
 def sum(x, axis=None, keep=False) -> Tensor:
@@ -1054,7 +1138,9 @@ def sum(x, axis=None, keep=False) -> Tensor:
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_sum(_to.tensor(x), ALL if axis is None else axis, keep)
-    return (_to.result(c)) if c else _to.retry(sum, x, axis, keep)
+    if c:
+        return _to.result(c)
+    return _to.retry(sum, x, axis, keep)
 
 
 def mean(x, axis=None, keep=False) -> Tensor:
@@ -1066,7 +1152,9 @@ def mean(x, axis=None, keep=False) -> Tensor:
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_mean(_to.tensor(x), ALL if axis is None else axis, keep)
-    return (_to.result(c)) if c else _to.retry(mean, x, axis, keep)
+    if c:
+        return _to.result(c)
+    return _to.retry(mean, x, axis, keep)
 
 
 def max(x, axis=None, keep=False) -> Tensor:
@@ -1078,7 +1166,9 @@ def max(x, axis=None, keep=False) -> Tensor:
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_max(_to.tensor(x), ALL if axis is None else axis, keep)
-    return (_to.result(c)) if c else _to.retry(max, x, axis, keep)
+    if c:
+        return _to.result(c)
+    return _to.retry(max, x, axis, keep)
 
 
 def argmax(x, axis=None) -> Tensor:
@@ -1090,7 +1180,9 @@ def argmax(x, axis=None) -> Tensor:
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_argmax(_to.tensor(x), ALL if axis is None else axis)
-    return (_to.result(c)) if c else _to.retry(argmax, x, axis)
+    if c:
+        return _to.result(c)
+    return _to.retry(argmax, x, axis)
 
 
 def variance(x, axis, correction, keep=False) -> Tensor:
@@ -1101,7 +1193,9 @@ def variance(x, axis, correction, keep=False) -> Tensor:
     Backward  dx_i = 2 dy (x_i - m) / (n - correction)
     Fails     the axis does not exist; correction is negative or not below n"""
     c = _c.sb_variance(_to.tensor(x), axis, correction, keep)
-    return (_to.result(c)) if c else _to.retry(variance, x, axis, correction, keep)
+    if c:
+        return _to.result(c)
+    return _to.retry(variance, x, axis, correction, keep)
 
 
 def topk(x, k) -> Any:
@@ -1113,7 +1207,9 @@ def topk(x, k) -> Any:
     Fails     x is a scalar; k is not in 1..C"""
     indices = c_void_p()
     c = _c.sb_topk(_to.tensor(x), k, byref(indices))
-    return (_to.result(c), _to.result(indices.value)) if c else _to.retry(topk, x, k)
+    if c:
+        return _to.result(c), _to.result(indices.value)
+    return _to.retry(topk, x, k)
 
 
 def softmax(x) -> Tensor:
@@ -1124,7 +1220,9 @@ def softmax(x) -> Tensor:
     Fails     x is a scalar
     Source    Bridle 1990; the shift by max x leaves the value and the gradient unchanged"""
     c = _c.sb_softmax(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(softmax, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(softmax, x)
 
 
 def masked_softmax(x, mask=None, temperature=1.0) -> Tensor:
@@ -1138,7 +1236,9 @@ def masked_softmax(x, mask=None, temperature=1.0) -> Tensor:
     Fails     x has fewer than 2 or more than 4 axes; the mask does not fit; mask is NULL; T is not
               a positive number"""
     c = _c.sb_masked_softmax(_to.tensor(x), _to.mask(mask), temperature)
-    return (_to.result(c)) if c else _to.retry(masked_softmax, x, mask, temperature)
+    if c:
+        return _to.result(c)
+    return _to.retry(masked_softmax, x, mask, temperature)
 
 
 def log_softmax(x) -> Tensor:
@@ -1147,7 +1247,9 @@ def log_softmax(x) -> Tensor:
     Backward  dx_i = dy_i - exp(y_i) sum_j dy_j
     Fails     x is a scalar"""
     c = _c.sb_log_softmax(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(log_softmax, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(log_softmax, x)
 
 
 def logsumexp(x) -> Tensor:
@@ -1157,7 +1259,9 @@ def logsumexp(x) -> Tensor:
     Backward  dx_i = dy exp(x_i - y)
     Fails     x is a scalar"""
     c = _c.sb_logsumexp(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(logsumexp, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(logsumexp, x)
 
 
 def layer_norm(x, gain, bias=None, epsilon=None) -> Tensor:
@@ -1170,7 +1274,9 @@ def layer_norm(x, gain, bias=None, epsilon=None) -> Tensor:
     Fails     x is a scalar; sizes differ; epsilon is negative or not finite
     Source    Ba, Kiros and Hinton 2016"""
     c = _c.sb_layer_norm(_to.tensor(x), _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
-    return (_to.result(c)) if c else _to.retry(layer_norm, x, gain, bias, epsilon)
+    if c:
+        return _to.result(c)
+    return _to.retry(layer_norm, x, gain, bias, epsilon)
 
 
 def residual_layer_norm(x, branch, p, gain, bias, epsilon=None) -> Any:
@@ -1184,7 +1290,9 @@ def residual_layer_norm(x, branch, p, gain, bias, epsilon=None) -> Any:
     Fails     p is not in [0, 1); otherwise as layer_norm"""
     sum = c_void_p()
     c = _c.sb_residual_layer_norm(_to.tensor(x), _to.tensor(branch), p, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon), byref(sum))
-    return (_to.result(c), _to.result(sum.value)) if c else _to.retry(residual_layer_norm, x, branch, p, gain, bias, epsilon)
+    if c:
+        return _to.result(c), _to.result(sum.value)
+    return _to.retry(residual_layer_norm, x, branch, p, gain, bias, epsilon)
 
 
 def rms_norm(x, gain, epsilon=None) -> Tensor:
@@ -1196,7 +1304,9 @@ def rms_norm(x, gain, epsilon=None) -> Tensor:
               dx = (u - h mean(u h)) / s   dgain = sum of dy h
     Source    Zhang and Sennrich 2019"""
     c = _c.sb_rms_norm(_to.tensor(x), _to.tensor(gain), _to.number(epsilon))
-    return (_to.result(c)) if c else _to.retry(rms_norm, x, gain, epsilon)
+    if c:
+        return _to.result(c)
+    return _to.retry(rms_norm, x, gain, epsilon)
 
 
 def l2_normalize(x) -> Tensor:
@@ -1204,7 +1314,9 @@ def l2_normalize(x) -> Tensor:
 
     Backward  dx = (dy - y (y . dy)) / |x|; at x = 0: dx = 0"""
     c = _c.sb_l2_normalize(_to.tensor(x))
-    return (_to.result(c)) if c else _to.retry(l2_normalize, x)
+    if c:
+        return _to.result(c)
+    return _to.retry(l2_normalize, x)
 
 
 def softmax_over(x, axis) -> Tensor:
@@ -1218,7 +1330,9 @@ def softmax_over(x, axis) -> Tensor:
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_softmax_over(_to.tensor(x), axis)
-    return (_to.result(c)) if c else _to.retry(softmax_over, x, axis)
+    if c:
+        return _to.result(c)
+    return _to.retry(softmax_over, x, axis)
 
 
 def log_softmax_over(x, axis) -> Tensor:
@@ -1232,7 +1346,9 @@ def log_softmax_over(x, axis) -> Tensor:
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_log_softmax_over(_to.tensor(x), axis)
-    return (_to.result(c)) if c else _to.retry(log_softmax_over, x, axis)
+    if c:
+        return _to.result(c)
+    return _to.retry(log_softmax_over, x, axis)
 
 
 def logsumexp_over(x, axis) -> Tensor:
@@ -1246,7 +1362,9 @@ def logsumexp_over(x, axis) -> Tensor:
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_logsumexp_over(_to.tensor(x), axis)
-    return (_to.result(c)) if c else _to.retry(logsumexp_over, x, axis)
+    if c:
+        return _to.result(c)
+    return _to.retry(logsumexp_over, x, axis)
 
 
 def layer_norm_over(x, axis, gain, bias=None, epsilon=None) -> Tensor:
@@ -1260,7 +1378,9 @@ def layer_norm_over(x, axis, gain, bias=None, epsilon=None) -> Tensor:
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_layer_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
-    return (_to.result(c)) if c else _to.retry(layer_norm_over, x, axis, gain, bias, epsilon)
+    if c:
+        return _to.result(c)
+    return _to.retry(layer_norm_over, x, axis, gain, bias, epsilon)
 
 
 def rms_norm_over(x, axis, gain, epsilon=None) -> Tensor:
@@ -1274,7 +1394,9 @@ def rms_norm_over(x, axis, gain, epsilon=None) -> Tensor:
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_rms_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.number(epsilon))
-    return (_to.result(c)) if c else _to.retry(rms_norm_over, x, axis, gain, epsilon)
+    if c:
+        return _to.result(c)
+    return _to.retry(rms_norm_over, x, axis, gain, epsilon)
 
 
 def l2_normalize_over(x, axis) -> Tensor:
@@ -1288,7 +1410,9 @@ def l2_normalize_over(x, axis) -> Tensor:
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_l2_normalize_over(_to.tensor(x), axis)
-    return (_to.result(c)) if c else _to.retry(l2_normalize_over, x, axis)
+    if c:
+        return _to.result(c)
+    return _to.retry(l2_normalize_over, x, axis)
 
 
 def embedding(table, ids) -> Tensor:
@@ -1298,7 +1422,9 @@ def embedding(table, ids) -> Tensor:
     Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v, in the order of i
     Fails     an id is not in 0..V-1 (the message names its index and value)"""
     c = _c.sb_embedding(_to.tensor(table), _to.tensor(ids))
-    return (_to.result(c)) if c else _to.retry(embedding, table, ids)
+    if c:
+        return _to.result(c)
+    return _to.retry(embedding, table, ids)
 
 
 def embedding_padded(table, ids, padding_id) -> Tensor:
@@ -1309,7 +1435,9 @@ def embedding_padded(table, ids, padding_id) -> Tensor:
     Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v; dtable[padding_id] = 0
     Fails     padding_id is not in 0..V-1; otherwise as embedding"""
     c = _c.sb_embedding_padded(_to.tensor(table), _to.tensor(ids), padding_id)
-    return (_to.result(c)) if c else _to.retry(embedding_padded, table, ids, padding_id)
+    if c:
+        return _to.result(c)
+    return _to.retry(embedding_padded, table, ids, padding_id)
 
 
 def gather(x, ids) -> Tensor:
@@ -1319,7 +1447,9 @@ def gather(x, ids) -> Tensor:
     Backward  dx[i, ids[i]] = dy[i]
     Fails     an id is not in 0..C-1; shapes differ"""
     c = _c.sb_gather(_to.tensor(x), _to.tensor(ids))
-    return (_to.result(c)) if c else _to.retry(gather, x, ids)
+    if c:
+        return _to.result(c)
+    return _to.retry(gather, x, ids)
 
 
 def dropout(x, p) -> Tensor:
@@ -1333,7 +1463,9 @@ def dropout(x, p) -> Tensor:
     Fails     p is not in [0, 1)
     Source    Srivastava et al. 2014"""
     c = _c.sb_dropout(_to.tensor(x), p)
-    return (_to.result(c)) if c else _to.retry(dropout, x, p)
+    if c:
+        return _to.result(c)
+    return _to.retry(dropout, x, p)
 
 
 def residual_dropout(x, branch, p) -> Tensor:
@@ -1342,7 +1474,9 @@ def residual_dropout(x, branch, p) -> Tensor:
     Shape     x, branch of one shape -> y
     Backward  dx = dy   dbranch = dropped ? 0 : dy / (1 - p)"""
     c = _c.sb_residual_dropout(_to.tensor(x), _to.tensor(branch), p)
-    return (_to.result(c)) if c else _to.retry(residual_dropout, x, branch, p)
+    if c:
+        return _to.result(c)
+    return _to.retry(residual_dropout, x, branch, p)
 
 
 def cross_entropy(x, targets, **option: sb_cross_entropy_options) -> Tensor:
@@ -1365,7 +1499,9 @@ def cross_entropy(x, targets, **option: sb_cross_entropy_options) -> Tensor:
     are not ignored; with probabilities, by the number of rows"""
     given = _to.options(sb_cross_entropy_options, option, "cross_entropy")
     c = _c.sb_cross_entropy(_to.tensor(x), _to.tensor(targets), given)
-    return (_to.results(given, c)) if c else _to.retry(cross_entropy, x, targets, **option)
+    if c:
+        return _to.results(given, c)
+    return _to.retry(cross_entropy, x, targets, **option)
 
 
 def linear_cross_entropy(x, weight, bias, targets, **option: sb_cross_entropy_options) -> Tensor:
@@ -1382,7 +1518,9 @@ def linear_cross_entropy(x, weight, bias, targets, **option: sb_cross_entropy_op
     are not ignored; with probabilities, by the number of rows"""
     given = _to.options(sb_cross_entropy_options, option, "linear_cross_entropy")
     c = _c.sb_linear_cross_entropy(_to.tensor(x), _to.tensor(weight), _to.tensor(bias), _to.tensor(targets), given)
-    return (_to.results(given, c)) if c else _to.retry(linear_cross_entropy, x, weight, bias, targets, **option)
+    if c:
+        return _to.results(given, c)
+    return _to.retry(linear_cross_entropy, x, weight, bias, targets, **option)
 
 
 def mean_squared_error(x, target, reduction="mean") -> Tensor:
@@ -1391,7 +1529,9 @@ def mean_squared_error(x, target, reduction="mean") -> Tensor:
     Shape     x, target of one shape -> a scalar, or that shape with SB_REDUCE_NONE
     Backward  dx = 2 (x - target) dy / n, dtarget = -dx   (n = 1 for SUM and NONE)"""
     c = _c.sb_mean_squared_error(_to.tensor(x), _to.tensor(target), _to.choice("sb_reduction", reduction))
-    return (_to.result(c)) if c else _to.retry(mean_squared_error, x, target, reduction)
+    if c:
+        return _to.result(c)
+    return _to.retry(mean_squared_error, x, target, reduction)
 
 
 def sinusoidal(dtype, start, length, C) -> Tensor:
@@ -1402,7 +1542,9 @@ def sinusoidal(dtype, start, length, C) -> Tensor:
     Fails     C is odd or below 2; length or start is negative; dtype is not f32 or f64
     Source    Vaswani et al. 2017, section 3.5"""
     c = _c.sb_sinusoidal(_to.choice("sb_dtype", dtype), start, length, C)
-    return (_to.result(c)) if c else _to.retry(sinusoidal, dtype, start, length, C)
+    if c:
+        return _to.result(c)
+    return _to.retry(sinusoidal, dtype, start, length, C)
 
 
 def rotary(x, start=0, base=None) -> Tensor:
@@ -1414,7 +1556,9 @@ def rotary(x, start=0, base=None) -> Tensor:
     Fails     x is not of rank 4; D is odd; start is negative
     Source    Su et al. 2021"""
     c = _c.sb_rotary(_to.tensor(x), start, _to.number(base))
-    return (_to.result(c)) if c else _to.retry(rotary, x, start, base)
+    if c:
+        return _to.result(c)
+    return _to.retry(rotary, x, start, base)
 
 
 def rotary_scaled(x, start, base, scaling) -> Tensor:
@@ -1424,7 +1568,9 @@ def rotary_scaled(x, start, base, scaling) -> Tensor:
     Fails     as sb_rotary; the scaling is not positive
     Source    Chen et al. 2023"""
     c = _c.sb_rotary_scaled(_to.tensor(x), start, _to.number(base), scaling)
-    return (_to.result(c)) if c else _to.retry(rotary_scaled, x, start, base, scaling)
+    if c:
+        return _to.result(c)
+    return _to.retry(rotary_scaled, x, start, base, scaling)
 
 
 def alibi(dtype, H, Lq, Lk) -> Tensor:
@@ -1434,7 +1580,9 @@ def alibi(dtype, H, Lq, Lk) -> Tensor:
     Fails     H is below 1; a length is negative; dtype is not f32 or f64
     Source    Press, Smith and Lewis 2021 (for H a power of two; the same formula for all others)"""
     c = _c.sb_alibi(_to.choice("sb_dtype", dtype), H, Lq, Lk)
-    return (_to.result(c)) if c else _to.retry(alibi, dtype, H, Lq, Lk)
+    if c:
+        return _to.result(c)
+    return _to.retry(alibi, dtype, H, Lq, Lk)
 
 
 def relative_bias(table, Lq, Lk) -> Tensor:
@@ -1446,7 +1594,9 @@ def relative_bias(table, Lq, Lk) -> Tensor:
     Fails     the table's second size is even
     Source    Shaw, Uszkoreit and Vaswani 2018; Raffel et al. 2020 (as a bias)"""
     c = _c.sb_relative_bias(_to.tensor(table), Lq, Lk)
-    return (_to.result(c)) if c else _to.retry(relative_bias, table, Lq, Lk)
+    if c:
+        return _to.result(c)
+    return _to.retry(relative_bias, table, Lq, Lk)
 
 
 def attention(q, k, v, **option: sb_attention_options) -> Tensor:
@@ -1504,7 +1654,9 @@ def attention(q, k, v, **option: sb_attention_options) -> Tensor:
       heads: which heads this rank holds; zero: all"""
     given = _to.options(sb_attention_options, option, "attention")
     c = _c.sb_attention(_to.tensor(q), _to.tensor(k), _to.tensor(v), given)
-    return (_to.results(given, c)) if c else _to.retry(attention, q, k, v, **option)
+    if c:
+        return _to.results(given, c)
+    return _to.retry(attention, q, k, v, **option)
 
 
 def attention_weights(y, first, count) -> Tensor:
@@ -1516,7 +1668,9 @@ def attention_weights(y, first, count) -> Tensor:
     Fails     y is not the result of tiled attention on the open tape, or backward ran; the queries
               are out of range; more than three calls for one y"""
     c = _c.sb_attention_weights(_to.tensor(y), first, count)
-    return (_to.result(c)) if c else _to.retry(attention_weights, y, first, count)
+    if c:
+        return _to.result(c)
+    return _to.retry(attention_weights, y, first, count)
 
 
 def to_ranks(x, ranks=None) -> Tensor:
@@ -1530,7 +1684,9 @@ def to_ranks(x, ranks=None) -> Tensor:
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
     c = _c.sb_to_ranks(_to.tensor(x), ranks)
-    return (_to.result(c)) if c else _to.retry(to_ranks, x, ranks)
+    if c:
+        return _to.result(c)
+    return _to.retry(to_ranks, x, ranks)
 
 
 def from_ranks(x, ranks=None) -> Tensor:
@@ -1544,7 +1700,9 @@ def from_ranks(x, ranks=None) -> Tensor:
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
     c = _c.sb_from_ranks(_to.tensor(x), ranks)
-    return (_to.result(c)) if c else _to.retry(from_ranks, x, ranks)
+    if c:
+        return _to.result(c)
+    return _to.retry(from_ranks, x, ranks)
 
 
 def attention_cached(q, cache, **option: sb_attention_options) -> Tensor:
@@ -1576,7 +1734,9 @@ def attention_cached(q, cache, **option: sb_attention_options) -> Tensor:
       heads: which heads this rank holds; zero: all"""
     given = _to.options(sb_attention_options, option, "attention_cached")
     c = _c.sb_attention_cached(_to.tensor(q), _to.instance(KVCache, cache), given)
-    return (_to.results(given, c)) if c else _to.retry(attention_cached, q, cache, **option)
+    if c:
+        return _to.results(given, c)
+    return _to.retry(attention_cached, q, cache, **option)
 
 
 def version() -> str:
@@ -1843,7 +2003,9 @@ class SafeTensors(Object):
         Fails when no tensor has the name, when its elements are 8-bit floats, when an integer does not
         fit i32, when a BOOL is neither 0 nor 1, and when the file was truncated."""
         c = _c.sb_safetensors_tensor(self, _to.text(name))
-        return (_to.owned(c)) if c else _to.retry(self.tensor, name)
+        if c:
+            return _to.owned(c)
+        return _to.retry(self.tensor, name)
 
     def read(self, name, into) -> None:
         """Reads into an existing tensor of that dtype and shape, on any device. On failure its contents are
@@ -1880,14 +2042,18 @@ class Parameters(Object):
         as the set. For SB_INITIAL_XAVIER a matrix is (out, in). Fails when the name is taken, empty, or
         longer than 200 bytes."""
         c = _c.sb_parameters_add(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial))
-        return (_to.result(c)) if c else _to.retry(self.add, name, shape, initial)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.add, name, shape, initial)
 
     def add_cut(self, name, shape, initial, cut) -> Tensor:
         """The same for a distributed parameter: this rank's part of a parameter of shape (dim), with the
         same initial values as without ranks. All distributed parameters of a set use the same ranks.
         Fails also when the axis cannot be split into equal parts."""
         c = _c.sb_parameters_add_cut(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial), _to.value(sb_cut, cut))
-        return (_to.result(c)) if c else _to.retry(self.add_cut, name, shape, initial, cut)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.add_cut, name, shape, initial, cut)
 
     def dtype(self) -> str:
         return _to.name_of("sb_dtype", _c.sb_parameters_dtype(self))
@@ -1905,7 +2071,9 @@ class Parameters(Object):
 
     def get(self, i) -> Tensor:
         c = _c.sb_parameters_get(self, i)
-        return (_to.result(c)) if c else _to.retry(self.get, i)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.get, i)
 
     def find(self, name) -> Tensor:
         """The parameter of that name; NULL, without a message, when there is none."""
@@ -2003,13 +2171,17 @@ class LinearLayer(sb_linear_layer):
     def __call__(self, x, activation="identity") -> Tensor:
         """x (..., in) -> y (..., out)"""
         c = _c.sb_linear_layer_forward(self, _to.tensor(x), _to.choice("sb_activation", activation))
-        return (_to.result(c)) if c else _to.retry(self.__call__, x, activation)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.__call__, x, activation)
 
     def join(self, x, ranks=None) -> Tensor:
         """The same for a row-parallel layer: x (..., in / P) -> y (..., out), the sum over ranks plus the
         bias. `ranks` is NULL for a single rank."""
         c = _c.sb_linear_layer_join(self, _to.tensor(x), ranks)
-        return (_to.result(c)) if c else _to.retry(self.join, x, ranks)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.join, x, ranks)
 
 
 class NormLayer(sb_norm_layer):
@@ -2034,14 +2206,18 @@ class NormLayer(sb_norm_layer):
     def __call__(self, x) -> Tensor:
         """x (..., C) -> y (..., C)"""
         c = _c.sb_norm_layer_forward(self, _to.tensor(x))
-        return (_to.result(c)) if c else _to.retry(self.__call__, x)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.__call__, x)
 
     def residual(self, x, branch, p, along) -> Any:
         """The norm of x + dropout(branch, p), and the sum itself in *sum. `along` is the sequence of x, for
         dropout with a partition."""
         sum = c_void_p()
         c = _c.sb_norm_layer_residual(self, _to.tensor(x), _to.tensor(branch), p, _to.choice("sb_sequence", along), byref(sum))
-        return (_to.result(c), _to.result(sum.value)) if c else _to.retry(self.residual, x, branch, p, along)
+        if c:
+            return _to.result(c), _to.result(sum.value)
+        return _to.retry(self.residual, x, branch, p, along)
 
 
 class MultiHeadAttention(sb_multi_head_attention):
@@ -2120,7 +2296,9 @@ class MultiHeadAttention(sb_multi_head_attention):
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
         given = _to.options(sb_attending, option, "multi_head_attention_forward")
         c = _c.sb_multi_head_attention_forward(self, _to.tensor(x), _to.tensor(memory), given)
-        return (_to.results(given, c)) if c else _to.retry(self.__call__, x, memory, **option)
+        if c:
+            return _to.results(given, c)
+        return _to.retry(self.__call__, x, memory, **option)
 
 
 class FeedForward(sb_feed_forward):
@@ -2180,7 +2358,9 @@ class FeedForward(sb_feed_forward):
     def __call__(self, x) -> Tensor:
         """x (..., C) -> y (..., C). Source: Vaswani et al. 2017; gated: Shazeer 2020."""
         c = _c.sb_feed_forward_forward(self, _to.tensor(x))
-        return (_to.result(c)) if c else _to.retry(self.__call__, x)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.__call__, x)
 
 
 class TransformerLayer(sb_transformer_layer):
@@ -2245,7 +2425,9 @@ class TransformerLayer(sb_transformer_layer):
         Pre-norm   a = x + self(norm x)    b = a + cross(norm a, memory)    y = b + feed(norm b)
         Post-norm  a = norm(x + self(x))   b = norm(a + cross(a, memory))   y = norm(b + feed(b))"""
         c = _c.sb_transformer_layer_forward(self, _to.tensor(x), _to.tensor(memory), _to.value(sb_attending, self_), _to.value(sb_attending, cross))
-        return (_to.result(c)) if c else _to.retry(self.__call__, x, memory, self_, cross)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.__call__, x, memory, self_, cross)
 
 
 class EncoderLayer(sb_encoder_layer):
@@ -2318,7 +2500,9 @@ class EncoderLayer(sb_encoder_layer):
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
         given = _to.options(sb_attending, option, "encoder_layer_forward")
         c = _c.sb_encoder_layer_forward(self, _to.tensor(x), given)
-        return (_to.results(given, c)) if c else _to.retry(self.__call__, x, **option)
+        if c:
+            return _to.results(given, c)
+        return _to.retry(self.__call__, x, **option)
 
 
 class DecoderLayer(sb_decoder_layer):
@@ -2378,7 +2562,9 @@ class DecoderLayer(sb_decoder_layer):
     def __call__(self, x, memory=None, self_=None, cross=None) -> Tensor:
         """The same for a decoder, whose positions belong to the target sequence."""
         c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), _to.value(sb_attending, self_), _to.value(sb_attending, cross))
-        return (_to.result(c)) if c else _to.retry(self.__call__, x, memory, self_, cross)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.__call__, x, memory, self_, cross)
 
 
 class Encoder(Object):
@@ -2442,12 +2628,16 @@ class Encoder(Object):
         """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). `weights`, unless NULL, receives
         one tensor (B, H, L, L) for each layer."""
         c = _c.sb_encoder_forward(self, _to.tensor(ids), _to.tensor(lengths), None)
-        return (_to.result(c)) if c else _to.retry(self.__call__, ids, lengths)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.__call__, ids, lengths)
 
     def table(self) -> Tensor:
         """The embedding table (V, C), for weight sharing."""
         c = _c.sb_encoder_table(self)
-        return (_to.result(c)) if c else _to.retry(self.table)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.table)
 
     def layers(self) -> int:
         """The embedding table (V, C), for weight sharing."""
@@ -2603,7 +2793,9 @@ class Batch(Object):
     def get(self, name) -> Tensor:
         """The part of this name; fails when there is none."""
         c = _c.sb_batch_get(self, _to.text(name))
-        return (_to.result(c)) if c else _to.retry(self.get, name)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.get, name)
 
     free = _c.sb_batch_free
 
@@ -2820,7 +3012,9 @@ class Classifier(Object):
     def logits(self, batch) -> Tensor:
         """The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape."""
         c = _c.sb_classifier_logits(self, _to.instance(Batch, batch))
-        return (_to.result(c)) if c else _to.retry(self.logits, batch)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.logits, batch)
 
     def classify(self, texts) -> Any:
         """The most probable label of each of n texts."""
@@ -3000,7 +3194,9 @@ class Decoder(Object):
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
         use instead of a new one. Parameters are named as in the encoder."""
         c = _c.sb_decoder_table(self)
-        return (_to.result(c)) if c else _to.retry(self.table)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.table)
 
     def layers(self) -> int:
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
@@ -3010,14 +3206,18 @@ class Decoder(Object):
     def __call__(self, ids, memory=None, lengths=None) -> Tensor:
         """ids (B, Lt) of i32; memory (B, Ls, C) with lengths (B) of i32, or both NULL -> (B, Lt, C)."""
         c = _c.sb_decoder_forward(self, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
-        return (_to.result(c)) if c else _to.retry(self.__call__, ids, memory, lengths)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.__call__, ids, memory, lengths)
 
     def step(self, state, ids, memory=None, lengths=None) -> Tensor:
         """Like sb_decoder_forward for the next positions, on a tape that does not record: ids (B, L) of the
         new positions -> (B, L, C). The memory is read in the first step only and may be NULL later;
         lengths (B) belong to the present sequences. A step that fails leaves the state unchanged."""
         c = _c.sb_decoder_step(self, _to.instance(DecoderState, state), _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
-        return (_to.result(c)) if c else _to.retry(self.step, state, ids, memory, lengths)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.step, state, ids, memory, lengths)
 
 
 class DecoderState(Object):
@@ -3091,7 +3291,9 @@ class LanguageModel(Object):
         loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
         logits: (B, L, V); those at position t are of symbol t."""
         c = _c.sb_language_model_loss(self, _to.tensor(ids))
-        return (_to.result(c)) if c else _to.retry(self.loss, ids)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.loss, ids)
 
     def logits(self, ids) -> Tensor:
         """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
@@ -3101,21 +3303,27 @@ class LanguageModel(Object):
         loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
         logits: (B, L, V); those at position t are of symbol t."""
         c = _c.sb_language_model_logits(self, _to.tensor(ids))
-        return (_to.result(c)) if c else _to.retry(self.logits, ids)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.logits, ids)
 
     def window_loss(self, input, targets) -> Tensor:
         """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
         is what is read, and targets (B, L) what follows at each place; negative ones do not count.
         The logits at position t, (B, L, V), are of the symbol that follows input t."""
         c = _c.sb_language_model_window_loss(self, _to.tensor(input), _to.tensor(targets))
-        return (_to.result(c)) if c else _to.retry(self.window_loss, input, targets)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.window_loss, input, targets)
 
     def window_logits(self, input) -> Tensor:
         """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
         is what is read, and targets (B, L) what follows at each place; negative ones do not count.
         The logits at position t, (B, L, V), are of the symbol that follows input t."""
         c = _c.sb_language_model_window_logits(self, _to.tensor(input))
-        return (_to.result(c)) if c else _to.retry(self.window_logits, input)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.window_logits, input)
 
     def save(self, path) -> None:
         """Writes the model to a file, and reads one that may come from anywhere into an empty set of
@@ -3261,27 +3469,37 @@ class Seq2Seq(Object):
     def loss(self, batch) -> Tensor:
         """The mean cross entropy, in nats a symbol, of the batch's targets."""
         c = _c.sb_seq2seq_loss(self, _to.instance(Batch, batch))
-        return (_to.result(c)) if c else _to.retry(self.loss, batch)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.loss, batch)
 
     def loss_sum(self, batch) -> Tensor:
         """The sum of what sb_seq2seq_loss is the mean of: for gradient accumulation."""
         c = _c.sb_seq2seq_loss_sum(self, _to.instance(Batch, batch))
-        return (_to.result(c)) if c else _to.retry(self.loss_sum, batch)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.loss_sum, batch)
 
     def cost(self, batch) -> Tensor:
         """The sum of the cross entropies without label smoothing: for evaluation."""
         c = _c.sb_seq2seq_cost(self, _to.instance(Batch, batch))
-        return (_to.result(c)) if c else _to.retry(self.cost, batch)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.cost, batch)
 
     def logits(self, batch) -> Tensor:
         """The logits (B, Lt, V) of the symbol after each one of target_in."""
         c = _c.sb_seq2seq_logits(self, _to.instance(Batch, batch), None)
-        return (_to.result(c)) if c else _to.retry(self.logits, batch)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.logits, batch)
 
     def encode(self, ids, lengths=None) -> Tensor:
         """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
         c = _c.sb_seq2seq_encode(self, _to.tensor(ids), _to.tensor(lengths))
-        return (_to.result(c)) if c else _to.retry(self.encode, ids, lengths)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.encode, ids, lengths)
 
     def decoder(self) -> Decoder:
         """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
@@ -3290,7 +3508,9 @@ class Seq2Seq(Object):
     def output(self, y) -> Tensor:
         """y (..., C) of the decoder -> logits (..., V)."""
         c = _c.sb_seq2seq_output(self, _to.tensor(y))
-        return (_to.result(c)) if c else _to.retry(self.output, y)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.output, y)
 
     def evaluate_loss(self, data) -> float:
         """The mean cross entropy of an encoder-decoder, in nats a symbol, over one epoch of the data; NaN
@@ -3401,7 +3621,9 @@ class Average(Object):
     def values(self) -> Tensor:
         """For checkpoints: the values, as long as the gradients, and the number of updates."""
         c = _c.sb_average_values(self)
-        return (_to.result(c)) if c else _to.retry(self.values)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.values)
 
     def updates(self) -> int:
         """For checkpoints: the values, as long as the gradients, and the number of updates."""
@@ -3521,7 +3743,9 @@ class Optimiser(Object):
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
         that are not frozen (NULL past the last), and counters."""
         c = _c.sb_optimiser_moment(self, i)
-        return (_to.result(c)) if c else _to.retry(self.moment, i)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.moment, i)
 
     def plateau(self) -> sb_plateau:
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
@@ -3697,7 +3921,9 @@ class EmbeddingLayer(sb_embedding_layer):
         """ids (B, L) of i32, the first at position `start` -> x (B, L, C). Source: Vaswani et al. 2017,
         section 3.4."""
         c = _c.sb_embedding_layer_forward(self, _to.tensor(ids), start)
-        return (_to.result(c)) if c else _to.retry(self.__call__, ids, start)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.__call__, ids, start)
 
 
 class AdditiveAttention(sb_additive_attention):
@@ -3712,7 +3938,9 @@ class AdditiveAttention(sb_additive_attention):
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
         weights = c_void_p()
         c = _c.sb_additive_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
-        return (_to.result(c), _to.result(weights.value)) if c else _to.retry(self.__call__, q, k, v, mask)
+        if c:
+            return _to.result(c), _to.result(weights.value)
+        return _to.retry(self.__call__, q, k, v, mask)
 
 
 class MultiplicativeAttention(sb_multiplicative_attention):
@@ -3725,7 +3953,9 @@ class MultiplicativeAttention(sb_multiplicative_attention):
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         weights = c_void_p()
         c = _c.sb_multiplicative_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
-        return (_to.result(c), _to.result(weights.value)) if c else _to.retry(self.__call__, q, k, v, mask)
+        if c:
+            return _to.result(c), _to.result(weights.value)
+        return _to.retry(self.__call__, q, k, v, mask)
 
 
 class CosineAttention(sb_cosine_attention):
@@ -3740,7 +3970,9 @@ class CosineAttention(sb_cosine_attention):
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
         weights = c_void_p()
         c = _c.sb_cosine_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
-        return (_to.result(c), _to.result(weights.value)) if c else _to.retry(self.__call__, q, k, v, mask)
+        if c:
+            return _to.result(c), _to.result(weights.value)
+        return _to.retry(self.__call__, q, k, v, mask)
 
 
 class OutputHead(sb_output_head):
@@ -3754,7 +3986,9 @@ class OutputHead(sb_output_head):
     def logits(self, y) -> Tensor:
         """y (..., C) -> logits (..., V)"""
         c = _c.sb_output_head_logits(self, _to.tensor(y))
-        return (_to.result(c)) if c else _to.retry(self.logits, y)
+        if c:
+            return _to.result(c)
+        return _to.retry(self.logits, y)
 
     def loss(self, y, targets, **option: sb_cross_entropy_options) -> Tensor:
         """The cross entropy of the logits of y (..., C) with targets (...) of i32, without storing all
@@ -3768,7 +4002,9 @@ class OutputHead(sb_output_head):
         are not ignored; with probabilities, by the number of rows"""
         given = _to.options(sb_cross_entropy_options, option, "output_head_loss")
         c = _c.sb_output_head_loss(self, _to.tensor(y), _to.tensor(targets), given)
-        return (_to.results(given, c)) if c else _to.retry(self.loss, y, targets, **option)
+        if c:
+            return _to.results(given, c)
+        return _to.retry(self.loss, y, targets, **option)
 
 
 class PositionBias(sb_position_bias):

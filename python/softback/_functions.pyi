@@ -2,7 +2,9 @@ from __future__ import annotations
 from typing import Any
 from . import convert as _to
 from ._declarations import *
-from .objects import Mask, Object, Tensor, c as _c
+from .library import c as _c
+from .objects import Object
+from .tensors import Mask, Tensor
 def random_new(seed=0, stream="user") -> sb_random: ...
 def random_bits(random) -> int: ...
 def random_uniform(random) -> float: ...

@@ -1,6 +1,5 @@
 """What the library's objects have in common in Python."""
-from .library import c
-from .tensors import Mask, Tensor, check
+from .tensors import check
 
 
 class Object:

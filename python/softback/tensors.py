@@ -54,15 +54,14 @@ class Tape:
         if self in opened.tapes:
             raise Error("tape: it is open already; make another one: with sb.Tape(): ...")
         self.struct, self.kept, self.failed = sb_tape(), [], False
-        self._as_parameter_ = self.struct._as_parameter_
-        c.sb_tape_begin(self, choice("sb_mode", "record" if self.record else "no_record"))
+        c.sb_tape_begin(self.struct, choice("sb_mode", "record" if self.record else "no_record"))
         if self.random is not None:
-            c.sb_tape_random(self, self.random)
+            c.sb_tape_random(self.struct, self.random)
         opened.tapes.append(self)
         return self
 
     def __exit__(self, kind, error, trace):
-        ended = c.sb_tape_end(self)
+        ended = c.sb_tape_end(self.struct)
         if self in opened.tapes:
             del opened.tapes[opened.tapes.index(self):]
         self.kept = None  # what nodes of this tape call: Python functions
