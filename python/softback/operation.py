@@ -48,16 +48,16 @@ def add_gradients(node):
     for i, part in enumerate(parts if isinstance(parts, tuple) else (parts,)):
         dx = found(c.sb_node_dx(node, i))
         if dx is not None and part is not None:
-            write(dx, dx.numpy() + part)
+            write(dx, part, add=True)
     return True
 
 
-def write(x, array):
-    """Writes the elements of a tensor that the library has just made."""
-    if x.device == "cpu":
-        elements(x, x)[...] = array
-    else:
-        x.assign(array)
+def write(x, array, add=False):
+    """Writes the elements of a tensor that the library has just made, or adds to them."""
+    there = elements(x, x) if x.device == "cpu" else x.numpy()
+    there[...] = there + array if add else array
+    if x.device != "cpu":
+        x.assign(there)
 
 
 class Operation:
@@ -102,8 +102,6 @@ class Operation:
 
 
 operation = Operation
-
-
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
 
 
