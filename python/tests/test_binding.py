@@ -323,7 +323,8 @@ def test_docstrings_are_the_blocks_of_ops_h():
 
 
 def test_every_function_of_the_headers_is_declared():
-    headers = (path for room in ("autograd", "models", "nn", "ops", "tensor") for path in (PYTHON.parent / room).rglob("*.h"))
+    rooms = (PYTHON.parent / room for room in ("autograd", "models", "nn", "ops", "tensor"))
+    headers = (path for room in rooms for path in room.rglob("*.h"))
     names = (re.findall(r"^SB_API[^;(]*?(\w+)\(", path.read_text(), re.M) for path in headers)
     assert set(sum(names, [])) == set(FUNCTIONS)
 
@@ -331,7 +332,8 @@ def test_every_function_of_the_headers_is_declared():
 def test_the_stub_has_every_option():
     stub = ast.parse((PYTHON / "softback" / "_functions.pyi").read_text())
     heads = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
-    assert [a.arg for a in heads["cross_entropy"].args.kwonlyargs] == ["label_smoothing", "class_weight", "reduction"]
+    options = [a.arg for a in heads["cross_entropy"].args.kwonlyargs]
+    assert options == ["label_smoothing", "class_weight", "reduction"]
     assert set(sb._functions.__all__) <= {*heads, *(n.name for n in stub.body if isinstance(n, ast.ClassDef))}
 
 
