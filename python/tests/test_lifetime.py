@@ -138,6 +138,10 @@ def test_objects_keep_what_they_need():
     layer = sb.LinearLayer(sb.Parameters(1), "layer", 3, 2)
     gc.collect()
     assert layer(np.ones((1, 3), "f4")).shape == (1, 2)
+    inner = sb.EncoderLayer(sb.Parameters(1), "layer", width=8, heads=2).self_attention.query
+    gc.collect()
+    [sb.ones((8, 8)) for _ in range(5)]
+    assert 0 < np.abs(inner.weight.numpy()).max() < 1
 
 
 def test_batches_outlive_their_turn():
