@@ -42,14 +42,15 @@ def load(path):
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # waiting threads leave the processor to others
     library, functions = ctypes.CDLL(path), SimpleNamespace()
     for name, (result, *parameters) in FUNCTIONS.items():
-        function = getattr(library, name)
+        function = getattr(library, name, None)
+        if function is None:
+            raise Error(f"{path} has no {name}; run python/generate.py with the headers of this library")
         function.restype, function.argtypes = result, parameters
         if result is ctypes.c_char_p:
             function.errcheck = lambda made, *_: made and made.decode()
         setattr(functions, name, function)
-    found = functions.sb_version()
-    if found != VERSION:
-        raise Error(f"{path} is softback {found}, but this package was made for {VERSION}")
+    if functions.sb_version() != VERSION:
+        raise Error(f"{path} is softback {functions.sb_version()}, but this package was made for {VERSION}")
     return functions
 
 

@@ -16,8 +16,7 @@ def load(path):
     """The model of a file, of any kind of the library; its weights are model.weights."""
     weights, read = _functions.Parameters(), sb_model()
     check(c.sb_model_load(read, None, weights, text(path)))
-    kind = sb_model_kind.from_address(read.kind).name
-    loaded = adopt(MODELS[kind], read.self, [weights])
+    loaded = adopt(MODELS[sb_model_kind.from_address(read.kind).name], read.self, [weights])
     loaded.weights = weights
     return loaded
 
