@@ -83,8 +83,8 @@ void CPU(gemm_pack_weight)(int64_t out, int64_t in, const real *weight, real *pa
         int64_t column, columns = parts_panel_columns(i, out, &column);
         for (int64_t p = 0; p < in; p += block) {
             const int64_t depth = in - p < block ? in - p : block;
-            CPU(gemm_pack)(true, depth, columns, weight + column * in + p, in,
-                           packed + packed_at(out, p, depth, column));
+            real *to = packed + packed_at(out, p, depth, column);
+            CPU(gemm_pack)(true, depth, columns, weight + column * in + p, in, to);
         }
     }
 }
