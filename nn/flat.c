@@ -4,6 +4,8 @@
 #include "tensor/device.h"
 #include "tensor/memory.h"
 
+enum { LARGE = 1 << 20 }; /* bytes; the first places of smaller sets serve activations */
+
 /* Moves a parameter's values into the flat buffer; the parameter becomes a view of it. */
 static void flat_move_values(struct parameter *p, sb_tensor *values)
 {
@@ -36,7 +38,8 @@ static bool flat_join_values(sb_parameters *set)
     set->values = values;
     set->flattened = set->count;
     set->moved = true;
-    sb_device_trim(sb_device_cpu()); /* activations seldom have the sizes of their first places */
+    if (tensor_bytes(values) >= LARGE) /* few activations have the sizes of large weights */
+        sb_device_trim(sb_device_cpu());
     return true;
 }
 
