@@ -8,8 +8,8 @@
  *     ds = p (dp - delta)                    delta = rowsum(p dp), which is rowsum(dy y)
  *     dq += scale ds k    dk += scale ds' q    dbias += ds
  *
- * A block computes one piece of one gradient and visits all tiles that add to it. So tiles are
- * computed once for each piece, and no two blocks add to the same number.
+ * A block computes one piece of dq, of dk and dv, or of dbias, and visits all tiles that add to it.
+ * So tiles are computed once for each piece, and no two blocks add to the same number.
  */
 #include "cuda/attention_bias.cuh"
 #include "cuda/attention_steps.cuh"
@@ -37,35 +37,59 @@ __global__ void row_sums(int64_t rows, int64_t Dv, attention a, attention_tiled_
         ((real *)g.delta)[group.row] = sum;
 }
 
-/* What to compute of a tile. */
-enum tile_purpose { WEIGHTS, SCORE_GRADIENT };
-
-/* The tile's weights after dropout, or the gradient ds of its scores, into shared memory. */
+/* p for this thread's pairs of a tile, and the bits of dropout. */
 template <class T>
-__device__ void compute_tile(tile_memory<real_of<T>> &m, const attention &a,
-                             const attention_tiled_backward &g, tile_place t, tile_purpose purpose)
+__device__ void weights(tile_memory<real_of<T>> &m, const attention &a,
+                        const attention_tiled_backward &g, tile_place t, real_of<T> (&p)[4][PAIRS])
 {
-    typedef real_of<T> real;
     const tile_operands<T> of(a, t, g.q, g.k, g.v, g.dy);
-    const bool drop = a.dropout.threshold > 0;
-    const real *delta = (const real *)g.delta + (t.b * a.H + t.h) * a.Lq + t.i;
-    real p[4][PAIRS], dp[4][PAIRS];
-    tile_weights(m, a, t, of, (const T *)g.bias, (const real *)g.stats, p);
-    if (drop)
+    tile_weights(m, a, t, of, (const T *)g.bias, (const real_of<T> *)g.stats, p);
+    if (a.dropout.threshold > 0)
         tile_stay(m, a, t);
-    if (purpose == SCORE_GRADIENT)
-        tile_weight_gradient(m, a, of, dp);
+}
+
+/* m = dropout(p), into shared memory. */
+template <class real>
+__device__ void put_weights(tile_memory<real> &m, const attention &a, const real (&p)[4][PAIRS])
+{
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < PAIRS; c++) {
             const int row = tile_row(r), column = tile_column(c);
-            if (purpose == WEIGHTS)
-                m.p[row][column] =
-                    drop ? tile_drop(m, (real)a.dropout.scale, row, column, p[r][c]) : p[r][c];
-            else
-                m.p[row][column] =
-                    tile_keeps(m, row, column) ? p[r][c] * (dp[r][c] - delta[row]) : 0;
+            m.p[row][column] = a.dropout.threshold > 0
+                                   ? tile_drop(m, (real)a.dropout.scale, row, column, p[r][c])
+                                   : p[r][c];
+        }
+}
+
+/* ds = p (dp - delta), into shared memory. */
+template <class T>
+__device__ void put_score_gradient(tile_memory<real_of<T>> &m, const attention &a,
+                                   const attention_tiled_backward &g, tile_place t,
+                                   const real_of<T> (&p)[4][PAIRS])
+{
+    typedef real_of<T> real;
+    const tile_operands<T> of(a, t, g.q, g.k, g.v, g.dy);
+    const real *delta = (const real *)g.delta + (t.b * a.H + t.h) * a.Lq + t.i;
+    real dp[4][PAIRS];
+    tile_weight_gradient(m, a, of, dp);
+    for (int r = 0; r < 4; r++)
+        for (int c = 0; c < PAIRS; c++) {
+            const int row = tile_row(r), column = tile_column(c);
+            m.p[row][column] = tile_keeps(m, row, column) ? p[r][c] * (dp[r][c] - delta[row]) : 0;
         }
     __syncthreads();
+}
+
+/* Calls store(rows) with the rows of a gradient, which for a part of the keys are of the type of
+   sums. */
+template <class T, class Store>
+__device__ void with_rows(bool part, const attention_gradient &gradient, attention_strides s,
+                          int64_t b, int64_t h, Store store)
+{
+    if (sizeof(T) < sizeof(real_of<T>) && part)
+        store(rows_in<real_of<T>>(gradient.data, s, b, h));
+    else
+        store(rows_in<T>(gradient.data, s, b, h));
 }
 
 /* dq_i += scale sum_j ds_ij k_j */
@@ -83,25 +107,33 @@ template <class T> __global__ void query_gradient(attention a, attention_tiled_b
         const tile_kept kept = tile_keep(m, a, t);
         if (!kept.any)
             continue;
-        compute_tile<T>(m, a, g, t, SCORE_GRADIENT);
+        real p[4][PAIRS];
+        weights<T>(m, a, g, t, p);
+        put_score_gradient<T>(m, a, g, t, p);
         const tile_operands<T> of(a, t, g.q, g.k, g.v, g.dy);
         dq.template add<false>(m, kept.whole, of.k, of.keys, column, a.D);
     }
-    dq.store(rows_from(rows_in<T>(g.dq.data, a.q, t.b, t.h), t.i), g.dq.fresh,
-             smaller(a.Lq - t.i, TILE), column, a.D, (real)a.scale);
+    with_rows<T>(g.part, g.dq, a.q, t.b, t.h, [&](auto to) {
+        dq.store(rows_from(to, t.i), g.dq.fresh, smaller(a.Lq - t.i, TILE), column, a.D,
+                 (real)a.scale);
+    });
 }
 
-/* dk_j += scale sum_i ds_ij q_i or dv_j += sum_i m_ij dy_i, over the heads that share them */
-template <class T>
-__global__ void key_gradient(attention a, attention_tiled_backward g, tile_purpose purpose)
+/* What a block computes: dk, dv or both, as registers allow. */
+enum wanted { DK = 1, DV = 2 };
+
+/* dk_j += scale sum_i ds_ij q_i and dv_j += sum_i m_ij dy_i, over the heads that share them */
+template <class T, int WANTED>
+__global__ void key_gradients(attention a, attention_tiled_backward g)
 {
     typedef real_of<T> real;
     SHARED(tile_memory<real>, m);
     const int64_t across = tile_count(a.Lk), unit = blockIdx.x / across, group = unit % a.G;
     const int64_t column = blockIdx.y * (int64_t)COLUMNS, shared = a.H / a.G;
-    const bool dv = purpose == WEIGHTS;
+    const bool has_dk = (WANTED & DK) && g.dk.data && column < a.D;
+    const bool has_dv = (WANTED & DV) && g.dv.data && column < a.Dv;
     tile_place t = {unit / a.G, 0, 0, blockIdx.x % across * TILE};
-    piece<real> sum;
+    piece<real> dk, dv;
     for (t.h = group * shared; t.h < (group + 1) * shared; t.h++)
         for (t.i = 0; t.i < a.Lq; t.i += TILE) {
             if (!tile_in_range(a, t))
@@ -109,15 +141,27 @@ __global__ void key_gradient(attention a, attention_tiled_backward g, tile_purpo
             const tile_kept kept = tile_keep(m, a, t);
             if (!kept.any)
                 continue;
-            compute_tile<T>(m, a, g, t, purpose);
             const tile_operands<T> of(a, t, g.q, g.k, g.v, g.dy);
-            sum.template add<true>(m, kept.whole, dv ? of.dy : of.q, of.queries, column,
-                                   dv ? a.Dv : a.D);
+            real p[4][PAIRS];
+            weights<T>(m, a, g, t, p);
+            if (has_dv) {
+                put_weights(m, a, p);
+                dv.template add<true>(m, kept.whole, of.dy, of.queries, column, a.Dv);
+            }
+            if (has_dk) {
+                put_score_gradient<T>(m, a, g, t, p);
+                dk.template add<true>(m, kept.whole, of.q, of.queries, column, a.D);
+            }
         }
-    const rows<T> to =
-        dv ? rows_in<T>(g.dv.data, a.v, t.b, group) : rows_in<T>(g.dk.data, a.k, t.b, group);
-    sum.store(rows_from(to, t.j), dv ? g.dv.fresh : g.dk.fresh, smaller(a.Lk - t.j, TILE), column,
-              dv ? a.Dv : a.D, dv ? 1 : (real)a.scale);
+    const int64_t keys = smaller(a.Lk - t.j, TILE);
+    if (has_dk)
+        with_rows<T>(g.part, g.dk, a.k, t.b, group, [&](auto to) {
+            dk.store(rows_from(to, t.j), g.dk.fresh, keys, column, a.D, (real)a.scale);
+        });
+    if (has_dv)
+        with_rows<T>(g.part, g.dv, a.v, t.b, group, [&](auto to) {
+            dv.store(rows_from(to, t.j), g.dv.fresh, keys, column, a.Dv, 1);
+        });
 }
 
 /* dbias += ds, summed in double over the axes on which the bias is broadcast. One block for each
@@ -136,13 +180,37 @@ template <class T> __global__ void bias_gradient(attention a, attention_tiled_ba
                     const tile_place t = {b, h, i, j};
                     if (!tile_in_range(a, t) || !tile_keep(m, a, t).any)
                         continue;
-                    compute_tile<T>(m, a, g, t, SCORE_GRADIENT);
+                    real_of<T> p[4][PAIRS];
+                    weights<T>(m, a, g, t, p);
+                    put_score_gradient<T>(m, a, g, t, p);
                     for (int n = threadIdx.x; n < TILE * TILE; n += TILE_THREADS)
                         sum[n / TILE][n % TILE] += (double)m.p[n / TILE][n % TILE];
                     __syncthreads();
                 }
     __syncthreads();
-    region.template store<T, TILE_THREADS>(a, sum, g.dbias);
+    if (sizeof(T) < sizeof(real_of<T>) && g.part)
+        region.template store<real_of<T>, TILE_THREADS>(a, sum, g.dbias);
+    else
+        region.template store<T, TILE_THREADS>(a, sum, g.dbias);
+}
+
+template <class T> void queue_queries(const attention &a, const attention_tiled_backward &g)
+{
+    const int64_t blocks = a.B * a.H * tile_count(a.Lq);
+    if (blocks > 0 && a.D > 0)
+        LAUNCH((query_gradient<T>), dim3((unsigned)blocks, piece_count(a.D)), dim3(TILE_THREADS), 0,
+               stream, a, g);
+}
+
+template <class T, int WANTED>
+void queue_keys(const attention &a, const attention_tiled_backward &g)
+{
+    const int64_t blocks = a.B * a.G * tile_count(a.Lk);
+    const int64_t dk = (WANTED & DK) && g.dk.data ? a.D : 0;
+    const int64_t dv = (WANTED & DV) && g.dv.data ? a.Dv : 0;
+    if (blocks > 0 && dk + dv > 0)
+        LAUNCH((key_gradients<T, WANTED>), dim3((unsigned)blocks, piece_count(dk > dv ? dk : dv)),
+               dim3(TILE_THREADS), 0, stream, a, g);
 }
 
 template <class T> void queue_bias(const attention &a, const attention_tiled_backward &g)
@@ -162,20 +230,17 @@ template <class T> void attention_row_sums(const attention &a, const attention_t
 template <class T>
 bool attention_tiles_backward(const attention *a, const attention_tiled_backward *g)
 {
-    const int64_t queries = a->B * a->H * tile_count(a->Lq), keys = a->B * a->G * tile_count(a->Lk);
-    const dim3 threads(TILE_THREADS);
     if (std::is_same_v<T, bf16> && attention_mma_backward(*a, *g))
         return launched("attention");
     attention_row_sums<T>(*a, *g);
-    if (g->dq.data && queries > 0 && a->D > 0)
-        LAUNCH((query_gradient<T>), dim3((unsigned)queries, piece_count(a->D)), threads, 0, stream,
-               *a, *g);
-    if (g->dk.data && keys > 0 && a->D > 0)
-        LAUNCH((key_gradient<T>), dim3((unsigned)keys, piece_count(a->D)), threads, 0, stream, *a,
-               *g, SCORE_GRADIENT);
-    if (g->dv.data && keys > 0 && a->Dv > 0)
-        LAUNCH((key_gradient<T>), dim3((unsigned)keys, piece_count(a->Dv)), threads, 0, stream, *a,
-               *g, WEIGHTS);
+    if (g->dq.data)
+        queue_queries<T>(*a, *g);
+    if constexpr (std::is_same_v<T, double>) { /* one sum fills the registers */
+        queue_keys<T, DK>(*a, *g);
+        queue_keys<T, DV>(*a, *g);
+    } else {
+        queue_keys<T, DK | DV>(*a, *g);
+    }
     if (g->dbias.data)
         queue_bias<T>(*a, *g);
     return launched("attention");

@@ -160,7 +160,7 @@ def tiled(heads, Lq, Lk, D, kept, dropped, width):
         cost = work * (scores / SCORES + values / VALUES) / (1 / SCORES)
         return Kernel(read, cost, "scores")
 
-    return [both(1, 1)], [Kernel(read, 0), both(2, 1), both(2, 1), both(1, 1)]
+    return [both(1, 1)], [Kernel(read, 0), both(2, 1), both(2, 2)]
 
 
 # ---- A training step
