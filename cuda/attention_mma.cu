@@ -251,7 +251,7 @@ bool draws_in_order(const attention &a)
 
 bool attention_mma_forward(const attention &a, const attention_tiled &f)
 {
-    if (a.D > LARGEST_HEAD || a.Dv > LARGEST_HEAD || !draws_in_order(a))
+    if (a.D > LARGEST_HEAD || a.Dv > LARGEST_HEAD || !draws_in_order(a) || f.begun || f.goes_on)
         return false;
     return with_shape(a, [&](auto D, auto drops) {
         return f.bias ? launch_forward<D(), true, true>(a, f)
@@ -265,7 +265,7 @@ bool attention_mma_backward(const attention &a, const attention_tiled_backward &
     const bool aligned = rows_aligned(g.q, a.q, a.D) && rows_aligned(g.k, a.k, a.D) &&
                          rows_aligned(g.v, a.v, a.Dv) && rows_aligned(g.dy, a.y, a.Dv);
     const bool exact = delta_from_products(a);
-    bool ok = a.D <= LARGEST_HEAD && a.Dv <= LARGEST_HEAD && draws_in_order(a);
+    bool ok = a.D <= LARGEST_HEAD && a.Dv <= LARGEST_HEAD && draws_in_order(a) && !g.part;
     for (int queue = 0; ok && queue < 2; queue++) {
         if (queue && !exact)
             attention_row_sums<bf16>(a, g);

@@ -67,6 +67,35 @@ template <class T> __device__ void drop_tile(tile_memory<T> &m, const attention 
     __syncthreads();
 }
 
+/* Starts the rows: from nothing, or from the statistics over other keys. */
+template <class real>
+__device__ void begin(tile_memory<real> &m, uint32_t *seen, const real *before, int64_t queries)
+{
+    const int r = threadIdx.x;
+    if (r < TILE) {
+        const bool begun = before && r < queries && !(before[2 * r + 1] < 0); /* it may be NaN */
+        m.row[MAX][r] = begun ? before[2 * r] : (real)-INFINITY;
+        m.row[SUM][r] = begun ? before[2 * r + 1] : 0;
+        seen[r] = begun;
+    }
+    __syncthreads();
+}
+
+/* Stores the sums, to which other keys are added later. */
+template <class real>
+__device__ void leave(const tile_memory<real> &m, const attention &a, const attention_tiled &f,
+                      tile_place t, const uint32_t *seen, const piece<real> &y, int64_t column)
+{
+    const int64_t queries = smaller(a.Lq - t.i, TILE);
+    real *stats = (real *)f.stats + 2 * ((t.b * a.H + t.h) * a.Lq + t.i);
+    if (column == 0 && threadIdx.x < queries) {
+        const int r = threadIdx.x;
+        stats[2 * r] = m.row[MAX][r];
+        stats[2 * r + 1] = seen[r] ? m.row[SUM][r] : -1;
+    }
+    y.store(rows_from(rows_in<real>(f.sums, a.y, t.b, t.h), t.i), true, queries, column, a.Dv, 1);
+}
+
 /* Stores y / l, m and 1 / l; zeros for a fully masked query, as the mask alone decides. */
 template <class T>
 __device__ void finish(tile_memory<real_of<T>> &m, const attention &a, const attention_tiled &f,
@@ -89,7 +118,9 @@ __device__ void finish(tile_memory<real_of<T>> &m, const attention &a, const att
     y.store(rows_from(rows_in<T>(f.y, a.y, t.b, t.h), t.i), true, queries, column, a.Dv, 1);
 }
 
-template <class T> __global__ void forward_tiles(attention a, attention_tiled f)
+/* `before`: the statistics over other keys, or NULL. */
+template <class T>
+__global__ void forward_tiles(attention a, attention_tiled f, const real_of<T> *before)
 {
     typedef real_of<T> real;
     SHARED(tile_memory<real>, m);
@@ -97,13 +128,11 @@ template <class T> __global__ void forward_tiles(attention a, attention_tiled f)
     const int64_t down = tile_count(a.Lq), head = blockIdx.x / down,
                   column = blockIdx.y * (int64_t)COLUMNS;
     tile_place t = {head / a.H, head % a.H, blockIdx.x % down * TILE, 0};
-    if (threadIdx.x < TILE) {
-        m.row[MAX][threadIdx.x] = (real)-INFINITY;
-        m.row[SUM][threadIdx.x] = 0;
-        seen[threadIdx.x] = 0;
-    }
-    __syncthreads();
+    const int64_t queries = smaller(a.Lq - t.i, TILE);
     piece<real> y;
+    begin(m, seen, before ? before + 2 * (head * a.Lq + t.i) : nullptr, queries);
+    if (before)
+        y.load(rows_from(rows_in<real>(f.sums, a.y, t.b, t.h), t.i), queries, column, a.Dv);
     for (; t.j < a.Lk; t.j += TILE) {
         if (!tile_in_range(a, t))
             continue;
@@ -122,20 +151,36 @@ template <class T> __global__ void forward_tiles(attention a, attention_tiled f)
         const tile_operands<T> of(a, t, f.q, f.k, f.v, f.y);
         y.template add<false>(m, kept.whole, of.v, of.keys, column, a.Dv);
     }
-    finish<T>(m, a, f, t, seen, y, column);
+    if (f.goes_on)
+        leave(m, a, f, t, seen, y, column);
+    else
+        finish<T>(m, a, f, t, seen, y, column);
+}
+
+/* The statistics are copied first if they are begun, since the blocks of a query's pieces read
+   them while one of these writes the new ones. */
+template <class T> bool launch_forward(const attention &a, const attention_tiled &f)
+{
+    const int64_t rows = a.B * a.H * a.Lq, blocks = a.B * a.H * tile_count(a.Lq);
+    const size_t bytes = f.begun ? (size_t)(2 * rows) * sizeof(real_of<T>) : 0;
+    const scratch copy("attention", bytes);
+    if (!copy || (f.begun && !cuda_ok(cudaMemcpyAsync(copy.as<void>(), f.stats, bytes,
+                                                      cudaMemcpyDeviceToDevice, stream),
+                                      "attention")))
+        return false;
+    if (blocks > 0)
+        LAUNCH((forward_tiles<T>), dim3((unsigned)blocks, piece_count(a.Dv)), dim3(TILE_THREADS), 0,
+               stream, a, f, f.begun ? copy.as<real_of<T>>() : nullptr);
+    return launched("attention");
 }
 
 } // namespace
 
 template <class T> bool attention_tiles_forward(const attention *a, const attention_tiled *f)
 {
-    const int64_t blocks = a->B * a->H * tile_count(a->Lq);
     if (std::is_same_v<T, bf16> && attention_mma_forward(*a, *f))
         return launched("attention");
-    if (blocks > 0)
-        LAUNCH((forward_tiles<T>), dim3((unsigned)blocks, piece_count(a->Dv)), dim3(TILE_THREADS),
-               0, stream, *a, *f);
-    return launched("attention");
+    return launch_forward<T>(*a, *f);
 }
 
 template bool attention_tiles_forward<float>(const attention *, const attention_tiled *);

@@ -194,6 +194,16 @@ template <class real> struct piece {
         __syncthreads();
     }
 
+    template <class T>
+    __device__ void load(rows<T> from, int64_t count, int64_t column, int64_t columns)
+    {
+        for (int r = 0; r < 4; r++)
+            for (int c = 0; c < WIDTH; c++) {
+                const int64_t row = tile_row(r), e = column + tile_column(c);
+                at[r][c] = row < count && e < columns ? (real)from.at[row * from.step + e] : 0;
+            }
+    }
+
     /* Stores the piece times a factor: writes it if fresh, else adds it. */
     template <class T>
     __device__ void store(rows<T> to, bool fresh, int64_t count, int64_t column, int64_t columns,

@@ -70,16 +70,20 @@ struct attention_tiled {
        and the inverse of its sum of exponentials; zeros for a fully masked query. */
     void *stats;
     void *y;
-    /* For a part of the keys: `begun` when y and the statistics already contain other keys,
-       `goes_on` when more keys follow. Until the last part, the statistics are the largest score
-       and the sum of exponentials (-1 while all keys are masked), and y is not yet divided by that
-       sum. CPU only. */
+    /* For a part of the keys: `begun` when the sums and the statistics already contain other keys,
+       `goes_on` when more keys follow. Until the last part, `sums` is y before the division, the
+       statistics are the largest score and the sum of exponentials (-1 while all keys are masked),
+       and y is not written. The sums have the strides of y; they are f32 for bf16, else y
+       itself. */
+    void *sums;
     bool begun, goes_on;
 };
 
 struct attention_tiled_backward {
     const void *q, *k, *v, *bias, *stats, *y, *dy;
-    bool part;     /* k and v hold a part of the keys; y and the statistics cover all keys */
+    /* k and v hold a part of the keys; y and the statistics cover all keys. Gradients are f32 for
+       bf16 then. */
+    bool part;
     void *delta;   /* (B, H, Lq), scratch: rowsum(dy y); f32 for bf16 */
     void *partial; /* (slabs - 1, B, H, Lq, D), scratch, when there is more than one slab */
     int64_t slabs; /* of keys, which run in parallel */

@@ -55,7 +55,7 @@ part() {
     lap "$name: $counts"
 }
 
-kernels=$(suites arithmetic attention attention_bf16 attention_call attention_mask bf16 broadcast cast concatenate cross_entropy decoding_note devices dropout \
+kernels=$(suites arithmetic attention attention_bf16 attention_call attention_mask attention_ring bf16 broadcast cast concatenate cross_entropy decoding_note devices dropout \
     elementwise embedding expand gather kv_cache l2_normalize layer_norm linear linear_cross_entropy lost_device \
     log_softmax logsumexp 'mask*' matmul mean_squared_error operations optimiser permute positions \
     recomputation reduce 'reference*' replay reshape rms_norm rounded_parameters seq2seq slice softmax topk work)

@@ -1,6 +1,7 @@
 #include "models/data/batch_share.h"
 #include "models/data/batch_parts.h"
 #include "ops/runs.h"
+#include "ops/slice.h"
 #include "tensor/storage.h"
 #include <string.h>
 
@@ -41,15 +42,22 @@ bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank
 }
 
 /* Copies the two runs of positions that a rank holds of a sequence: axis 1 of both tensors. */
-static void share_copy_runs(sb_tensor *to, const sb_tensor *from, const struct run run[2])
+static bool share_copy_runs(sb_tensor *to, const sb_tensor *from, const struct run run[2])
 {
-    const int64_t B = from->dim[0], L = from->dim[1], here = to->dim[1];
-    const size_t width = tensor_bytes(from) / (size_t)(B * L);
-    for (int64_t b = 0; b < B; b++)
-        for (int i = 0; i < 2; i++)
-            memcpy((char *)to->data + (size_t)(b * here + run[i].here) * width,
-                   (const char *)from->data + (size_t)(b * L + run[i].first) * width,
-                   (size_t)run[i].count * width);
+    const struct slice_kernels *kernels = kernel_row(&slice_rows, to);
+    const size_t width = sb_dtype_bytes(to->dtype);
+    int64_t position = 1; /* elements */
+    for (int i = 2; i < to->rank; i++)
+        position *= to->dim[i];
+    bool ok = kernels != NULL;
+    for (int i = 0; ok && i < 2; i++) {
+        const struct runs runs = {to->dim[0], run[i].count * position, from->dim[1] * position,
+                                  to->dim[1] * position};
+        const char *x = (const char *)from->data + (size_t)(run[i].first * position) * width;
+        char *y = (char *)to->data + (size_t)(run[i].here * position) * width;
+        ok = runs.length == 0 || kernels->copy(width, runs, x, y);
+    }
+    return ok;
 }
 
 /* The piece of a part (B, L, ...) that a rank holds, and its position; releases the part. */
@@ -61,10 +69,12 @@ static sb_tensor *share_piece_of(sb_tensor *whole, int rank, int ranks, sb_piece
     *piece = sb_piece_zigzag(whole->dim[1], ranks, rank, &dim[1]);
     piece_runs(piece, dim[1], run);
     sb_tensor *part = tensor_new("batch", whole->device, whole->dtype, whole->rank, dim);
-    if (part)
-        share_copy_runs(part, whole, run);
+    const bool ok = part && share_copy_runs(part, whole, run);
     sb_tensor_release(whole);
-    return part;
+    if (ok)
+        return part;
+    sb_tensor_release(part);
+    return NULL;
 }
 
 bool batch_share_cut(struct batch_share *share, int rank, int ranks)

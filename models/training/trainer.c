@@ -57,9 +57,6 @@ static bool trainer_check(const sb_trainer_options *o, const sb_model *model)
         return false;
     if (o->sequence_ranks > 1 && trainer_head_ranks(model) > 1)
         return sb_fail("trainer: sequence and tensor parallelism cannot be combined; use one");
-    if (o->sequence_ranks > 1 && sb_device_in_use() != sb_device_cpu())
-        return sb_fail("trainer: sequence parallelism is available on the CPU only, not on %s",
-                       sb_device_name(sb_device_in_use()));
     return true;
 }
 
@@ -73,7 +70,8 @@ static bool trainer_build(sb_trainer *t)
     if (t->optimiser && t->options.average_decay != 0)
         t->average = sb_average_new(weights, t->options.average_decay);
     const bool alone = sb_communicator_size(t->options.communicator) == 1;
-    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && trainer_head_ranks(&t->model) == 1)
+    const bool waits = trainer_head_ranks(&t->model) > 1 || t->options.sequence_ranks > 1;
+    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && !waits)
         t->replay = replay_new(&t->model, alone ? t->optimiser : NULL);
     if (t->optimiser && !alone)
         t->shared = shared_gradients_new(t->options.communicator, weights);

@@ -18,8 +18,8 @@
 typedef enum { SB_OPTIMISER_ADAM, SB_OPTIMISER_ADAMW, SB_OPTIMISER_SGD } sb_optimiser_kind;
 
 /* If the device has graphs, a step whose shapes occurred before is launched as one graph
-   (models/training/replay.h), with the same bits. Not with tensor parallelism, where ranks wait for
-   each other during a step. */
+   (models/training/replay.h), with the same bits. Not with tensor or sequence parallelism, where
+   ranks wait for each other during a step. */
 typedef enum { SB_GRAPHS_AUTO, SB_GRAPHS_OFF } sb_graphs;
 
 typedef struct {

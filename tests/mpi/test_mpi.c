@@ -133,11 +133,11 @@ MPI_TEST(ranks_on_two_networks_reach_each_other_by_tcp)
     free(out);
 }
 
-/* On the emulated device, which sums in host memory: gradients, and activations with tensor
-   parallelism. */
-MPI_TEST(ranks_sum_gradients_of_a_device)
+/* On the emulated device, whose numbers travel through host memory: gradients, activations with
+   tensor parallelism, and keys, values and their gradients with sequence parallelism. */
+MPI_TEST(ranks_of_a_device_train_like_ranks_of_the_cpu)
 {
-    static const char *const split[] = {"heads=1", "heads=2"};
+    static const char *const split[] = {"heads=1", "heads=2", "sequence=2"};
     if (access(in_program_folder("libsoftback_cuda_emulated.so"), R_OK) != 0)
         cr_skip_test("no emulated device");
     double cpu[1] = {0}, cuda[1] = {0};
@@ -145,7 +145,7 @@ MPI_TEST(ranks_sum_gradients_of_a_device)
     program_launcher(ranks(2, ""));
     struct outcome o = program_run(TRAIN "--dropout 0 --steps 10 --log cpu.jsonl");
     cr_assert(o.code == 0, "%s", o.err);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
         o = program_run(TRAIN "--dropout 0 --steps 10 --log cuda.jsonl --device cuda --split %s",
                         split[i]);

@@ -21,12 +21,26 @@ struct group {
 
 struct mailbox {
     int ranks, waiting, barriers;
+    bool turns; /* a rank holds the lock whenever it runs */
     struct message *first, **last;
     int64_t sent[MOST_RANKS];
     int color[MOST_RANKS], key[MOST_RANKS]; /* of those that split */
     pthread_mutex_t lock;
     pthread_cond_t arrival;
 };
+
+/* In the mailbox's functions a rank holds the lock in any case. */
+static void mailbox_lock(struct mailbox *m)
+{
+    if (!m->turns)
+        pthread_mutex_lock(&m->lock);
+}
+
+static void mailbox_unlock(struct mailbox *m)
+{
+    if (!m->turns)
+        pthread_mutex_unlock(&m->lock);
+}
 
 struct mailbox *mailbox_open(int ranks)
 {
@@ -73,12 +87,12 @@ static bool start_send(struct group *group, const void *data, size_t bytes, int 
     *message =
         (struct message){NULL, group->part, from, group->member[to], tag, bytes, malloc(bytes + 1)};
     memcpy(message->data, data, bytes);
-    pthread_mutex_lock(&m->lock);
+    mailbox_lock(m);
     *m->last = message;
     m->last = &message->next;
     m->sent[from] += (int64_t)bytes;
     pthread_cond_broadcast(&m->arrival);
-    pthread_mutex_unlock(&m->lock);
+    mailbox_unlock(m);
     transfer->word = 0;
     return true;
 }
@@ -130,10 +144,10 @@ static bool receive(struct transfer *transfer, bool wait, bool *done)
     *done = !request;
     if (*done)
         return true;
-    pthread_mutex_lock(&m->lock);
+    mailbox_lock(m);
     while (!(*done = deliver(request)) && wait)
         pthread_cond_wait(&m->arrival, &m->lock);
-    pthread_mutex_unlock(&m->lock);
+    mailbox_unlock(m);
     transfer->word = *done ? 0 : transfer->word;
     return true;
 }
@@ -161,7 +175,7 @@ static bool broadcast(struct group *group, void *data, size_t bytes, int root)
 static bool barrier(struct group *group)
 {
     struct mailbox *m = group->mailbox;
-    pthread_mutex_lock(&m->lock);
+    mailbox_lock(m);
     const int this = m->barriers;
     if (++m->waiting == m->ranks) {
         m->waiting = 0;
@@ -170,7 +184,7 @@ static bool barrier(struct group *group)
     }
     while (m->barriers == this)
         pthread_cond_wait(&m->arrival, &m->lock);
-    pthread_mutex_unlock(&m->lock);
+    mailbox_unlock(m);
     return true;
 }
 
@@ -229,7 +243,12 @@ struct rank {
 static void *run(void *argument)
 {
     const struct rank *rank = argument;
+    struct mailbox *m = rank->c->group->mailbox;
+    if (m->turns)
+        pthread_mutex_lock(&m->lock);
     rank->body(rank->c, rank->context);
+    if (m->turns)
+        pthread_mutex_unlock(&m->lock);
     return NULL;
 }
 
@@ -237,6 +256,7 @@ void mailbox_run(int ranks, void (*body)(sb_communicator *c, void *context), voi
 {
     struct rank rank[MOST_RANKS];
     struct mailbox *m = mailbox_open(ranks);
+    m->turns = sb_device_in_use() != sb_device_cpu();
     for (int i = 0; i < ranks; i++) {
         rank[i] = (struct rank){.c = mailbox_rank(m, i), .body = body, .context = context};
         cr_assert(pthread_create(&rank[i].thread, NULL, run, &rank[i]) == 0);

@@ -13,7 +13,8 @@ void mailbox_close(struct mailbox *mailbox);
 sb_communicator *mailbox_rank(struct mailbox *mailbox, int rank);
 int64_t mailbox_sent(const sb_communicator *c); /* the number of bytes that the rank has sent */
 
-/* Calls the body once for each rank, each in a thread of its own. */
+/* Calls the body once for each rank, each in a thread of its own. Where a device is in use, which
+   is one for all of them, they take turns: another rank runs when this one waits for a message. */
 void mailbox_run(int ranks, void (*body)(sb_communicator *c, void *context), void *context);
 
 #endif
