@@ -11,7 +11,8 @@ namespace
    registers for one fragment of them only; from 128 numbers on, for 32 keys at a time. If it DROPS,
    a call may have dropout. */
 template <int D, bool BIASED, bool DROPS, bool LARGE = (BIASED ? D >= 128 : D > 128)>
-struct forward_shape : mma_shape<D, LARGE ? 8 : 4, LARGE ? 1 : 2, 128, D >= 128 ? 32 : 64> {
+struct forward_shape : mma_shape<D, /* warps */ LARGE ? 8 : 4, /* fragments */ LARGE ? 1 : 2,
+                                 /* columns */ D >= 128 ? 32 : 64> {
     static constexpr bool biased = BIASED, drops = DROPS;
     static constexpr bool splits = D <= LARGEST_SPLIT && !BIASED; /* code for whole tiles alone */
 };
@@ -221,16 +222,14 @@ template <int D, bool BIASED, bool DROPS>
 bool launch_forward(const attention &a, const attention_tiled &f)
 {
     typedef forward_shape<D, BIASED, DROPS> S;
-    const size_t bytes = sizeof(forward_memory<S>);
-    static_assert(bytes <= MOST_SHARED, "too much shared memory");
     const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
     const bool aligned =
         rows_aligned(f.q, a.q, a.D) && rows_aligned(f.k, a.k, a.D) && rows_aligned(f.v, a.v, a.Dv);
-    if (!shared_memory_allowed(forward_tiles<S>, bytes))
+    if (!block_fits<forward_memory<S>>(forward_tiles<S>))
         return false;
     if (blocks > 0)
-        LAUNCH((forward_tiles<S>), dim3((unsigned)blocks), dim3(S::THREADS), bytes, stream, a, f,
-               aligned);
+        LAUNCH((forward_tiles<S>), dim3((unsigned)blocks), dim3(S::THREADS),
+               sizeof(forward_memory<S>), stream, a, f, aligned);
     return true;
 }
 
@@ -247,11 +246,25 @@ bool draws_in_order(const attention &a)
     return a.dropout.threshold == 0 || a.dropout.place.flat;
 }
 
+bool has_kernels(const attention &a)
+{
+    return a.D <= LARGEST_HEAD && a.Dv <= LARGEST_HEAD && draws_in_order(a);
+}
+
+/* Whether the device has enough shared memory for all kernels of a backward. */
+bool backward_fits(const attention &a, const attention_tiled_backward &g)
+{
+    return (!delta_from_products(a) || attention_mma_delta_fits(a)) &&
+           (!g.dq.data || attention_mma_queries_fit(a)) &&
+           (!(g.dk.data || g.dv.data) || attention_mma_keys_fit(a)) &&
+           (!g.dbias.data || attention_mma_bias_fits(a));
+}
+
 } // namespace
 
 bool attention_mma_forward(const attention &a, const attention_tiled &f)
 {
-    if (a.D > LARGEST_HEAD || a.Dv > LARGEST_HEAD || !draws_in_order(a) || f.begun || f.goes_on)
+    if (!has_kernels(a) || f.begun || f.goes_on)
         return false;
     return with_shape(a, [&](auto D, auto drops) {
         return f.bias ? launch_forward<D(), true, true>(a, f)
@@ -259,20 +272,21 @@ bool attention_mma_forward(const attention &a, const attention_tiled &f)
     });
 }
 
-/* First checks whether the device has enough shared memory for all kernels. */
 bool attention_mma_backward(const attention &a, const attention_tiled_backward &g)
 {
     const bool aligned = rows_aligned(g.q, a.q, a.D) && rows_aligned(g.k, a.k, a.D) &&
                          rows_aligned(g.v, a.v, a.Dv) && rows_aligned(g.dy, a.y, a.Dv);
-    const bool exact = delta_from_products(a);
-    bool ok = a.D <= LARGEST_HEAD && a.Dv <= LARGEST_HEAD && draws_in_order(a) && !g.part;
-    for (int queue = 0; ok && queue < 2; queue++) {
-        if (queue && !exact)
-            attention_row_sums<bf16>(a, g);
-        ok = (!exact || attention_mma_delta(a, g, aligned, queue)) &&
-             (!g.dq.data || attention_mma_queries(a, g, aligned, queue)) &&
-             (!(g.dk.data || g.dv.data) || attention_mma_keys(a, g, aligned, queue)) &&
-             (!g.dbias.data || attention_mma_bias(a, g, aligned, queue));
-    }
-    return ok;
+    if (!has_kernels(a) || g.part || !backward_fits(a, g))
+        return false;
+    if (delta_from_products(a))
+        attention_mma_delta(a, g, aligned);
+    else
+        attention_row_sums<bf16>(a, g);
+    if (g.dq.data)
+        attention_mma_queries(a, g, aligned);
+    if (g.dk.data || g.dv.data)
+        attention_mma_keys(a, g, aligned);
+    if (g.dbias.data)
+        attention_mma_bias(a, g, aligned);
+    return true;
 }

@@ -30,7 +30,7 @@ enum { MOST_SHARED = 163 << 10 };
  * from shared memory is used twice. The remaining registers and shared memory limit the width of
  * streamed tiles.
  */
-template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int OWNED, int STREAMED> struct mma_shape {
+template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int STREAMED> struct mma_shape {
     enum {
         D = HEAD,
         WARPS = WARPS_OF_BLOCK,
@@ -38,10 +38,9 @@ template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int OWNED, int STREAMED> 
         BLOCKS = 8 / WARPS, /* per multiprocessor, so that a thread can use all 255 registers */
         M = FRAGMENTS,
         WARP_ROWS = 16 * M,
-        ROWS = OWNED,      /* owned by the block */
-        COLUMNS = STREAMED /* of a tile */
+        ROWS = WARPS * WARP_ROWS, /* owned by the block */
+        COLUMNS = STREAMED        /* of a tile */
     };
-    static_assert(ROWS == WARPS * WARP_ROWS, "each row belongs to one warp");
 };
 
 __device__ inline int lane_group()
@@ -249,41 +248,43 @@ __device__ void store_rows(const float (&z)[M][D / 8][4], rows<bf16> to, int64_t
             }
 }
 
-/* Calls launch(std::integral_constant<int, D>()) with the padded head size. */
-template <class Launch> bool with_head_size(int64_t size, Launch launch)
+/* Calls f(std::integral_constant<int, D>()) with the padded head size. */
+template <class F> auto with_head_size(const attention &a, F f)
 {
+    const int64_t size = a.D > a.Dv ? a.D : a.Dv;
     if (size <= 16)
-        return launch(std::integral_constant<int, 16>());
+        return f(std::integral_constant<int, 16>());
     if (size <= 32)
-        return launch(std::integral_constant<int, 32>());
+        return f(std::integral_constant<int, 32>());
     if (size <= 64)
-        return launch(std::integral_constant<int, 64>());
+        return f(std::integral_constant<int, 64>());
     if (size <= 96)
-        return launch(std::integral_constant<int, 96>());
+        return f(std::integral_constant<int, 96>());
     if (size <= 128)
-        return launch(std::integral_constant<int, 128>());
-    return launch(std::integral_constant<int, LARGEST_HEAD>());
+        return f(std::integral_constant<int, 128>());
+    return f(std::integral_constant<int, LARGEST_HEAD>());
 }
 
 enum { LARGEST_SPLIT = 64 }; /* larger heads leave no registers for separate code */
 
-/* Calls launch(head size, drops): only kernels for smaller heads have code of their own for calls
+/* Calls f(head size, drops): only kernels for smaller heads have code of their own for calls
    without dropout. */
-template <class Launch> bool with_shape(const attention &a, Launch launch)
+template <class F> auto with_shape(const attention &a, F f)
 {
-    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
+    return with_head_size(a, [&](auto D) {
         if constexpr (D() <= LARGEST_SPLIT)
             if (a.dropout.threshold == 0)
-                return launch(D, std::false_type());
-        return launch(D, std::true_type());
+                return f(D, std::false_type());
+        return f(D, std::true_type());
     });
 }
 
-/* Whether a block of this kernel can have this much shared memory on the device. */
-template <class Kernel> bool shared_memory_allowed(Kernel *kernel, size_t bytes)
+/* Whether a block of this kernel can have its memory on the device. */
+template <class Memory, class Kernel> bool block_fits(Kernel *kernel)
 {
-    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) ==
-        cudaSuccess)
+    static_assert(sizeof(Memory) <= MOST_SHARED, "too much shared memory");
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             (int)sizeof(Memory)) == cudaSuccess)
         return true;
     cudaGetLastError(); /* not an error: other kernels need less */
     return false;

@@ -9,7 +9,8 @@ namespace
 
 /* One block for each tile of the bias. */
 template <int D>
-struct bias_shape : mma_shape<D, D <= 128 ? 4 : 2, 1, D <= 128 ? 64 : 32, D <= 128 ? 64 : 32> {
+struct bias_shape : mma_shape<D, /* warps */ D <= 128 ? 4 : 2, /* fragments */ 1,
+                              /* columns */ D <= 128 ? 64 : 32> {
 };
 
 template <class S> struct bias_memory {
@@ -83,26 +84,26 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
 }
 
 template <int D>
-bool launch_bias(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
+void launch_bias(const attention &a, const attention_tiled_backward &g, bool aligned)
 {
     typedef bias_shape<D> S;
-    const size_t bytes = sizeof(bias_memory<S>);
-    static_assert(bytes <= MOST_SHARED, "too much shared memory");
     const int64_t blocks = bias_region<S::ROWS>::count(a);
-    if (!queue)
-        return shared_memory_allowed(bias_gradient<S>, bytes);
     if (blocks > 0)
-        LAUNCH((bias_gradient<S>), dim3((unsigned)blocks), dim3(S::THREADS), bytes, stream, a, g,
-               aligned);
-    return true;
+        LAUNCH((bias_gradient<S>), dim3((unsigned)blocks), dim3(S::THREADS), sizeof(bias_memory<S>),
+               stream, a, g, aligned);
 }
 
 } // namespace
 
-bool attention_mma_bias(const attention &a, const attention_tiled_backward &g, bool aligned,
-                        bool queue)
+bool attention_mma_bias_fits(const attention &a)
 {
-    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
-        return launch_bias<decltype(D)::value>(a, g, aligned, queue);
+    return with_head_size(a, [](auto D) {
+        typedef bias_shape<D()> S;
+        return block_fits<bias_memory<S>>(bias_gradient<S>);
     });
+}
+
+void attention_mma_bias(const attention &a, const attention_tiled_backward &g, bool aligned)
+{
+    with_head_size(a, [&](auto D) { launch_bias<D()>(a, g, aligned); });
 }

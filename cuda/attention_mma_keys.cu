@@ -16,7 +16,8 @@ namespace
 
 /* If it DROPS, a call may have dropout. */
 template <int D, bool DROPS>
-struct keys_shape : mma_shape<D, 4, D <= 64 ? 2 : 1, D <= 64 ? 128 : 64, D <= 128 ? 64 : 32> {
+struct keys_shape : mma_shape<D, /* warps */ 4, /* fragments */ D <= 64 ? 2 : 1,
+                              /* columns */ D <= 128 ? 64 : 32> {
     static constexpr bool drops = DROPS;
     enum { N = D <= 64 || D > 128 ? 4 : 8 }; /* fragments of queries that are processed at a time */
 };
@@ -297,37 +298,47 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         store<S, WANTED>(*m, a, g, sums);
 }
 
-template <int D, bool DROPS, int WANTED>
-bool launch_keys(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
+/* For the largest heads, one sum fills the registers, so there are two launches. */
+template <int D> constexpr bool BOTH = D <= 128;
+
+template <int D, bool DROPS, int WANTED> bool keys_fit()
 {
     typedef keys_shape<D, DROPS> S;
-    const size_t bytes = sizeof(keys_memory<S>);
-    static_assert(bytes <= MOST_SHARED, "too much shared memory");
-    const int64_t blocks = a.B * a.G * block_count(a.Lk, S::ROWS);
-    if (!queue)
-        return shared_memory_allowed(key_gradients<S, WANTED>, bytes);
-    if (blocks > 0)
-        LAUNCH((key_gradients<S, WANTED>), dim3((unsigned)blocks), dim3(S::THREADS), bytes, stream,
-               a, g, aligned);
-    return true;
+    return block_fits<keys_memory<S>>(key_gradients<S, WANTED>);
 }
 
-/* For the largest heads, one sum fills the registers, so there are two launches. */
-template <int D, bool DROPS>
-bool launch_wanted(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
+template <int D, bool DROPS, int WANTED>
+void launch_keys(const attention &a, const attention_tiled_backward &g, bool aligned)
 {
-    if constexpr (D <= 128)
-        return launch_keys<D, DROPS, DK | DV>(a, g, aligned, queue);
-    else
-        return (!g.dk.data || launch_keys<D, DROPS, DK>(a, g, aligned, queue)) &&
-               (!g.dv.data || launch_keys<D, DROPS, DV>(a, g, aligned, queue));
+    typedef keys_shape<D, DROPS> S;
+    const int64_t blocks = a.B * a.G * block_count(a.Lk, S::ROWS);
+    if (blocks > 0)
+        LAUNCH((key_gradients<S, WANTED>), dim3((unsigned)blocks), dim3(S::THREADS),
+               sizeof(keys_memory<S>), stream, a, g, aligned);
 }
 
 } // namespace
 
-bool attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned,
-                        bool queue)
+bool attention_mma_keys_fit(const attention &a)
 {
-    return with_shape(
-        a, [&](auto D, auto drops) { return launch_wanted<D(), drops()>(a, g, aligned, queue); });
+    return with_shape(a, [](auto D, auto drops) {
+        if constexpr (BOTH<D()>)
+            return keys_fit<D(), drops(), DK | DV>();
+        else
+            return keys_fit<D(), drops(), DK>() && keys_fit<D(), drops(), DV>();
+    });
+}
+
+void attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned)
+{
+    with_shape(a, [&](auto D, auto drops) {
+        if constexpr (BOTH<D()>) {
+            launch_keys<D(), drops(), DK | DV>(a, g, aligned);
+        } else {
+            if (g.dk.data)
+                launch_keys<D(), drops(), DK>(a, g, aligned);
+            if (g.dv.data)
+                launch_keys<D(), drops(), DV>(a, g, aligned);
+        }
+    });
 }

@@ -10,7 +10,8 @@ namespace
 /* Two blocks fit on a multiprocessor of compute capability 9.0 for heads of up to 128. If it DROPS,
    a call may have dropout. */
 template <int D, bool DROPS>
-struct queries_shape : mma_shape<D, 4, D <= 128 ? 2 : 1, D <= 128 ? 128 : 64, D <= 64 ? 64 : 32> {
+struct queries_shape : mma_shape<D, /* warps */ 4, /* fragments */ D <= 128 ? 2 : 1,
+                                 /* columns */ D <= 64 ? 64 : 32> {
     static constexpr bool drops = DROPS, splits = !DROPS; /* code for whole tiles alone */
 };
 
@@ -148,35 +149,40 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     m->in_k.show((int)(first - i), S::WARP_ROWS, to, a.Lq - first, a.D);
 }
 
-template <int D, bool DROPS, bool DELTA>
-bool launch_queries(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
+template <int D, bool DROPS, bool DELTA> bool queries_fit()
 {
     typedef queries_shape<D, DROPS> S;
-    const size_t bytes = sizeof(queries_memory<S>);
-    static_assert(bytes <= MOST_SHARED, "too much shared memory");
+    return block_fits<queries_memory<S>>(query_gradient<S, DELTA>);
+}
+
+template <int D, bool DROPS, bool DELTA>
+void launch_queries(const attention &a, const attention_tiled_backward &g, bool aligned)
+{
+    typedef queries_shape<D, DROPS> S;
     const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
-    if (!queue)
-        return shared_memory_allowed(query_gradient<S, DELTA>, bytes);
     if (blocks > 0)
-        LAUNCH((query_gradient<S, DELTA>), dim3((unsigned)blocks), dim3(S::THREADS), bytes, stream,
-               a, g, aligned);
-    return true;
+        LAUNCH((query_gradient<S, DELTA>), dim3((unsigned)blocks), dim3(S::THREADS),
+               sizeof(queries_memory<S>), stream, a, g, aligned);
 }
 
 } // namespace
 
-bool attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned,
-                           bool queue)
+bool attention_mma_queries_fit(const attention &a)
 {
-    return with_shape(a, [&](auto D, auto drops) {
-        return launch_queries<D(), drops(), false>(a, g, aligned, queue);
-    });
+    return with_shape(a, [](auto D, auto drops) { return queries_fit<D(), drops(), false>(); });
 }
 
-bool attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned,
-                         bool queue)
+bool attention_mma_delta_fits(const attention &a)
 {
-    return with_shape(a, [&](auto D, auto drops) {
-        return launch_queries<D(), drops(), true>(a, g, aligned, queue);
-    });
+    return with_shape(a, [](auto D, auto drops) { return queries_fit<D(), drops(), true>(); });
+}
+
+void attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned)
+{
+    with_shape(a, [&](auto D, auto drops) { launch_queries<D(), drops(), false>(a, g, aligned); });
+}
+
+void attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned)
+{
+    with_shape(a, [&](auto D, auto drops) { launch_queries<D(), drops(), true>(a, g, aligned); });
 }

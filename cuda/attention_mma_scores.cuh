@@ -142,15 +142,15 @@ score_gradient(const tile_rows &of, const attention &a, const attention_tiled_ba
     }
 }
 
-/* The parts of the backward, in attention_mma_*.cu. Each queues its kernel, or only checks whether
-   the device has enough shared memory for it. */
-bool attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned,
-                         bool queue);
-bool attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned,
-                           bool queue);
-bool attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned,
-                        bool queue);
-bool attention_mma_bias(const attention &a, const attention_tiled_backward &g, bool aligned,
-                        bool queue);
+/* The parts of the backward, in attention_mma_*.cu: whether the device has enough shared memory for
+   a part, and the function that queues it. `aligned`: cp.async can read all rows. */
+bool attention_mma_delta_fits(const attention &a);
+bool attention_mma_queries_fit(const attention &a);
+bool attention_mma_keys_fit(const attention &a);
+bool attention_mma_bias_fits(const attention &a);
+void attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned);
+void attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned);
+void attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned);
+void attention_mma_bias(const attention &a, const attention_tiled_backward &g, bool aligned);
 
 #endif

@@ -146,7 +146,10 @@ bool relative_backward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const void 
     if (!ends)
         return false;
     double *const low = ends.as<double>(), *const high = low + rows;
-    LAUNCH_ROWS(sum_row_ends, T, rows, Lk, d, (const T *)dy, low, high);
+    with_warp_or_block(rows, Lk, [&](auto group, dim3 blocks) {
+        LAUNCH((sum_row_ends<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, Lk, d,
+               (const T *)dy, low, high);
+    });
     with_group(sums, Lq, false, [&](auto kind) {
         using Group = typename decltype(kind)::type;
         LAUNCH((sum_distances<T, Group>), group_blocks<Group>(sums), dim3(ROW_THREADS), 0, stream,

@@ -6,6 +6,7 @@
 #define SOFTBACK_CUDA_ROW_GROUP_CUH
 
 #include "cuda/device.cuh"
+#include <type_traits>
 
 enum { QUARTER_WARP = 8, WARP = 32, ROW_THREADS = 256, SHORT_ROW = 1024 };
 
@@ -94,22 +95,20 @@ __device__ real_of<T> row_sum_exp(const row_group<GROUP> &group, int64_t C, cons
     return group.sum(sum);
 }
 
-/* Queues kernel<T, GROUP>(rows, C, ...) with one group for each row; nothing without rows, since an
-   empty grid is an error. */
-#define LAUNCH_ROWS(kernel, T, rows, C, ...)                                                       \
-    do {                                                                                           \
-        if ((rows) > 0 && (C) <= SHORT_ROW)                                                        \
-            LAUNCH((kernel<T, WARP>), dim3(row_blocks<WARP>(rows)), dim3(ROW_THREADS), 0, stream,  \
-                   rows, C, __VA_ARGS__);                                                          \
-        else if ((rows) > 0)                                                                       \
-            LAUNCH((kernel<T, ROW_THREADS>), dim3(row_blocks<ROW_THREADS>(rows)),                  \
-                   dim3(ROW_THREADS), 0, stream, rows, C, __VA_ARGS__);                            \
-    } while (0)
-
 template <int GROUP> unsigned row_blocks(int64_t rows)
 {
     const int64_t in_block = ROW_THREADS / GROUP;
     return static_cast<unsigned>((rows + in_block - 1) / in_block);
+}
+
+/* Calls launch(group, blocks) with a warp for a short row, or a block for a longer one, and the
+   number of blocks. No call without rows, since an empty grid is an error. */
+template <class Launch> void with_warp_or_block(int64_t rows, int64_t C, Launch launch)
+{
+    if (rows > 0 && C <= SHORT_ROW)
+        launch(std::integral_constant<int, WARP>(), dim3(row_blocks<WARP>(rows)));
+    else if (rows > 0)
+        launch(std::integral_constant<int, ROW_THREADS>(), dim3(row_blocks<ROW_THREADS>(rows)));
 }
 
 #endif

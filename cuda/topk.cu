@@ -51,7 +51,10 @@ __global__ void choose(int64_t rows, int64_t C, int64_t k, const T *x, T *y, int
 template <class T>
 bool forward(int64_t rows, int64_t C, int64_t k, const void *x, void *y, int32_t *ids)
 {
-    LAUNCH_ROWS(choose, T, rows, C, k, (const T *)x, (T *)y, ids);
+    with_warp_or_block(rows, C, [&](auto group, dim3 blocks) {
+        LAUNCH((choose<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, C, k, (const T *)x,
+               (T *)y, ids);
+    });
     return launched("topk");
 }
 
