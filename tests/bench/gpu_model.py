@@ -4,6 +4,7 @@
     python3 tests/bench/gpu_model.py [--device h100|h200]
     python3 tests/bench/gpu_model.py --measured LOG     beside the rows of softback bench --tabs
     python3 tests/bench/gpu_model.py --check            the model agrees with the sources; no GPU needed
+    python3 tests/bench/gpu_model.py --tried            kernels that were not written, since they gain nothing
 
 A roofline. A kernel takes the longest of three times: memory moves its bytes, cores multiply, the
 schedulers issue its instructions; and never less than FLOOR. Then the next one starts after a gap: of
@@ -161,6 +162,19 @@ def tiled(heads, Lq, Lk, D, kept, dropped, width):
         return Kernel(read, cost, "scores")
 
     return [both(1, 1)], [Kernel(read, 0), both(2, 1), both(2, 2)]
+
+
+def one_backward(heads, Lq, Lk, D):
+    """bf16's backward as one kernel with 5 products instead of 7, which was not written: a block of
+    keys stores its terms of dq in f32, and a second kernel adds them in order. At least: to dk and dv
+    it adds a product, ds and the operands of that product in shared memory, and the stores."""
+    tiles = heads * math.ceil(Lq / STREAMED) * math.ceil(Lk / OWNED)
+    products, operands, stores = 64, 32 + 48, 2 * 16
+    issued = tiles * WARPS * max(D / 64, 0.5) * (KEYS + products + operands + stores)
+    terms = 4 * heads * Lq * D * math.ceil(Lk / OWNED)
+    n = heads * (Lq + Lk) * D
+    return [Kernel(4 * n, 0), Kernel(6 * n + terms, 5 * 2 * tiles * OWNED * STREAMED * D, "mma", issued),
+            Kernel(terms + 2 * heads * Lq * D)]
 
 
 # ---- A training step
@@ -378,12 +392,25 @@ def measured_rows(path):
     return rows
 
 
+def print_tried(device):
+    print("backward of bf16 attention, 8 heads of 64: two kernels, one, ratio, bytes of terms of dq")
+    for n in 512, 1024, 2048, 4096:
+        now = seconds(device, tiled(8, n, n, 64, 1.0, False, 2)[1], GRAPH_GAP)
+        one = seconds(device, one_backward(8, n, n, 64), GRAPH_GAP)
+        terms = 4 * 8 * n * 64 * math.ceil(n / OWNED)
+        print(f"{n:>6} {1e6 * now:>9.1f} us {1e6 * one:>9.1f} us {now / one:>6.2f} {terms / 1e6:>7.0f} MB")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=DEVICES, default="h100")
     parser.add_argument("--measured", metavar="LOG", help="the output of softback bench --tabs")
     parser.add_argument("--check", action="store_true", help="compare the model with the sources")
+    parser.add_argument("--tried", action="store_true", help="what was computed but not written")
     given = parser.parse_args()
+    if given.tried:
+        print_tried(DEVICES[given.device])
+        return 0
     if given.check:
         failed = check()
         print("\n".join(failed + [f"gpu_model: {len(failed)} problems"]))
