@@ -131,6 +131,54 @@ __device__ __forceinline__ void add_tile(forward_memory<S> &m, int stage, const 
     add_products<S::D, S::M, N>(s, m.v[stage], 0, careful, sums.y);
 }
 
+/* Continues from the statistics and the sums over other keys. */
+template <class S>
+__device__ void begin(const attention &a, const attention_tiled &f, const tile_place &t,
+                      query_sums<S> &sums)
+{
+    const int64_t first = t.i + threadIdx.x / WARP * S::WARP_ROWS, count = a.Lq - first;
+    const float *stats = (const float *)f.stats + 2 * ((t.b * a.H + t.h) * a.Lq + first);
+#pragma unroll
+    for (int n = 0; n < 2 * S::M; n++) {
+        const int row = 8 * n + lane_group();
+        if (row >= count || stats[2 * row + 1] < 0)
+            continue;
+        sums.seen |= 1 << n;
+        sums.max[n / 2][n % 2] = stats[2 * row];
+        sums.sum[n / 2][n % 2] = lane_part() == 0 ? stats[2 * row + 1] : 0;
+    }
+    load_sums<S::D, S::M>(sums.y, rows_from(rows_of<float>(f.sums, a.y, t.b, t.h), first), count,
+                          a.Dv);
+}
+
+/* A row's sum, from the parts of its four lanes. */
+__device__ inline float row_total(float sum)
+{
+    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
+}
+
+/* Stores the sums, to which other keys are added later. */
+template <class S>
+__device__ void leave(forward_memory<S> &m, const attention &a, const attention_tiled &f,
+                      const tile_place &t, const query_sums<S> &sums)
+{
+    const int64_t first = t.i + threadIdx.x / WARP * S::WARP_ROWS, count = a.Lq - first;
+    const rows<float> y = rows_from(rows_in<float>(f.sums, a.y, t.b, t.h), first);
+    float *stats = (float *)f.stats + 2 * ((t.b * a.H + t.h) * a.Lq + first);
+#pragma unroll
+    for (int n = 0; n < 2 * S::M; n++) {
+        const int row = 8 * n + lane_group();
+        const float sum = row_total(sums.sum[n / 2][n % 2]);
+        if (lane_part() == 0 && row < count) {
+            stats[2 * row] = sums.max[n / 2][n % 2];
+            stats[2 * row + 1] = sums.seen >> n & 1 ? sum : -1;
+        }
+    }
+    store_rows<S::D, S::M>(sums.y, y, count, a.Dv, true, 1);
+    m.in_v.show((int)(first - t.i), S::WARP_ROWS, y, count, a.Dv);
+}
+
 /* Stores y / l, m and 1 / l; zeros for a fully masked query, as the mask alone decides. */
 template <class S>
 __device__ void finish(forward_memory<S> &m, const attention &a, const attention_tiled &f,
@@ -143,9 +191,7 @@ __device__ void finish(forward_memory<S> &m, const attention &a, const attention
     for (int n = 0; n < 2 * S::M; n++) {
         const int row = 8 * n + lane_group();
         const bool seen = sums.seen >> n & 1;
-        float sum = sums.sum[n / 2][n % 2];
-        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        const float sum = row_total(sums.sum[n / 2][n % 2]);
         const float inverse = sum == 0 ? NAN : 1 / sum; /* NAN: all scores are -infinity */
         if (lane_part() == 0 && first + row < a.Lq) {
             stats[2 * row] = seen ? sums.max[n / 2][n % 2] : 0;
@@ -193,6 +239,8 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const int64_t i = (block_count(a.Lq, S::ROWS) - 1 - blockIdx.x / heads) * S::ROWS;
     const bool active = i + threadIdx.x / WARP * S::WARP_ROWS < a.Lq;
     query_sums<S> sums;
+    if (f.begun && active)
+        begin<S>(a, f, {b, h, i, 0}, sums);
     m->in_v.begin();
     load_rows<S::D, S::ROWS, S::THREADS>(m->q, rows_from(rows_of<bf16>(f.q, a.q, b, h), i),
                                          a.Lq - i, a.D, aligned);
@@ -214,7 +262,9 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         else if (active)
             add_tile<S>(*m, stage, a, f, !S::splits && !some, careful, sums);
     }
-    if (active)
+    if (active && f.goes_on)
+        leave<S>(*m, a, f, {b, h, i, 0}, sums);
+    else if (active)
         finish<S>(*m, a, f, {b, h, i, 0}, sums);
 }
 
@@ -233,11 +283,11 @@ bool launch_forward(const attention &a, const attention_tiled &f)
     return true;
 }
 
-/* Whether delta is computed as rowsum(p dp) and not from y. With few keys, p dp - delta cancels,
-   and y, which is rounded to bf16, is not accurate enough. */
-bool delta_from_products(const attention &a)
+/* Whether delta is computed as rowsum(p dp), for which all keys must be there, and not from y. With
+   few keys, p dp - delta cancels, and y, which is rounded to bf16, is not accurate enough. */
+bool delta_from_products(const attention &a, const attention_tiled_backward &g)
 {
-    return a.Lk <= 256;
+    return a.Lk <= 256 && !g.part;
 }
 
 /* Whether the place is flat, as stay_word requires. */
@@ -254,7 +304,7 @@ bool has_kernels(const attention &a)
 /* Whether the device has enough shared memory for all kernels of a backward. */
 bool backward_fits(const attention &a, const attention_tiled_backward &g)
 {
-    return (!delta_from_products(a) || attention_mma_delta_fits(a)) &&
+    return (!delta_from_products(a, g) || attention_mma_delta_fits(a)) &&
            (!g.dq.data || attention_mma_queries_fit(a)) &&
            (!(g.dk.data || g.dv.data) || attention_mma_keys_fit(a)) &&
            (!g.dbias.data || attention_mma_bias_fits(a));
@@ -264,7 +314,7 @@ bool backward_fits(const attention &a, const attention_tiled_backward &g)
 
 bool attention_mma_forward(const attention &a, const attention_tiled &f)
 {
-    if (!has_kernels(a) || f.begun || f.goes_on)
+    if (!has_kernels(a))
         return false;
     return with_shape(a, [&](auto D, auto drops) {
         return f.bias ? launch_forward<D(), true, true>(a, f)
@@ -276,9 +326,9 @@ bool attention_mma_backward(const attention &a, const attention_tiled_backward &
 {
     const bool aligned = rows_aligned(g.q, a.q, a.D) && rows_aligned(g.k, a.k, a.D) &&
                          rows_aligned(g.v, a.v, a.Dv) && rows_aligned(g.dy, a.y, a.Dv);
-    if (!has_kernels(a) || g.part || !backward_fits(a, g))
+    if (!has_kernels(a) || !backward_fits(a, g))
         return false;
-    if (delta_from_products(a))
+    if (delta_from_products(a, g))
         attention_mma_delta(a, g, aligned);
     else
         attention_row_sums<bf16>(a, g);

@@ -223,8 +223,8 @@ template <int D, int M> __device__ void clear(float (&z)[M][D / 8][4])
 
 /* Stores a warp's rows times a factor: writes them if fresh, else adds them. `count` rows and
    `columns` columns exist. */
-template <int D, int M>
-__device__ void store_rows(const float (&z)[M][D / 8][4], rows<bf16> to, int64_t count,
+template <int D, int M, class T>
+__device__ void store_rows(const float (&z)[M][D / 8][4], rows<T> to, int64_t count,
                            int64_t columns, bool fresh, float factor)
 {
 #pragma unroll
@@ -236,7 +236,7 @@ __device__ void store_rows(const float (&z)[M][D / 8][4], rows<bf16> to, int64_t
                 const int row = 16 * m + lane_group() + 8 * half, c = 8 * d + 2 * lane_part();
                 if (row >= count || c >= columns)
                     continue;
-                bf16 *place = to.at + row * to.step + c;
+                T *place = to.at + row * to.step + c;
                 typedef pack<float, 2> two;
                 two x = {{factor * z[m][d][2 * half], factor * z[m][d][2 * half + 1]}};
                 if (!fresh) {
@@ -246,6 +246,24 @@ __device__ void store_rows(const float (&z)[M][D / 8][4], rows<bf16> to, int64_t
                 }
                 x.store(place, columns - c);
             }
+}
+
+/* Loads a warp's rows; zeros beyond their number and their length. */
+template <int D, int M>
+__device__ void load_sums(float (&z)[M][D / 8][4], rows<const float> from, int64_t count,
+                          int64_t columns)
+{
+#pragma unroll
+    for (int n = 0; n < 2 * M; n++)
+#pragma unroll
+        for (int d = 0; d < D / 8; d++) {
+            const int row = 8 * n + lane_group(), c = 8 * d + 2 * lane_part();
+            typedef pack<float, 2> two;
+            const int64_t left = row < count ? columns - c : 0;
+            const two x = two::load(from.at + row * from.step + c, left);
+            z[n / 2][d][n % 2 * 2] = x.of[0];
+            z[n / 2][d][n % 2 * 2 + 1] = x.of[1];
+        }
 }
 
 /* Calls f(std::integral_constant<int, D>()) with the padded head size. */

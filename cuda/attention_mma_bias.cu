@@ -80,7 +80,10 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
                     add_tile(*m, a, g, t, kind);
                 }
     __syncthreads();
-    region.template store<bf16, S::THREADS>(a, m->sum, g.dbias);
+    if (g.part)
+        region.template store<float, S::THREADS>(a, m->sum, g.dbias);
+    else
+        region.template store<bf16, S::THREADS>(a, m->sum, g.dbias);
 }
 
 template <int D>

@@ -245,16 +245,18 @@ __device__ void store(keys_memory<S> &m, const attention &a, const attention_til
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
     const int64_t count = a.Lk - t.j - first;
     const float dropped = a.dropout.threshold > 0 ? (float)a.dropout.scale : 1;
-    if (WANTED & DK && g.dk.data) {
-        const rows<bf16> dk = rows_from(rows_in<bf16>(g.dk.data, a.k, t.b, group), t.j + first);
-        store_rows<S::D, S::M>(sums.dk, dk, count, a.D, g.dk.fresh, (float)a.scale);
-        m.in_q.show(first, S::WARP_ROWS, dk, count, a.D);
-    }
-    if (WANTED & DV && g.dv.data) {
-        const rows<bf16> dv = rows_from(rows_in<bf16>(g.dv.data, a.v, t.b, group), t.j + first);
-        store_rows<S::D, S::M>(sums.dv, dv, count, a.Dv, g.dv.fresh, dropped);
-        m.in_dy.show(first, S::WARP_ROWS, dv, count, a.Dv);
-    }
+    if (WANTED & DK && g.dk.data)
+        with_rows<bf16>(g.part, g.dk, a.k, t.b, group, [&](auto all) {
+            const auto to = rows_from(all, t.j + first);
+            store_rows<S::D, S::M>(sums.dk, to, count, a.D, g.dk.fresh, (float)a.scale);
+            m.in_q.show(first, S::WARP_ROWS, to, count, a.D);
+        });
+    if (WANTED & DV && g.dv.data)
+        with_rows<bf16>(g.part, g.dv, a.v, t.b, group, [&](auto all) {
+            const auto to = rows_from(all, t.j + first);
+            store_rows<S::D, S::M>(sums.dv, to, count, a.Dv, g.dv.fresh, dropped);
+            m.in_dy.show(first, S::WARP_ROWS, to, count, a.Dv);
+        });
 }
 
 /* The first keys of all groups first: with a causal mask they have the most queries. */

@@ -144,9 +144,11 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         store_delta<S>(a, g, {b, h, i, 0}, delta);
     if (first >= a.Lq || DELTA)
         return;
-    const rows<bf16> to = rows_from(rows_in<bf16>(g.dq.data, a.q, b, h), first);
-    store_rows<S::D, S::M>(dq, to, a.Lq - first, a.D, g.dq.fresh, (float)a.scale);
-    m->in_k.show((int)(first - i), S::WARP_ROWS, to, a.Lq - first, a.D);
+    with_rows<bf16>(g.part, g.dq, a.q, b, h, [&](auto dq_rows) {
+        const auto to = rows_from(dq_rows, first);
+        store_rows<S::D, S::M>(dq, to, a.Lq - first, a.D, g.dq.fresh, (float)a.scale);
+        m->in_k.show((int)(first - i), S::WARP_ROWS, to, a.Lq - first, a.D);
+    });
 }
 
 template <int D, bool DROPS, bool DELTA> bool queries_fit()

@@ -54,14 +54,15 @@ template <int D, int ROWS, int COLUMNS, int THREADS> struct unfinite {
 
     /* Overwrites the marked results with NaN, in a warp's rows from `first` on, which begin at
        `to`. */
-    __device__ void show(int first, int warp_rows, rows<bf16> to, int64_t count, int64_t columns)
+    template <class T>
+    __device__ void show(int first, int warp_rows, rows<T> to, int64_t count, int64_t columns)
     {
         __syncwarp();
         for (int n = threadIdx.x % WARP; n < warp_rows * WORDS; n += WARP) {
             const int r = n / WORDS, w = n % WORDS;
             for (int c = 0; nan[first + r][w] != 0 && c < 32; c++)
                 if ((nan[first + r][w] >> c & 1) && r < count && 32 * w + c < columns)
-                    to.at[r * to.step + 32 * w + c] = bf16(NAN);
+                    to.at[r * to.step + 32 * w + c] = (T)(float)NAN;
         }
     }
 

@@ -71,4 +71,16 @@ __device__ void tile_weight_gradient(tile_memory<real_of<T>> &m, const attention
                 tile_drop(m, (real_of<T>)a.dropout.scale, tile_row(r), tile_column(c), da[r][c]);
 }
 
+/* Calls store(rows) with the rows of a gradient, which for a part of the keys are of the type of
+   sums. */
+template <class T, class Store>
+__device__ void with_rows(bool part, const attention_gradient &gradient, attention_strides s,
+                          int64_t b, int64_t h, Store store)
+{
+    if (sizeof(T) < sizeof(real_of<T>) && part)
+        store(rows_in<real_of<T>>(gradient.data, s, b, h));
+    else
+        store(rows_in<T>(gradient.data, s, b, h));
+}
+
 #endif

@@ -80,18 +80,6 @@ __device__ void put_score_gradient(tile_memory<real_of<T>> &m, const attention &
     __syncthreads();
 }
 
-/* Calls store(rows) with the rows of a gradient, which for a part of the keys are of the type of
-   sums. */
-template <class T, class Store>
-__device__ void with_rows(bool part, const attention_gradient &gradient, attention_strides s,
-                          int64_t b, int64_t h, Store store)
-{
-    if (sizeof(T) < sizeof(real_of<T>) && part)
-        store(rows_in<real_of<T>>(gradient.data, s, b, h));
-    else
-        store(rows_in<T>(gradient.data, s, b, h));
-}
-
 /* dq_i += scale sum_j ds_ij k_j */
 template <class T> __global__ void query_gradient(attention a, attention_tiled_backward g)
 {

@@ -323,6 +323,42 @@ TEST(attention_ring, infinite_scores_of_a_block_do_not_change_the_others)
     job_free(&job, 4);
 }
 
+/* Non-finite keys and values of one rank reach the same results as on one rank, and no others. */
+TEST(attention_ring, non_finite_numbers_propagate_only_through_kept_pairs)
+{
+    enum { L = 150, D = 16 };
+    const struct variant c = {
+        .seed = 4, .B = 1, .H = 1, .G = 1, .Lq = L, .Lk = L, .D = D, .Dv = D, .mask = MASK_CAUSAL};
+    for (sb_dtype dtype = SB_F32; dtype <= SB_BF16; dtype++) {
+        struct job job = {.c = c};
+        sb_tensor *expected[PARTS];
+        variant_inputs(&job.c, dtype, job.x);
+        job.dy = test_leaf(dtype, 7, SB_SHAPE(1, L, 1, D));
+        sb_tensor_set(job.x[1], 120 * D + 3, NAN);
+        sb_tensor_set(job.x[2], 100 * D + 5, INFINITY);
+        cr_assert(attend(&job.c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
+        mailbox_run(3, attend_rank, &job);
+        for (int i = 0; i < 4; i++) {
+            sb_tensor *got = joined(&job, 3, i, expected[i]);
+            double *x = numbers_of(got), *y = numbers_of(expected[i]);
+            int64_t unfinite = 0;
+            for (int64_t e = 0; e < L * D; e++) {
+                unfinite += !isfinite(y[e]);
+                cr_expect(!isfinite(x[e]) == !isfinite(y[e]), "%s, result %d, %d: %g, not %g",
+                          sb_dtype_name(dtype), i, (int)e, x[e], y[e]);
+            }
+            cr_expect(unfinite > 0 && (i > 1 || unfinite < L * D), "%s, result %d",
+                      sb_dtype_name(dtype), i);
+            free(x);
+            free(y);
+            sb_tensor_release(got);
+        }
+        for (int i = 0; i < PARTS; i++)
+            sb_tensor_release(expected[i]);
+        job_free(&job, 3);
+    }
+}
+
 TEST(attention_ring, wrong_arguments_are_named)
 {
     static const char *const messages[] = {
