@@ -64,7 +64,6 @@ template <class T> __device__ void drop_tile(tile_memory<T> &m, const attention 
     for (int n = threadIdx.x; n < TILE * TILE; n += TILE_THREADS)
         m.p[n / TILE][n % TILE] =
             tile_drop(m, (T)a.dropout.scale, n / TILE, n % TILE, m.p[n / TILE][n % TILE]);
-    __syncthreads();
 }
 
 /* Starts the rows: from nothing, or from the statistics over other keys. */

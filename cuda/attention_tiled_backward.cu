@@ -173,7 +173,6 @@ template <class T> __global__ void bias_gradient(attention a, attention_tiled_ba
                     put_score_gradient<T>(m, a, g, t, p);
                     for (int n = threadIdx.x; n < TILE * TILE; n += TILE_THREADS)
                         sum[n / TILE][n % TILE] += (double)m.p[n / TILE][n % TILE];
-                    __syncthreads();
                 }
     __syncthreads();
     if (sizeof(T) < sizeof(real_of<T>) && g.part)
