@@ -84,6 +84,12 @@ void decoder_state_advance(sb_decoder_state *state, int64_t positions)
     state->length += positions;
 }
 
+bool decoder_state_rearrange(sb_decoder_state *state, int64_t slots, const sb_tensor *from,
+                             const sb_tensor *position)
+{
+    return kv_caches_rearrange(state->layers, state->self, slots, from, position);
+}
+
 int64_t sb_decoder_state_length(const sb_decoder_state *state)
 {
     return state ? state->length : 0;

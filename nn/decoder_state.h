@@ -27,6 +27,11 @@ bool decoder_state_reserve(sb_decoder_state *state, int64_t positions);
 void decoder_state_follow(sb_decoder_state *state, const sb_tensor *position); /* NULL: no more */
 void decoder_state_advance(sb_decoder_state *state, int64_t positions);
 
+/* For beams whose hypotheses a device chooses: of each `slots` sequences, which have one source,
+   sequence i becomes what sequence from[i] of these was, in the first *position positions. */
+bool decoder_state_rearrange(sb_decoder_state *state, int64_t slots, const sb_tensor *from,
+                             const sb_tensor *position);
+
 /* The number of elements of the largest table for such steps, of biases, at this capacity. */
 int64_t decoder_table_size(const sb_decoder *decoder, int64_t room);
 

@@ -18,8 +18,83 @@ struct decoding_note {
     double *noted;
 };
 
+enum { DECODING_SLOTS = 33, DECODING_CACHES = 32 }; /* the most of a beam, and of a rearrangement */
+
+/*
+ * The same for beam search. Each of `texts` texts has S = width + 1 slots, a sequence each: those
+ * of its hypotheses, and unused ones, whose log-probability is -infinity. best and log_p, (texts,
+ * S, reads), have the most probable symbols of each sequence, in order. Its candidates are the
+ * first S of those that may be chosen: `end` and the symbols from `first` on.
+ *
+ * The `width` most probable candidates of a text that do not end, and that of greedy decoding, are
+ * its next hypotheses, the most probable first; a slot that stays empty is unused. NaN, at which
+ * the host fails, counts as -infinity.
+ */
+struct decoding_beam {
+    int64_t texts, width, reads, steps;
+    int32_t end, first;
+    const int32_t *best;
+    const void *log_p;
+    double *sum;     /* (texts, S): the log-probability of each hypothesis */
+    int32_t *greedy; /* (texts): the slot of greedy decoding's hypothesis; -1: it has ended */
+    int32_t *from;   /* (texts, S): the former slot that each hypothesis extends */
+    int32_t *ids, *position, *lengths;
+    double *noted; /* (steps, texts, S, 2 + 2 reads): from, id; ids and log-probabilities read */
+};
+
+/* A hypothesis and its next symbol; id -1: none. */
+struct decoding_candidate {
+    double sum;
+    int32_t slot, id;
+};
+
+/* Of equally probable candidates the one of the lower slot is first, then the lower id. */
+KERNEL_INLINE bool decoding_before(const struct decoding_candidate *a,
+                                   const struct decoding_candidate *b)
+{
+    if (a->sum != b->sum)
+        return a->sum > b->sum;
+    return a->slot != b->slot ? a->slot < b->slot : a->id < b->id;
+}
+
+/* Whether a candidate can be a hypothesis of the next step. */
+KERNEL_INLINE bool decoding_goes_on(const struct decoding_beam *f,
+                                    const struct decoding_candidate *c)
+{
+    return c->id >= 0 && c->id != f->end;
+}
+
+/* How many of n candidates that go on come before c. */
+KERNEL_INLINE int64_t decoding_place(const struct decoding_beam *f, int64_t n,
+                                     const struct decoding_candidate all[],
+                                     const struct decoding_candidate *c)
+{
+    int64_t place = 0;
+    for (int64_t i = 0; i < n; i++)
+        place += decoding_goes_on(f, &all[i]) && decoding_before(&all[i], c);
+    return place;
+}
+
+/* The keys or values of sequences: each has `stride` bytes, and a position `bytes` of them. */
+struct decoding_cache {
+    void *data;
+    int64_t stride, bytes;
+};
+
+/* Caches of texts with S slots, to be changed in place: the sequence of slot s becomes what that of
+   slot from[s] was, in its first *position positions. */
+struct decoding_caches {
+    int64_t texts, slots;
+    const int32_t *from;     /* (texts, S) */
+    const int32_t *position; /* both in device memory */
+    int64_t count;
+    struct decoding_cache cache[DECODING_CACHES];
+};
+
 struct decoding_kernels {
     bool (*note)(const struct decoding_note *note);
+    bool (*extend)(const struct decoding_beam *beam);
+    bool (*rearrange)(const struct decoding_caches *caches);
 };
 
 extern struct kernel_rows decoding_rows;

@@ -1,5 +1,6 @@
 #include "ops/attention_call.h"
 #include "ops/call.h"
+#include "ops/decoding.h"
 #include "ops/kv_cache_step.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -210,6 +211,34 @@ void kv_cache_follow(sb_kv_cache *cache, const sb_tensor *position)
 void kv_cache_advance(sb_kv_cache *cache, int64_t positions)
 {
     cache->length += positions;
+}
+
+static struct decoding_cache cache_part(const sb_tensor *t)
+{
+    return (struct decoding_cache){t->data, (int64_t)cache_bytes_of(t, t->dim[1]),
+                                   (int64_t)cache_bytes_of(t, 1)};
+}
+
+bool kv_caches_rearrange(int n, sb_kv_cache *const cache[], int64_t slots, const sb_tensor *from,
+                         const sb_tensor *position)
+{
+    /* It moves bytes: one row serves all dtypes. */
+    const struct decoding_kernels *kernels =
+        kernel_row_if_any(&decoding_rows, from->device, SB_F32);
+    struct decoding_caches caches = {.texts = tensor_size(from) / slots,
+                                     .slots = slots,
+                                     .from = from->data,
+                                     .position = position->data};
+    bool ok = kernels != NULL;
+    for (int i = 0; ok && i < n; i++) {
+        caches.cache[caches.count++] = cache_part(cache[i]->k);
+        caches.cache[caches.count++] = cache_part(cache[i]->v);
+        if (caches.count < DECODING_CACHES && i + 1 < n)
+            continue;
+        ok = kernels->rearrange(&caches);
+        caches.count = 0;
+    }
+    return ok;
 }
 
 bool sb_kv_cache_append(sb_kv_cache *cache, sb_tensor *k, sb_tensor *v)

@@ -18,4 +18,9 @@ bool kv_cache_reserve(sb_kv_cache *cache, int64_t positions);
 void kv_cache_follow(sb_kv_cache *cache, const sb_tensor *position);
 void kv_cache_advance(sb_kv_cache *cache, int64_t positions);
 
+/* Reorders n caches in place, without the host: of each `slots` sequences, sequence i becomes what
+   sequence from[i] of these was, in the first *position positions. Both are on the device. */
+bool kv_caches_rearrange(int n, sb_kv_cache *const cache[], int64_t slots, const sb_tensor *from,
+                         const sb_tensor *position);
+
 #endif
