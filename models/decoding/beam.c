@@ -169,6 +169,7 @@ static void beam_finish(struct search_state *s, struct beam *beam, double log_p,
     output->score = score;
     output->ended = has_end;
     output->length = length;
+    output->slid = s->search->sequences->slid;
 }
 
 /* Makes a candidate a hypothesis of the next step. */

@@ -59,9 +59,9 @@ void sequences_end(struct sequences *s);
    (count, V), on the open tape, which must not record. */
 sb_tensor *sequences_next(struct sequences *s, int64_t L, const int32_t *ids);
 
-/* Notes that the decoder's state has grown by this symbol of each sequence, ids (count), without
-   sequences_next. */
-bool sequences_note(struct sequences *s, const int32_t *ids);
+/* Notes what a device did to the decoder's state: sequence i grew by the symbol ids[i], and then
+   became what sequence rows[i] was, unless rows is NULL. */
+bool sequences_note(struct sequences *s, const int32_t *ids, const int32_t *rows);
 
 /* Sequence i becomes what sequence rows[i] was, for i in 0..n-1. After a failure they can only be
    ended. */

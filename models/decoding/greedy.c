@@ -1,5 +1,6 @@
 /* Greedy decoding and sampling: one output for each text, one symbol at a time. */
-#include "models/decoding/greedy_graph.h"
+#include "models/decoding/device_steps.h"
+#include "ops/decoding.h"
 #include "ops/log_softmax.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -16,8 +17,8 @@ struct greedy {
     sb_tensor *forbidden;       /* (V): 0 where a symbol may be chosen, else -infinity */
     int32_t *best;              /* (count) */
     double *log_p;              /* (count); (count, V) for sampling */
-    struct greedy_graph *graph; /* steps that the device takes without the host; or NULL */
-    double *noted;              /* (GREEDY_STEPS_AHEAD, count, 2): their symbols */
+    struct device_steps device; /* steps that the device takes without the host */
+    double *noted;              /* (DEVICE_STEPS_AHEAD, count, 2): their symbols */
     /* sampling */
     struct choice *choices;
 };
@@ -34,7 +35,7 @@ static bool greedy_begin(struct greedy *g, const struct search *s)
     g->best = memory_new((size_t)n * sizeof *g->best);
     g->log_p = memory_new((size_t)(s->options->sample ? n * V : n) * sizeof *g->log_p);
     g->choices = memory_new((size_t)V * sizeof *g->choices);
-    g->noted = memory_new((size_t)(GREEDY_STEPS_AHEAD * n * 2) * sizeof *g->noted);
+    g->noted = memory_new((size_t)(DEVICE_STEPS_AHEAD * n * 2) * sizeof *g->noted);
     if (!g->text || !g->room || !g->chosen || !g->ids || !g->rows || !g->best || !g->log_p ||
         !g->choices || !g->noted)
         return sb_fail("decode: out of memory");
@@ -57,7 +58,7 @@ static void greedy_end(struct greedy *g)
     memory_free(g->log_p);
     memory_free(g->choices);
     memory_free(g->noted);
-    greedy_graph_free(&g->graph);
+    device_steps_end(&g->device);
     sb_tensor_release(g->forbidden);
 }
 
@@ -70,7 +71,15 @@ static bool greedy_forbid(struct greedy *g, sb_dtype dtype)
     return g->forbidden != NULL;
 }
 
-/* With operations, which work on every device and dtype. */
+/* The best allowed symbol of each row of log_p, and its log-probability, with operations, which
+   work on every device and dtype. */
+static sb_tensor *greedy_best(sb_tensor *log_p, sb_tensor *forbidden, sb_tensor **value)
+{
+    sb_tensor *best = sb_argmax(sb_add(log_p, forbidden), -1);
+    *value = sb_gather(log_p, best);
+    return *value ? best : NULL;
+}
+
 static bool greedy_find_best(struct greedy *g, sb_tensor *log_p)
 {
     sb_tensor *value, *best = greedy_best(log_p, g->forbidden, &value);
@@ -178,7 +187,7 @@ static int64_t greedy_unfinished(const struct greedy *g, int64_t *most)
 static bool greedy_compact(struct greedy *g)
 {
     int64_t left = 0;
-    greedy_graph_free(&g->graph);
+    device_steps_end(&g->device);
     for (int64_t i = 0; i < g->count; i++) {
         if (greedy_is_done(&g->search->text[g->text[i]]))
             continue;
@@ -196,10 +205,37 @@ static bool greedy_step(struct greedy *g, int64_t L, const int32_t *ids)
     return greedy_choose(g, L, ids) && greedy_extend_all(g) && greedy_compact(g);
 }
 
+/* Leaves the symbols of a step of the device to the next one and to the host. */
+static bool greedy_choose_there(void *g_, const struct device_steps *d, sb_tensor *logits)
+{
+    const struct greedy *g = g_;
+    sb_tensor *value, *best = greedy_best(sb_log_softmax(logits), g->forbidden, &value);
+    const struct decoding_kernels *k = best ? kernel_row(&decoding_rows, value) : NULL;
+    const struct decoding_note note = {.B = d->sequences->count,
+                                       .steps = DEVICE_STEPS_AHEAD,
+                                       .best = best ? best->data : NULL,
+                                       .log_p = best ? value->data : NULL,
+                                       .ids = d->ids->data,
+                                       .position = d->position.at->data,
+                                       .lengths = d->position.lengths->data,
+                                       .noted = d->noted->data};
+    return k && k->note(&note);
+}
+
+/* Gets the device ready for steps from the present symbols on. */
+static bool greedy_begin_steps(struct greedy *g)
+{
+    device_steps_end(&g->device);
+    const bool ok = device_steps_begin(&g->device, g->search->sequences, 2, g->ids);
+    g->device.choose = greedy_choose_there;
+    g->device.chooser = g;
+    return ok;
+}
+
 /* Takes over a step of the device. */
 static bool greedy_take(struct greedy *g, const double *noted)
 {
-    if (!sequences_note(g->search->sequences, g->ids))
+    if (!sequences_note(g->search->sequences, g->ids, NULL))
         return false;
     for (int64_t i = 0; i < g->count; i++)
         g->chosen[i] = (struct choice){noted[2 * i + 1], (int32_t)noted[2 * i]};
@@ -211,7 +247,8 @@ static bool greedy_take(struct greedy *g, const double *noted)
 static bool greedy_steps(struct greedy *g, int64_t steps)
 {
     int64_t most;
-    bool ok = greedy_graph_run(&g->graph, g->search, g->forbidden, g->ids, steps, g->noted);
+    bool ok = (device_steps_fit(&g->device, steps) || greedy_begin_steps(g)) &&
+              device_steps_run(&g->device, steps, g->noted);
     for (int64_t i = 0; ok && i < steps; i++)
         ok = greedy_take(g, g->noted + i * 2 * g->count);
     return ok && (2 * greedy_unfinished(g, &most) > g->count || greedy_compact(g));
@@ -223,10 +260,10 @@ static bool greedy_advance(struct greedy *g)
     int64_t most;
     greedy_unfinished(g, &most);
     const int64_t steps =
-        o->sample ? 0 : greedy_graph_steps(g->search->sequences, o->listen ? 1 : most);
+        o->sample ? 0 : device_steps_most(g->search->sequences, o->listen ? 1 : most);
     if (steps > 0)
         return greedy_steps(g, steps);
-    return (g->graph ? greedy_compact(g) : true) && greedy_step(g, 1, g->ids);
+    return (g->device.sequences ? greedy_compact(g) : true) && greedy_step(g, 1, g->ids);
 }
 
 bool search_greedy(const struct search *search)

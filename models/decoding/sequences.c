@@ -102,11 +102,6 @@ static bool sequences_prefix_add(struct sequences *s, int64_t L, const int32_t *
     return true;
 }
 
-bool sequences_note(struct sequences *s, const int32_t *ids)
-{
-    return s->generator->window == 0 || sequences_prefix_add(s, 1, ids);
-}
-
 /* Keeps only the last half window of each prefix and drops the state: positions start again at 0.
  */
 static bool sequences_slide(struct sequences *s)
@@ -192,6 +187,13 @@ static bool sequences_reorder_ids(int64_t L, int64_t n, const int32_t *rows, int
     memory_free(*ids);
     *ids = picked;
     return true;
+}
+
+bool sequences_note(struct sequences *s, const int32_t *ids, const int32_t *rows)
+{
+    return s->generator->window == 0 ||
+           (sequences_prefix_add(s, 1, ids) &&
+            (!rows || sequences_reorder_ids(s->length, s->count, rows, &s->prefix)));
 }
 
 bool sequences_reorder(struct sequences *s, int64_t n, const int32_t *rows)

@@ -1,5 +1,5 @@
 /* Language models on windows of running text: training, files, and going on beyond the context. */
-#include "models/decoding/greedy_graph.h"
+#include "models/decoding/device_steps.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 
@@ -133,23 +133,25 @@ TEST(language_windows, steps_that_the_device_takes_alone_go_on_beyond_the_contex
 {
     enum { PROMPTS = 3 };
     const char *prompts[PROMPTS] = {"abc", "gfe", "bad"};
-    const sb_decoding_options o = {.longest = 3 * CONTEXT};
     device_needed();
     sb_use_device(device_cuda());
     struct writer w = writer_new(SB_F32, &small);
-    sb_decoded single[PROMPTS], ahead[PROMPTS];
-    greedy_steps_ahead = 0;
-    cr_assert(sb_continue_texts(w.model, prompts, PROMPTS, &o, single), "%s", sb_error());
-    greedy_steps_ahead = GREEDY_STEPS_AHEAD;
-    cr_assert(sb_continue_texts(w.model, prompts, PROMPTS, &o, ahead), "%s", sb_error());
-    for (int i = 0; i < PROMPTS; i++)
-        cr_expect(ahead[i].slid && single[i].length == ahead[i].length &&
-                      single[i].score == ahead[i].score &&
-                      memcmp(single[i].ids, ahead[i].ids,
-                             (size_t)single[i].length * sizeof *single[i].ids) == 0,
-                  "\"%s\": %.17g, not %.17g", prompts[i], ahead[i].score, single[i].score);
-    sb_decoded_free(PROMPTS, single);
-    sb_decoded_free(PROMPTS, ahead);
+    for (int64_t width = 0; width < 4; width += 3) {
+        const sb_decoding_options o = {.longest = 3 * CONTEXT, .beam_width = width};
+        sb_decoded single[PROMPTS], ahead[PROMPTS];
+        device_steps_ahead = 0;
+        cr_assert(sb_continue_texts(w.model, prompts, PROMPTS, &o, single), "%s", sb_error());
+        device_steps_ahead = DEVICE_STEPS_AHEAD;
+        cr_assert(sb_continue_texts(w.model, prompts, PROMPTS, &o, ahead), "%s", sb_error());
+        for (int i = 0; i < PROMPTS; i++)
+            cr_expect(ahead[i].slid && single[i].length == ahead[i].length &&
+                          single[i].score == ahead[i].score &&
+                          memcmp(single[i].ids, ahead[i].ids,
+                                 (size_t)single[i].length * sizeof *single[i].ids) == 0,
+                      "\"%s\": %.17g, not %.17g", prompts[i], ahead[i].score, single[i].score);
+        sb_decoded_free(PROMPTS, single);
+        sb_decoded_free(PROMPTS, ahead);
+    }
     writer_free(&w);
     sb_use_device(NULL);
 }

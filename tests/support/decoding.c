@@ -1,4 +1,5 @@
 #include "tests/support/decoding.h"
+#include "models/decoding/device_steps.h"
 
 char **texts_new(uint64_t seed, int n)
 {
@@ -32,6 +33,31 @@ bool same_bits(const sb_decoded *a, const sb_decoded *b)
 {
     return same_symbols(a, b) && memcmp(&a->score, &b->score, sizeof a->score) == 0 &&
            memcmp(&a->log_probability, &b->log_probability, sizeof a->score) == 0;
+}
+
+/* Outputs end at different steps, and the caches grow on the way. */
+void expect_bits_of_single_steps(const sb_decoding_options *options)
+{
+    enum { SOME = 5 };
+    device_needed();
+    sb_use_device(device_cuda());
+    char **texts = texts_new(90, SOME);
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+        struct tiny tiny = tiny_new(v % 2 ? SB_F64 : SB_F32, 4, &tiny_variant(v)->options);
+        sb_decoded single[SOME], ahead[SOME];
+        device_steps_ahead = 0;
+        decode(&tiny, texts, SOME, options, single);
+        device_steps_ahead = DEVICE_STEPS_AHEAD;
+        decode(&tiny, texts, SOME, options, ahead);
+        for (int i = 0; i < SOME; i++)
+            cr_expect(same_bits(&single[i], &ahead[i]), "%s, text %d: %.17g, not %.17g",
+                      tiny_variant(v)->name, i, ahead[i].score, single[i].score);
+        sb_decoded_free(SOME, single);
+        sb_decoded_free(SOME, ahead);
+        tiny_free(&tiny);
+    }
+    texts_free(SOME, texts);
+    sb_use_device(NULL);
 }
 
 sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *output)

@@ -18,6 +18,10 @@ bool same_symbols(const sb_decoded *a, const sb_decoded *b);
 /* And the same scores. */
 bool same_bits(const sb_decoded *a, const sb_decoded *b);
 
+/* With models whose positions are of all kinds: steps that the device takes without the host must
+   give the bits of single steps. */
+void expect_bits_of_single_steps(const sb_decoding_options *options);
+
 /* A pair of a text and an output, as a batch. */
 sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *output);
 

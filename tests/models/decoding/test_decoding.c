@@ -1,4 +1,4 @@
-#include "models/decoding/greedy_graph.h"
+#include "models/decoding/search.h"
 #include "ops/kernel.h"
 #include "tests/support/decoding.h"
 
@@ -72,30 +72,9 @@ TEST(decoding, the_cache_does_not_change_beams)
     expect_cache_changes_nothing(SB_F32, 1e-5, &beam);
 }
 
-/* Positions of all kinds, and outputs that end at different steps; the caches grow on the way. */
 TEST(decoding, steps_that_the_device_takes_alone_have_the_bits_of_single_steps)
 {
-    enum { SOME = 5 };
-    const sb_decoding_options options = {.longest = 30};
-    device_needed();
-    sb_use_device(device_cuda());
-    char **texts = texts_new(90, SOME);
-    for (int v = 0; tiny_variant(v); v += tiny_step()) {
-        struct tiny tiny = tiny_new(v % 2 ? SB_F64 : SB_F32, 4, &tiny_variant(v)->options);
-        sb_decoded single[SOME], ahead[SOME];
-        greedy_steps_ahead = 0;
-        decode(&tiny, texts, SOME, &options, single);
-        greedy_steps_ahead = GREEDY_STEPS_AHEAD;
-        decode(&tiny, texts, SOME, &options, ahead);
-        for (int i = 0; i < SOME; i++)
-            cr_expect(same_bits(&single[i], &ahead[i]), "%s, text %d: %.17g, not %.17g",
-                      tiny_variant(v)->name, i, ahead[i].score, single[i].score);
-        sb_decoded_free(SOME, single);
-        sb_decoded_free(SOME, ahead);
-        tiny_free(&tiny);
-    }
-    texts_free(SOME, texts);
-    sb_use_device(NULL);
+    expect_bits_of_single_steps(&(sb_decoding_options){.longest = 30});
 }
 
 /* Decodes texts in another order and in batches of another size; the bits must be the same. */
