@@ -1,62 +1,9 @@
-/*
- * Beam search. Each text has a beam: the most probable hypotheses (beginnings of an output), all of
- * one length, and that of greedy decoding, which stays even when it is not among them.
- */
-#include "models/decoding/search.h"
+#include "models/decoding/beam.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
 #include <math.h>
 #include <stdlib.h>
-
-/* A symbol, and the node of the one before it; -1: there is none. */
-struct node {
-    int32_t id;
-    int64_t previous;
-};
-
-struct hypothesis {
-    double log_p;
-    int64_t node; /* of its last symbol */
-    int64_t row;  /* its sequence */
-    bool greedy;
-};
-
-/* A hypothesis and its next symbol. */
-struct candidate {
-    double log_p;
-    int64_t from; /* the hypothesis's index in the beam */
-    int32_t id;
-    bool greedy;
-};
-
-struct beam {
-    const struct search_text *text;
-    int64_t count, length;   /* of the hypotheses, and of each of them */
-    struct hypothesis *live; /* width + 1 */
-    int64_t ended;           /* how many outputs have ended */
-    bool found;              /* an output, the best so far: */
-    int64_t node;
-};
-
-struct search_state {
-    const struct search *search;
-    struct beam *beam; /* one for each text */
-    struct hypothesis *live, *next;
-    int64_t nodes, nodes_room;
-    struct node *node;
-    double *log_p;       /* (sequences, V); on a device NULL: */
-    struct choice *best; /* (sequences, reads): the most probable symbols, not all allowed */
-    int64_t reads;
-    struct choice *choices;
-    struct candidate *candidates;
-    int32_t *ids, *rows;
-};
-
-static int64_t beam_width(const struct search_state *s)
-{
-    return s->search->options->beam_width;
-}
 
 /* Memory for what a step reads of `rows` rows: on the CPU all log-probabilities, on a device those
    of the best symbols, which include the allowed ones that a beam needs. */
@@ -65,11 +12,15 @@ static bool beam_begin_reading(struct search_state *s, size_t rows)
     const int64_t V = s->search->V, forbidden = SB_SPECIAL_SYMBOLS - 1,
                   reads = beam_width(s) + 1 + forbidden;
     s->reads = reads < V ? reads : V;
-    if (sb_device_in_use() == sb_device_cpu())
+    if (sb_device_in_use() == sb_device_cpu()) {
         s->log_p = memory_new(rows * (size_t)V * sizeof *s->log_p);
-    else
-        s->best = memory_new(rows * (size_t)s->reads * sizeof *s->best);
-    return s->log_p || s->best;
+        return s->log_p != NULL;
+    }
+    s->best = memory_new(rows * (size_t)s->reads * sizeof *s->best);
+    s->sum = memory_new(rows * sizeof *s->sum);
+    s->greedy = memory_new(rows * sizeof *s->greedy);
+    s->noted = memory_new(DEVICE_STEPS_AHEAD * rows * (size_t)beam_noted(s) * sizeof *s->noted);
+    return s->best && s->sum && s->greedy && s->noted;
 }
 
 static bool beam_begin(struct search_state *s, const struct search *search)
@@ -106,6 +57,10 @@ static void beam_end(struct search_state *s)
     memory_free(s->candidates);
     memory_free(s->ids);
     memory_free(s->rows);
+    beam_steps_end(s);
+    memory_free(s->sum);
+    memory_free(s->greedy);
+    memory_free(s->noted);
 }
 
 /* Of equally probable candidates the one of the better hypothesis is first, then the lower id. */
@@ -241,9 +196,10 @@ static bool beam_advance(struct search_state *s, struct beam *beam)
 }
 
 /* Moves the sequences of all live hypotheses together for the next step. */
-static bool beam_arrange(struct search_state *s, int64_t *count)
+static bool beam_arrange(struct search_state *s)
 {
     int64_t n = 0;
+    beam_steps_end(s);
     for (int64_t b = 0; b < s->search->texts; b++)
         for (int64_t i = 0; i < s->beam[b].count; i++) {
             struct hypothesis *h = &s->beam[b].live[i];
@@ -251,8 +207,7 @@ static bool beam_arrange(struct search_state *s, int64_t *count)
             s->rows[n] = (int32_t)h->row;
             h->row = n++;
         }
-    *count = n;
-    return n == 0 || sequences_reorder(s->search->sequences, n, s->rows);
+    return sequences_reorder(s->search->sequences, n, s->rows);
 }
 
 /* Reads the best symbols of each row: their log-probabilities and then their ids, as one download.
@@ -278,16 +233,35 @@ static bool beam_read_best(struct search_state *s, sb_tensor *log_p)
     return ok;
 }
 
+bool beam_advance_all(struct search_state *s)
+{
+    bool ok = true;
+    for (int64_t b = 0; ok && b < s->search->texts; b++)
+        ok = s->beam[b].count == 0 || beam_advance(s, &s->beam[b]);
+    return ok;
+}
+
+/* One step, chosen by the host. */
 static bool beam_step(struct search_state *s, int64_t L, const int32_t *ids)
 {
     sb_tape tape;
     search_tape(&tape);
     sb_tensor *log_p = sb_log_softmax(sequences_next(s->search->sequences, L, ids));
     bool ok = log_p && (s->log_p ? sb_tensor_read(log_p, s->log_p) : beam_read_best(s, log_p));
-    ok = sb_tape_end(&tape) && ok;
-    for (int64_t b = 0; ok && b < s->search->texts; b++)
-        ok = s->beam[b].count == 0 || beam_advance(s, &s->beam[b]);
-    return ok;
+    return sb_tape_end(&tape) && ok && beam_advance_all(s);
+}
+
+int64_t beam_unfinished(const struct search_state *s, int64_t *most)
+{
+    int64_t n = 0;
+    *most = 0;
+    for (int64_t b = 0; b < s->search->texts; b++) {
+        const struct beam *beam = &s->beam[b];
+        const int64_t left = beam->count > 0 ? beam->text->longest - beam->length : 0;
+        n += left > 0;
+        *most = left > *most ? left : *most;
+    }
+    return n;
 }
 
 /* Reads the best output's symbols from its last to its first. */
@@ -306,11 +280,12 @@ static bool beam_read_output(const struct search_state *s, const struct beam *be
 bool search_beam(const struct search *search)
 {
     struct search_state s;
-    int64_t count = 0;
-    bool ok = beam_begin(&s, search) && beam_step(&s, search->start_length, search->start) &&
-              beam_arrange(&s, &count);
-    while (ok && count > 0)
-        ok = beam_step(&s, 1, s.ids) && beam_arrange(&s, &count);
+    int64_t most;
+    bool ok = beam_begin(&s, search) && beam_step(&s, search->start_length, search->start);
+    while (ok && beam_unfinished(&s, &most) > 0) {
+        const int64_t steps = beam_steps_most(&s, most);
+        ok = steps > 0 ? beam_steps_run(&s, steps) : beam_arrange(&s) && beam_step(&s, 1, s.ids);
+    }
     for (int64_t b = 0; ok && b < search->texts; b++)
         ok = beam_read_output(&s, &s.beam[b]);
     beam_end(&s);

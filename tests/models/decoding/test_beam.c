@@ -135,6 +135,43 @@ TEST(beam, by_default_words_have_a_length_penalty_and_characters_have_none)
     }
 }
 
+/* With 7 symbols, a beam of 9 has slots that stay empty. */
+TEST(beam, beams_that_the_device_extends_alone_have_the_bits_of_single_steps)
+{
+    const sb_decoding_options narrow = {.beam_width = 2, .longest = 18, .length_penalty = 1};
+    const sb_decoding_options wide = {.beam_width = 9, .longest = 6};
+    expect_bits_of_single_steps(&narrow);
+    expect_bits_of_single_steps(&wide);
+}
+
+/* The hypotheses of many models, some of which the host prunes and the device does not. */
+TEST(beam, beams_of_a_device_are_those_of_the_processor)
+{
+    enum { SOME = 6 };
+    device_needed();
+    char **texts = texts_new(400, SOME);
+    for (uint64_t seed = 0; seed < (test_slow_device() ? 6 : 20); seed++) {
+        const sb_decoding_options options = {.beam_width = 2 + (int64_t)seed % 5,
+                                             .longest = 14,
+                                             .length_penalty = 0.5 * (double)(seed % 3)};
+        sb_decoded there[SOME], here[SOME];
+        for (int on_device = 0; on_device < 2; on_device++) {
+            sb_use_device(on_device ? device_cuda() : NULL);
+            struct tiny tiny = tiny_new(SB_F64, seed, NULL);
+            decode(&tiny, texts, SOME, &options, on_device ? there : here);
+            tiny_free(&tiny);
+        }
+        for (int i = 0; i < SOME; i++)
+            cr_expect(
+                same_symbols(&there[i], &here[i]) && fabs(there[i].score - here[i].score) < 1e-12,
+                "seed %d, text %d: %.17g, not %.17g", (int)seed, i, there[i].score, here[i].score);
+        sb_decoded_free(SOME, there);
+        sb_decoded_free(SOME, here);
+    }
+    sb_use_device(NULL);
+    texts_free(SOME, texts);
+}
+
 static sb_tensor *encode(const void *model, sb_tensor *ids, sb_tensor *source_lengths)
 {
     return sb_seq2seq_encode(model, ids, source_lengths);

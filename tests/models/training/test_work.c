@@ -173,6 +173,8 @@ WORK_TEST(of_eight_steps_of_greedy_decoding)
 
 WORK_TEST(of_eight_steps_of_a_beam)
 {
+    if (!device_cuda()->graphs)
+        cr_skip_test("this build caches no memory, which graphs need");
     expect_decoding("eight steps of a beam of 3", (sb_decoding_options){.beam_width = 3},
-                    &(struct emulator_work){655, 0, 568, 8, 972, 2584});
+                    &(struct emulator_work){10, 8, 592, 1, 0, 4104});
 }
