@@ -15,8 +15,8 @@
 #define SOFTBACK_CUDA_ATTENTION_MMA_CUH
 
 #include "cuda/attention_tiles.cuh"
+#include "cuda/fragments.cuh"
 #include "cuda/pack.cuh"
-#include "cuda/tensor_core.cuh"
 #include <type_traits>
 
 enum { LARGEST_HEAD = 256 };
@@ -42,21 +42,6 @@ template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int STREAMED> struct mma_
         COLUMNS = STREAMED        /* of a tile */
     };
 };
-
-__device__ inline int lane_group()
-{
-    return threadIdx.x % WARP / 4;
-}
-__device__ inline int lane_part()
-{
-    return threadIdx.x % 4;
-}
-
-/*
- * Rows of D numbers in shared memory. ldmatrix reads eight numbers of each of eight rows at a time;
- * rows are an odd multiple of 16 bytes apart, so that there are no bank conflicts.
- */
-template <int D> constexpr int PITCH = D + 8;
 
 /* Whether cp.async can read rows of this length. */
 inline bool rows_aligned(const void *data, attention_strides s, int64_t length)
@@ -117,42 +102,12 @@ __device__ void load_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t l
         load_any_rows<D, ROWS, THREADS>(to, x, count, length);
 }
 
-/* Rows row .. row + 15, 16 columns from a chunk on: as a fragment a, or TRANSPOSED as two fragments
-   b, elements 0 and 1 of the first and 2 and 3 of the second. */
-template <int D> __device__ void load_a(uint32_t (&x)[4], const bf16 *tile, int row, int chunk)
-{
-    const int lane = threadIdx.x % WARP;
-    ldmatrix_x4(x, tile + (row + lane % 16) * PITCH<D> + 8 * (chunk + lane / 16));
-}
-template <int D>
-__device__ void load_b_across(uint32_t (&y)[4], const bf16 *tile, int row, int chunk)
-{
-    const int lane = threadIdx.x % WARP;
-    ldmatrix_x4_trans(y, tile + (row + lane % 16) * PITCH<D> + 8 * (chunk + lane / 16));
-}
-
-/* The same part as two fragments b whose columns are its rows. */
-template <int D> __device__ void load_b(uint32_t (&y)[4], const bf16 *tile, int row, int chunk)
-{
-    const int lane = threadIdx.x % WARP;
-    ldmatrix_x4(y, tile + (row + lane / 16 * 8 + lane % 8) * PITCH<D> + 8 * (chunk + lane / 8 % 2));
-}
-
 __device__ inline uint32_t bf16_pair(float low, float high)
 {
     const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
     uint32_t bits;
     memcpy(&bits, &pair, sizeof bits);
     return bits;
-}
-
-/* d += x y for two adjacent fragments. */
-__device__ inline void multiply_add(float (&d)[4], float (&next)[4], const uint32_t (&x)[4],
-                                    const uint32_t (&y)[4])
-{
-    const uint32_t first[2] = {y[0], y[1]}, second[2] = {y[2], y[3]};
-    mma_m16n8k16_bf16(d, x, first);
-    mma_m16n8k16_bf16(next, x, second);
 }
 
 /* s = x y': a warp's rows of x, from `row` on, with 8 N rows of y. */
