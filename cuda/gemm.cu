@@ -3,6 +3,7 @@
 #include "ops/gemm.h"
 #include <cublas_v2.h>
 #include <limits.h>
+#include <type_traits>
 
 namespace
 {
@@ -73,11 +74,6 @@ bool fits_int(const gemm_shape &s, const gemm_batch &batch)
     return true;
 }
 
-template <class Tile> unsigned tile_blocks(const gemm_shape &s, const gemm_batch &batch)
-{
-    return blocks_for(batch.count * row_tiles<Tile>(s) * column_tiles<Tile>(s), 1);
-}
-
 } // namespace
 
 void *gemm_workspace(const char *operation, size_t *bytes)
@@ -92,17 +88,22 @@ template <class T, class C>
 bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &batch, const T *a,
                  const T *b, double beta, C *c)
 {
-    const int64_t enough = 128; /* enough wide tiles to occupy a device; strips give more tiles */
     if (batch.count == 0 || s.m == 0 || s.n == 0)
         return true;
     const by_row_arguments<T, C> f = {s, batch, a, b, (real_of<T>)beta, c};
-    const unsigned wide = tile_blocks<wide_tile>(s, batch);
-    const unsigned strips = tile_blocks<strip_tile>(s, batch);
-    if (s.m > 2 * strip_tile::ROWS && wide >= enough)
-        LAUNCH((multiply_by_row<T, C, wide_tile>), dim3(wide), dim3(TILE_THREADS), 0, stream, f);
-    else
-        LAUNCH((multiply_by_row<T, C, strip_tile>), dim3(strips), dim3(TILE_THREADS), 0, stream, f);
-    return launched(operation);
+    if constexpr (std::is_same<T, bf16>::value) {
+        return gemm_on_tensor_cores(operation, f);
+    } else {
+        const unsigned wide = tile_blocks<wide_tile>(s, batch);
+        const unsigned strips = tile_blocks<strip_tile>(s, batch); /* give more tiles */
+        if (s.m > 2 * strip_tile::ROWS && wide >= ENOUGH_TILES)
+            LAUNCH((multiply_by_row<T, C, wide_tile>), dim3(wide), dim3(TILE_THREADS), 0, stream,
+                   f);
+        else
+            LAUNCH((multiply_by_row<T, C, strip_tile>), dim3(strips), dim3(TILE_THREADS), 0, stream,
+                   f);
+        return launched(operation);
+    }
 }
 
 /* cuBLAS matrices are column-major, so ours are transposed there: it computes C' = op(B)'

@@ -1,6 +1,6 @@
 /*
- * The product by rows: a block computes a tile of C. It loads DEPTH columns of op(A) and rows of
- * op(B) at a time into shared memory; each thread has some elements of the tile.
+ * The product by rows on CUDA cores: a block computes a tile of C. It loads DEPTH columns of op(A)
+ * and rows of op(B) at a time into shared memory; each thread has some elements of the tile.
  *
  * An element is the sum of its k terms in order, in partial sums of SUM_DEPTH terms that start at
  * 0, since shorter sums round less. Tiles of all shapes give the same bits, so the shape can be
@@ -9,7 +9,7 @@
 #ifndef SOFTBACK_CUDA_GEMM_TILE_CUH
 #define SOFTBACK_CUDA_GEMM_TILE_CUH
 
-#include "cuda/gemm.cuh"
+#include "cuda/gemm_by_row.cuh"
 
 enum { SUM_DEPTH = 64, TILE_THREADS = 256 };
 
@@ -20,14 +20,6 @@ struct wide_tile {
 };
 struct strip_tile {
     enum { ROWS = 8, COLUMNS = 32, DEPTH = 64, THREAD_ROWS = 1, THREAD_COLUMNS = 1 };
-};
-
-template <class T, class C> struct by_row_arguments {
-    gemm_shape s;
-    gemm_batch batch;
-    const T *a, *b;
-    real_of<T> beta;
-    C *c;
 };
 
 /* to[p][i] = from[i step + p depth_step] for i < width, p < depth; adjacent threads read adjacent
@@ -114,25 +106,11 @@ __device__ void multiply_tile(const by_row_arguments<T, C> &f, const T *a, const
     sums.store(s.m - row, s.n - column, f.beta, c + row * s.ldc + column, s.ldc);
 }
 
-template <class Tile> __host__ __device__ int64_t row_tiles(const gemm_shape &s)
-{
-    return (s.m + Tile::ROWS - 1) / Tile::ROWS;
-}
-
-template <class Tile> __host__ __device__ int64_t column_tiles(const gemm_shape &s)
-{
-    return (s.n + Tile::COLUMNS - 1) / Tile::COLUMNS;
-}
-
 template <class T, class C, class Tile> __global__ void multiply_by_row(by_row_arguments<T, C> f)
 {
-    const int64_t rows = row_tiles<Tile>(f.s), columns = column_tiles<Tile>(f.s);
-    for (int64_t tile = blockIdx.x; tile < f.batch.count * rows * columns; tile += gridDim.x) {
-        const int64_t place = tile / columns / rows;
-        multiply_tile<T, C, Tile>(f, f.a + place * f.batch.a, f.b + place * f.batch.b,
-                                  f.c + place * f.batch.c, tile / columns % rows * Tile::ROWS,
-                                  tile % columns * Tile::COLUMNS);
-    }
+    for_each_tile<Tile>(f, [&](const T *a, const T *b, C *c, int64_t row, int64_t column) {
+        multiply_tile<T, C, Tile>(f, a, b, c, row, column);
+    });
 }
 
 #endif

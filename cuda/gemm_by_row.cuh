@@ -1,0 +1,50 @@
+/* What the products by rows share, on CUDA cores (gemm_tile.cuh) and on tensor cores (gemm_mma.cu):
+   their arguments, and the tiles of C. */
+#ifndef SOFTBACK_CUDA_GEMM_BY_ROW_CUH
+#define SOFTBACK_CUDA_GEMM_BY_ROW_CUH
+
+#include "cuda/gemm.cuh"
+
+template <class T, class C> struct by_row_arguments {
+    gemm_shape s;
+    gemm_batch batch;
+    const T *a, *b;
+    real_of<T> beta;
+    C *c;
+};
+
+enum { ENOUGH_TILES = 128 }; /* to occupy a device */
+
+template <class Tile> __host__ __device__ int64_t row_tiles(const gemm_shape &s)
+{
+    return (s.m + Tile::ROWS - 1) / Tile::ROWS;
+}
+
+template <class Tile> __host__ __device__ int64_t column_tiles(const gemm_shape &s)
+{
+    return (s.n + Tile::COLUMNS - 1) / Tile::COLUMNS;
+}
+
+template <class Tile> unsigned tile_blocks(const gemm_shape &s, const gemm_batch &batch)
+{
+    return blocks_for(batch.count * row_tiles<Tile>(s) * column_tiles<Tile>(s), 1);
+}
+
+/* Calls multiply(a, b, c, row, column) for each tile of the block, with the matrices of its product
+   and the place of the tile in C. */
+template <class Tile, class T, class C, class Multiply>
+__device__ void for_each_tile(const by_row_arguments<T, C> &f, Multiply multiply)
+{
+    const int64_t rows = row_tiles<Tile>(f.s), columns = column_tiles<Tile>(f.s);
+    for (int64_t tile = blockIdx.x; tile < f.batch.count * rows * columns; tile += gridDim.x) {
+        const int64_t place = tile / columns / rows;
+        multiply(f.a + place * f.batch.a, f.b + place * f.batch.b, f.c + place * f.batch.c,
+                 tile / columns % rows * Tile::ROWS, tile % columns * Tile::COLUMNS);
+    }
+}
+
+/* C = op(A) op(B) + beta C of bf16, on tensor cores; C is not empty. */
+template <class C>
+bool gemm_on_tensor_cores(const char *operation, const by_row_arguments<bf16, C> &f);
+
+#endif
