@@ -96,7 +96,11 @@ bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &b
     } else {
         const unsigned wide = tile_blocks<wide_tile>(s, batch);
         const unsigned strips = tile_blocks<strip_tile>(s, batch); /* give more tiles */
-        if (s.m > 2 * strip_tile::ROWS && wide >= ENOUGH_TILES)
+        const bool many = s.m > 2 * strip_tile::ROWS && wide >= ENOUGH_TILES;
+        if constexpr (std::is_same<T, float>::value)
+            if (!many && gemv_takes(f))
+                return gemv(operation, f);
+        if (many)
             LAUNCH((multiply_by_row<T, C, wide_tile>), dim3(wide), dim3(TILE_THREADS), 0, stream,
                    f);
         else

@@ -47,4 +47,9 @@ __device__ void for_each_tile(const by_row_arguments<T, C> &f, Multiply multiply
 template <class C>
 bool gemm_on_tensor_cores(const char *operation, const by_row_arguments<bf16, C> &f);
 
+/* The strips of gemm_tile.cuh for operands that can be read 16 bytes at a time along k, with the
+   same bits (gemv.cu). */
+bool gemv_takes(const by_row_arguments<float, float> &f);
+bool gemv(const char *operation, const by_row_arguments<float, float> &f);
+
 #endif

@@ -244,20 +244,21 @@ TEST(matmul, a_nan_or_an_infinity_propagates)
     sb_tape_end(&tape);
 }
 
-/* Rows of one product of many rows, against each row alone, without recording. */
-static void expect_rows_alone(matmul f, bool transpose_b)
+/* Every n-th row of one product of m rows, against the row alone, without recording. */
+static void expect_rows_alone(matmul f, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                              int64_t every)
 {
-    enum { M = 37, K = 65, N = 33 };
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(M, K)));
-    sb_tensor *b = sb_tape_own(transpose_b ? test_leaf(SB_F32, 2, SB_SHAPE(N, K))
-                                           : test_leaf(SB_F32, 2, SB_SHAPE(K, N)));
+    sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(m, k)));
+    sb_tensor *b = sb_tape_own(transpose_b ? test_leaf(SB_F32, 2, SB_SHAPE(n, k))
+                                           : test_leaf(SB_F32, 2, SB_SHAPE(k, n)));
     const float *rows = test_data(a), *all = test_data(f(a, b));
-    for (int m = 0; m < M; m++) {
-        sb_tensor *row = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, K), rows + m * K));
+    for (int64_t i = 0; i < m; i += every) {
+        sb_tensor *row = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, k), rows + i * k));
         const float *alone = test_data(f(row, b));
-        cr_expect(memcmp(alone, all + m * N, N * sizeof *alone) == 0, "row %d", m);
+        cr_expect(memcmp(alone, all + i * n, (size_t)n * sizeof *alone) == 0, "row %d of %dx%dx%d",
+                  (int)i, (int)m, (int)n, (int)k);
     }
     sb_tape_end(&tape);
 }
@@ -267,10 +268,28 @@ TEST(matmul, without_recording_a_row_does_not_depend_on_the_others)
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         if (test_kernel_set(set)) {
-            expect_rows_alone(sb_matmul, false);
-            expect_rows_alone(sb_matmul_nt, true);
+            expect_rows_alone(sb_matmul, false, 37, 33, 65, 1);
+            expect_rows_alone(sb_matmul_nt, true, 37, 33, 65, 1);
         }
     kernel_use_cpu_set(usual);
+}
+
+/* A GPU has three kernels for float: strips, those that read 16 bytes at a time, and wide tiles. */
+TEST(matmul, no_kernel_for_few_rows_shows_in_the_bits)
+{
+    enum { M = 11, N = 37, K = 580 }; /* 9 parts and 4 terms more */
+    expect_rows_alone(sb_matmul_nt, true, 70, 4100, 72, 23);
+    device_needed();
+    sb_use_device(device_cuda());
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(M, K)));
+    sb_tensor *b = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(N, K)));
+    sb_tensor *vectors = sb_matmul_nt(a, b);
+    sb_tensor *strips = sb_matmul(a, sb_transpose(b, 0, 1));
+    cr_expect(vectors && strips && test_same_bits(vectors, strips), "%s", sb_error());
+    sb_tape_end(&tape);
+    sb_use_device(NULL);
 }
 
 CPU_TEST(matmul, results_have_the_same_bits_for_any_number_of_threads)
