@@ -49,10 +49,11 @@ struct search_state {
     struct choice *choices;
     struct candidate *candidates;
     int32_t *ids, *rows;
-    /* Steps that a device takes without the host (beam_steps.c); NULL on the CPU: */
+    /* Steps that a device takes without the host (beam_steps.c); all NULL on the CPU. */
     struct device_steps device;
-    double *sum, *noted;                /* (sequences): what they begin with; what they note */
-    int32_t *greedy;                    /* (texts) */
+    double *noted;                      /* what several steps note of each sequence */
+    double *sum;                        /* of each slot, */
+    int32_t *greedy;                    /* and of each text, for the first of them */
     sb_tensor *sums, *greedies, *slots; /* sum, greedy and from of ops/decoding.h */
 };
 
