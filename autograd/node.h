@@ -29,6 +29,7 @@ struct open_tape {
     uint64_t serial;
     sb_mode mode;
     bool failed, backward_ran;
+    bool runs_again; /* what it computes is computed again for backward (recomputation.h) */
     sb_random *random;
     const sb_context *context; /* for operations (ops/context.h); NULL: zero */
     struct twins *twins;       /* of a dual tape (autograd/twins.h), else NULL */
@@ -37,6 +38,10 @@ struct open_tape {
 
 /* The innermost open tape, or NULL. */
 struct open_tape *tape_open(void);
+
+/* Whether the open tape computes for evaluation or decoding alone, where the result of a sequence
+   must not depend on its batch, and need not have the bits of training. */
+bool tape_evaluates(void);
 
 /* The open tape; NULL, with `who` opening the message, when none is open or it has failed. */
 struct open_tape *tape_need(const char *who);

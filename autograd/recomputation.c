@@ -134,6 +134,7 @@ static sb_tensor *run_segment(struct segment *s, size_t bytes, struct inputs *in
 {
     sb_tape inner;
     sb_tape_begin(&inner, SB_NO_RECORD);
+    tape_open()->runs_again = true;
     sb_tensor *y = s->f(s->context, in->tensor);
     bool ok = y && find_leaves(in);
     for (int i = 0; ok && i < s->n; i++)

@@ -13,6 +13,11 @@ struct open_tape *tape_open(void)
     return depth > 0 ? &stack[depth - 1] : NULL;
 }
 
+bool tape_evaluates(void)
+{
+    return tape_open()->mode == SB_NO_RECORD && !tape_open()->runs_again;
+}
+
 struct open_tape *tape_need(const char *who)
 {
     struct open_tape *tape = tape_open();

@@ -55,7 +55,7 @@ static bool fused_loss_walk_begin(struct walk *w, const sb_tensor *x, const sb_t
                        .shape = {.rows = rows,
                                  .in = weight->dim[1],
                                  .out = V,
-                                 .by_row = tape_open()->mode == SB_NO_RECORD,
+                                 .by_row = tape_evaluates(),
                                  .wide = true,
                                  .pitch = fused_loss_pitch(x->device, V)},
                        .chunk = fused_loss_rows_of_chunk(x->device, V)};

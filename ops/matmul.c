@@ -136,8 +136,8 @@ static sb_tensor *run(const sb_operation *operation, struct kind kind, sb_tensor
     a = node->in[0];
     b = node->in[1];
     sb_tensor *y = sb_node_output(node, a->dtype, rank, dim);
-    bool by_row = tape_open()->mode == SB_NO_RECORD;
-    return call_end(node, y && matmul_product(kind, a, b, rank - 2, dim, by_row, true, y));
+    return call_end(node,
+                    y && matmul_product(kind, a, b, rank - 2, dim, tape_evaluates(), true, y));
 }
 
 sb_tensor *sb_matmul(sb_tensor *a, sb_tensor *b)

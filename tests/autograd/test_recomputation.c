@@ -98,6 +98,31 @@ static sb_tensor *run_narrow(void *context, sb_tensor *const x[])
     return sb_tanh(sb_linear(x[0], sb_cast(layer->weight, SB_BF16), NULL));
 }
 
+static sb_tensor *run_product(void *context, sb_tensor *const x[])
+{
+    (void)context;
+    return sb_linear(x[0], x[1], NULL);
+}
+
+/* So large that its kernel is another one where nothing will be computed again. */
+TEST(recomputation, a_product_has_the_same_bits_as_without_recomputation)
+{
+    const int64_t n = test_slow_device() ? 96 : 768;
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(n, n)),
+              *weight = test_leaf(SB_F64, 2, SB_SHAPE(n, n));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *plain = sb_linear(x, weight, NULL);
+    sb_tensor *again = sb_recompute(run_product, NULL, 0, 2, (sb_tensor *[]){x, weight});
+    int64_t others = 0;
+    for (int64_t i = 0; i < n * n; i++)
+        others += sb_tensor_get(plain, i) != sb_tensor_get(again, i);
+    cr_expect(others == 0, "%lld numbers differ", (long long)others);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_tensor_release(x);
+    sb_tensor_release(weight);
+}
+
 TEST(recomputation, inputs_of_different_dtypes_get_the_same_gradients)
 {
     struct network n = network_new();
