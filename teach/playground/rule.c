@@ -151,18 +151,22 @@ bool rule_read(struct rule *rule, const char *text)
 
 /* ---- Applying ---- */
 
-static double combine(char what, double x, double y)
+static void combine(char what, int64_t n, double *x, const double *y)
 {
-    switch (what) {
-    case '+':
-        return x + y;
-    case '-':
-        return x - y;
-    case '*':
-        return x * y;
-    default:
-        return x / y;
-    }
+    for (int64_t i = 0; i < n; i++)
+        switch (what) {
+        case '+':
+            x[i] += y[i];
+            break;
+        case '-':
+            x[i] -= y[i];
+            break;
+        case '*':
+            x[i] *= y[i];
+            break;
+        default:
+            x[i] /= y[i];
+        }
 }
 
 /* One number of the row, for each of its places. */
@@ -193,18 +197,23 @@ static double map(char what, double x)
     }
 }
 
-static double pushed(const struct rule_step *step, int64_t n, double a, double g)
+static void push(const struct rule_step *step, int64_t n, const double *a, const double *g,
+                 double *x)
 {
-    switch (step->what) {
-    case 'a':
-        return a;
-    case 'g':
-        return g;
-    case 'k':
-        return (double)n;
-    default:
-        return step->number;
-    }
+    for (int64_t i = 0; i < n; i++)
+        switch (step->what) {
+        case 'a':
+            x[i] = a[i];
+            break;
+        case 'g':
+            x[i] = g[i];
+            break;
+        case 'k':
+            x[i] = (double)n;
+            break;
+        default:
+            x[i] = step->number;
+        }
 }
 
 struct stack {
@@ -216,17 +225,26 @@ static void apply_step(const struct rule_step *step, int64_t n, const double *a,
                        struct stack *stack)
 {
     double *top = stack->held > 0 ? stack->row[stack->held - 1] : NULL;
-    if (strchr("nagk", step->what)) {
-        for (int64_t i = 0; i < n; i++)
-            stack->row[stack->held][i] = pushed(step, n, a[i], g[i]);
-        stack->held++;
-    } else if (strchr("+-*/", step->what)) {
-        double *left = stack->row[--stack->held - 1];
-        for (int64_t i = 0; i < n; i++)
-            left[i] = combine(step->what, left[i], top[i]);
-    } else if (strchr("SMmx", step->what)) {
+    switch (step->what) {
+    case 'n':
+    case 'a':
+    case 'g':
+    case 'k':
+        push(step, n, a, g, stack->row[stack->held++]);
+        break;
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+        combine(step->what, n, stack->row[--stack->held - 1], top);
+        break;
+    case 'S':
+    case 'M':
+    case 'm':
+    case 'x':
         reduce(step->what, n, top);
-    } else {
+        break;
+    default:
         for (int64_t i = 0; i < n; i++)
             top[i] = map(step->what, top[i]);
     }
@@ -234,7 +252,8 @@ static void apply_step(const struct rule_step *step, int64_t n, const double *a,
 
 void rule_apply(const struct rule *rule, int64_t n, const double *a, const double *g, double *ds)
 {
-    struct stack stack = {.held = 0};
+    struct stack stack;
+    stack.held = 0; /* its rows are 6 kB, which each row of attention would clear */
     for (int s = 0; s < rule->steps; s++)
         apply_step(&rule->step[s], n, a, g, &stack);
     memcpy(ds, stack.row[0], (size_t)n * sizeof *ds);
