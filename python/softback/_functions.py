@@ -1624,7 +1624,8 @@ def attention(q, k, v, **option: sb_attention_options) -> Tensor:
               this rank's zig-zag pieces (sb_piece_zigzag); blocks of k and v, and in backward of dk
               and dv, circulate among the ranks. Lengths, windows and blocks of the mask refer to the
               unsharded sequence; a bias and the tensor of sb_mask_allow have the rows of this rank's
-              queries and the columns of all keys. CPU only, always tiled, without weights.
+              queries and the columns of all keys. Always tiled, without weights. Blocks of a device
+              travel through host memory.
     Fails     ranks, sizes, heads or batches do not match; the mask or bias does not broadcast to the
               scores; a number is out of range; both temperature and log_temperature are given;
               weights or softcap are requested with SB_ATTENTION_TILED
