@@ -4,7 +4,15 @@
 #include "tensor/device.h"
 #include "tensor/memory.h"
 
-enum { LARGE = 1 << 20 }; /* bytes; the first places of smaller sets serve activations */
+enum { LARGE = 1 << 20 }; /* bytes */
+
+/* Returns the memory of a step's activations before the flat buffers need theirs, and of the
+   parameters' first places after that: few activations have the sizes of large weights. */
+static void flat_return_memory(const sb_parameters *set)
+{
+    if (set->size * (int64_t)sb_dtype_bytes(set->dtype) >= LARGE)
+        sb_device_trim(sb_device_cpu());
+}
 
 /* Moves a parameter's values into the flat buffer; the parameter becomes a view of it. */
 static void flat_move_values(struct parameter *p, sb_tensor *values)
@@ -38,8 +46,6 @@ static bool flat_join_values(sb_parameters *set)
     set->values = values;
     set->flattened = set->count;
     set->moved = true;
-    if (tensor_bytes(values) >= LARGE) /* few activations have the sizes of large weights */
-        sb_device_trim(sb_device_cpu());
     return true;
 }
 
@@ -101,7 +107,12 @@ static bool flat_join_gradients(sb_parameters *set)
 bool parameters_flatten(sb_parameters *set)
 {
     const bool joined = set->flattened == set->count && set->values;
-    return (joined || flat_join_values(set)) && (!set->moved || flat_join_gradients(set));
+    if (joined && !set->moved)
+        return true;
+    flat_return_memory(set);
+    const bool ok = (joined || flat_join_values(set)) && (!set->moved || flat_join_gradients(set));
+    flat_return_memory(set);
+    return ok;
 }
 
 int64_t parameters_layout(const sb_parameters *set)

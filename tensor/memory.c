@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 enum { HEADER = 16 }; /* holds the object's size and keeps objects aligned for any type */
 
@@ -11,9 +14,18 @@ static void *system_take(size_t bytes)
     return aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
 
+/* glibc's free keeps blocks below its heap's top, also large ones once such a size was freed. */
+static void system_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 struct pool memory_host = {
     .system_take = system_take,
     .system_give = free,
+    .system_trim = system_trim,
     .lock = ATOMIC_FLAG_INIT,
 };
 

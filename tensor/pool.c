@@ -152,5 +152,7 @@ void pool_trim(struct pool *pool)
 {
     lock(pool);
     empty_shelves(pool);
+    if (pool->system_trim)
+        pool->system_trim();
     unlock(pool);
 }

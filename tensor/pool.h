@@ -37,6 +37,7 @@ struct pool_shelf {
 struct pool {
     void *(*system_take)(size_t bytes); /* 64-byte aligned memory, or NULL (see pool_take) */
     void (*system_give)(void *block);
+    void (*system_trim)(void); /* returns what system_give has kept; NULL: it keeps nothing */
     /* Fills new blocks with 0xff, NaN in every float; NULL: blocks stay undefined. */
     void (*poison)(void *block, size_t bytes);
     atomic_flag lock;

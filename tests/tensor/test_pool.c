@@ -1,6 +1,8 @@
 #include "tensor/pool.h"
 #include "tests/support/test.h"
 #include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
 
 /* A system with limited memory, which counts requests. */
 static int64_t system_free, system_held;
@@ -172,6 +174,36 @@ CPU_TEST(pool, trim_returns_cached_blocks_to_the_system)
     pool_trim(&pool);
     cr_expect(system_held == 0 && system_free == 1 << 20);
 }
+
+#if defined(__GLIBC__) && POOL_CACHES
+/* Bytes of this process that are in memory. */
+static int64_t resident(void)
+{
+    long long all = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    cr_assert(file && fscanf(file, "%lld %lld", &all, &pages) == 2);
+    fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* glibc takes blocks of a size that was freed before from its heap, whose top is in use here. */
+CPU_TEST(pool, trim_returns_memory_between_blocks_that_are_in_use)
+{
+    enum { BLOCKS = 40, BYTES = 1 << 20 };
+    void *block[BLOCKS];
+    memory_free(memory_new(8 * BYTES));
+    pool_trim(memory_pool());
+    for (int i = 0; i < BLOCKS; i++)
+        block[i] = memset(memory_new(BYTES), 1, BYTES);
+    const int64_t before = resident();
+    for (int i = 0; i < BLOCKS - 1; i++)
+        memory_free(block[i]);
+    pool_trim(memory_pool());
+    cr_expect(before - resident() > (BLOCKS - 2) * BYTES, "%lld bytes",
+              (long long)(before - resident()));
+    memory_free(block[BLOCKS - 1]);
+}
+#endif
 
 CPU_TEST(pool, cached_blocks_are_returned_before_a_request_fails)
 {
