@@ -66,12 +66,19 @@ class scratch
 #define KERNELS(op, ...) KERNELS_OF(op, nullptr, __VA_ARGS__)
 #define KERNELS_AND_BF16(op, ...) KERNELS_OF(op, &op##_kernels_of<bf16>, __VA_ARGS__)
 
+/* The most blocks of a grid-stride loop. The emulator gets few, so that these loops run more than
+   once at the sizes of tests. */
+#ifdef SOFTBACK_CUDA_EMULATED
+enum { MOST_BLOCKS = 5 };
+#else
+enum { MOST_BLOCKS = 65535 };
+#endif
+
 /* The number of blocks of `size` threads for n elements; kernels use grid-stride loops. */
 inline unsigned blocks_for(int64_t n, int size)
 {
-    const int64_t MOST = 65535;
-    int64_t blocks = (n + size - 1) / size;
-    return static_cast<unsigned>(blocks < 1 ? 1 : blocks < MOST ? blocks : MOST);
+    const int64_t blocks = (n + size - 1) / size, most = MOST_BLOCKS;
+    return static_cast<unsigned>(blocks < 1 ? 1 : blocks < most ? blocks : most);
 }
 
 enum { THREADS = 256 }; /* of a block whose threads are independent */

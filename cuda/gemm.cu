@@ -94,18 +94,17 @@ bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &b
     if constexpr (std::is_same<T, bf16>::value) {
         return gemm_on_tensor_cores(operation, f);
     } else {
-        const unsigned wide = tile_blocks<wide_tile>(s, batch);
-        const unsigned strips = tile_blocks<strip_tile>(s, batch); /* give more tiles */
-        const bool many = s.m > 2 * strip_tile::ROWS && wide >= ENOUGH_TILES;
+        const bool many =
+            s.m > 2 * strip_tile::ROWS && tiles_of<wide_tile>(s, batch) >= ENOUGH_TILES;
         if constexpr (std::is_same<T, float>::value)
             if (!many && gemv_takes(f))
                 return gemv(operation, f);
         if (many)
-            LAUNCH((multiply_by_row<T, C, wide_tile>), dim3(wide), dim3(TILE_THREADS), 0, stream,
-                   f);
-        else
-            LAUNCH((multiply_by_row<T, C, strip_tile>), dim3(strips), dim3(TILE_THREADS), 0, stream,
-                   f);
+            LAUNCH((multiply_by_row<T, C, wide_tile>), dim3(tile_blocks<wide_tile>(s, batch)),
+                   dim3(TILE_THREADS), 0, stream, f);
+        else /* more tiles */
+            LAUNCH((multiply_by_row<T, C, strip_tile>), dim3(tile_blocks<strip_tile>(s, batch)),
+                   dim3(TILE_THREADS), 0, stream, f);
         return launched(operation);
     }
 }

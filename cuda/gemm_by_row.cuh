@@ -25,9 +25,14 @@ template <class Tile> __host__ __device__ int64_t column_tiles(const gemm_shape 
     return (s.n + Tile::COLUMNS - 1) / Tile::COLUMNS;
 }
 
+template <class Tile> int64_t tiles_of(const gemm_shape &s, const gemm_batch &batch)
+{
+    return batch.count * row_tiles<Tile>(s) * column_tiles<Tile>(s);
+}
+
 template <class Tile> unsigned tile_blocks(const gemm_shape &s, const gemm_batch &batch)
 {
-    return blocks_for(batch.count * row_tiles<Tile>(s) * column_tiles<Tile>(s), 1);
+    return blocks_for(tiles_of<Tile>(s, batch), 1);
 }
 
 /* Calls multiply(a, b, c, row, column) for each tile of the block, with the matrices of its product

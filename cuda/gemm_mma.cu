@@ -201,9 +201,8 @@ bool gemm_on_tensor_cores(const char *operation, const by_row_arguments<bf16, C>
 {
     if (f.s.m <= 2 * strip_tile::ROWS)
         return queue<C, strip_tile>(operation, f);
-    return tile_blocks<wide_tile>(f.s, f.batch) >= ENOUGH_TILES
-               ? queue<C, wide_tile>(operation, f)
-               : queue<C, small_tile>(operation, f);
+    return tiles_of<wide_tile>(f.s, f.batch) >= ENOUGH_TILES ? queue<C, wide_tile>(operation, f)
+                                                             : queue<C, small_tile>(operation, f);
 }
 
 template bool gemm_on_tensor_cores<bf16>(const char *, const by_row_arguments<bf16, bf16> &);

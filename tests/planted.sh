@@ -1,7 +1,7 @@
 #!/bin/sh
-# Removes one __syncthreads at a time from the kernels of softmax, layer norm, cross entropy and
-# attention; the emulator must find each: under one of several schedules, or else as a race under the
-# thread sanitizer. --sample tries one of each kind. Ends with "N passed, N failed".
+# Removes one __syncthreads at a time from the kernels of softmax, layer norm, cross entropy, attention
+# and products on tensor cores; the emulator must find each: under one of several schedules, or else as
+# a race under the thread sanitizer. --sample tries one of each kind. Ends with "N passed, N failed".
 set -eu
 cd "$(dirname "$0")/.."
 sample=
@@ -103,6 +103,8 @@ if [ -z "$sample" ]; then
     try_all attention_tiles.cuh "attention attention_backward attention_tiled attention_tiled_backward"
     try_all attention_steps.cuh "attention attention_backward"
     try_all attention_tiled_backward.cu attention_tiled_backward
+    filter='matmul_bf16/*'
+    try_all gemm_mma.cu gemm_mma
     filter='attention_bf16/*'
     mma="attention_mma attention_mma_bias attention_mma_keys attention_mma_queries"
     try_all attention_mma_unfinite.cuh "$mma"
