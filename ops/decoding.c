@@ -1,3 +1,3 @@
 #include "ops/decoding.h"
 
-KERNEL_ROWS(decoding);
+KERNEL_ROWS_PLAIN(decoding); /* the CPU decodes in other ways (models/decoding) */

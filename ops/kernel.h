@@ -81,6 +81,14 @@ struct kernel_rows {
     KERNEL_EXTERN(op);                                                                             \
     KERNEL_EXTERN_BF16(op);                                                                        \
     struct kernel_rows op##_rows = {#op, {KERNEL_SETS_OF(op, KERNEL_ROW_AND_BF16)}}
+/* For kernels of which the CPU has the plain ones only. */
+#define KERNEL_ROWS_PLAIN(op)                                                                      \
+    KERNEL_EXTERN_PLAIN(op);                                                                       \
+    struct kernel_rows op##_rows = {#op,                                                           \
+                                    {[KERNELS_CPU] = KERNEL_ROW_PLAIN(op),                         \
+                                     [KERNELS_CPU_V3] = KERNEL_ROW_PLAIN(op),                      \
+                                     [KERNELS_CPU_V4] = KERNEL_ROW_PLAIN(op),                      \
+                                     [KERNELS_PLAIN] = KERNEL_ROW_PLAIN(op)}}
 
 /* The kernels for x's device and dtype: a struct <op>_kernels; NULL, with a message, when there are
    none. Integers and booleans use the f32 row, whose copying kernels depend on the element size
