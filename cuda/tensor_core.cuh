@@ -9,8 +9,16 @@
  *     b[0..1]  two bf16 each: rows 2 part + {0, 1}, and 8 rows further in b[1]; column group
  *     d[0..3]  rows group, group, group + 8, group + 8; columns 2 part + {0, 1} of each
  *
+ * A fragment of mma.m16n8k8 has one float of tf32 where that of m16n8k16 has two bf16:
+ *
+ *     a[0..3]  rows group, group + 8, group, group + 8; column part, and part + 4 in a[2] and a[3]
+ *     b[0..1]  rows part and part + 4; column group
+ *
+ * tf32 has the sign, the exponent and 10 bits of the fraction of a float; the other 13 bits are 0.
+ *
  * ldmatrix loads these from rows of eight bf16 in shared memory, each 16-byte aligned: lane l gives
- * the address of row l % 8 of matrix l / 8, and register j receives matrix j.
+ * the address of row l % 8 of matrix l / 8, and register j receives matrix j. Four floats are such
+ * a row too.
  */
 #ifndef SOFTBACK_CUDA_TENSOR_CORE_CUH
 #define SOFTBACK_CUDA_TENSOR_CORE_CUH
@@ -37,6 +45,16 @@ static __device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const ui
                                                          const uint32_t (&b)[2])
 {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* d += a b, all 32 lanes together. */
+static __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4],
+                                                        const uint32_t (&b)[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
                  "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));

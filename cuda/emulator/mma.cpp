@@ -37,37 +37,64 @@ static void check_lanes(Thread *const lanes[32], const char *what)
             kernel_error("%s: lane %d has ended; the instruction needs all 32", what, i);
 }
 
-static void gather(Thread *const lanes[32], float a[16][16], float b[16][8])
+/* The operands of a product, with up to 16 terms for each sum. */
+struct Matrices {
+    float a[16][16], b[16][8];
+};
+
+static void gather_bf16(Thread *const lanes[32], Matrices &m)
 {
     for (int i = 0; i < 32; i++) {
         const Product &own = *static_cast<const Product *>(lanes[i]->operands);
         int group = i / 4, part = i % 4;
         for (int which = 0; which < 2; which++) {
             for (int j = 0; j < 4; j++)
-                a[group + j % 2 * 8][part * 2 + which + j / 2 * 8] = bf16_of(own.a[j], which);
+                m.a[group + j % 2 * 8][part * 2 + which + j / 2 * 8] = bf16_of(own.a[j], which);
             for (int j = 0; j < 2; j++)
-                b[part * 2 + which + j * 8][group] = bf16_of(own.b[j], which);
+                m.b[part * 2 + which + j * 8][group] = bf16_of(own.b[j], which);
         }
     }
 }
 
-static void multiply(Thread *const lanes[32])
+/* What a device does with 13 further bits is not documented. */
+static float tf32_of(uint32_t bits)
 {
-    check_lanes(lanes, "mma.sync");
-    float a[16][16], b[16][8], sum[16][8] = {};
-    gather(lanes, a, b);
+    const float x = __uint_as_float(bits);
+    if ((bits & 0x1fff) != 0)
+        kernel_error("mma.sync: %.9g is not a tf32, whose last 13 bits are 0",
+                     static_cast<double>(x));
+    return x;
+}
+
+static void gather_tf32(Thread *const lanes[32], Matrices &m)
+{
+    for (int i = 0; i < 32; i++) {
+        const Product &own = *static_cast<const Product *>(lanes[i]->operands);
+        int group = i / 4, part = i % 4;
+        for (int j = 0; j < 4; j++)
+            m.a[group + j % 2 * 8][part + j / 2 * 4] = tf32_of(own.a[j]);
+        for (int j = 0; j < 2; j++)
+            m.b[part + j * 4][group] = tf32_of(own.b[j]);
+    }
+}
+
+/* d += a b, where each sum has `terms` terms. */
+static void multiply(Thread *const lanes[32], const Matrices &m, int terms)
+{
+    float sum[16][8] = {};
     if (settings().rounding) {
         for (int i = 0; i < 32; i++)
             for (int j = 0; j < 4; j++) {
                 float &d = static_cast<const Product *>(lanes[i]->operands)->d[j];
-                d = tensor_core_sum(d, a[i / 4 + j / 2 * 8], 1, &b[0][i % 4 * 2 + j % 2], 8, 16);
+                d = tensor_core_sum(d, m.a[i / 4 + j / 2 * 8], 1, &m.b[0][i % 4 * 2 + j % 2], 8,
+                                    terms);
             }
         return;
     }
     for (int row = 0; row < 16; row++)
-        for (int k = 0; k < 16; k++)
+        for (int k = 0; k < terms; k++)
             for (int column = 0; column < 8; column++)
-                sum[row][column] += a[row][k] * b[k][column];
+                sum[row][column] += m.a[row][k] * m.b[k][column];
     for (int i = 0; i < 32; i++) {
         const Product &own = *static_cast<const Product *>(lanes[i]->operands);
         for (int j = 0; j < 4; j++)
@@ -75,11 +102,34 @@ static void multiply(Thread *const lanes[32])
     }
 }
 
+static void multiply_bf16(Thread *const lanes[32])
+{
+    check_lanes(lanes, "mma.sync");
+    Matrices m;
+    gather_bf16(lanes, m);
+    multiply(lanes, m, 16);
+}
+
+static void multiply_tf32(Thread *const lanes[32])
+{
+    check_lanes(lanes, "mma.sync");
+    Matrices m;
+    gather_tf32(lanes, m);
+    multiply(lanes, m, 8);
+}
+
 void mma_m16n8k16(float *d, const uint32_t *a, const uint32_t *b, Site site)
 {
     Product product = {d, a, b};
     running_thread->operands = &product;
-    warp_meet("mma.sync", 0xffffffffu, site, multiply);
+    warp_meet("mma.sync", 0xffffffffu, site, multiply_bf16);
+}
+
+void mma_m16n8k8(float *d, const uint32_t *a, const uint32_t *b, Site site)
+{
+    Product product = {d, a, b};
+    running_thread->operands = &product;
+    warp_meet("mma.sync tf32", 0xffffffffu, site, multiply_tf32);
 }
 
 /* Lane 4 row + part receives elements 2 part and 2 part + 1 of that row, or of that column. */

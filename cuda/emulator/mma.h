@@ -13,6 +13,7 @@ namespace emulator
 {
 
 void mma_m16n8k16(float *d, const uint32_t *a, const uint32_t *b, Site site);
+void mma_m16n8k8(float *d, const uint32_t *a, const uint32_t *b, Site site);
 /* `row`: the eight elements at this lane's address, for lanes below 8 matrices. */
 void ldmatrix(uint32_t *registers, int matrices, bool transposed, const uint16_t *row, Site site);
 void check_ldmatrix_row(const void *row, Site site);
@@ -45,6 +46,12 @@ static inline void mma_m16n8k16_bf16(float (&d)[4], const uint32_t (&a)[4], cons
                                      emulator::Site site = {})
 {
     emulator::mma_m16n8k16(d, a, b, site);
+}
+
+static inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+                                    emulator::Site site = {})
+{
+    emulator::mma_m16n8k8(d, a, b, site);
 }
 
 static inline void ldmatrix_x4(uint32_t (&r)[4], const void *row, emulator::Site site = {})
