@@ -1,4 +1,4 @@
-/* Tiled attention on tensor cores, for bf16: the forward (attention_tiled.cu), and the sequence of
+/* Tiled attention on tensor cores: the forward (attention_tiled.cu), and the sequence of
    kernels of the backward. */
 #include "cuda/attention_mma_scores.cuh"
 #include "cuda/attention_mma_unfinite.cuh"
@@ -17,8 +17,17 @@ struct forward_shape : mma_shape<D, /* warps */ LARGE ? 8 : 4, /* fragments */ L
     static constexpr bool splits = D <= LARGEST_SPLIT && !BIASED; /* code for whole tiles alone */
 };
 
+/* Of float. */
+template <int D>
+struct tf32_forward_shape
+    : mma_shape<D, /* warps */ D <= 64 ? 4 : 8, /* fragments */ D <= 64 ? 2 : 1,
+                /* columns */ 32, float> {
+    static constexpr bool biased = false, drops = true, splits = false;
+};
+
 template <class S> struct forward_memory {
-    bf16 q[S::ROWS * PITCH<S::D>], k[2][S::COLUMNS * PITCH<S::D>], v[2][S::COLUMNS * PITCH<S::D>];
+    enum { P = PITCH<S::D, typename S::number> };
+    typename S::number q[S::ROWS * P], k[2][S::COLUMNS * P], v[2][S::COLUMNS * P];
     pair_bits<S::ROWS, S::COLUMNS> bits[2];
     mma_tile tile[2];
     unfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_v;
@@ -185,7 +194,8 @@ __device__ void finish(forward_memory<S> &m, const attention &a, const attention
                        const tile_place &t, query_sums<S> &sums)
 {
     const int64_t first = t.i + threadIdx.x / WARP * S::WARP_ROWS;
-    const rows<bf16> y = rows_from(rows_in<bf16>(f.y, a.y, t.b, t.h), first);
+    typedef typename S::number number;
+    const rows<number> y = rows_from(rows_in<number>(f.y, a.y, t.b, t.h), first);
     float *stats = (float *)f.stats + 2 * ((t.b * a.H + t.h) * a.Lq + first);
 #pragma unroll
     for (int n = 0; n < 2 * S::M; n++) {
@@ -208,6 +218,13 @@ __device__ void finish(forward_memory<S> &m, const attention &a, const attention
     m.in_v.show((int)(first - t.i), S::WARP_ROWS, y, a.Lq - first, a.Dv);
 }
 
+/* Whether a call draws the bits of dropout. For bf16, most calls without dropout have kernels of
+   their own. */
+template <class S> __device__ bool draws(const attention &a)
+{
+    return S::drops && (std::is_same_v<typename S::number, bf16> || a.dropout.threshold > 0);
+}
+
 /* Starts loading a tile, if there is one. */
 template <class S>
 __device__ void load_keys(forward_memory<S> &m, int stage, const attention &a,
@@ -219,12 +236,12 @@ __device__ void load_keys(forward_memory<S> &m, int stage, const attention &a,
         m.tile[stage] = tile;
     if (tile.kind != NOTHING) {
         load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.k[stage], rows_from(rows_of<bf16>(f.k, a.k, t.b, tile.group), t.j), count, a.D,
-            aligned);
+            m.k[stage], rows_from(rows_of<typename S::number>(f.k, a.k, t.b, tile.group), t.j),
+            count, a.D, aligned);
         load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.v[stage], rows_from(rows_of<bf16>(f.v, a.v, t.b, tile.group), t.j), count, a.Dv,
-            aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, S::drops);
+            m.v[stage], rows_from(rows_of<typename S::number>(f.v, a.v, t.b, tile.group), t.j),
+            count, a.Dv, aligned);
+        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, draws<S>(a));
     }
     cp_async_commit();
 }
@@ -242,8 +259,8 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     if (f.begun && active)
         begin<S>(a, f, {b, h, i, 0}, sums);
     m->in_v.begin();
-    load_rows<S::D, S::ROWS, S::THREADS>(m->q, rows_from(rows_of<bf16>(f.q, a.q, b, h), i),
-                                         a.Lq - i, a.D, aligned);
+    load_rows<S::D, S::ROWS, S::THREADS>(
+        m->q, rows_from(rows_of<typename S::number>(f.q, a.q, b, h), i), a.Lq - i, a.D, aligned);
     load_keys(*m, 0, a, f, first_keys<S::ROWS, S::COLUMNS>(a, b, h, i), aligned);
     for (int stage = 0;; stage ^= 1) {
         cp_async_wait<0>();
@@ -268,13 +285,13 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         finish<S>(*m, a, f, {b, h, i, 0}, sums);
 }
 
-template <int D, bool BIASED, bool DROPS>
-bool launch_forward(const attention &a, const attention_tiled &f)
+template <class S> bool launch_forward(const attention &a, const attention_tiled &f)
 {
-    typedef forward_shape<D, BIASED, DROPS> S;
+    typedef typename S::number number;
     const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
-    const bool aligned =
-        rows_aligned(f.q, a.q, a.D) && rows_aligned(f.k, a.k, a.D) && rows_aligned(f.v, a.v, a.Dv);
+    const bool aligned = rows_aligned<number>(f.q, a.q, a.D) &&
+                         rows_aligned<number>(f.k, a.k, a.D) &&
+                         rows_aligned<number>(f.v, a.v, a.Dv);
     if (!block_fits<forward_memory<S>>(forward_tiles<S>))
         return false;
     if (blocks > 0)
@@ -285,9 +302,9 @@ bool launch_forward(const attention &a, const attention_tiled &f)
 
 /* Whether delta is computed as rowsum(p dp), for which all keys must be there, and not from y. With
    few keys, p dp - delta cancels, and y, which is rounded to bf16, is not accurate enough. */
-bool delta_from_products(const attention &a, const attention_tiled_backward &g)
+template <class T> bool delta_from_products(const attention &a, const attention_tiled_backward &g)
 {
-    return a.Lk <= 256 && !g.part;
+    return std::is_same_v<T, bf16> && a.Lk <= 256 && !g.part;
 }
 
 /* Whether the place is flat, as stay_word requires. */
@@ -296,47 +313,58 @@ bool draws_in_order(const attention &a)
     return a.dropout.threshold == 0 || a.dropout.place.flat;
 }
 
-bool has_kernels(const attention &a)
+template <class T> bool has_kernels(const attention &a, const void *bias)
 {
-    return a.D <= LARGEST_HEAD && a.Dv <= LARGEST_HEAD && draws_in_order(a);
+    const int64_t largest = std::is_same_v<T, bf16> ? LARGEST_HEAD : LARGEST_TF32_HEAD;
+    return a.D <= largest && a.Dv <= largest && draws_in_order(a) && (BIASES<T> || !bias);
 }
 
 /* Whether the device has enough shared memory for all kernels of a backward. */
-bool backward_fits(const attention &a, const attention_tiled_backward &g)
+template <class T> bool backward_fits(const attention &a, const attention_tiled_backward &g)
 {
-    return (!delta_from_products(a, g) || attention_mma_delta_fits(a)) &&
-           (!g.dq.data || attention_mma_queries_fit(a)) &&
-           (!(g.dk.data || g.dv.data) || attention_mma_keys_fit(a)) &&
+    return (!delta_from_products<T>(a, g) || attention_mma_delta_fits(a)) &&
+           (!g.dq.data || attention_mma_queries_fit<T>(a)) &&
+           (!(g.dk.data || g.dv.data) || attention_mma_keys_fit<T>(a)) &&
            (!g.dbias.data || attention_mma_bias_fits(a));
 }
 
 } // namespace
 
-bool attention_mma_forward(const attention &a, const attention_tiled &f)
+template <class T> bool attention_mma_forward(const attention &a, const attention_tiled &f)
 {
-    if (!has_kernels(a))
+    if (!has_kernels<T>(a, f.bias))
         return false;
-    return with_shape(a, [&](auto D, auto drops) {
-        return f.bias ? launch_forward<D(), true, true>(a, f)
-                      : launch_forward<D(), false, drops()>(a, f);
-    });
+    if constexpr (std::is_same_v<T, float>)
+        return with_tf32_size(
+            a, [&](auto D) { return launch_forward<tf32_forward_shape<D()>>(a, f); });
+    else
+        return with_shape(a, [&](auto D, auto drops) {
+            return f.bias ? launch_forward<forward_shape<D(), true, true>>(a, f)
+                          : launch_forward<forward_shape<D(), false, drops()>>(a, f);
+        });
 }
 
+template <class T>
 bool attention_mma_backward(const attention &a, const attention_tiled_backward &g)
 {
-    const bool aligned = rows_aligned(g.q, a.q, a.D) && rows_aligned(g.k, a.k, a.D) &&
-                         rows_aligned(g.v, a.v, a.Dv) && rows_aligned(g.dy, a.y, a.Dv);
-    if (!has_kernels(a) || !backward_fits(a, g))
+    const bool aligned = rows_aligned<T>(g.q, a.q, a.D) && rows_aligned<T>(g.k, a.k, a.D) &&
+                         rows_aligned<T>(g.v, a.v, a.Dv) && rows_aligned<T>(g.dy, a.y, a.Dv);
+    if (!has_kernels<T>(a, g.bias) || !backward_fits<T>(a, g))
         return false;
-    if (delta_from_products(a, g))
+    if (delta_from_products<T>(a, g))
         attention_mma_delta(a, g, aligned);
     else
-        attention_row_sums<bf16>(a, g);
+        attention_row_sums<T>(a, g);
     if (g.dq.data)
-        attention_mma_queries(a, g, aligned);
+        attention_mma_queries<T>(a, g, aligned);
     if (g.dk.data || g.dv.data)
-        attention_mma_keys(a, g, aligned);
+        attention_mma_keys<T>(a, g, aligned);
     if (g.dbias.data)
         attention_mma_bias(a, g, aligned);
     return true;
 }
+
+template bool attention_mma_forward<bf16>(const attention &, const attention_tiled &);
+template bool attention_mma_forward<float>(const attention &, const attention_tiled &);
+template bool attention_mma_backward<bf16>(const attention &, const attention_tiled_backward &);
+template bool attention_mma_backward<float>(const attention &, const attention_tiled_backward &);

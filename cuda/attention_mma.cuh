@@ -1,14 +1,16 @@
 /*
- * Tiled attention of bf16 on tensor cores: the code that its kernels share.
+ * Tiled attention on tensor cores, of bf16, and of float as 3xTF32 (cuda/attention_tf32.cuh): the
+ * code that its kernels share.
  *
  * A block owns some queries, or some keys, and visits tiles of the other operand: while it computes
- * one tile, cp.async loads the next. Products use mma.m16n8k16 with sums in float. A warp owns 16 M
+ * one tile, cp.async loads the next. Products use mma with sums in float. A warp owns 16 M
  * rows, and their scores with the columns of a tile stay in registers, in the layout of sums
  * (cuda/tensor_core.cuh): for lane = 4 group + part, element e of fragment (m, n) is row 16 m +
  * group + 8 (e / 2), column 8 n + 2 part + e % 2. Rounded to bf16, two such fragments are one
  * fragment a of the next product, without shuffles.
  *
- * Heads of up to 256 numbers are padded with zeros to 16, 32, 64, 96, 128 or 256. Every sum has a
+ * Heads of up to 256 numbers are padded with zeros to 16, 32, 64, 96, 128 or 256, those of float up
+ * to 128 to 32, 64 or 128. Every sum has a
  * fixed order, and no two blocks add to the same number, so the bits are reproducible.
  */
 #ifndef SOFTBACK_CUDA_ATTENTION_MMA_CUH
@@ -19,7 +21,8 @@
 #include "cuda/pack.cuh"
 #include <type_traits>
 
-enum { LARGEST_HEAD = 256 };
+/* Of bf16, and of float, which needs twice the shared memory. */
+enum { LARGEST_HEAD = 256, LARGEST_TF32_HEAD = 128 };
 
 /* The largest shared memory of a block at compute capability 8.0; at 9.0 it is 227 KiB. Devices
    with less (8.6, 8.9) compute large heads without tensor cores. */
@@ -30,7 +33,9 @@ enum { MOST_SHARED = 163 << 10 };
  * from shared memory is used twice. The remaining registers and shared memory limit the width of
  * streamed tiles.
  */
-template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int STREAMED> struct mma_shape {
+template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int STREAMED, class T = bf16>
+struct mma_shape {
+    typedef T number; /* of the operands */
     enum {
         D = HEAD,
         WARPS = WARPS_OF_BLOCK,
@@ -44,57 +49,58 @@ template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int STREAMED> struct mma_
 };
 
 /* Whether cp.async can read rows of this length. */
-inline bool rows_aligned(const void *data, attention_strides s, int64_t length)
+template <class T> bool rows_aligned(const void *data, attention_strides s, int64_t length)
 {
-    return (uintptr_t)data % 16 == 0 && s.batch % 8 == 0 && s.row % 8 == 0 && s.head % 8 == 0 &&
-           length % 8 == 0;
+    enum { N = CHUNK<T> };
+    return (uintptr_t)data % 16 == 0 && s.batch % N == 0 && s.row % N == 0 && s.head % N == 0 &&
+           length % N == 0;
 }
 
-/* The chunks of eight numbers that a thread loads: one column of chunks, each STEP-th row. A head
-   of 96 leaves the last 4 of 16 threads without work. */
-template <int D, int THREADS> struct chunks {
-    enum { ACROSS = D == 96 ? 16 : D / 8, STEP = THREADS / ACROSS };
+/* The chunks that a thread loads: one column of chunks, each STEP-th row. A head of 96 bf16 leaves
+   the last 4 of 16 threads without work. */
+template <int D, int THREADS, class T> struct chunks {
+    enum { ACROSS = D == 96 ? 16 : D / CHUNK<T>, STEP = THREADS / ACROSS };
     const int row, column;
 
-    __device__ chunks() : row(threadIdx.x / ACROSS), column(threadIdx.x % ACROSS * 8)
+    __device__ chunks() : row(threadIdx.x / ACROSS), column(threadIdx.x % ACROSS * CHUNK<T>)
     {
     }
 };
 
 /* Starts loading ROWS rows, with zeros beyond their number and their length. The address advances
    from row to row: one addition for each chunk. */
-template <int D, int ROWS, int THREADS>
-__device__ void load_aligned_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t length)
+template <int D, int ROWS, int THREADS, class T>
+__device__ void load_aligned_rows(T *to, rows<const T> x, int64_t count, int64_t length)
 {
-    typedef chunks<D, THREADS> own_chunks;
+    typedef chunks<D, THREADS, T> own_chunks;
     const own_chunks own;
     const int left = (int)smaller(count, ROWS) - own.row;
     const bool inside = own.column < length;
-    const bf16 *from = x.at + own.row * x.step + own.column;
-    bf16 *const place = to + own.row * PITCH<D> + own.column;
+    const T *from = x.at + own.row * x.step + own.column;
+    T *const place = to + own.row * PITCH<D, T> + own.column;
     if (D == 96 && own.column >= D)
         return;
 #pragma unroll
     for (int r = 0; r < ROWS; r += own_chunks::STEP) {
         if (ROWS % own_chunks::STEP == 0 || own.row + r < ROWS)
-            cp_async16_if(inside && r < left, place + r * PITCH<D>, from);
+            cp_async16_if(inside && r < left, place + r * PITCH<D, T>, from);
         from += own_chunks::STEP * x.step;
     }
 }
 
 /* The same number by number, for other rows. */
-template <int D, int ROWS, int THREADS>
-__device__ void load_any_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t length)
+template <int D, int ROWS, int THREADS, class T>
+__device__ void load_any_rows(T *to, rows<const T> x, int64_t count, int64_t length)
 {
 #pragma unroll 1
     for (int n = threadIdx.x; n < ROWS * D; n += THREADS) {
         const int r = n / D, c = n % D;
-        to[r * PITCH<D> + c] = r < count && c < length ? x.at[r * x.step + c] : bf16(0.0f);
+        to[r * PITCH<D, T> + c] = r < count && c < length ? x.at[r * x.step + c] : T(0.0f);
     }
 }
 
-template <int D, int ROWS, int THREADS>
-__device__ void load_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t length, bool aligned)
+template <int D, int ROWS, int THREADS, class T>
+__device__ void load_rows(T *to, rows<const T> x, int64_t count, int64_t length, bool aligned)
 {
     if (aligned)
         load_aligned_rows<D, ROWS, THREADS>(to, x, count, length);
@@ -250,6 +256,17 @@ template <class F> auto with_shape(const attention &a, F f)
                 return f(D, std::false_type());
         return f(D, std::true_type());
     });
+}
+
+/* The same for float, with fewer sizes: f(head size). */
+template <class F> auto with_tf32_size(const attention &a, F f)
+{
+    const int64_t size = a.D > a.Dv ? a.D : a.Dv;
+    if (size <= 32)
+        return f(std::integral_constant<int, 32>());
+    if (size <= 64)
+        return f(std::integral_constant<int, 64>());
+    return f(std::integral_constant<int, LARGEST_TF32_HEAD>());
 }
 
 /* Whether a block of this kernel can have its memory on the device. */

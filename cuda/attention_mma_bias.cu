@@ -45,7 +45,7 @@ __device__ void add_tile(bias_memory<S> &m, const attention &a, const attention_
                          const tile_place &t, tile_kind kind)
 {
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
-    const tile_rows of = {m.q, m.dy, m.k, m.v};
+    const tile_rows<bf16> of = {m.q, m.dy, m.k, m.v};
 #pragma unroll 1
     for (int column = 0; column < S::COLUMNS; column += 32) {
         if (kind != WHOLE && !any_kept<S::M>(m.bits, first, column))

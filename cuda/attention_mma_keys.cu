@@ -22,9 +22,16 @@ struct keys_shape : mma_shape<D, /* warps */ 4, /* fragments */ D <= 64 ? 2 : 1,
     enum { N = D <= 64 || D > 128 ? 4 : 8 }; /* fragments of queries that are processed at a time */
 };
 
+/* Of float. */
+template <int D>
+struct tf32_keys_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 32, float> {
+    static constexpr bool drops = true;
+    enum { N = 4 };
+};
+
 template <class S> struct keys_memory {
-    bf16 k[S::ROWS * PITCH<S::D>], v[S::ROWS * PITCH<S::D>], q[2][S::COLUMNS * PITCH<S::D>],
-        dy[2][S::COLUMNS * PITCH<S::D>];
+    enum { P = PITCH<S::D, typename S::number> };
+    typename S::number k[S::ROWS * P], v[S::ROWS * P], q[2][S::COLUMNS * P], dy[2][S::COLUMNS * P];
     pair_bits<S::COLUMNS, S::ROWS> bits[2];
     query_rows<S::COLUMNS> rows[2];
     mma_tile tile[2];
@@ -71,9 +78,11 @@ __device__ query_numbers load_queries(keys_memory<S> &m, int stage, const attent
     if (tile.kind != NOTHING) {
         const int64_t count = a.Lq - t.i;
         load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.q[stage], rows_from(rows_of<bf16>(g.q, a.q, t.b, t.h), t.i), count, a.D, aligned);
+            m.q[stage], rows_from(rows_of<typename S::number>(g.q, a.q, t.b, t.h), t.i), count, a.D,
+            aligned);
         load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.dy[stage], rows_from(rows_of<bf16>(g.dy, a.y, t.b, t.h), t.i), count, a.Dv, aligned);
+            m.dy[stage], rows_from(rows_of<typename S::number>(g.dy, a.y, t.b, t.h), t.i), count,
+            a.Dv, aligned);
         set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, S::drops && a.dropout.threshold > 0);
         if (threadIdx.x < S::COLUMNS)
             numbers = numbers_of(a, g, t.b, t.h, t.i + threadIdx.x, true);
@@ -211,14 +220,14 @@ __device__ void add_tile(keys_memory<S> &m, int stage, const attention &a,
 {
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
     const bool all = m.tile[stage].kind == WHOLE;
-    const bf16 *q = m.q[stage], *dy = m.dy[stage];
+    const typename S::number *q = m.q[stage], *dy = m.dy[stage];
 #pragma unroll 1
     for (int column = 0; column < S::COLUMNS; column += 8 * S::N) {
         if (!all && !any_kept(m, stage, column))
             continue;
         float p[S::M][S::N][4], ds[S::M][S::N][4];
         pair_products<S::D, S::M, S::N>(m.k, first, q, column, p);
-        if (g.bias)
+        if (BIASES<typename S::number> && g.bias)
             add_key_bias(m, stage, a, (const bf16 *)g.bias, all, column, p);
         key_weights(m, stage, all, base2_factor(a, g.bias), column, p);
         if (WANTED & DK) {
@@ -246,13 +255,13 @@ __device__ void store(keys_memory<S> &m, const attention &a, const attention_til
     const int64_t count = a.Lk - t.j - first;
     const float dropped = a.dropout.threshold > 0 ? (float)a.dropout.scale : 1;
     if (WANTED & DK && g.dk.data)
-        with_rows<bf16>(g.part, g.dk, a.k, t.b, group, [&](auto all) {
+        with_rows<typename S::number>(g.part, g.dk, a.k, t.b, group, [&](auto all) {
             const auto to = rows_from(all, t.j + first);
             store_rows<S::D, S::M>(sums.dk, to, count, a.D, g.dk.fresh, (float)a.scale);
             m.in_q.show(first, S::WARP_ROWS, to, count, a.D);
         });
     if (WANTED & DV && g.dv.data)
-        with_rows<bf16>(g.part, g.dv, a.v, t.b, group, [&](auto all) {
+        with_rows<typename S::number>(g.part, g.dv, a.v, t.b, group, [&](auto all) {
             const auto to = rows_from(all, t.j + first);
             store_rows<S::D, S::M>(sums.dv, to, count, a.Dv, g.dv.fresh, dropped);
             m.in_dy.show(first, S::WARP_ROWS, to, count, a.Dv);
@@ -268,7 +277,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const int64_t groups = a.B * a.G, b = blockIdx.x % groups / a.G;
     const int64_t group = blockIdx.x % groups % a.G, j = blockIdx.x / groups * S::ROWS;
     const tile_place own = {b, group * (a.H / a.G), 0, j};
-    const tile_operands<bf16> of(a, own, g.q, g.k, g.v, g.dy);
+    const tile_operands<typename S::number> of(a, own, g.q, g.k, g.v, g.dy);
     const float factor = base2_factor(a, g.bias);
     const bool active = j + threadIdx.x / WARP * S::WARP_ROWS < a.Lk;
     key_sums<S> sums;
@@ -300,47 +309,62 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         store<S, WANTED>(*m, a, g, sums);
 }
 
-/* For the largest heads, one sum fills the registers, so there are two launches. */
-template <int D> constexpr bool BOTH = D <= 128;
-
-template <int D, bool DROPS, int WANTED> bool keys_fit()
+template <class S, int WANTED> bool keys_fit()
 {
-    typedef keys_shape<D, DROPS> S;
     return block_fits<keys_memory<S>>(key_gradients<S, WANTED>);
 }
 
-template <int D, bool DROPS, int WANTED>
+template <class S, int WANTED>
 void launch_keys(const attention &a, const attention_tiled_backward &g, bool aligned)
 {
-    typedef keys_shape<D, DROPS> S;
     const int64_t blocks = a.B * a.G * block_count(a.Lk, S::ROWS);
     if (blocks > 0)
         LAUNCH((key_gradients<S, WANTED>), dim3((unsigned)blocks), dim3(S::THREADS),
                sizeof(keys_memory<S>), stream, a, g, aligned);
 }
 
+/* Calls f(shape): only the type of its argument counts. */
+template <class T, class F> auto with_keys_shape(const attention &a, F f)
+{
+    if constexpr (std::is_same_v<T, float>)
+        return with_tf32_size(a, [&](auto D) { return f(tf32_keys_shape<D()>()); });
+    else
+        return with_shape(a, [&](auto D, auto drops) { return f(keys_shape<D(), drops()>()); });
+}
+
+/* For the largest heads, one sum fills the registers, so there are two launches. */
+template <class S> constexpr bool BOTH = S::D * sizeof(typename S::number) <= 256;
+
 } // namespace
 
-bool attention_mma_keys_fit(const attention &a)
+template <class T> bool attention_mma_keys_fit(const attention &a)
 {
-    return with_shape(a, [](auto D, auto drops) {
-        if constexpr (BOTH<D()>)
-            return keys_fit<D(), drops(), DK | DV>();
+    return with_keys_shape<T>(a, [](auto shape) {
+        typedef decltype(shape) S;
+        if constexpr (BOTH<S>)
+            return keys_fit<S, DK | DV>();
         else
-            return keys_fit<D(), drops(), DK>() && keys_fit<D(), drops(), DV>();
+            return keys_fit<S, DK>() && keys_fit<S, DV>();
     });
 }
 
+template <class T>
 void attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned)
 {
-    with_shape(a, [&](auto D, auto drops) {
-        if constexpr (BOTH<D()>) {
-            launch_keys<D(), drops(), DK | DV>(a, g, aligned);
+    with_keys_shape<T>(a, [&](auto shape) {
+        typedef decltype(shape) S;
+        if constexpr (BOTH<S>) {
+            launch_keys<S, DK | DV>(a, g, aligned);
         } else {
             if (g.dk.data)
-                launch_keys<D(), drops(), DK>(a, g, aligned);
+                launch_keys<S, DK>(a, g, aligned);
             if (g.dv.data)
-                launch_keys<D(), drops(), DV>(a, g, aligned);
+                launch_keys<S, DV>(a, g, aligned);
         }
     });
 }
+
+template bool attention_mma_keys_fit<bf16>(const attention &);
+template bool attention_mma_keys_fit<float>(const attention &);
+template void attention_mma_keys<bf16>(const attention &, const attention_tiled_backward &, bool);
+template void attention_mma_keys<float>(const attention &, const attention_tiled_backward &, bool);

@@ -15,9 +15,16 @@ struct queries_shape : mma_shape<D, /* warps */ 4, /* fragments */ D <= 128 ? 2 
     static constexpr bool drops = DROPS, splits = !DROPS; /* code for whole tiles alone */
 };
 
+/* Of float: larger heads leave registers for one fragment only. */
+template <int D>
+struct tf32_queries_shape
+    : mma_shape<D, /* warps */ 4, /* fragments */ D <= 64 ? 2 : 1, /* columns */ 32, float> {
+    static constexpr bool drops = true, splits = false;
+};
+
 template <class S> struct queries_memory {
-    bf16 q[S::ROWS * PITCH<S::D>], dy[S::ROWS * PITCH<S::D>], k[2][S::COLUMNS * PITCH<S::D>],
-        v[2][S::COLUMNS * PITCH<S::D>];
+    enum { P = PITCH<S::D, typename S::number> };
+    typename S::number q[S::ROWS * P], dy[S::ROWS * P], k[2][S::COLUMNS * P], v[2][S::COLUMNS * P];
     pair_bits<S::ROWS, S::COLUMNS> bits[2];
     query_rows<S::ROWS> rows;
     mma_tile tile[2];
@@ -35,11 +42,11 @@ __device__ void load_keys(queries_memory<S> &m, int stage, const attention &a,
         m.tile[stage] = tile;
     if (tile.kind != NOTHING) {
         load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.k[stage], rows_from(rows_of<bf16>(g.k, a.k, t.b, tile.group), t.j), count, a.D,
-            aligned);
+            m.k[stage], rows_from(rows_of<typename S::number>(g.k, a.k, t.b, tile.group), t.j),
+            count, a.D, aligned);
         load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.v[stage], rows_from(rows_of<bf16>(g.v, a.v, t.b, tile.group), t.j), count, a.Dv,
-            aligned);
+            m.v[stage], rows_from(rows_of<typename S::number>(g.v, a.v, t.b, tile.group), t.j),
+            count, a.Dv, aligned);
         set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, S::drops && a.dropout.threshold > 0);
     }
     cp_async_commit();
@@ -52,7 +59,7 @@ __device__ __forceinline__ void add_tile(queries_memory<S> &m, int stage, const 
                                          float (&dq)[S::M][S::D / 8][4])
 {
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
-    const tile_rows of = {m.q, m.dy, m.k[stage], m.v[stage]};
+    const tile_rows<typename S::number> of = {m.q, m.dy, m.k[stage], m.v[stage]};
 #pragma unroll 1
     for (int column = 0; column < S::COLUMNS; column += 32) {
         if (!all && !any_kept<S::M>(m.bits[stage], first, column))
@@ -71,7 +78,7 @@ __device__ void add_delta(queries_memory<S> &m, int stage, const attention &a,
 {
     const bool all = m.tile[stage].kind == WHOLE;
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
-    const tile_rows of = {m.q, m.dy, m.k[stage], m.v[stage]};
+    const tile_rows<typename S::number> of = {m.q, m.dy, m.k[stage], m.v[stage]};
 #pragma unroll 1
     for (int column = 0; column < S::COLUMNS; column += 32) {
         if (!all && !any_kept<S::M>(m.bits[stage], first, column))
@@ -112,7 +119,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const int64_t heads = a.B * a.H, b = blockIdx.x % heads / a.H, h = blockIdx.x % heads % a.H;
     const int64_t i = (block_count(a.Lq, S::ROWS) - 1 - blockIdx.x / heads) * S::ROWS;
     const int64_t first = i + threadIdx.x / WARP * S::WARP_ROWS;
-    const tile_operands<bf16> of(a, {b, h, i, 0}, g.q, g.k, g.v, g.dy);
+    const tile_operands<typename S::number> of(a, {b, h, i, 0}, g.q, g.k, g.v, g.dy);
     float dq[S::M][S::D / 8][4], delta[S::M][2] = {};
     clear<S::D, S::M>(dq);
     m->in_k.begin();
@@ -144,47 +151,62 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         store_delta<S>(a, g, {b, h, i, 0}, delta);
     if (first >= a.Lq || DELTA)
         return;
-    with_rows<bf16>(g.part, g.dq, a.q, b, h, [&](auto dq_rows) {
+    with_rows<typename S::number>(g.part, g.dq, a.q, b, h, [&](auto dq_rows) {
         const auto to = rows_from(dq_rows, first);
         store_rows<S::D, S::M>(dq, to, a.Lq - first, a.D, g.dq.fresh, (float)a.scale);
         m->in_k.show((int)(first - i), S::WARP_ROWS, to, a.Lq - first, a.D);
     });
 }
 
-template <int D, bool DROPS, bool DELTA> bool queries_fit()
+template <class S, bool DELTA> bool queries_fit()
 {
-    typedef queries_shape<D, DROPS> S;
     return block_fits<queries_memory<S>>(query_gradient<S, DELTA>);
 }
 
-template <int D, bool DROPS, bool DELTA>
+template <class S, bool DELTA>
 void launch_queries(const attention &a, const attention_tiled_backward &g, bool aligned)
 {
-    typedef queries_shape<D, DROPS> S;
     const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
     if (blocks > 0)
         LAUNCH((query_gradient<S, DELTA>), dim3((unsigned)blocks), dim3(S::THREADS),
                sizeof(queries_memory<S>), stream, a, g, aligned);
 }
 
+/* Calls f(shape): only the type of its argument counts. */
+template <class T, class F> auto with_queries_shape(const attention &a, F f)
+{
+    if constexpr (std::is_same_v<T, float>)
+        return with_tf32_size(a, [&](auto D) { return f(tf32_queries_shape<D()>()); });
+    else
+        return with_shape(a, [&](auto D, auto drops) { return f(queries_shape<D(), drops()>()); });
+}
+
 } // namespace
 
-bool attention_mma_queries_fit(const attention &a)
+template <class T> bool attention_mma_queries_fit(const attention &a)
 {
-    return with_shape(a, [](auto D, auto drops) { return queries_fit<D(), drops(), false>(); });
+    return with_queries_shape<T>(a, [](auto s) { return queries_fit<decltype(s), false>(); });
 }
 
 bool attention_mma_delta_fits(const attention &a)
 {
-    return with_shape(a, [](auto D, auto drops) { return queries_fit<D(), drops(), true>(); });
+    return with_queries_shape<bf16>(a, [](auto s) { return queries_fit<decltype(s), true>(); });
 }
 
+template <class T>
 void attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned)
 {
-    with_shape(a, [&](auto D, auto drops) { launch_queries<D(), drops(), false>(a, g, aligned); });
+    with_queries_shape<T>(a, [&](auto s) { launch_queries<decltype(s), false>(a, g, aligned); });
 }
 
 void attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned)
 {
-    with_shape(a, [&](auto D, auto drops) { launch_queries<D(), drops(), true>(a, g, aligned); });
+    with_queries_shape<bf16>(a, [&](auto s) { launch_queries<decltype(s), true>(a, g, aligned); });
 }
+
+template bool attention_mma_queries_fit<bf16>(const attention &);
+template bool attention_mma_queries_fit<float>(const attention &);
+template void attention_mma_queries<bf16>(const attention &, const attention_tiled_backward &,
+                                          bool);
+template void attention_mma_queries<float>(const attention &, const attention_tiled_backward &,
+                                           bool);

@@ -10,6 +10,7 @@
 #define SOFTBACK_CUDA_ATTENTION_MMA_SCORES_CUH
 
 #include "cuda/attention_mma_mask.cuh"
+#include "cuda/attention_tf32.cuh"
 #include "cuda/attention_tiled.cuh"
 
 __device__ inline float base2_factor(const attention &a, const void *bias)
@@ -94,9 +95,12 @@ __device__ float score_gradient_of(const attention &a, float p, float dp, bool s
     return p * (dp - delta);
 }
 
+/* Whether there are kernels for a bias. */
+template <class T> constexpr bool BIASES = std::is_same_v<T, bf16>;
+
 /* The operands of a tile in shared memory: q and dy of some queries, k and v of some keys. */
-struct tile_rows {
-    const bf16 *q, *dy, *k, *v;
+template <class T> struct tile_rows {
+    const T *q, *dy, *k, *v;
 };
 
 /* Whether any pair of a warp's queries with 32 keys is kept. */
@@ -111,9 +115,9 @@ __device__ bool any_kept(const pair_bits<QUERIES, KEYS> &bits, int first, int co
 
 /* ds of a warp's queries, from row `first` of the tile on, with 32 keys from `column` on; 0 for
    blocked pairs. */
-template <bool DROPS, int D, int M, int QUERIES, int KEYS>
+template <bool DROPS, int D, int M, class T, int QUERIES, int KEYS>
 __device__ __forceinline__ void
-score_gradient(const tile_rows &of, const attention &a, const attention_tiled_backward &g,
+score_gradient(const tile_rows<T> &of, const attention &a, const attention_tiled_backward &g,
                const tile_place &t, int first, int column, const query_rows<QUERIES> &rows,
                const pair_bits<QUERIES, KEYS> &bits, bool all, float (&ds)[M][4][4])
 {
@@ -121,7 +125,7 @@ score_gradient(const tile_rows &of, const attention &a, const attention_tiled_ba
     const float factor = base2_factor(a, g.bias);
     const int own = first + lane_group();
     pair_products<D, M, 4>(of.q, first, of.k, column, p);
-    if (g.bias)
+    if (BIASES<T> && g.bias)
         add_bias<M, 4>(a, t, (const bf16 *)g.bias, first, column, bits.keep + own, all, p);
     pair_products<D, M, 4>(of.dy, first, of.v, column, ds);
 #pragma unroll
@@ -144,13 +148,17 @@ score_gradient(const tile_rows &of, const attention &a, const attention_tiled_ba
 
 /* The parts of the backward, in attention_mma_*.cu: whether the device has enough shared memory for
    a part, and the function that queues it. `aligned`: cp.async can read all rows. */
+template <class T> bool attention_mma_queries_fit(const attention &a);
+template <class T> bool attention_mma_keys_fit(const attention &a);
+template <class T>
+void attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned);
+template <class T>
+void attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned);
+
+/* For bf16 alone. */
 bool attention_mma_delta_fits(const attention &a);
-bool attention_mma_queries_fit(const attention &a);
-bool attention_mma_keys_fit(const attention &a);
 bool attention_mma_bias_fits(const attention &a);
 void attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned);
-void attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned);
-void attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned);
 void attention_mma_bias(const attention &a, const attention_tiled_backward &g, bool aligned);
 
 #endif

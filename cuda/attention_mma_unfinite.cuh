@@ -26,13 +26,14 @@ template <int D, int ROWS, int COLUMNS, int THREADS> struct unfinite {
     /* Finds and marks non-finite numbers in the tile; returns whether there are any. Bit n of
        kept(row): row n of the tile and that row of the result are a kept pair. All threads of the
        block must call it. */
-    template <class Kept> __device__ bool find(const bf16 *y, Kept kept)
+    template <class T, class Kept> __device__ bool find(const T *y, Kept kept)
     {
+        enum { N = CHUNK<T> };
         bool all_finite = true;
-        for (int n = threadIdx.x; n < COLUMNS * (D / 8); n += THREADS) {
-            const bf16 *chunk = y + n / (D / 8) * PITCH<D> + n % (D / 8) * 8;
-            const pack<bf16> part = *reinterpret_cast<const pack<bf16> *>(chunk);
-            for (int e = 0; e < 8; e++)
+        for (int n = threadIdx.x; n < COLUMNS * (D / N); n += THREADS) {
+            const T *chunk = y + n / (D / N) * PITCH<D, T> + n % (D / N) * N;
+            const pack<T> part = *reinterpret_cast<const pack<T> *>(chunk);
+            for (int e = 0; e < N; e++)
                 all_finite &= is_finite(part.of[e]);
         }
         if (!__syncthreads_or(!all_finite))
@@ -40,7 +41,7 @@ template <int D, int ROWS, int COLUMNS, int THREADS> struct unfinite {
         for (int d = threadIdx.x; d < D; d += THREADS) {
             uint64_t rows = 0;
             for (int r = 0; r < COLUMNS; r++)
-                rows |= (uint64_t)!is_finite(y[r * PITCH<D> + d]) << r;
+                rows |= (uint64_t)!is_finite(y[r * PITCH<D, T> + d]) << r;
             in_column[d] = rows;
         }
         __syncthreads();
@@ -70,6 +71,10 @@ template <int D, int ROWS, int COLUMNS, int THREADS> struct unfinite {
     static __device__ bool is_finite(bf16 x)
     {
         return (__bfloat16_as_ushort(x) & 0x7f80) != 0x7f80;
+    }
+    static __device__ bool is_finite(float x)
+    {
+        return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u;
     }
 };
 

@@ -164,9 +164,16 @@ bool attention_tiles_rows(const attention *a, const attention_tiled *f,
                           const attention_tiled_backward *g, int64_t first, int64_t count,
                           void *to);
 
-/* In attention_mma*.cu: the same for bf16 on tensor cores. False, without queued work, when the
-   heads are too large. */
-bool attention_mma_forward(const attention &a, const attention_tiled &f);
+/* In attention_mma*.cu: the same on tensor cores for bf16, and for float as 3xTF32. False, without
+   queued work, when the heads are too large, or float has a bias. */
+template <class T> bool attention_mma_forward(const attention &a, const attention_tiled &f);
+template <class T>
 bool attention_mma_backward(const attention &a, const attention_tiled_backward &g);
+
+/* Whether a call may use them. */
+template <class T> bool on_tensor_cores(const attention &a)
+{
+    return std::is_same_v<T, bf16> || (std::is_same_v<T, float> && a.tf32x3);
+}
 
 #endif

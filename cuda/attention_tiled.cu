@@ -177,8 +177,9 @@ template <class T> bool launch_forward(const attention &a, const attention_tiled
 
 template <class T> bool attention_tiles_forward(const attention *a, const attention_tiled *f)
 {
-    if (std::is_same_v<T, bf16> && attention_mma_forward(*a, *f))
-        return launched("attention");
+    if constexpr (!std::is_same_v<T, double>)
+        if (on_tensor_cores<T>(*a) && attention_mma_forward<T>(*a, *f))
+            return launched("attention");
     return launch_forward<T>(*a, *f);
 }
 

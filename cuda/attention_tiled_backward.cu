@@ -220,8 +220,9 @@ template <class T> void attention_row_sums(const attention &a, const attention_t
 template <class T>
 bool attention_tiles_backward(const attention *a, const attention_tiled_backward *g)
 {
-    if (std::is_same_v<T, bf16> && attention_mma_backward(*a, *g))
-        return launched("attention");
+    if constexpr (!std::is_same_v<T, double>)
+        if (on_tensor_cores<T>(*a) && attention_mma_backward<T>(*a, *g))
+            return launched("attention");
     attention_row_sums<T>(*a, *g);
     if (g->dq.data)
         queue_queries<T>(*a, *g);
@@ -240,4 +241,5 @@ template bool attention_tiles_backward<float>(const attention *, const attention
 template bool attention_tiles_backward<double>(const attention *, const attention_tiled_backward *);
 
 template bool attention_tiles_backward<bf16>(const attention *, const attention_tiled_backward *);
+template void attention_row_sums<float>(const attention &, const attention_tiled_backward &);
 template void attention_row_sums<bf16>(const attention &, const attention_tiled_backward &);

@@ -1,6 +1,6 @@
 /*
- * Fragments of matrices in shared memory, as mma.m16n8k16 takes them (cuda/tensor_core.cuh), for
- * kernels whose products are on tensor cores.
+ * Fragments of matrices in shared memory, as mma takes them (cuda/tensor_core.cuh), for kernels
+ * whose products are on tensor cores.
  */
 #ifndef SOFTBACK_CUDA_FRAGMENTS_CUH
 #define SOFTBACK_CUDA_FRAGMENTS_CUH
@@ -17,18 +17,22 @@ __device__ inline int lane_part()
     return threadIdx.x % 4;
 }
 
-/*
- * Rows of D numbers in shared memory. ldmatrix reads eight numbers of each of eight rows at a time;
- * rows are an odd multiple of 16 bytes apart, so that there are no bank conflicts.
- */
-template <int D> constexpr int PITCH = D + 8;
+/* The numbers of a chunk of 16 bytes: eight bf16, or four floats. */
+template <class T> constexpr int CHUNK = 16 / sizeof(T);
 
-/* Rows row .. row + 15, 16 columns from a chunk on: as a fragment a, or, across, as two fragments
-   b, elements 0 and 1 of the first and 2 and 3 of the second. */
-template <int D> __device__ void load_a(uint32_t (&x)[4], const bf16 *tile, int row, int chunk)
+/*
+ * Rows of D numbers in shared memory. ldmatrix reads a chunk of each of eight rows at a time; rows
+ * are an odd multiple of 16 bytes apart, so that there are no bank conflicts.
+ */
+template <int D, class T = bf16> constexpr int PITCH = D + CHUNK<T>;
+
+/* Rows row .. row + 15, two chunks of columns: as a fragment a, or, across, as two fragments b,
+   elements 0 and 1 of the first and 2 and 3 of the second. */
+template <int D, class T>
+__device__ void load_a(uint32_t (&x)[4], const T *tile, int row, int chunk)
 {
     const int lane = threadIdx.x % WARP;
-    ldmatrix_x4(x, tile + (row + lane % 16) * PITCH<D> + 8 * (chunk + lane / 16));
+    ldmatrix_x4(x, tile + (row + lane % 16) * PITCH<D, T> + CHUNK<T> * (chunk + lane / 16));
 }
 template <int D>
 __device__ void load_b_across(uint32_t (&y)[4], const bf16 *tile, int row, int chunk)
@@ -38,10 +42,12 @@ __device__ void load_b_across(uint32_t (&y)[4], const bf16 *tile, int row, int c
 }
 
 /* The same part as two fragments b whose columns are its rows. */
-template <int D> __device__ void load_b(uint32_t (&y)[4], const bf16 *tile, int row, int chunk)
+template <int D, class T>
+__device__ void load_b(uint32_t (&y)[4], const T *tile, int row, int chunk)
 {
     const int lane = threadIdx.x % WARP;
-    ldmatrix_x4(y, tile + (row + lane / 16 * 8 + lane % 8) * PITCH<D> + 8 * (chunk + lane / 8 % 2));
+    ldmatrix_x4(y, tile + (row + lane / 16 * 8 + lane % 8) * PITCH<D, T> +
+                       CHUNK<T> * (chunk + lane / 8 % 2));
 }
 
 /* d += x y for two adjacent fragments. */

@@ -46,6 +46,7 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                        .scale = o.score_scale,
                                        .temperature = o.temperature,
                                        .algorithm = o.attention,
+                                       .tf32x3 = o.precision == SB_PRECISION_TF32X3,
                                        .rotary = rotary,
                                        .rotary_base = o.rotary_base,
                                        .rotary_scaling = o.rotary_scaling,
@@ -163,6 +164,7 @@ static sb_tensor *attend_heads(const sb_multi_head_attention *layer, struct sour
                                           .weights = a->weights,
                                           .algorithm =
                                               a->weights ? SB_ATTENTION_COMPOSED : layer->algorithm,
+                                          .tf32x3 = layer->tf32x3,
                                           .queries = layer->along,
                                           .keys = layer->keys_along,
                                           .heads = heads_here(layer)};

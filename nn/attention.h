@@ -15,6 +15,7 @@ typedef struct {
     sb_score score;
     double scale, temperature;
     sb_attention_algorithm algorithm;
+    bool tf32x3;
     bool rotary;
     double rotary_base, rotary_scaling;
     sb_sequence along, keys_along; /* the sequences of x and of the memory */

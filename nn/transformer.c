@@ -91,6 +91,7 @@ static bool check_attention(const char *who, const sb_transformer_options *o)
            is_positive(who, "rotary_base", o->rotary_base) &&
            is_positive(who, "rotary_scaling", o->rotary_scaling) &&
            is_one(who, "attention", (int)o->attention, SB_ATTENTION_TILED) &&
+           is_one(who, "precision", (int)o->precision, SB_PRECISION_TF32X3) &&
            divides(who, "key_heads", o->key_heads, o->ranks);
 }
 
@@ -122,7 +123,7 @@ static bool check_embedding(const char *who, const sb_transformer_options *o)
     return check_dropout(who, o) && in_range(who, "longest", o->longest, 1 << 24) &&
            is_positive(who, "embedding_scale", o->embedding_scale) &&
            is_positive(who, "position_scale", o->position_scale) &&
-           is_one(who, "precision", (int)o->precision, SB_PRECISION_BF16);
+           is_one(who, "precision", (int)o->precision, SB_PRECISION_TF32X3);
 }
 
 static bool check_stack(const char *who, const sb_transformer_options *o)

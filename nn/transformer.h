@@ -38,7 +38,9 @@ typedef enum {
 
 typedef enum {
     SB_PRECISION_F32,
-    SB_PRECISION_BF16, /* mixed precision: bf16 activations in training; parameters stay f32 */
+    SB_PRECISION_BF16,   /* mixed precision: bf16 activations in training; parameters stay f32 */
+    SB_PRECISION_TF32X3, /* f32, with the products of attention on a GPU's tensor cores (tf32x3 of
+                            sb_attention_options) */
 } sb_precision;
 
 typedef struct {

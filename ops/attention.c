@@ -69,11 +69,17 @@ static bool attention_backward(sb_node *node)
            run_backward(weights, &g, sb_node_options(node));
 }
 
+static bool attention_on_tensor_cores(const struct attention_call *call)
+{
+    const sb_tensor *q = call->q;
+    return q->dtype == SB_BF16 ||
+           (q->dtype == SB_F32 && call->a.tf32x3 && q->device->kind != DEVICE_CPU);
+}
+
 /*
  * Whether attention runs tiled. With few pairs, stored weights are faster. On a tape that does not
  * record the threshold is high: the choice depends on Lq Lk, which includes padding, and the result
- * of a sequence must not depend on the padding of its batch. bf16 kernels use tensor cores for
- * tiles only.
+ * of a sequence must not depend on the padding of its batch. Tensor cores are used for tiles only.
  */
 static bool attention_wants_tiles(const struct attention_call *call)
 {
@@ -82,7 +88,7 @@ static bool attention_wants_tiles(const struct attention_call *call)
     const double many = 512.0 * 512.0, very_many = 0x1p22;
     if (o->algorithm != SB_ATTENTION_AUTOMATIC)
         return o->algorithm == SB_ATTENTION_TILED;
-    if (call->q->dtype == SB_BF16)
+    if (attention_on_tensor_cores(call))
         return !o->weights;
     return !o->weights && pairs >= (tape_open()->mode == SB_RECORD ? many : very_many);
 }

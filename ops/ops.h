@@ -534,6 +534,7 @@ typedef struct {
     sb_tensor **weights;  /* receives the attention weights (B, H, Lq, Lk): the softmax output,
                              before dropout. sb_keep() keeps them and their gradient */
     sb_attention_algorithm algorithm;
+    bool tf32x3;               /* f32 on a GPU: products on tensor cores, as said below */
     sb_sequence queries, keys; /* the sequences of q and of k, on a tape with a partition */
     sb_piece heads;            /* which heads this rank holds; zero: all */
 } sb_attention_options;
@@ -559,6 +560,13 @@ typedef struct {
  *               a = exp(s - m) / l    delta = rowsum(do y), which is rowsum(a g)
  *               dv += a' do    ds = a (do v' - delta)    dq += ds k scale / T    ...
  *           Fully masked tiles are skipped.
+ * TF32x3    With this option, tiles of f32 are multiplied on a GPU's tensor cores. Each number is
+ *           the sum of two of tf32, which have 11 significant bits, and of four products the
+ *           smallest is omitted. A product then has a relative error of at most 2^-21 (in f32
+ *           2^-24), and a sum of n products adds at most 17 n 2^-26 of the sum of their absolute
+ *           values (in f32 n 2^-24). Without weights, attention on a GPU is always tiled then. The
+ *           CPU, keys in a cache, a bias, heads above 128 and GPUs with too little shared memory
+ *           use f32.
  * Ranks     Sequence parallelism (ring attention; the trainer's sequence_ranks): q, k and v are
  *           this rank's zig-zag pieces (sb_piece_zigzag); blocks of k and v, and in backward of dk
  *           and dv, circulate among the ranks. Lengths, windows and blocks of the mask refer to the
@@ -571,7 +579,7 @@ typedef struct {
  * Source    Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
  *           online softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles
  *           and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023; softcap:
- *           Gemma Team 2024
+ *           Gemma Team 2024; TF32x3: Ootomo and Yokota 2022
  */
 SB_API sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
                                const sb_attention_options *options);

@@ -55,7 +55,7 @@ part() {
     lap "$name: $counts"
 }
 
-kernels=$(suites arithmetic attention attention_bf16 attention_call attention_mask attention_ring beam bf16 broadcast cast concatenate cross_entropy decoding_note devices dropout \
+kernels=$(suites arithmetic attention attention_bf16 attention_call attention_mask attention_ring attention_tf32x3 beam bf16 broadcast cast concatenate cross_entropy decoding_note devices dropout \
     elementwise embedding expand gather kv_cache l2_normalize layer_norm linear linear_cross_entropy lost_device \
     log_softmax logsumexp 'mask*' matmul matmul_bf16 mean_squared_error operations optimiser permute positions \
     recomputation reduce 'reference*' replay reshape rms_norm rounded_parameters seq2seq slice softmax topk work)
@@ -65,7 +65,7 @@ small="arithmetic attention_call bf16 broadcast cast concatenate cross_entropy d
     reshape rms_norm rounded_parameters slice softmax"
 guarded="arithmetic attention_call broadcast cast concatenate cross_entropy elementwise gather \
     l2_normalize mean_squared_error optimiser permute reshape slice softmax"
-inexact="attention_bf16 bf16 devices linear matmul_bf16"
+inexact="attention_bf16 attention_tf32x3 bf16 devices linear matmul_bf16"
 races="attention_call cross_entropy dropout embedding layer_norm linear matmul optimiser reduce softmax"
 
 build $plain "softback softback-tests libsoftback_cuda_emulated.so"
@@ -83,7 +83,7 @@ fi
 lap "builds"
 [ "${1:-}" != --build ] || exit 0
 
-[ "${1:-}" != --long ] || inexact="$small attention_bf16"
+[ "${1:-}" != --long ] || inexact="$small attention_bf16 attention_tf32x3"
 export SOFTBACK_EMULATOR_SEED=1
 part "seed 1" $plain "$kernels"
 export SOFTBACK_EMULATOR_ROUNDING=1 SOFTBACK_CUDA="${contracted:-emulated}"
@@ -101,7 +101,7 @@ if [ "${1:-}" = --long ]; then
 fi
 
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
-part "asan" $asan "$(suites $small attention_bf16 replay)"
+part "asan" $asan "$(suites $small attention_bf16 attention_tf32x3 replay)"
 
 # It ends the process, and so the test, at the first race.
 export TSAN_OPTIONS=halt_on_error=1

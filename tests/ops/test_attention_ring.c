@@ -207,7 +207,7 @@ TEST(attention_ring, numbers_of_f32_err_as_on_one_rank)
     }
 }
 
-/* Twice the roundings of tests/ops/test_attention_bf16.c: one rank and several have that many each.
+/* Twice the roundings of tests/ops/test_attention_mma.c: one rank and several have that many each.
    Sums travel in f32; if each part were rounded, they would err by more. */
 TEST(attention_ring, numbers_of_bf16_err_as_on_one_rank)
 {

@@ -1,25 +1,37 @@
 /*
- * Attention of bf16 on the CUDA device, which has separate kernels for it: tiles on tensor cores,
- * and the composed path. Compared with float64 on the CPU, from the same bf16 numbers.
+ * Attention on the tensor cores of the CUDA device: of bf16, which has separate kernels for the
+ * composed path too, and of float32 as 3xTF32. Compared with float64 on the CPU, from the same
+ * numbers.
  */
 #include "tests/support/device.h"
 #include "tests/support/variant.h"
 
-/* A run: inputs in bf16 or float64 with the gradient of the result. */
+/* A run: inputs in a dtype of the device or in float64, with the gradient of the result. */
 struct operands {
     sb_tensor *x[VARIANT_INPUTS], *dy;
 };
 
+static sb_dtype dtype_of(bool tf32x3)
+{
+    return tf32x3 ? SB_F32 : SB_BF16;
+}
+
+/* Half the distance of two neighbouring numbers between 1 and 2: the largest rounding error. */
+static double rounding_of(bool tf32x3)
+{
+    return tf32x3 ? 0x1p-24 : 0x1p-9;
+}
+
 static struct operands operands_new(const struct variant *c)
 {
     struct operands of;
-    variant_inputs(c, SB_BF16, of.x);
+    variant_inputs(c, dtype_of(c->tf32x3), of.x);
     int64_t dim[4] = {c->B, c->Lq, c->H, c->Dv};
     if (c->layout == SB_LAYOUT_HEADS_FIRST) {
         dim[1] = c->H;
         dim[2] = c->Lq;
     }
-    of.dy = test_leaf(SB_BF16, c->seed + 11, 4, dim);
+    of.dy = test_leaf(dtype_of(c->tf32x3), c->seed + 11, 4, dim);
     return of;
 }
 
@@ -107,7 +119,7 @@ static void results_free(struct results *r)
 
 /* Any mask, bias, score, temperature, dropout, layout and groups of heads with sizes near those of
    tiles and chunks. */
-static struct variant bf16_variant(uint64_t seed)
+static struct variant mma_variant(uint64_t seed)
 {
     static const int64_t lengths[] = {1, 2, 8, 15, 17, 33, 63, 64, 65, 90, 127, 129, 150};
     static const int64_t sizes[] = {1, 3, 8, 16, 20, 32, 40, 64, 72, 96, 128, 136, 256, 264};
@@ -128,10 +140,7 @@ static uint64_t variants(int all, int some)
     return (uint64_t)(test_long() ? all : test_sanitized() ? (some + 3) / 4 : some);
 }
 
-/* Half the distance of two neighbouring bf16 between 1 and 2: the largest rounding error. */
-#define ROUNDING 0x1p-9
-
-/* max |a - b| over max |b|, or over `least` if that is larger, in roundings. */
+/* max |a - b| over max |b|, or over `least` if that is larger. */
 static double error_of(const sb_tensor *a, const sb_tensor *b, double least)
 {
     double worst = 0, size = least, *x = numbers_of(a), *y = numbers_of(b);
@@ -142,7 +151,7 @@ static double error_of(const sb_tensor *a, const sb_tensor *b, double least)
     }
     free(x);
     free(y);
-    return worst == 0 ? 0 : worst / size / ROUNDING;
+    return worst == 0 ? 0 : worst / size;
 }
 
 /* A gradient of scores is a difference of products dy v', which may cancel: if it is smaller than
@@ -163,7 +172,8 @@ static void expect_few_roundings(const struct variant *c, enum way way, const do
     for (int i = 0; i < RESULTS; i++) {
         if (!exact.of[i] || limit[i] == 0)
             continue;
-        double error = error_of(got.of[i], exact.of[i], least_size(c, i));
+        const double error =
+            error_of(got.of[i], exact.of[i], least_size(c, i)) / rounding_of(c->tf32x3);
         cr_expect(error <= limit[i],
                   "variant %d: %s is off by %g roundings (lengths %d, %d, heads %d, %d of %d, %d, "
                   "mask %d, bias %d, score %d, temperature %d)",
@@ -186,7 +196,7 @@ TEST(attention_bf16, tiles_err_by_a_few_roundings)
 {
     device_needed();
     for (uint64_t seed = 0; seed < variants(1500, 8); seed++) {
-        struct variant c = bf16_variant(seed);
+        struct variant c = mma_variant(seed);
         c.score = seed % 2 ? SB_SCORE_BALANCED : SB_SCORE_SCALED;
         c.temperature = seed % 3 ? TEMPERATURE_NONE : TEMPERATURE_FIXED;
         expect_few_roundings(&c, TILED, (double[RESULTS]){4, 2, 8, 8, 6, 8, 0});
@@ -197,7 +207,7 @@ TEST(attention_bf16, the_composed_path_errs_by_a_few_roundings)
 {
     device_needed();
     for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
-        struct variant c = bf16_variant(seed);
+        struct variant c = mma_variant(seed);
         c.score = seed % 2 ? SB_SCORE_BALANCED : SB_SCORE_SCALED;
         c.temperature = seed % 3 ? TEMPERATURE_NONE : TEMPERATURE_FIXED;
         expect_few_roundings(&c, COMPOSED, (double[RESULTS]){2, 2, 8, 8, 6, 8, 0});
@@ -210,26 +220,30 @@ TEST(attention_bf16, other_scores_err_by_their_additional_roundings)
 {
     device_needed();
     for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
-        struct variant c = bf16_variant(seed);
+        struct variant c = mma_variant(seed);
         c.temperature = seed % 2 ? TEMPERATURE_ONE : TEMPERATURE_HEADS;
         expect_few_roundings(&c, TILED, (double[RESULTS]){40, 24, 40, 40, 16, 0, 0});
     }
+}
+
+static void expect_same_bits(const struct variant *c, enum way way)
+{
+    struct operands of = operands_new(c);
+    struct results first = run_on_cuda(c, &of, way), again = run_on_cuda(c, &of, way);
+    for (int i = 0; i < RESULTS; i++)
+        cr_expect(!first.of[i] || test_same_bits(first.of[i], again.of[i]), "variant %d, result %d",
+                  (int)c->seed, i);
+    results_free(&first);
+    results_free(&again);
+    operands_free(&of);
 }
 
 TEST(attention_bf16, a_second_run_gives_the_same_bits)
 {
     device_needed();
     for (uint64_t seed = 0; seed < variants(200, 4); seed++) {
-        struct variant c = bf16_variant(seed + 100);
-        struct operands of = operands_new(&c);
-        struct results first = run_on_cuda(&c, &of, seed % 4 ? TILED : COMPOSED);
-        struct results again = run_on_cuda(&c, &of, seed % 4 ? TILED : COMPOSED);
-        for (int i = 0; i < RESULTS; i++)
-            cr_expect(!first.of[i] || test_same_bits(first.of[i], again.of[i]),
-                      "variant %d, result %d", (int)c.seed, i);
-        results_free(&first);
-        results_free(&again);
-        operands_free(&of);
+        struct variant c = mma_variant(seed + 100);
+        expect_same_bits(&c, seed % 4 ? TILED : COMPOSED);
     }
 }
 
@@ -252,6 +266,7 @@ enum { Q, K, V, DY, Y, DQ, DK, DV, PARTS };
 
 /* Rows of D numbers under a window: query i attends to the keys i - 2 .. i + 1. */
 struct window {
+    bool tf32x3;
     int64_t L, D;
     double *of[PARTS];
 };
@@ -259,18 +274,18 @@ struct window {
 static sb_tensor *window_leaf(const struct window *w, int part)
 {
     return sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_BF16, SB_SHAPE(w->L, w->D), w->of[part]));
+        sb_tensor_from_doubles(dtype_of(w->tf32x3), SB_SHAPE(w->L, w->D), w->of[part]));
 }
 
-static struct window window_run(int64_t L, int64_t D, int part, int64_t row, int64_t column,
-                                double value)
+static struct window window_run(bool tf32x3, int64_t L, int64_t D, int part, int64_t row,
+                                int64_t column, double value)
 {
-    struct window w = {L, D, {NULL}};
+    struct window w = {tf32x3, L, D, {NULL}};
     sb_tape tape;
     sb_tensor *x[4];
     sb_use_device(device_cuda());
     for (int i = 0; i < 4; i++) {
-        sb_tensor *leaf = test_leaf(SB_BF16, (uint64_t)i + 1, SB_SHAPE(L, D));
+        sb_tensor *leaf = test_leaf(dtype_of(tf32x3), (uint64_t)i + 1, SB_SHAPE(L, D));
         w.of[i] = numbers_of(leaf);
         for (int64_t d = 0; i == part && d < D; d++)
             if (column < 0 || column == d)
@@ -279,7 +294,8 @@ static struct window window_run(int64_t L, int64_t D, int part, int64_t row, int
         x[i] = window_leaf(&w, i);
     }
     sb_tape_begin(&tape, SB_RECORD);
-    sb_attention_options o = {.mask = sb_mask_window(2, 1), .algorithm = SB_ATTENTION_TILED};
+    sb_attention_options o = {
+        .mask = sb_mask_window(2, 1), .algorithm = SB_ATTENTION_TILED, .tf32x3 = tf32x3};
     sb_tensor *y = sb_keep(sb_attention(x[Q], x[K], x[V], &o));
     cr_assert(sb_backward_from(y, x[DY]), "%s", sb_error());
     w.of[Y] = numbers_of(y);
@@ -315,52 +331,64 @@ static void expect_unfinite(const struct window *a, const struct window *b, int 
     }
 }
 
-/* The tiles at 0 .. 63 and 64 .. 127 are partial: most of their pairs are blocked. */
+/* All tiles are partial: most of their pairs are blocked. */
+static void expect_only_kept_pairs_propagate(bool tf32x3, int64_t D)
+{
+    const int64_t L = 70;
+    struct window plain = window_run(tf32x3, L, D, PARTS, 0, 0, 0);
+    struct window v = window_run(tf32x3, L, D, V, 40, 3, INFINITY);
+    expect_unfinite(&v, &plain, Y, 39, 42, 3);
+    expect_unfinite(&v, &plain, DQ, 39, 42, -1);
+    expect_unfinite(&v, &plain, DK, 37, 43, -1);
+    struct window k = window_run(tf32x3, L, D, K, 66, 2, NAN);
+    expect_unfinite(&k, &plain, Y, 65, 68, -1);
+    expect_unfinite(&k, &plain, DQ, 65, 68, -1);
+    expect_unfinite(&k, &plain, DV, 63, 69, -1);
+    struct window q = window_run(tf32x3, L, D, Q, 5, -1, NAN);
+    expect_unfinite(&q, &plain, Y, 5, 5, -1);
+    expect_unfinite(&q, &plain, DK, 3, 6, -1);
+    expect_unfinite(&q, &plain, DV, 3, 6, -1);
+    struct window dy = window_run(tf32x3, L, D, DY, 62, 7, -INFINITY);
+    expect_unfinite(&dy, &plain, DV, 60, 63, 7);
+    expect_unfinite(&dy, &plain, DQ, 62, 62, -1);
+    expect_unfinite(&dy, &plain, DK, 60, 63, -1);
+    struct window *all[] = {&plain, &v, &k, &q, &dy};
+    for (int i = 0; i < 5; i++)
+        window_free(all[i]);
+}
+
 TEST(attention_bf16, non_finite_values_propagate_only_through_kept_pairs)
 {
     device_needed();
     static const int64_t sizes[] = {16, 40, 65, 250};
-    for (int n = 0; n < 4; n++) {
-        const int64_t L = 70, D = sizes[n];
-        struct window plain = window_run(L, D, PARTS, 0, 0, 0);
-        struct window v = window_run(L, D, V, 40, 3, INFINITY);
-        expect_unfinite(&v, &plain, Y, 39, 42, 3);
-        expect_unfinite(&v, &plain, DQ, 39, 42, -1);
-        expect_unfinite(&v, &plain, DK, 37, 43, -1);
-        struct window k = window_run(L, D, K, 66, 2, NAN);
-        expect_unfinite(&k, &plain, Y, 65, 68, -1);
-        expect_unfinite(&k, &plain, DQ, 65, 68, -1);
-        expect_unfinite(&k, &plain, DV, 63, 69, -1);
-        struct window q = window_run(L, D, Q, 5, -1, NAN);
-        expect_unfinite(&q, &plain, Y, 5, 5, -1);
-        expect_unfinite(&q, &plain, DK, 3, 6, -1);
-        expect_unfinite(&q, &plain, DV, 3, 6, -1);
-        struct window dy = window_run(L, D, DY, 62, 7, -INFINITY);
-        expect_unfinite(&dy, &plain, DV, 60, 63, 7);
-        expect_unfinite(&dy, &plain, DQ, 62, 62, -1);
-        expect_unfinite(&dy, &plain, DK, 60, 63, -1);
-        struct window *all[] = {&plain, &v, &k, &q, &dy};
-        for (int i = 0; i < 5; i++)
-            window_free(all[i]);
-    }
+    for (int n = 0; n < 4; n++)
+        expect_only_kept_pairs_propagate(false, sizes[n]);
+}
+
+TEST(attention_tf32x3, non_finite_values_propagate_only_through_kept_pairs)
+{
+    device_needed();
+    static const int64_t sizes[] = {16, 40, 65};
+    for (int n = 0; n < 3; n++)
+        expect_only_kept_pairs_propagate(true, sizes[n]);
 }
 
 /* Sequence 0 has no keys, sequence 1 has half of them. */
-TEST(attention_bf16, blocked_rows_are_exactly_zero)
+static void expect_zero_rows(bool tf32x3)
 {
-    device_needed();
     enum { L = 66, D = 24 };
     sb_use_device(device_cuda());
     sb_tensor *x[3];
     for (uint64_t i = 0; i < 3; i++)
-        x[i] = test_leaf(SB_BF16, i + 1, SB_SHAPE(2, L, D));
+        x[i] = test_leaf(dtype_of(tf32x3), i + 1, SB_SHAPE(2, L, D));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     const int32_t lengths[2] = {0, L / 2};
     sb_tensor *keys = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(2), lengths));
-    sb_attention_options o = {.mask = sb_mask_lengths(keys), .algorithm = SB_ATTENTION_TILED};
+    sb_attention_options o = {
+        .mask = sb_mask_lengths(keys), .algorithm = SB_ATTENTION_TILED, .tf32x3 = tf32x3};
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &o));
-    sb_tensor *dy = sb_tape_own(test_leaf(SB_BF16, 9, SB_SHAPE(2, L, D)));
+    sb_tensor *dy = sb_tape_own(test_leaf(dtype_of(tf32x3), 9, SB_SHAPE(2, L, D)));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     for (int part = 0; part < 4; part++) {
         double *numbers = numbers_of(part ? sb_tensor_grad(x[part - 1]) : y);
@@ -374,5 +402,129 @@ TEST(attention_bf16, blocked_rows_are_exactly_zero)
     sb_tape_end(&tape);
     for (int i = 0; i < 3; i++)
         sb_tensor_release(x[i]);
+    sb_use_device(NULL);
+}
+
+TEST(attention_bf16, blocked_rows_are_exactly_zero)
+{
+    device_needed();
+    expect_zero_rows(false);
+}
+
+TEST(attention_tf32x3, blocked_rows_are_exactly_zero)
+{
+    device_needed();
+    expect_zero_rows(true);
+}
+
+/* Few have a bias, for which there are no such kernels. */
+static struct variant tf32_variant(uint64_t seed)
+{
+    static const int64_t sizes[] = {3, 16, 20, 32, 40, 64, 72, 96, 128, 136};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    struct variant c = mma_variant(seed);
+    sb_random r = sb_random_new(seed, SB_STREAM_USER + 3);
+    c.tf32x3 = true;
+    c.D = sizes[sb_random_below(&r, SIZES)];
+    c.Dv = sb_random_below(&r, 2) ? c.D : sizes[sb_random_below(&r, SIZES)];
+    c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0;
+    c.score = seed % 2 ? SB_SCORE_BALANCED : SB_SCORE_SCALED;
+    c.temperature = seed % 3 ? TEMPERATURE_NONE : TEMPERATURE_FIXED;
+    c.bias = seed % 8 == 5 ? c.bias : BIAS_NONE;
+    return c;
+}
+
+/*
+ * In roundings of float a product errs by up to 8, and a sum of n by up to 4 n more on a device
+ * (ops/ops.h); on CUDA cores by 1 and n. Gradients of few keys cancel. Weights are recomputed on
+ * CUDA cores, with the statistics of tensor cores. The largest errors of 240 variants:
+ *
+ *                                        y   weights   dq    dk   dv
+ *     emulated                          21     79      45   244   13
+ *     with the rounding of a device     41    106      78   265   31
+ *     float on CUDA cores               23     25      56   296   17
+ *
+ * Without low_x high_y they are thousands.
+ */
+TEST(attention_tf32x3, tiles_err_by_a_few_roundings_of_float)
+{
+    device_needed();
+    for (uint64_t seed = 0; seed < variants(240, 12); seed++) {
+        struct variant c = tf32_variant(seed);
+        expect_few_roundings(&c, TILED, (double[RESULTS]){80, 200, 160, 500, 60, 150, 0});
+    }
+}
+
+TEST(attention_tf32x3, a_second_run_gives_the_same_bits)
+{
+    device_needed();
+    for (uint64_t seed = 0; seed < variants(100, 3); seed++) {
+        struct variant c = tf32_variant(seed + 100);
+        expect_same_bits(&c, TILED);
+    }
+}
+
+/* Attention of 70 queries and keys of 64 numbers, with a bias or without, by float or tf32x3. */
+static sb_tensor *attend(bool tf32x3, bool biased, sb_dtype dtype)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(dtype, 1, SB_SHAPE(70, 64)));
+    sb_tensor *bias = biased ? sb_tape_own(test_leaf(dtype, 2, SB_SHAPE(70, 70))) : NULL;
+    sb_attention_options o = {.bias = bias, .algorithm = SB_ATTENTION_TILED, .tf32x3 = tf32x3};
+    sb_tensor *y = sb_tensor_retain(sb_attention(x, x, x, &o));
+    sb_tape_end(&tape);
+    return y;
+}
+
+static bool option_changes_bits(bool biased, sb_dtype dtype)
+{
+    sb_tensor *with = attend(true, biased, dtype), *without = attend(false, biased, dtype);
+    const bool same = test_same_bits(with, without);
+    sb_tensor_release(with);
+    sb_tensor_release(without);
+    return !same;
+}
+
+TEST(attention_tf32x3, the_option_changes_float_without_a_bias_on_the_device_alone)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    cr_expect(option_changes_bits(false, SB_F32));
+    cr_expect(!option_changes_bits(true, SB_F32));
+    cr_expect(!option_changes_bits(false, SB_F64));
+    sb_use_device(NULL);
+    on_the_cpu();
+    cr_expect(!option_changes_bits(false, SB_F32));
+}
+
+/* A layer of this precision, of 40 positions. */
+static sb_tensor *layer_forward(sb_precision precision)
+{
+    sb_parameters *set = sb_parameters_new(3);
+    sb_multi_head_attention layer;
+    const sb_transformer_options o = {.width = 32, .heads = 2, .precision = precision};
+    cr_assert(sb_multi_head_attention_init(&layer, set, "attention", &o, false), "%s", sb_error());
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(1, 40, 32)));
+    sb_tensor *y = sb_tensor_retain(sb_multi_head_attention_forward(&layer, x, x, NULL));
+    sb_tape_end(&tape);
+    sb_parameters_free(set);
+    return y;
+}
+
+TEST(attention_tf32x3, it_is_a_precision_of_layers)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    sb_tensor *with = layer_forward(SB_PRECISION_TF32X3),
+              *without = layer_forward(SB_PRECISION_F32);
+    cr_assert(with && without, "%s", sb_error());
+    cr_expect(!test_same_bits(with, without));
+    cr_expect(error_of(with, without, 0) < 32 * rounding_of(true), "%g",
+              error_of(with, without, 0) / rounding_of(true));
+    sb_tensor_release(with);
+    sb_tensor_release(without);
     sb_use_device(NULL);
 }
