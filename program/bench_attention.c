@@ -42,9 +42,22 @@ static double bench_pairs(const struct shape *s)
     return kept * (double)s->heads;
 }
 
+static const struct way {
+    const char *name;
+    sb_dtype dtype;
+    sb_attention_algorithm algorithm;
+    bool tf32x3, gpu; /* on a GPU only */
+} ways[] = {
+    {"f32, tiled", SB_F32, SB_ATTENTION_TILED, false, false},
+    {"f32, composed", SB_F32, SB_ATTENTION_COMPOSED, false, false},
+    {"tf32x3, tiled", SB_F32, SB_ATTENTION_TILED, true, true},
+    {"bf16, tiled", SB_BF16, SB_ATTENTION_TILED, false, true},
+    {"bf16, composed", SB_BF16, SB_ATTENTION_COMPOSED, false, true},
+};
+
 struct call {
     const struct shape *shape;
-    sb_attention_algorithm algorithm;
+    const struct way *way;
     sb_tensor *q, *k, *v, *dy;
 };
 
@@ -55,7 +68,8 @@ static double bench_call_once(void *context)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
-    sb_attention_options o = {.algorithm = c->algorithm, .dropout = c->shape->dropout};
+    sb_attention_options o = {
+        .algorithm = c->way->algorithm, .tf32x3 = c->way->tf32x3, .dropout = c->shape->dropout};
     if (c->shape->kind == CAUSAL)
         o.mask = sb_mask_causal();
     if (c->shape->kind == WINDOW)
@@ -69,11 +83,11 @@ static double bench_call_once(void *context)
     return sb_tape_end(&tape) ? seconds : -1;
 }
 
-static double bench_measure(struct bench *bench, const struct shape *s,
-                            sb_attention_algorithm algorithm, sb_dtype dtype)
+static double bench_measure(struct bench *bench, const struct shape *s, const struct way *way)
 {
+    const sb_dtype dtype = way->dtype;
     struct call c = {s,
-                     algorithm,
+                     way,
                      bench_values(dtype, 1, SB_SHAPE(1, s->n, s->heads, SIZE)),
                      bench_values(dtype, 2, SB_SHAPE(1, s->n, s->heads, SIZE)),
                      bench_values(dtype, 3, SB_SHAPE(1, s->n, s->heads, SIZE)),
@@ -87,37 +101,36 @@ static double bench_measure(struct bench *bench, const struct shape *s,
     return seconds;
 }
 
-static bool bench_shape(struct bench *bench, const struct shape *s,
-                        sb_attention_algorithm algorithm, sb_dtype dtype)
+static bool bench_shape(struct bench *bench, const struct shape *s, const struct way *way)
 {
     static const char *const kinds[] = {"full", "causal", "window"};
-    char name[64], way[32];
+    char name[64];
     snprintf(name, sizeof name, "%s %lld x %lld%s", kinds[s->kind], (long long)s->n,
              (long long)s->heads, s->dropout > 0 ? ", dropout" : "");
-    snprintf(way, sizeof way, "%s, %s", sb_dtype_name(dtype),
-             algorithm == SB_ATTENTION_TILED ? "tiled" : "composed");
-    const double seconds = bench_measure(bench, s, algorithm, dtype);
+    const double seconds = bench_measure(bench, s, way);
     if (seconds < 0)
         return false;
     const double work = 12 * SIZE * bench_pairs(s);
     bench_print(bench, &(struct bench_row){.group = "attention",
                                            .name = name,
-                                           .way = way,
+                                           .way = way->name,
                                            .seconds = seconds,
                                            .amount = work,
                                            .unit = "FLOP/s",
-                                           .limit = dtype == SB_F32 ? BENCH_F32 : BENCH_BF16,
+                                           .limit = way->dtype == SB_F32 ? BENCH_F32 : BENCH_BF16,
                                            .work = work});
     return true;
 }
 
 static bool bench_ways(struct bench *bench, const struct shape *s)
 {
-    for (int bf16 = 0; bf16 <= (int)bench->gpu; bf16++)
-        for (int composed = 0; composed <= (int)s->composed; composed++)
-            if (!bench_shape(bench, s, composed ? SB_ATTENTION_COMPOSED : SB_ATTENTION_TILED,
-                             bf16 ? SB_BF16 : SB_F32))
-                return false;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const struct way *way = &ways[i];
+        const bool measured =
+            (bench->gpu || !way->gpu) && (s->composed || way->algorithm == SB_ATTENTION_TILED);
+        if (measured && !bench_shape(bench, s, way))
+            return false;
+    }
     sb_device_trim(sb_device_in_use());
     return true;
 }

@@ -48,6 +48,10 @@ FLOOR, GRAPH_GAP, HOST_GAP = 2.0e-6, 0.7e-6, 4.0e-6
 # it owns, and the rows of a tile.
 WARPS, OWNED, STREAMED = 4, 128, 64
 FORWARD, QUERIES, KEYS = 729, 866, 1213
+# The same of float as 3xTF32, for tiles of 32 rows; a block of keys owns 64. Forward's was counted by
+# hand: 590 for scores, 550 for p, 600 for y, 360 of the loop.
+TF32_STREAMED, TF32_KEYS_OWNED = 32, 64
+TF32_FORWARD, TF32_QUERIES, TF32_KEYS = 2100, 2571, 2575
 DROPOUT = 1.5    # with Philox's ten rounds for each eight pairs
 
 # Float attention on CUDA cores: of a multiprocessor's cycles for each 32 multiply-adds of a warp that
@@ -72,8 +76,8 @@ def eager(device, kernels):
 
 
 def rate(device, name):
-    return {"mma": device.bf16 * MMA_SYNC, "scores": device.f32 * SCORES,
-            "values": device.f32 * VALUES}.get(name) or getattr(device, name) * CUBLAS[name]
+    return {"mma": device.bf16 * MMA_SYNC, "tf32": device.bf16 / 2 * MMA_SYNC,
+            "scores": device.f32 * SCORES, "values": device.f32 * VALUES}.get(name) or getattr(device, name) * CUBLAS[name]
 
 
 def product(m, n, k, width):
@@ -162,6 +166,18 @@ def tiled(heads, Lq, Lk, D, kept, dropped, width):
         return Kernel(read, cost, "scores")
 
     return [both(1, 1)], [Kernel(read, 0), both(2, 1), both(2, 2)]
+
+
+def tf32x3(heads, Lq, Lk, D, kept, dropped):
+    """Tiles of float on tensor cores: each product is three."""
+    n, pairs = heads * (Lq + Lk) * D, heads * Lq * Lk * kept
+
+    def kernel(products, owned, instructions):
+        issued = pairs / (owned * TF32_STREAMED) * WARPS * instructions * max(D / 64, 0.5)
+        return Kernel(8 * n, 3 * products * 2 * pairs * D, "tf32", issued * (DROPOUT if dropped else 1))
+
+    return [kernel(2, OWNED, TF32_FORWARD)], [Kernel(8 * n, 0), kernel(3, OWNED, TF32_QUERIES),
+                                              kernel(4, TF32_KEYS_OWNED, TF32_KEYS)]
 
 
 def one_backward(heads, Lq, Lk, D):
@@ -294,6 +310,8 @@ def attention_rows(device):
             kernels = sum(composed(heads * n * n * kept_share(n, kind), 64), [])
             if stored:
                 yield ("attention", name, dtype + ", composed"), eager(device, kernels)
+        kernels = sum(tf32x3(heads, n, n, 64, kept_share(n, kind), p > 0), [])
+        yield ("attention", name, "tf32x3, tiled"), eager(device, kernels)
 
 
 def operation_rows(device):
@@ -361,6 +379,10 @@ def check():
     ceilings = source("tests/sass.tsv")
     if f"forward_tiles<forward_shape<64, false, false, false> >\t226\t{FORWARD}\n" not in ceilings:
         failed.append(f"tests/sass.tsv does not have {FORWARD} instructions for attention's forward")
+    for kernel, count in (("query_gradient<tf32_queries_shape<64>, false>", TF32_QUERIES),
+                          ("key_gradients<tf32_keys_shape<64>, 3>", TF32_KEYS)):
+        if not re.search(rf"{re.escape(kernel)}\t\d+\t{count}\n", ceilings):
+            failed.append(f"tests/sass.tsv does not have {count} instructions for {kernel}")
     for device in DEVICES.values():
         for row, time in predictions(device).items():
             if not 1e-6 < time < 1:
