@@ -15,6 +15,30 @@ static bool is_repeated(const sb_node *node, int i)
     return false;
 }
 
+/* The gradients of outputs in one block: views of another such block. */
+static bool new_gradients_in_block(sb_tensor *x)
+{
+    const sb_tensor *values = x->base;
+    const int64_t bytes = (int64_t)sb_dtype_bytes(x->dtype);
+    sb_tensor *block = tensor_new("backward", x->device, x->dtype, values->rank, values->dim);
+    bool ok = block != NULL;
+    for (sb_tensor *t = x; ok && !t->grad; t = t->neighbour) {
+        const int64_t offset = ((char *)t->data - (char *)values->data) / bytes;
+        t->grad = tensor_view("backward", block, offset, t->rank, t->dim);
+        ok = t->grad != NULL;
+    }
+    sb_tensor_release(block);
+    return ok;
+}
+
+static bool new_gradient(sb_tensor *x)
+{
+    if (x->neighbour)
+        return new_gradients_in_block(x);
+    x->grad = tensor_new("backward", x->device, x->dtype, x->rank, x->dim);
+    return x->grad != NULL;
+}
+
 /*
  * Makes sure that input i has a gradient to add to. A new gradient is zeroed, unless the operation
  * can write a fresh one. When a tensor is two inputs of the operation it is always zeroed, since
@@ -25,9 +49,7 @@ static bool open_gradient(sb_node *node, int i)
     sb_tensor *x = node->in[i];
     if (!tape_wants_grad(tape_open(), x) || x->grad_current)
         return true;
-    if (!x->grad)
-        x->grad = tensor_new("backward", x->device, x->dtype, x->rank, x->dim);
-    if (!x->grad)
+    if (!x->grad && !new_gradient(x))
         return false;
     x->grad_current = true;
     if (node->operation->writes_fresh && i < 64 && !is_repeated(node, i))

@@ -149,6 +149,26 @@ sb_tensor *node_view(sb_node *node, int64_t offset, int rank, const int64_t *dim
     return attach_output(node, tensor_view(node->operation->name, node->in[0], offset, rank, dim));
 }
 
+sb_tensor *node_block_output(sb_node *node, sb_tensor *block, int64_t offset, int rank,
+                             const int64_t *dim)
+{
+    sb_tensor *last = node->made > 0 ? node->out[node->made - 1] : NULL;
+    sb_tensor *y = tensor_view(node->operation->name, block, offset, rank, dim);
+    if (!attach_output(node, y))
+        return NULL;
+    y->neighbour = last ? last->neighbour : y;
+    if (last)
+        last->neighbour = y;
+    return y;
+}
+
+void node_block_close(sb_tensor *block)
+{
+    if (block)
+        tensor_let_go(block);
+    sb_tensor_release(block);
+}
+
 bool node_hand_on(sb_node *node)
 {
     sb_tensor *x = node->in[0], *y = node->out[0];

@@ -63,6 +63,22 @@ sb_tensor *node_adopt(sb_node *node, sb_tensor *y);
 /* Like sb_node_output, for an output that shares the data of input 0 from element `offset` on. */
 sb_tensor *node_view(sb_node *node, int64_t offset, int rank, const int64_t *dim);
 
+/*
+ * Like sb_node_output, for outputs that lie in one block, from element `offset` of it on. Backward
+ * makes their gradients in one block too, at the same offsets, so that a kernel can go through all
+ * of them as it went through the outputs. The caller makes the block, with node_block_room elements
+ * for each output, and then closes it: outputs keep it.
+ */
+sb_tensor *node_block_output(sb_node *node, sb_tensor *block, int64_t offset, int rank,
+                             const int64_t *dim);
+void node_block_close(sb_tensor *block); /* NULL is allowed */
+
+/* Outputs of a block begin where kernels can read 16 bytes. */
+static inline int64_t node_block_room(int64_t elements)
+{
+    return (elements + 7) / 8 * 8;
+}
+
 /* For a backward where dx of input 0 is dy in another shape: uses dy itself as dx, without a copy.
    Returns false if that is impossible, because dx exists already or dy has other readers; then the
    caller copies or adds. */

@@ -72,6 +72,7 @@ static void become_constant(sb_tensor *t)
 {
     t->requires_grad = false;
     t->tape = 0;
+    t->neighbour = NULL;
     t->keep = false;
 }
 

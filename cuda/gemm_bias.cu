@@ -15,6 +15,7 @@ enum { PLANS = 64, ALIGNMENT = 16 };
 /* Sizes, and the descriptors and the algorithm of their product. */
 struct plan {
     int64_t rows, in, out;
+    struct linear_group group;
     cudaDataType_t type;
     bool tried, usable;
     cublasLtMatmulDesc_t what;
@@ -61,6 +62,24 @@ void forget(plan &p)
     p = {};
 }
 
+/* A layout's place in a group: as many matrices, `step` elements apart. */
+bool repeat(const plan &p, cublasLtMatrixLayout_t layout, int64_t step)
+{
+    const int32_t count = (int32_t)p.group.count;
+    return done(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                                 sizeof count)) &&
+           done(cublasLtMatrixLayoutSetAttribute(
+               layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step));
+}
+
+/* All linears of a group have the same x. */
+bool describe_group(plan &p)
+{
+    return p.group.count == 0 ||
+           (set(p.what, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, p.group.bias) &&
+            repeat(p, p.weight, p.group.weight) && repeat(p, p.x, 0) && repeat(p, p.y, p.group.y));
+}
+
 /* cublasLt matrices are column-major, so it computes y' = W x' + bias, with one bias for each row
    of y'. */
 bool describe(plan &p)
@@ -72,7 +91,9 @@ bool describe(plan &p)
            done(cublasLtMatrixLayoutCreate(&p.weight, p.type, (uint64_t)p.in, (uint64_t)p.out,
                                            p.in)) &&
            done(cublasLtMatrixLayoutCreate(&p.x, p.type, (uint64_t)p.in, (uint64_t)p.rows, p.in)) &&
-           done(cublasLtMatrixLayoutCreate(&p.y, p.type, (uint64_t)p.out, (uint64_t)p.rows, p.out));
+           done(cublasLtMatrixLayoutCreate(&p.y, p.type, (uint64_t)p.out, (uint64_t)p.rows,
+                                           p.out)) &&
+           describe_group(p);
 }
 
 /* Selects the algorithm by cublasLt's heuristic, for this workspace and operands aligned to
@@ -101,49 +122,58 @@ bool choose(plan &p, size_t workspace)
     return ok;
 }
 
-/* The plan for these sizes, made if it is not in the cache, where it replaces an older one. */
-plan &plan_for(int64_t rows, int64_t in, int64_t out, cudaDataType_t type, size_t workspace)
+bool same_group(const struct linear_group &a, const struct linear_group &b)
 {
-    const uint64_t mixed = ((uint64_t)rows * 31 + (uint64_t)in) * 31 + (uint64_t)out;
-    plan &p = plans[(mixed + (uint64_t)type) % PLANS];
-    if (p.tried && p.rows == rows && p.in == in && p.out == out && p.type == type)
+    return a.count == b.count && a.weight == b.weight && a.bias == b.bias && a.y == b.y;
+}
+
+/* The plan for these sizes, made if it is not in the cache, where it replaces an older one. */
+plan &plan_for(const struct linear_shape &s, cudaDataType_t type, size_t workspace)
+{
+    const uint64_t mixed = ((uint64_t)s.rows * 31 + (uint64_t)s.in) * 31 + (uint64_t)s.out;
+    plan &p = plans[(mixed * 31 + (uint64_t)s.group.count + (uint64_t)type) % PLANS];
+    if (p.tried && p.rows == s.rows && p.in == s.in && p.out == s.out && p.type == type &&
+        same_group(p.group, s.group))
         return p;
     forget(p);
-    p.rows = rows;
-    p.in = in;
-    p.out = out;
+    p.rows = s.rows;
+    p.in = s.in;
+    p.out = s.out;
+    p.group = s.group;
     p.type = type;
     p.tried = true;
     p.usable = describe(p) && choose(p, workspace);
     return p;
 }
 
-bool aligned(const void *x)
+/* Whether all matrices of a group begin at a multiple of ALIGNMENT. */
+template <class T> bool aligned(const T *x, int64_t step)
 {
-    return reinterpret_cast<uintptr_t>(x) % ALIGNMENT == 0;
+    return reinterpret_cast<uintptr_t>(x) % ALIGNMENT == 0 &&
+           step * (int64_t)sizeof(T) % ALIGNMENT == 0;
 }
 
 } // namespace
 
 template <class T>
-bool gemm_with_bias(int64_t rows, int64_t in, int64_t out, const T *x, const T *weight,
-                    const T *bias, T *y)
+bool gemm_with_bias(const struct linear_shape &s, const T *x, const T *weight, const T *bias, T *y)
 {
     size_t bytes;
-    if (rows == 0 || in == 0 || out == 0 || !aligned(x) || !aligned(weight) || !aligned(bias) ||
-        !aligned(y) || (!handle && !done(cublasLtCreate(&handle))))
+    if (s.rows == 0 || s.in == 0 || s.out == 0 || !aligned(x, 0) ||
+        !aligned(weight, s.group.weight) || !aligned(bias, s.group.bias) ||
+        !aligned(y, s.group.y) || (!handle && !done(cublasLtCreate(&handle))))
         return false;
     void *workspace = gemm_workspace("linear", &bytes);
     if (!workspace)
         return false;
-    plan &p = plan_for(rows, in, out, lt_type<T>::name, bytes);
+    plan &p = plan_for(s, lt_type<T>::name, bytes);
     const float one = 1, none = 0;
     return p.usable && set(p.what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias) &&
            done(cublasLtMatmul(handle, p.what, &one, weight, p.weight, x, p.x, &none, y, p.y, y,
                                p.y, &p.algorithm, workspace, bytes, stream));
 }
 
-template bool gemm_with_bias<float>(int64_t, int64_t, int64_t, const float *, const float *,
+template bool gemm_with_bias<float>(const struct linear_shape &, const float *, const float *,
                                     const float *, float *);
-template bool gemm_with_bias<bf16>(int64_t, int64_t, int64_t, const bf16 *, const bf16 *,
+template bool gemm_with_bias<bf16>(const struct linear_shape &, const bf16 *, const bf16 *,
                                    const bf16 *, bf16 *);

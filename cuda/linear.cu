@@ -13,19 +13,28 @@ int64_t pitch_of(const struct linear_shape *s)
     return s->pitch ? s->pitch : s->out;
 }
 
-/* z += bias, y = activation(z); z may be y. A block processes SLAB_ROWS rows of some columns, so
-   that a thread reads the bias of its column once. (cublasLt has epilogues for relu and gelu_tanh,
-   but does not document their result for NaN.) */
+/* The number of linears. */
+int64_t count_of(const struct linear_shape *s)
+{
+    return s->group.count ? s->group.count : 1;
+}
+
+/* z += bias, y = activation(z); z may be y. The y index of a block is that of its linear in a
+   group, whose biases and results are `b_step` and `z_step` apart. A block processes SLAB_ROWS rows
+   of some columns, so that a thread reads the bias of its column once. (cublasLt has epilogues for
+   relu and gelu_tanh, but does not document their result for NaN.) */
 template <class T, class Y, sb_activation ACTIVATION>
-__global__ void activate(int64_t rows, int64_t out, int64_t pitch, RESTRICTED(const T) bias, Y *z,
-                         Y *y)
+__global__ void activate(int64_t rows, int64_t out, int64_t pitch, RESTRICTED(const T) bias,
+                         int64_t b_step, Y *z, Y *y, int64_t z_step)
 {
     typedef real_of<T> real;
+    z += blockIdx.y * z_step;
+    y += blockIdx.y * z_step;
     const int64_t blocks = column_blocks(out), slabs = (rows + SLAB_ROWS - 1) / SLAB_ROWS;
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
         const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
         const int64_t end = c < out ? slab_end(slab, rows) : 0;
-        const real b = bias && c < out ? (real)bias[c] : 0;
+        const real b = bias && c < out ? (real)bias[blockIdx.y * b_step + c] : 0;
         for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y) {
             const real value = (real)z[r * pitch + c] + b;
             if (ACTIVATION == SB_ACTIVATION_IDENTITY || (bias && z != y))
@@ -44,14 +53,17 @@ struct bias_itself {
 };
 
 /* z = bias in every row, of contiguous rows */
-template <class T> bool spread_bias(int64_t rows, int64_t out, const T *bias, T *z)
+template <class T> bool spread_bias(const struct linear_shape *s, const T *bias, T *z)
 {
     broadcast plan = {};
-    plan.rank = 2;
-    plan.dim[0] = rows;
-    plan.dim[1] = out;
-    plan.stride[0][0] = out;
-    plan.stride[0][1] = plan.stride[1][1] = 1;
+    plan.rank = 3;
+    plan.dim[0] = count_of(s);
+    plan.dim[1] = s->rows;
+    plan.dim[2] = s->out;
+    plan.stride[0][0] = s->group.y;
+    plan.stride[1][0] = s->group.bias;
+    plan.stride[0][1] = s->out;
+    plan.stride[0][2] = plan.stride[1][2] = 1;
     const operands<T> in = {nullptr, bias, nullptr, nullptr, 0};
     return broadcast_map<T, bias_itself>("linear", plan, in, false, z);
 }
@@ -60,8 +72,8 @@ template <class T> bool spread_bias(int64_t rows, int64_t out, const T *bias, T 
 template <class T, class Y>
 bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
 {
-    typedef void kernel(int64_t rows, int64_t out, int64_t pitch, RESTRICTED(const T) bias, Y * z,
-                        Y * y);
+    typedef void kernel(int64_t rows, int64_t out, int64_t pitch, RESTRICTED(const T) bias,
+                        int64_t b_step, Y * z, Y * y, int64_t z_step);
     static kernel *const kernels[] = {
         activate<T, Y, SB_ACTIVATION_IDENTITY>, activate<T, Y, SB_ACTIVATION_RELU>,
         activate<T, Y, SB_ACTIVATION_GELU>,     activate<T, Y, SB_ACTIVATION_GELU_TANH>,
@@ -69,8 +81,9 @@ bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
         activate<T, Y, SB_ACTIVATION_SIGMOID>};
     if ((!bias && s->activation == SB_ACTIVATION_IDENTITY) || s->rows * s->out == 0)
         return true;
-    LAUNCH(kernels[s->activation], dim3(blocks_for(slab_count(s->rows) * column_blocks(s->out), 1)),
-           column_block(s->rows), 0, stream, s->rows, s->out, pitch_of(s), bias, z, y);
+    const unsigned blocks = blocks_for(slab_count(s->rows) * column_blocks(s->out), 1);
+    LAUNCH(kernels[s->activation], dim3(blocks, (unsigned)count_of(s)), column_block(s->rows), 0,
+           stream, s->rows, s->out, pitch_of(s), bias, s->group.bias, z, y, s->group.y);
     return launched("linear");
 }
 
@@ -82,18 +95,19 @@ bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const
 {
     const int64_t rows = s->rows, in = s->in, out = s->out, pitch = pitch_of(s);
     const gemm_shape size = {false, true, rows, out, in, in, in, pitch};
+    const gemm_batch batch = {count_of(s), 0, s->group.weight, s->group.y};
     Y *const z = kept ? kept : y;
     constexpr bool narrow = !std::is_same<Y, real_of<Y>>::value;
     if constexpr (std::is_same<T, Y>::value && !std::is_same<T, double>::value)
         if (bias && !s->by_row && pitch == out &&
             (narrow || s->activation == SB_ACTIVATION_IDENTITY) &&
-            gemm_with_bias(rows, in, out, x, weight, bias, z))
+            gemm_with_bias(*s, x, weight, bias, z))
             return activate_rows<T, Y>(s, nullptr, z, y);
     const bool begun = narrow && bias;
     if constexpr (narrow)
-        if (bias && !spread_bias(rows, out, bias, z))
+        if (bias && !spread_bias(s, bias, z))
             return false;
-    if (!(s->by_row ? gemm_by_row<T, Y> : gemm<T, Y>)("linear", size, gemm_single, x, weight,
+    if (!(s->by_row ? gemm_by_row<T, Y> : gemm<T, Y>)("linear", size, batch, x, weight,
                                                       begun ? 1 : 0, z))
         return false;
     return activate_rows<T, Y>(s, begun ? nullptr : bias, z, y);
@@ -149,22 +163,50 @@ bool backward_activation(const struct linear_shape *s, const void *kept, const v
     return launched("linear");
 }
 
-/* z = x W' + b: the part of each slab of rows in dbias. */
-template <class T>
+/* z = x W' + b: the part of each slab of rows in dbias. The y index of a block is that of its
+   linear in a group, whose dz are `dz_step` apart; `partial` has room for SUMS linears. */
+template <class T, int SUMS>
 __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t out, RESTRICTED(const T) dz,
-                          int64_t pitch, RESTRICTED(real_of<T>) partial)
+                          int64_t pitch, int64_t dz_step, RESTRICTED(real_of<T>) partial)
 {
+    const int64_t first = blockIdx.y * dz_step;
     const int64_t blocks = column_blocks(out);
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
         const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
         const int64_t end = c < out ? slab_end(slab, rows) : 0;
         real_of<T> sum = 0;
         for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y)
-            sum += (real_of<T>)dz[r * pitch + c];
+            sum += (real_of<T>)dz[first + r * pitch + c];
         sum = column_sum(sum);
         if (c < out && threadIdx.y == 0)
-            partial[slab * out + c] = sum;
+            partial[(slab * SUMS + blockIdx.y) * out + c] = sum;
     }
+}
+
+/* The sums of T of a single linear or of a group, from their parts. */
+template <class T, int SUMS>
+void add_bias_slabs(const struct linear_shape *s, const real_of<T> *partial, bool fresh, T *dbias)
+{
+    slab_sums<T, SUMS> sums = {};
+    for (int64_t i = 0; i < count_of(s); i++)
+        sums.sum[i] = {dbias + i * s->group.bias, fresh};
+    add_slabs(slab_count(s->rows), s->out, partial, sums);
+}
+
+template <class T, int SUMS>
+bool sum_bias(const struct linear_shape *s, const T *dz, real_of<T> *partial, bool fresh,
+              void *dbias)
+{
+    const int64_t rows = s->rows, out = s->out, slabs = slab_count(rows);
+    const dim3 blocks(blocks_for(slabs * column_blocks(out), 1), (unsigned)count_of(s));
+    if (slabs * out > 0)
+        LAUNCH((sum_slabs<T, SUMS>), blocks, column_block(rows), 0, stream, rows, slabs, out, dz,
+               pitch_of(s), s->group.y, partial);
+    if (s->wide)
+        add_bias_slabs<real_of<T>, SUMS>(s, partial, fresh, (real_of<T> *)dbias);
+    else
+        add_bias_slabs<T, SUMS>(s, partial, fresh, (T *)dbias);
+    return launched("linear");
 }
 
 template <class T>
@@ -172,16 +214,9 @@ bool backward_bias(const struct linear_shape *s, const void *dz, void *partial, 
                    void *dbias)
 {
     typedef real_of<T> real;
-    const int64_t rows = s->rows, out = s->out, slabs = slab_count(rows);
-    const real *const sums = (const real *)partial;
-    if (slabs * out > 0)
-        LAUNCH(sum_slabs<T>, dim3(blocks_for(slabs * column_blocks(out), 1)), column_block(rows), 0,
-               stream, rows, slabs, out, (const T *)dz, pitch_of(s), (real *)partial);
-    if (s->wide)
-        add_slabs(slabs, out, sums, slab_sums<real, 1>{{{(real *)dbias, fresh}}});
-    else
-        add_slabs(slabs, out, sums, slab_sums<T, 1>{{{(T *)dbias, fresh}}});
-    return launched("linear");
+    return s->group.count
+               ? sum_bias<T, LINEAR_GROUP>(s, (const T *)dz, (real *)partial, fresh, dbias)
+               : sum_bias<T, 1>(s, (const T *)dz, (real *)partial, fresh, dbias);
 }
 
 template <class T>
@@ -201,14 +236,15 @@ bool backward_weight(const struct linear_shape *s, const void *dz, const void *x
                      void *dweight)
 {
     const gemm_shape size = {true, false, s->out, s->in, s->rows, pitch_of(s), s->in, s->in};
+    const gemm_batch batch = {count_of(s), s->group.y, 0, s->group.weight};
     const int beta = fresh ? 0 : 1;
     if (s->wide)
-        return gemm("linear", size, gemm_single, (const T *)dz, (const T *)x, beta,
+        return gemm("linear", size, batch, (const T *)dz, (const T *)x, beta,
                     (real_of<T> *)dweight);
-    return gemm("linear", size, gemm_single, (const T *)dz, (const T *)x, beta, (T *)dweight);
+    return gemm("linear", size, batch, (const T *)dz, (const T *)x, beta, (T *)dweight);
 }
 
 } // namespace
 
 KERNELS_AND_BF16(linear, nullptr, forward<T>, backward_activation<T>, backward_bias<T>,
-                 backward_x<T>, backward_weight<T>);
+                 backward_x<T>, backward_weight<T>, true);

@@ -64,11 +64,13 @@ __global__ void add_slab_columns(int64_t slabs, int64_t C, RESTRICTED(const real
         const int64_t c = block * SLAB_COLUMNS + threadIdx.x;
         for (int i = 0; i < SUMS; i++) {
             const slab_sum<T> sum = sums.sum[i];
+            if (!sum.to)
+                continue;
             real_of<T> total = 0;
             for (int64_t slab = threadIdx.y; c < C && slab < slabs; slab += blockDim.y)
                 total += partial[(slab * SUMS + i) * C + c];
             total = column_sum(total);
-            if (sum.to && c < C && threadIdx.y == 0)
+            if (c < C && threadIdx.y == 0)
                 sum.to[c] = before(sum.fresh, sum.to[c]) + total;
         }
     }

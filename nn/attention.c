@@ -3,7 +3,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
-#include "ops/kernel.h"
+#include "ops/linear.h"
 #include "ops/rotary.h"
 #include "ops/runs.h"
 #include "tensor/failure.h"
@@ -151,6 +151,44 @@ static sb_piece heads_here(const sb_multi_head_attention *layer)
                      : (sb_piece){0};
 }
 
+/* Whether two projections have weights of one shape, both biases or none, and no adapters. */
+static bool projections_match(const sb_linear_layer *a, const sb_linear_layer *b)
+{
+    return !a->lora_a && !b->lora_a && !a->bias == !b->bias &&
+           sb_tensor_dim(a->weight, 0) == sb_tensor_dim(b->weight, 0) &&
+           sb_tensor_dim(a->weight, 1) == sb_tensor_dim(b->weight, 1);
+}
+
+/* Queries, keys and values, split into heads; NULL: not projected. */
+struct projected {
+    sb_tensor *of[LINEAR_GROUP];
+};
+
+/*
+ * The projections that one product computes, on a device that can: all three of x in
+ * self-attention, keys and values of the memory in cross-attention. The others are not projected.
+ */
+static struct projected project_together(const sb_multi_head_attention *layer,
+                                         const struct sources *s)
+{
+    const sb_linear_layer *const layers[] = {&layer->query, &layer->key, &layer->value};
+    struct projected p = {{NULL}};
+    sb_tensor *weight[LINEAR_GROUP], *bias[LINEAR_GROUP];
+    if (s->key != s->value || !linear_groups(s->key) ||
+        !projections_match(&layer->key, &layer->value))
+        return p;
+    const bool all = s->query == s->key && projections_match(&layer->query, &layer->key);
+    const int first = all ? 0 : 1, n = LINEAR_GROUP - first;
+    for (int i = 0; i < n; i++) {
+        weight[i] = precision_of(layers[first + i]->weight, s->key);
+        bias[i] = precision_of(layers[first + i]->bias, s->key);
+    }
+    if (!linear_group(s->key, n, weight, layer->key.bias ? bias : NULL, layer->key_heads,
+                      p.of + first))
+        return (struct projected){{NULL}};
+    return p;
+}
+
 /* The attention of the projected heads, joined: (B, Lq, H D). */
 static sb_tensor *attend_heads(const sb_multi_head_attention *layer, struct sources s,
                                const sb_attending *a)
@@ -168,12 +206,13 @@ static sb_tensor *attend_heads(const sb_multi_head_attention *layer, struct sour
                                           .queries = layer->along,
                                           .keys = layer->keys_along,
                                           .heads = heads_here(layer)};
-    sb_tensor *q =
-        turn(layer, project(&layer->query, s.query, layer->heads, layer->size), a->start);
+    const int64_t H = layer->heads, G = layer->key_heads, D = layer->size;
+    const struct projected p = a->cached ? (struct projected){{NULL}} : project_together(layer, &s);
     sb_tensor *k = NULL, *v = NULL;
+    sb_tensor *q = turn(layer, p.of[0] ? p.of[0] : project(&layer->query, s.query, H, D), a->start);
     if (!a->cached) {
-        k = turn(layer, project(&layer->key, s.key, layer->key_heads, layer->size), a->start);
-        v = project(&layer->value, s.value, layer->key_heads, layer->size);
+        k = turn(layer, p.of[1] ? p.of[1] : project(&layer->key, s.key, G, D), a->start);
+        v = p.of[2] ? p.of[2] : project(&layer->value, s.value, G, D);
     }
     sb_tensor *y = attend(a, q, k, v, &options);
     const int64_t joined = layer->heads * layer->size;

@@ -45,7 +45,7 @@ SB_API bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_para
                                          bool rotary);
 /* x (B, Lq, C), memory (B, Lk, key_width) -> y (B, Lq, C). Fails when a tensor does not have three
    axes, when sizes, batches or lengths differ, and as sb_attention. Source: Vaswani et al. 2017,
-   section 3.2. */
+   section 3.2. On a CUDA device one product computes the projections that have the same input. */
 SB_API sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
                                                   sb_tensor *x, sb_tensor *memory,
                                                   const sb_attending *attending);

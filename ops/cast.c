@@ -91,13 +91,20 @@ bool cast_all(int n, sb_tensor *const x[], sb_tensor *y[])
 {
     struct cast_list list = {0};
     sb_node *node = sb_node_new(&cast_of_all, n, x, n, NULL, 0);
-    for (int i = 0; node && i < n; i++) {
-        y[i] = sb_node_output(node, SB_BF16, x[i]->rank, x[i]->dim);
-        if (!y[i])
-            return false;
-        cast_list_add(&list, true, x[i], y[i]);
+    int64_t size = 0, at = 0;
+    for (int i = 0; i < n; i++)
+        size += node_block_room(tensor_size(x[i]));
+    sb_tensor *block = node ? tensor_new("cast", x[0]->device, SB_BF16, 1, &size) : NULL;
+    bool ok = block != NULL;
+    for (int i = 0; ok && i < n; i++) {
+        y[i] = node_block_output(node, block, at, x[i]->rank, x[i]->dim);
+        ok = y[i] != NULL;
+        if (ok)
+            cast_list_add(&list, true, x[i], y[i]);
+        at += node_block_room(tensor_size(x[i]));
     }
-    return node && cast_list_run(x[0], true, &list);
+    node_block_close(block);
+    return ok && cast_list_run(x[0], true, &list);
 }
 
 EXAMPLE(example_same, sb_cast(x[0], sb_tensor_dtype(x[0])))

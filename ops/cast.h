@@ -32,8 +32,9 @@ struct cast_kernels {
    is real. */
 bool cast_elements(bool fresh, int64_t n, const sb_tensor *x, sb_tensor *y);
 
-/* sb_cast to bf16 of n tensors of f32, at most CAST_LIST, which all differ: one node, and one
-   launch in each direction. An output without a gradient gives its input none. */
+/* sb_cast to bf16 of n tensors of f32, at most CAST_LIST, which all differ: one node, one
+   launch in each direction, and one block, in which parameters that are at equal distances stay at
+   equal distances. An output without a gradient gives its input none. */
 bool cast_all(int n, sb_tensor *const x[], sb_tensor *y[]);
 
 #endif

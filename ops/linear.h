@@ -13,6 +13,17 @@
 #include "ops/ops.h"
 #include "ops/rows.h"
 
+/*
+ * Several linears of one x and of one shape, without activation, such as queries, keys and values:
+ * their weights, biases and results lie at equal distances in memory, here in elements. Each is a
+ * matrix of its own, so a file, a gradient and a lesson see nothing of it.
+ */
+enum { LINEAR_GROUP = 3 }; /* the most there are */
+struct linear_group {
+    int64_t count; /* 0: a single linear, which has no distances */
+    int64_t weight, bias, y;
+};
+
 struct linear_shape {
     int64_t rows, in, out; /* x (rows, in), weight (out, in), y (rows, out) */
     sb_activation activation;
@@ -20,6 +31,7 @@ struct linear_shape {
     bool packed;   /* the weight is packed; by_row only */
     bool wide;     /* z, y and all gradients except dz have the dtype of sums (ops/kernel.h) */
     int64_t pitch; /* elements from row to row of y and dz; 0: out. On the CPU it is out */
+    struct linear_group group; /* only if `groups` */
 };
 
 /* Whether backward computes the activation's derivative from y; otherwise it needs z = x W' + b. */
@@ -40,13 +52,16 @@ struct linear_kernels {
        The identity has dz = dy and reads neither. */
     bool (*backward_activation)(const struct linear_shape *s, const void *kept, const void *dy,
                                 void *dz);
-    /* dbias = the sum of dz's rows; partial is scratch (slabs, out). */
+    /* dbias = the sum of dz's rows; partial is scratch (slabs, out), or of a group (slabs,
+       LINEAR_GROUP, out). */
     bool (*backward_bias)(const struct linear_shape *s, const void *dz, void *partial, bool fresh,
                           void *dbias);
     bool (*backward_x)(const struct linear_shape *s, const void *dz, const void *weight, bool fresh,
                        void *dx);
     bool (*backward_weight)(const struct linear_shape *s, const void *dz, const void *x, bool fresh,
                             void *dweight);
+    /* forward, backward_bias and backward_weight compute groups as one product. */
+    bool groups;
 };
 
 extern struct kernel_rows linear_rows;
@@ -54,5 +69,16 @@ extern struct kernel_rows linear_rows;
 /* Checks x, weight and bias (NULL: none); `op` opens the messages. */
 bool linear_check(const char *op, const sb_tensor *x, const sb_tensor *weight,
                   const sb_tensor *bias);
+
+/* Whether the device of x computes a group of linears as one product. */
+bool linear_groups(const sb_tensor *x);
+
+/*
+ * y[i] = x weight[i]' + bias[i] for n weights of one shape, 2 to LINEAR_GROUP of them, as one node
+ * (ops/linear_group.c). bias is NULL where there are none. The results are split into heads: x
+ * (..., in) -> y[i] (..., heads, out / heads).
+ */
+bool linear_group(sb_tensor *x, int n, sb_tensor *const weight[], sb_tensor *const bias[],
+                  int64_t heads, sb_tensor *y[]);
 
 #endif

@@ -59,6 +59,8 @@ static struct bench_cost cost_products(const sb_node *node)
     struct bench_cost cost = {0};
     if (cost_is_named(node, "linear") || cost_is_named(node, "linear_cross_entropy"))
         cost.operations = 2 * cost_size_of(node->in[0]) * (double)node->in[1]->dim[0];
+    if (cost_is_named(node, "linear")) /* of a group each output is a product */
+        cost.operations *= (double)node->made;
     if (cost_is_named(node, "linear_cross_entropy"))
         cost.again = cost_gives_early(node) ? 0 : cost.operations;
     if (strncmp(node->operation->name, "matmul", strlen("matmul")) == 0 && node->made > 0) {

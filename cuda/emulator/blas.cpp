@@ -156,7 +156,8 @@ template <class Real> static void run_item(const Product &product, int item)
                 value += beta * load<Real>(place, product.c.type);
             if (product.bias)
                 value += load<Real>(static_cast<const char *>(product.bias) +
-                                        static_cast<size_t>(i) * size_of(product.c.type),
+                                        (item * product.bias_step + i) *
+                                            static_cast<long long>(size_of(product.c.type)),
                                     product.c.type);
             store(place, product.c.type, value);
         }
@@ -184,6 +185,16 @@ static bool types_are_supported(const Product &product, cublasComputeType_t comp
            (in == CUDA_R_16BF && (out == CUDA_R_16BF || out == CUDA_R_32F));
 }
 
+/* Whether results of a batch may overlap, which cuBLAS leaves undefined: they lie one after the
+   other, or side by side within the columns' stride. */
+static bool results_overlap(const Product &product)
+{
+    const Matrix &c = product.c;
+    const long long length = static_cast<long long>(product.n - 1) * c.stride + product.m;
+    return product.batch > 1 && product.n > 0 && c.step < length &&
+           (c.step < product.m || product.batch * c.step > c.stride);
+}
+
 static bool sizes_are_valid(const Product &product)
 {
     auto fits = [](const Matrix &matrix, int rows, int columns) {
@@ -191,7 +202,7 @@ static bool sizes_are_valid(const Product &product)
     };
     return product.m >= 0 && product.n >= 0 && product.k >= 0 && product.batch >= 0 &&
            fits(product.a, product.m, product.k) && fits(product.b, product.k, product.n) &&
-           fits(product.c, product.m, product.n);
+           fits(product.c, product.m, product.n) && !results_overlap(product);
 }
 
 cublasStatus_t emulator::submit(cudaStream_t stream, const Product &product,
@@ -235,6 +246,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                        {b, b_type, b_stride, b_step, b_operation != CUBLAS_OP_N},
                        {c, c_type, c_stride, c_step, false},
                        nullptr,
+                       0,
                        false};
     return submit(handle->stream, product, compute);
 }

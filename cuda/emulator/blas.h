@@ -21,6 +21,7 @@ struct Product {
     double alpha, beta;
     Matrix a, b, c;
     const void *bias;       /* of C's type */
+    long long bias_step;    /* from one bias of the batch to the next */
     bool split_and_rounded; /* sums are split, and each part is rounded to C's type */
 };
 

@@ -18,12 +18,15 @@ struct cublasLtMatmulDescOpaque {
     cublasOperation_t a, b;
     cublasLtEpilogue_t epilogue;
     const void *bias;
+    int64_t bias_step;
 };
 
 struct cublasLtMatrixLayoutOpaque {
     cudaDataType type;
     uint64_t rows, columns;
     int64_t stride;
+    int32_t batch;
+    int64_t step;
 };
 
 /* Indexed by attribute; alignments are 256 by default. */
@@ -56,8 +59,8 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComput
 {
     if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    *desc = new cublasLtMatmulDescOpaque{compute, CUBLAS_OP_N, CUBLAS_OP_N,
-                                         CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    *desc = new cublasLtMatmulDescOpaque{
+        compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -88,6 +91,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
         return take(desc->epilogue, value, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         return take(desc->bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
+        return take(desc->bias_step, value, bytes);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -95,8 +100,16 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type,
                                           uint64_t rows, uint64_t columns, int64_t stride)
 {
-    *layout = new cublasLtMatrixLayoutOpaque{type, rows, columns, stride};
+    *layout = new cublasLtMatrixLayoutOpaque{type, rows, columns, stride, 1, 0};
     return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void *value, size_t bytes)
+{
+    return attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? take(layout->batch, value, bytes)
+                                                           : take(layout->step, value, bytes);
 }
 
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
@@ -172,6 +185,11 @@ static bool promises_hold(const cublasLtMatmulAlgo_t &algorithm, const void *con
            (workspace || bytes == 0);
 }
 
+static Matrix matrix(const void *data, const cublasLtMatrixLayoutOpaque &layout, bool turned)
+{
+    return {data, layout.type, static_cast<int>(layout.stride), layout.step, turned};
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
                               const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
                               cublasLtMatrixLayout_t b_layout, const void *beta, const void *c,
@@ -192,18 +210,21 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     const uint64_t k = a_turned ? a_layout->rows : a_layout->columns;
     const uint64_t n = b_turned ? b_layout->rows : b_layout->columns;
     if ((b_turned ? b_layout->columns : b_layout->rows) != k || d_layout->rows != m ||
-        d_layout->columns != n || c_layout->rows != m || c_layout->columns != n)
+        d_layout->columns != n || c_layout->rows != m || c_layout->columns != n ||
+        a_layout->batch != d_layout->batch || b_layout->batch != d_layout->batch ||
+        c_layout->batch != d_layout->batch || c_layout->step != d_layout->step)
         return CUBLAS_STATUS_INVALID_VALUE;
     const Product product = {static_cast<int>(m),
                              static_cast<int>(n),
                              static_cast<int>(k),
-                             1,
+                             d_layout->batch,
                              *static_cast<const float *>(alpha),
                              *static_cast<const float *>(beta),
-                             {a, a_layout->type, static_cast<int>(a_layout->stride), 0, a_turned},
-                             {b, b_layout->type, static_cast<int>(b_layout->stride), 0, b_turned},
-                             {d, d_layout->type, static_cast<int>(d_layout->stride), 0, false},
+                             matrix(a, *a_layout, a_turned),
+                             matrix(b, *b_layout, b_turned),
+                             matrix(d, *d_layout, false),
                              desc->bias,
+                             desc->bias_step,
                              algorithm->data[SPLIT] == 1};
     return submit(stream, product, desc->compute);
 }

@@ -87,5 +87,10 @@ static bool linear_backward_weight(const struct linear_shape *s, const void *dz,
                               fresh ? 0 : 1, dweight, s->in);
 }
 
-KERNELS(linear) = {linear_pack,          linear_forward,    linear_backward_activation,
-                   linear_backward_bias, linear_backward_x, linear_backward_weight};
+KERNELS(linear) = {linear_pack,
+                   linear_forward,
+                   linear_backward_activation,
+                   linear_backward_bias,
+                   linear_backward_x,
+                   linear_backward_weight,
+                   false};

@@ -174,5 +174,6 @@ KERNELS_BF16(linear) = {NULL,
                         linear_backward_activation,
                         linear_backward_bias,
                         linear_backward_x,
-                        linear_backward_weight};
+                        linear_backward_weight,
+                        false};
 #endif

@@ -82,4 +82,5 @@ KERNELS(linear) = {NULL,
                    linear_backward_activation,
                    linear_backward_bias,
                    linear_backward_x,
-                   linear_backward_weight};
+                   linear_backward_weight,
+                   false};
