@@ -36,6 +36,12 @@ bool model_splits(const sb_model_kind *kind, const char *what)
     return strstr(kind->splits ? kind->splits : "batch", what) != NULL;
 }
 
+/* On a device, products of several parameters want them in one buffer (ops/linear_group.c). */
+static bool model_join(sb_parameters *weights)
+{
+    return sb_device_in_use() == sb_device_cpu() || parameters_join(weights);
+}
+
 bool sb_model_build(sb_model *model, const sb_model_kind *kind, sb_parameters *weights,
                     const sb_description *description)
 {
@@ -49,10 +55,10 @@ bool sb_model_build(sb_model *model, const sb_model_kind *kind, sb_parameters *w
     const struct parameters_mark mark = parameters_mark(weights);
     *model = (sb_model){.kind = kind, .weights = weights};
     model->self = kind->build(weights, description);
-    if (model->self)
+    if (model->self && model_join(weights))
         return true;
+    sb_model_free(model);
     parameters_return(weights, &mark);
-    *model = (sb_model){0};
     return false;
 }
 

@@ -179,6 +179,7 @@ static struct projected project_together(const sb_multi_head_attention *layer,
         return p;
     const bool all = s->query == s->key && projections_match(&layer->query, &layer->key);
     const int first = all ? 0 : 1, n = LINEAR_GROUP - first;
+    precision_together(layers[first]->weight, layer->key.bias ? 2 * n : n, s->key);
     for (int i = 0; i < n; i++) {
         weight[i] = precision_of(layers[first + i]->weight, s->key);
         bias[i] = precision_of(layers[first + i]->bias, s->key);

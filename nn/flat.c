@@ -104,13 +104,22 @@ static bool flat_join_gradients(sb_parameters *set)
     return true;
 }
 
+static bool flat_is_joined(const sb_parameters *set)
+{
+    return set->flattened == set->count && set->values;
+}
+
+bool parameters_join(sb_parameters *set)
+{
+    return flat_is_joined(set) || flat_join_values(set);
+}
+
 bool parameters_flatten(sb_parameters *set)
 {
-    const bool joined = set->flattened == set->count && set->values;
-    if (joined && !set->moved)
+    if (flat_is_joined(set) && !set->moved)
         return true;
     flat_return_memory(set);
-    const bool ok = (joined || flat_join_values(set)) && (!set->moved || flat_join_gradients(set));
+    const bool ok = parameters_join(set) && (!set->moved || flat_join_gradients(set));
     flat_return_memory(set);
     return ok;
 }

@@ -10,6 +10,9 @@
    unchanged. */
 bool parameters_flatten(sb_parameters *set);
 
+/* The values alone, for a model that is not trained. */
+bool parameters_join(sb_parameters *set);
+
 /* The flat buffers: all values, and the gradients of the parameters that are not frozen, in the
    same order. Moments of optimisers and averages have the layout of the gradients. The gradient of
    a parameter is stale unless its grad_current is set. NULL before the first parameters_flatten. */

@@ -20,6 +20,13 @@ static inline sb_tensor *precision_of(sb_tensor *parameter, const sb_tensor *x)
     return rounds ? rounded_parameter(parameter) : parameter;
 }
 
+/* Before precision_of of n parameters that an operation reads together, from `first` on. */
+static inline void precision_together(sb_tensor *first, int n, const sb_tensor *x)
+{
+    if (first && sb_tensor_dtype(x) == SB_BF16)
+        rounded_parameters_in_one_list(first, n);
+}
+
 /* The input of the layers: rounded to bf16 if the model trains in bf16 and the tape records. */
 static inline sb_tensor *precision_enter(sb_precision precision, sb_tensor *x)
 {

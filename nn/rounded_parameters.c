@@ -8,9 +8,9 @@
 
 /* A parameter that the model rounds. */
 struct rounded {
-    sb_tensor *parameter;
-    sb_tensor *copy; /* on the tape, until it is used; or NULL */
-    bool listed;     /* this step has cast its list */
+    sb_tensor *parameter; /* NULL: this place in its list stays empty */
+    sb_tensor *copy;      /* on the tape, until it is used; or NULL */
+    bool listed;          /* this step has cast its list */
 };
 
 struct rounded_parameters {
@@ -51,8 +51,8 @@ static bool rounded_in_lists(const struct rounded_parameters *r, const sb_tensor
            parameter->device != sb_device_cpu() && tape_wants_grad(tape, parameter);
 }
 
-/* The entry of a parameter; NULL, and noted for the next step, when there is none. */
-static struct rounded *rounded_find(struct rounded_parameters *r, sb_tensor *parameter)
+/* The entry of a parameter; NULL when there is none. */
+static struct rounded *rounded_find(struct rounded_parameters *r, const sb_tensor *parameter)
 {
     for (int64_t i = 0; i < r->count; i++) {
         struct rounded *entry = &r->item[(r->next + i) % r->count];
@@ -61,9 +61,26 @@ static struct rounded *rounded_find(struct rounded_parameters *r, sb_tensor *par
             return entry;
         }
     }
-    if (memory_room(&r->item, r->count, &r->room, sizeof *r->item))
-        r->item[r->count++] = (struct rounded){.parameter = parameter};
     return NULL;
+}
+
+/* Notes a parameter for the next step. */
+static bool rounded_note(struct rounded_parameters *r, sb_tensor *parameter)
+{
+    const bool room = memory_room(&r->item, r->count, &r->room, sizeof *r->item);
+    if (room)
+        r->item[r->count++] = (struct rounded){.parameter = parameter};
+    return room;
+}
+
+void rounded_parameters_in_one_list(sb_tensor *first, int n)
+{
+    struct rounded_parameters *r = context_open()->rounded;
+    if (!rounded_in_lists(r, first) || rounded_find(r, first))
+        return;
+    bool room = true;
+    while (room && r->count % CAST_LIST > CAST_LIST - n)
+        room = rounded_note(r, NULL);
 }
 
 /* Casts all of the list to which an entry belongs. */
@@ -75,7 +92,7 @@ static bool rounded_cast_list(struct rounded_parameters *r, const struct rounded
     int n = 0;
     for (int64_t i = first; i < end; i++) {
         r->item[i].listed = true;
-        if (tape_wants_grad(tape_open(), r->item[i].parameter))
+        if (r->item[i].parameter && tape_wants_grad(tape_open(), r->item[i].parameter))
             x[n++] = r->item[i].parameter;
     }
     if (!cast_all(n, x, y))
@@ -89,7 +106,10 @@ static bool rounded_cast_list(struct rounded_parameters *r, const struct rounded
 sb_tensor *rounded_parameter(sb_tensor *parameter)
 {
     struct rounded_parameters *r = context_open()->rounded;
-    struct rounded *entry = rounded_in_lists(r, parameter) ? rounded_find(r, parameter) : NULL;
+    const bool listed = rounded_in_lists(r, parameter);
+    struct rounded *entry = listed ? rounded_find(r, parameter) : NULL;
+    if (listed && !entry)
+        rounded_note(r, parameter);
     if (!entry || entry - r->item >= r->before)
         return sb_cast(parameter, SB_BF16);
     if (!entry->listed && !rounded_cast_list(r, entry))

@@ -20,6 +20,10 @@ void rounded_parameters_begin(sb_parameters *set, sb_tape *tape, sb_context *con
 /* The copy of a parameter on the open tape, which backward follows. */
 sb_tensor *rounded_parameter(sb_tensor *parameter);
 
+/* Before the first step rounds n parameters, of which this is the first: they go into one list, and
+   so into one block, for operations that read them together. */
+void rounded_parameters_in_one_list(sb_tensor *first, int n);
+
 void rounded_parameters_free(struct rounded_parameters *rounded); /* NULL is allowed */
 
 #endif

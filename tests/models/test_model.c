@@ -1,5 +1,6 @@
 /* Descriptions and kinds of models; and the invalid models and sources of a user that a trainer
    refuses. */
+#include "nn/flat.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/tiny.h"
 
@@ -59,6 +60,7 @@ TEST(model, a_model_is_built_from_the_description_of_another)
     cr_expect(a->tie_embeddings && b->tie_embeddings && b->share_embeddings);
     cr_expect(b->transformer.width == a->transformer.width);
     cr_expect(sb_parameters_size(weights) == sb_parameters_size(tiny.weights));
+    cr_expect(!device_opened() || parameters_values(weights), "a device wants one buffer");
     sb_model_free(&twin);
     cr_assert(sb_description_set(d, "heads", "5"));
     sb_parameters *others = sb_parameters_new(1);

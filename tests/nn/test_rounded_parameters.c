@@ -99,6 +99,44 @@ TEST(rounded_parameters, frozen_ones_get_no_gradient)
     chains_free(&one, &all);
 }
 
+/* Whether the copies of three weights lie in one block at equal distances. */
+static bool copies_are_even(sb_tensor *const copy[3])
+{
+    const char *const at[] = {copy[0]->data, copy[1]->data, copy[2]->data};
+    return copy[0]->base && copy[0]->base == copy[1]->base && copy[1]->base == copy[2]->base &&
+           at[1] - at[0] == at[2] - at[1];
+}
+
+/* Groups of six parameters, which the length of a list is no multiple of. */
+static int chain_uneven(struct chain *c)
+{
+    sb_context context = {0};
+    sb_tape tape;
+    int uneven = 0;
+    rounded_parameters_begin(c->set, &tape, &context);
+    for (int i = 0; i + 3 <= LAYERS; i += 3) {
+        sb_tensor *copy[3];
+        rounded_parameters_in_one_list(c->layer[i].weight, 6);
+        for (int k = 0; k < 3; k++) {
+            copy[k] = rounded_parameter(c->layer[i + k].weight);
+            rounded_parameter(c->layer[i + k].bias);
+        }
+        uneven += !copies_are_even(copy);
+    }
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+    return uneven;
+}
+
+TEST(rounded_parameters, those_of_one_list_lie_at_equal_distances)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    struct chain c = chain_new();
+    cr_expect(chain_uneven(&c) == LAYERS / 3, "the first step makes single copies");
+    cr_expect(chain_uneven(&c) == 0);
+    sb_parameters_free(c.set);
+}
+
 static bool chain_begins(void *chain)
 {
     struct chain *c = chain;
