@@ -20,21 +20,22 @@ int64_t count_of(const struct linear_shape *s)
 }
 
 /* z += bias, y = activation(z); z may be y. The y index of a block is that of its linear in a
-   group, whose biases and results are `b_step` and `z_step` apart. A block processes SLAB_ROWS rows
-   of some columns, so that a thread reads the bias of its column once. (cublasLt has epilogues for
-   relu and gelu_tanh, but does not document their result for NaN.) */
+   group, whose biases and results are `b_step` and `z_step` apart; groups have no activation. A
+   block processes SLAB_ROWS rows of some columns, so that a thread reads the bias of its column
+   once. (cublasLt has epilogues for relu and gelu_tanh, but does not document their result for
+   NaN.) */
 template <class T, class Y, sb_activation ACTIVATION>
 __global__ void activate(int64_t rows, int64_t out, int64_t pitch, RESTRICTED(const T) bias,
                          int64_t b_step, Y *z, Y *y, int64_t z_step)
 {
     typedef real_of<T> real;
-    z += blockIdx.y * z_step;
-    y += blockIdx.y * z_step;
+    const int64_t item = ACTIVATION == SB_ACTIVATION_IDENTITY ? blockIdx.y : 0;
+    z += item * z_step;
     const int64_t blocks = column_blocks(out), slabs = (rows + SLAB_ROWS - 1) / SLAB_ROWS;
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
         const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
         const int64_t end = c < out ? slab_end(slab, rows) : 0;
-        const real b = bias && c < out ? (real)bias[blockIdx.y * b_step + c] : 0;
+        const real b = bias && c < out ? (real)bias[item * b_step + c] : 0;
         for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y) {
             const real value = (real)z[r * pitch + c] + b;
             if (ACTIVATION == SB_ACTIVATION_IDENTITY || (bias && z != y))

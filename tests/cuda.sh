@@ -55,17 +55,18 @@ part() {
     lap "$name: $counts"
 }
 
-kernels=$(suites arithmetic attention attention_bf16 attention_call attention_mask attention_ring attention_tf32x3 beam bf16 broadcast cast concatenate cross_entropy decoding_note devices dropout \
-    elementwise embedding expand gather kv_cache l2_normalize layer_norm linear linear_cross_entropy lost_device \
-    log_softmax logsumexp 'mask*' matmul matmul_bf16 mean_squared_error operations optimiser permute positions \
+kernels=$(suites arithmetic attention attention_bf16 attention_call attention_mask attention_ring attention_tf32x3 beam bf16 \
+    broadcast cast concatenate cross_entropy decoding_note devices dropout elementwise embedding expand gather kv_cache \
+    l2_normalize layer_norm linear linear_cross_entropy linear_group lost_device log_softmax logsumexp 'mask*' matmul \
+    matmul_bf16 mean_squared_error operations optimiser permute positions \
     recomputation reduce 'reference*' replay reshape rms_norm rounded_parameters seq2seq slice softmax topk work)
 small="arithmetic attention_call bf16 broadcast cast concatenate cross_entropy devices dropout elementwise \
-    embedding expand gather l2_normalize layer_norm linear linear_cross_entropy log_softmax logsumexp mask \
-    matmul mean_squared_error optimiser permute positions reduce reference_losses reference_optimisers \
+    embedding expand gather l2_normalize layer_norm linear linear_cross_entropy linear_group log_softmax logsumexp \
+    mask matmul mean_squared_error optimiser permute positions reduce reference_losses reference_optimisers \
     reshape rms_norm rounded_parameters slice softmax"
 guarded="arithmetic attention_call broadcast cast concatenate cross_entropy elementwise gather \
     l2_normalize mean_squared_error optimiser permute reshape slice softmax"
-inexact="attention_bf16 attention_tf32x3 bf16 devices linear matmul_bf16"
+inexact="attention_bf16 attention_tf32x3 bf16 devices linear linear_group matmul_bf16"
 races="attention_call cross_entropy dropout embedding layer_norm linear matmul optimiser reduce softmax"
 
 build $plain "softback softback-tests libsoftback_cuda_emulated.so"
