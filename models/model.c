@@ -36,10 +36,16 @@ bool model_splits(const sb_model_kind *kind, const char *what)
     return strstr(kind->splits ? kind->splits : "batch", what) != NULL;
 }
 
-/* On a device, products of several parameters want them in one buffer (ops/linear_group.c). */
+/* On a device, products of several parameters want them in one buffer (ops/linear_group.c). The
+   memory of their first places goes back to it. */
 static bool model_join(sb_parameters *weights)
 {
-    return sb_device_in_use() == sb_device_cpu() || parameters_join(weights);
+    const sb_device *device = sb_device_in_use();
+    if (device == sb_device_cpu())
+        return true;
+    const bool ok = parameters_join(weights);
+    sb_device_trim(device);
+    return ok;
 }
 
 bool sb_model_build(sb_model *model, const sb_model_kind *kind, sb_parameters *weights,
