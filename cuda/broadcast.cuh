@@ -140,9 +140,13 @@ bool broadcast_map(const char *operation, const broadcast &plan, const operands<
 }
 
 /* The terms of a sum: the formula at the index tuples of `summed`, for each tuple of `kept`. */
-template <class T, class Formula> struct formula_terms {
+template <class T, class Formula> struct formula_terms : Formula {
     axes kept, summed;
     operands<T> in;
+
+    formula_terms(Formula formula, const operands<T> &in) : Formula(formula), in(in)
+    {
+    }
 
     __device__ offsets start(int64_t sum) const
     {
@@ -150,9 +154,18 @@ template <class T, class Formula> struct formula_terms {
     }
     __device__ double term(const offsets &start, int64_t i) const
     {
-        return (double)Formula()(in.at(summed.locate(start, i)));
+        return (double)(*this)(in.at(summed.locate(start, i)));
     }
 };
+
+/* Whether operand `target` is broadcast along an axis. */
+inline bool is_broadcast(const broadcast &plan, int target)
+{
+    for (int axis = 0; axis < plan.rank; axis++)
+        if (plan.stride[target][axis] == 0)
+            return true;
+    return false;
+}
 
 /*
  * x = formula / divisor, or x += formula / divisor, summed over the axes on which operand `target`
@@ -160,18 +173,25 @@ template <class T, class Formula> struct formula_terms {
  * is its i-th element.
  */
 template <class T, class Formula>
-bool broadcast_sum(const char *operation, const broadcast &plan, const operands<T> &in, int target,
-                   double divisor, bool add, T *x)
+bool sum_broadcast(const char *operation, const broadcast &plan, const operands<T> &in, int target,
+                   Formula formula, double divisor, bool add, T *x)
 {
-    formula_terms<T, Formula> terms;
-    terms.in = in;
+    formula_terms<T, Formula> terms(formula, in);
     for (int axis = 0; axis < plan.rank; axis++)
         (plan.stride[target][axis] ? terms.kept : terms.summed).add(plan, axis);
-    if (terms.summed.count == 0 && divisor == 1)
-        return broadcast_map<T, Formula>(operation, plan, in, add, x);
     const bool along = plan.stride[target][plan.rank - 1] == 0;
     return sum_all(operation, terms.kept.size, terms.summed.size, along, terms,
                    sum_target<T>{divisor, add, x});
+}
+
+/* The same, also where there is nothing to sum. */
+template <class T, class Formula>
+bool broadcast_sum(const char *operation, const broadcast &plan, const operands<T> &in, int target,
+                   double divisor, bool add, T *x)
+{
+    return is_broadcast(plan, target) || divisor != 1
+               ? sum_broadcast(operation, plan, in, target, Formula(), divisor, add, x)
+               : broadcast_map<T, Formula>(operation, plan, in, add, x);
 }
 
 #endif

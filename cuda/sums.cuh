@@ -23,9 +23,9 @@ template <class X> struct sum_target {
     }
 };
 
-/* Row slab * sums + i of the grid computes a slab of sum i; target.x has room for all. */
+/* Row slab * sums + i of the grid computes a slab of sum i. Without `partial` there is one slab. */
 template <class X, class Group, class Terms>
-__global__ void sum_terms(int64_t sums, int64_t count, int64_t slabs, Terms terms,
+__global__ void sum_terms(int64_t sums, int64_t count, int64_t slabs, Terms terms, double *partial,
                           sum_target<X> target)
 {
     const Group group;
@@ -37,18 +37,22 @@ __global__ void sum_terms(int64_t sums, int64_t count, int64_t slabs, Terms term
     for (int64_t i = count * slab / slabs + group.lane; i < end; i += Group::LANES)
         total += terms.term(start, i);
     total = group.sum(total);
-    if (used && group.lane == 0)
+    if (!used || group.lane != 0)
+        return;
+    if (partial)
+        partial[row] = total;
+    else
         target.store(row, total);
 }
 
 template <class X, class Terms>
 void launch_sums(int64_t sums, int64_t count, int64_t slabs, bool along, Terms terms,
-                 sum_target<X> target)
+                 double *partial, sum_target<X> target)
 {
     with_group(sums * slabs, (count + slabs - 1) / slabs, along, [&](auto kind) {
         using Group = typename decltype(kind)::type;
         LAUNCH((sum_terms<X, Group, Terms>), group_blocks<Group>(sums * slabs), dim3(ROW_THREADS),
-               0, stream, sums, count, slabs, terms, target);
+               0, stream, sums, count, slabs, terms, partial, target);
     });
 }
 
@@ -84,15 +88,15 @@ bool sum_all(const char *operation, int64_t sums, int64_t count, bool along, Ter
         return true;
     const int64_t slabs = sum_slabs(sums, count, along);
     if (slabs == 1) {
-        launch_sums(sums, count, 1, along, terms, target);
+        launch_sums(sums, count, 1, along, terms, nullptr, target);
         return launched(operation);
     }
     const scratch partial(operation, (size_t)(slabs * sums) * sizeof(double));
     if (!partial)
         return false;
     double *const sum = partial.as<double>();
-    launch_sums(sums, count, slabs, along, terms, sum_target<double>{1, false, sum});
-    launch_sums(sums, slabs, 1, sums == 1, partial_terms{sum, sums}, target);
+    launch_sums(sums, count, slabs, along, terms, sum, target);
+    launch_sums(sums, slabs, 1, sums == 1, partial_terms{sum, sums}, nullptr, target);
     return launched(operation);
 }
 
