@@ -18,7 +18,7 @@ struct sb_safetensors {
 
 /* Buffers between the file and a tensor. */
 struct buffers {
-    unsigned char stored[CODEC_BYTES], element[CODEC_BYTES];
+    unsigned char *stored, *element;
 };
 
 void sb_safetensors_close(sb_safetensors *file)
@@ -185,7 +185,7 @@ static const struct header_tensor *readable(const char *who, const sb_safetensor
 }
 
 static bool read_elements(const sb_safetensors *file, const struct header_tensor *stored,
-                          elements_see *see, void *context, struct buffers *buffers)
+                          elements_see *see, void *context, const struct buffers *buffers)
 {
     const struct codec *codec = stored->codec;
     const int64_t size = shape_size(stored->rank, stored->dim);
@@ -211,11 +211,13 @@ static bool read_elements(const sb_safetensors *file, const struct header_tensor
 static bool pass(const sb_safetensors *file, const struct header_tensor *stored, elements_see *see,
                  void *context)
 {
-    struct buffers *buffers = memory_new(sizeof *buffers);
-    if (!buffers)
+    const int64_t size = shape_size(stored->rank, stored->dim); /* a small tensor needs little */
+    const size_t bytes = size < CODEC_ELEMENTS ? (size_t)(size + 1) * 8 : CODEC_BYTES;
+    unsigned char *both = memory_new(2 * bytes);
+    if (!both)
         return sb_fail("%s: out of memory for buffers", file->label);
-    bool ok = read_elements(file, stored, see, context, buffers);
-    memory_free(buffers);
+    bool ok = read_elements(file, stored, see, context, &(struct buffers){both, both + bytes});
+    memory_free(both);
     return ok;
 }
 
