@@ -70,10 +70,10 @@ inexact="attention_bf16 attention_tf32x3 bf16 devices linear linear_group matmul
 races="attention_call cross_entropy dropout embedding layer_norm linear matmul optimiser reduce softmax"
 
 build $plain "softback softback-tests libsoftback_cuda_emulated.so"
-build $asan "softback softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptimized \
+build $asan "softback softback-tests libsoftback_cuda_emulated.so" -Doptimization=2 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 \
     -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled -Db_lundef=false
 # Criterion's shared memory is at addresses that the thread sanitizer does not allow.
-build $tsan "softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptimized \
+build $tsan "softback-tests libsoftback_cuda_emulated.so" -Doptimization=2 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 \
     -Db_sanitize=thread -Dinstruction_sets=baseline -Dopenmp=disabled -Dblas=none \
     -Dcriterion=disabled -Dtests=enabled -Db_lundef=false
 contracted=

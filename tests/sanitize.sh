@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=build/sanitize
-[ -f $build/build.ninja ] || meson setup $build -Dcuda=disabled -Demulator=enabled -Dbuildtype=debugoptimized \
+[ -f $build/build.ninja ] || meson setup $build -Dcuda=disabled -Demulator=enabled -Doptimization=2 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 \
     -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled \
     -Db_lundef=false >/dev/null
 ninja -C $build softback-tests libsoftback_cuda_emulated.so >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }
