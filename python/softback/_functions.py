@@ -2291,7 +2291,7 @@ class MultiHeadAttention(sb_multi_head_attention):
     def __call__(self, x, memory=None, **option: sb_attending) -> Tensor:
         """x (B, Lq, C), memory (B, Lk, key_width) -> y (B, Lq, C). Fails when a tensor does not have three
         axes, when sizes, batches or lengths differ, and as sb_attention. Source: Vaswani et al. 2017,
-        section 3.2.
+        section 3.2. On a CUDA device one product computes the projections that have the same input.
 
         Options
 
