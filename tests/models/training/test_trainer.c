@@ -265,7 +265,7 @@ TEST(trainer, a_failed_step_can_be_repeated)
         cr_assert(sb_trainer_step(disturbed.trainer, &trained), "%s", sb_error());
         failures++;
     }
-    cr_expect(failures >= 6, "%d steps failed", failures);
+    cr_expect(failures > (device_opened() ? 5 : 6), "%d steps failed", failures);
     cr_expect(small_run_bits(&plain) == small_run_bits(&disturbed));
     small_run_close(&plain);
     small_run_close(&disturbed);
