@@ -135,7 +135,7 @@ compile() {
 # The environments of a mode, one a line.
 environments() {
     case $1 in
-    guard) echo SOFTBACK_EMULATOR_GUARD=1 ;;
+    guard) echo SOFTBACK_EMULATOR_GUARD=1000000 ;;
     asan | tsan) printf 'SOFTBACK_EMULATOR_SEED=%d\n' 1 2 ;;
     *) printf 'SOFTBACK_EMULATOR_SEED=%d\n' 1 2 3 4 5
        printf 'SOFTBACK_EMULATOR_ORDER=%s\n' forward reverse ;;
@@ -146,9 +146,9 @@ environments() {
 check_right() {
     local command output
     command=$(compile "$1" none "$2") || { echo "FAILED $1 $2: does not compile"; return; }
-    local more="SOFTBACK_EMULATOR_GUARD=1 SOFTBACK_EMULATOR_LAZY=0"
+    local more="SOFTBACK_EMULATOR_GUARD=1000000 SOFTBACK_EMULATOR_LAZY=0"
     [ "$1" = misuse ] && more="SOFTBACK_EMULATOR_MEMORY=1048576 SOFTBACK_EMULATOR_LAZY=0"
-    [ "$1" = device ] && more=SOFTBACK_EMULATOR_GUARD=1 # it expects lazy streams
+    [ "$1" = device ] && more=SOFTBACK_EMULATOR_GUARD=1000000 # it expects lazy streams
     for setting in $(environments "$2") $more; do
         output=$(env "$setting" timeout 120 $command 2>&1) && continue
         echo "FAILED $1 $2 with $setting:"

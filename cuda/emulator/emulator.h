@@ -49,18 +49,19 @@ const size_t max_shared_unasked = 48 << 10; /* otherwise, and of static shared m
  *   SOFTBACK_EMULATOR_ORDER=random|forward|reverse   the order of blocks, warps and lanes
  *   SOFTBACK_EMULATOR_MEMORY=n    bytes of device memory (default 64 GiB, with TSan 4 GiB)
  *   SOFTBACK_EMULATOR_DEVICES=n   show n devices (default 1), which share all memory; 0: behave as
- * a machine without a device SOFTBACK_EMULATOR_LAZY=0      run work when it is queued, not when the
- * host waits for it SOFTBACK_EMULATOR_GUARD=1     host code that touches device memory dies of a
- * segmentation fault SOFTBACK_EMULATOR_ROUNDING=1  functions and sums are as inexact as on a device
- * (rounding.cpp)
+ *                                 a machine without a device
+ *   SOFTBACK_EMULATOR_LAZY=0      run work when it is queued, not when the host waits for it
+ *   SOFTBACK_EMULATOR_GUARD=n     host code that touches device memory dies of a segmentation
+ *                                 fault, until n kernels and copies have run: each takes longer
+ *   SOFTBACK_EMULATOR_ROUNDING=1  functions and sums are as inexact as on a device (rounding.cpp)
  */
 enum class Order { random, forward, reverse };
 struct Settings {
     uint64_t seed;
     Order order;
-    size_t memory;
+    size_t memory, guard;
     int devices;
-    bool lazy, guard, rounding;
+    bool lazy, rounding;
 };
 const Settings &settings();
 

@@ -29,6 +29,7 @@ static auto &pinned = *new std::map<char *, size_t>; /* host memory from cudaMal
 static char *next_fit;                               /* where to look for free memory first */
 static char *reach;                                  /* the end of the memory ever allocated */
 static int open_depth;
+static size_t closings;
 
 bool memory_holds(const void *address)
 {
@@ -80,7 +81,9 @@ void memory_open()
 
 void memory_close()
 {
-    if (settings().guard && --open_depth == 0)
+    if (!settings().guard || (open_depth == 1 && closings++ >= settings().guard))
+        return; /* it stays open */
+    if (--open_depth == 0)
         protect_all(false);
 }
 

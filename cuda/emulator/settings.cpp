@@ -28,7 +28,7 @@ static Settings read_settings()
     if (const char *devices = variable("SOFTBACK_EMULATOR_DEVICES"); *devices)
         read.devices = atoi(devices);
     read.lazy = *variable("SOFTBACK_EMULATOR_LAZY") != '0';
-    read.guard = *variable("SOFTBACK_EMULATOR_GUARD") == '1';
+    read.guard = strtoull(variable("SOFTBACK_EMULATOR_GUARD"), nullptr, 10);
     read.rounding = *variable("SOFTBACK_EMULATOR_ROUNDING") == '1';
     return read;
 }

@@ -60,7 +60,7 @@ static void try_order()
 }
 
 #ifdef PLANTED_HOST_TOUCHES
-/* SOFTBACK_EMULATOR_GUARD=1 finds this: the program dies, as it would with a real device. */
+/* SOFTBACK_EMULATOR_GUARD finds this: the program dies, as it would with a real device. */
 static void touch_device_memory()
 {
     Array<float> x(std::vector<float>(32, 1));
