@@ -38,8 +38,8 @@ use() {
 }
 
 run_tests() {
-    SOFTBACK_CUDA=$plugin OMP_NUM_THREADS=1 timeout 120 $build/softback-tests --jobs=1 \
-        --filter="$filter" >$plant/log 2>&1
+    SOFTBACK_TEST_DEVICE=cuda SOFTBACK_CUDA=$plugin OMP_NUM_THREADS=1 timeout 120 $build/softback-tests \
+        --jobs=1 --filter="$filter" >$plant/log 2>&1
 }
 
 # Whether the tests fail under some schedule.
@@ -56,7 +56,7 @@ races() {
 }
 
 passed=0 failed=0
-# plant FILE N KERNELS: without the Nth barrier of the file.
+# plant FILE N KERNELS: without the Nth barrier of the file; 0 leaves it as it is.
 plant() {
     rm -rf "$plant"
     mkdir -p "$plant/cuda"
@@ -67,7 +67,7 @@ plant() {
 
 try() { # try FILE N KERNELS
     how=missed
-    use build
+    use build/device
     if ! plant $1 $2 "$3"; then
         how="does not compile"
     elif fails_when_scheduled; then
@@ -94,6 +94,8 @@ try_all() { # try_all FILE KERNELS
 }
 
 filter='devices/cuda_agrees*'
+use build/device
+plant row_group.cuh 0 softmax && ! fails_when_scheduled || { echo "fails with all barriers"; echo "0 passed, 1 failed"; exit 1; }
 try_all row_group.cuh softmax
 try_all row_group.cuh cross_entropy
 try_all slabs.cuh layer_norm

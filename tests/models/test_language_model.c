@@ -244,7 +244,7 @@ TEST(language_model, equivalent_decoding_options_agree)
 
 TEST(language_model, it_learns_to_count)
 {
-    fast_device_needed();
+    too_slow(EMULATED, "it trains to the end");
     sb_language_model_options options = options_of(0);
     sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_parameters *weights = sb_parameters_new(1);

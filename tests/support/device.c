@@ -29,12 +29,17 @@ int64_t device_uses(void)
     return uses;
 }
 
+bool device_of_run(void)
+{
+    const char *name = getenv("SOFTBACK_TEST_DEVICE");
+    return name && strcmp(name, "cuda") == 0;
+}
+
 void device_needed(void)
 {
-    const bool there = device_cuda() != NULL;
-    if (!there && !TEST_EMULATOR && getenv("SOFTBACK_TEST_DEVICE") == NULL)
-        cr_skip_test("%s", sb_error());
-    cr_assert(there, "%s", sb_error());
+    if (!device_of_run())
+        cr_skip_test("a test of the CUDA device");
+    cr_assert(device_cuda(), "%s", sb_error());
 }
 
 void on_the_cpu(void)
@@ -96,12 +101,6 @@ int test_some(int n)
 {
     const int share = !test_slow_device() ? 1 : test_sanitized() ? 40 : 8;
     return (n + share - 1) / share;
-}
-
-void fast_device_needed(void)
-{
-    if (test_slow_device())
-        cr_skip_test("too slow where kernels are emulated");
 }
 
 bool test_kernel_set(enum kernel_set set)

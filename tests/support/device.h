@@ -1,6 +1,7 @@
 /*
  * The devices of the tests. With SOFTBACK_TEST_DEVICE=cuda every test makes its tensors on the CUDA
- * device that SOFTBACK_CUDA names, or else on the emulated one.
+ * device that SOFTBACK_CUDA names, or else on the emulated one; tests of the CPU alone are skipped
+ * there, as tests of the device are elsewhere.
  */
 #ifndef SOFTBACK_TESTS_SUPPORT_DEVICE_H
 #define SOFTBACK_TESTS_SUPPORT_DEVICE_H
@@ -16,7 +17,9 @@ const sb_device *device_opened(void);
 
 int64_t device_uses(void); /* how often device_cuda was called */
 
-/* Skips the rest of the test where there is none. */
+bool device_of_run(void); /* whether the run has SOFTBACK_TEST_DEVICE=cuda */
+
+/* Skips the rest of the test elsewhere: it is about the device. */
 void device_needed(void);
 
 /* Runs the rest of this test on the CPU: it is about host memory, threads, instruction sets, or
@@ -41,9 +44,6 @@ struct emulator_work device_work(void);
 
 /* A number that grows with whatever is asked of the open device; -1 where nobody counts. */
 int64_t device_requests(void);
-
-/* Skips the rest of the test where kernels are emulated: it would take too long. */
-void fast_device_needed(void);
 
 /* Uses this set of CPU kernels; other devices have one set, which counts as the first. False if the
    set does not exist. */

@@ -10,11 +10,9 @@ static int64_t uses_at_begin;        /* how often tests had asked for it, */
 static int64_t requests_at_begin;    /* and what for; -1: it is not the device of the run */
 static char folder[64];
 
-/* With SOFTBACK_TEST_DEVICE=cuda tests run there. */
 static void use_device(void)
 {
-    const char *name = getenv("SOFTBACK_TEST_DEVICE");
-    if (!name || strcmp(name, "cuda") != 0)
+    if (!device_of_run())
         return;
     cr_assert(device_cuda() != NULL, "%s", sb_error());
     sb_use_device(device_cuda());
@@ -38,7 +36,8 @@ void test_begin(void)
 
 void test_begin_on_the_cpu(void)
 {
-    on_the_cpu();
+    if (device_of_run())
+        cr_skip_test("a test of the CPU");
     cpu_test = true;
     requests_at_begin = -1;
     open_at_begin = device_cuda_sought();
@@ -93,10 +92,29 @@ void test_end(void)
     folder[0] = '\0';
 }
 
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && value[0] == '1';
+}
+
 bool test_long(void)
 {
-    const char *value = getenv("SOFTBACK_TEST_LONG");
-    return value && value[0] == '1';
+    return is_set("SOFTBACK_TEST_LONG");
+}
+
+static enum slow_run run_now(void)
+{
+#ifdef __SANITIZE_THREAD__
+    return RACES;
+#endif
+    return test_sanitized() ? SANITIZED : test_slow_device() ? EMULATED : USUAL_RUN;
+}
+
+void too_slow(enum slow_run from, const char *reason)
+{
+    if (run_now() >= from && !test_long())
+        cr_skip_test("too slow here: %s", reason);
 }
 
 const char *test_path(const char *file)

@@ -15,9 +15,9 @@
    live at its end; inside the test, since Criterion does not count failures in a .fini. */
 #define TEST(suite, name) TEST_AFTER(test_begin, suite, name)
 
-/* A test about host memory, threads, instruction sets, or operations that compute on the host: it
-   runs on the CPU whatever the device of the run is, and does not open that. The suite fails where
-   one opens it, and where a TEST asks nothing of it. */
+/* A test about host memory, threads, instruction sets, or operations that compute on the host. A
+   run on another device skips it. The suite fails where one opens that device, and where a TEST
+   asks nothing of it. */
 #define CPU_TEST(suite, name) TEST_AFTER(test_begin_on_the_cpu, suite, name)
 
 #define TEST_AFTER(begin, suite, name)                                                             \
@@ -36,6 +36,13 @@ void test_end(void);
 
 /* Whether the long tests were requested (`./run test --long`). */
 bool test_long(void);
+
+/* Runs of the suite that take longer than that on the CPU, the slowest last. */
+enum slow_run { USUAL_RUN, EMULATED, SANITIZED, RACES };
+
+/* Skips the rest of a test that would take too long in such a run and slower ones; the long tests
+   have it there too. All other tests run everywhere. */
+void too_slow(enum slow_run from, const char *reason);
 
 /* The path of a file of the tests, such as "golden/attention.safetensors"; static storage. */
 const char *test_path(const char *file);
