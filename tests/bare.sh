@@ -1,17 +1,19 @@
 #!/bin/sh
 # A minimal Debian made by debootstrap, with the commit and nothing else: a newcomer's machine.
 #
-#   tests/bare.sh bookworm|trixie [run|test|python]...     README's commands, as typed
+#   tests/bare.sh bookworm|trixie [run|test|sample|python]...     README's commands, as typed
 #
 # run     ./run must end with a trained model; then, as a user without root, sudo or network,
 #         ./run build must still work, since nothing is missing
 # test    ./run test must end with "N passed, 0 failed"
+# sample  the same for some suites, and all gradient checks
 # python  pip install . into a fresh virtual environment must give a package that computes; its wheel, of at
 #         most 10 MB, must install on the same system without a compiler
 #
 # The commit is in a folder with a space in its name; bookworm has it without .git, as in a tarball. No
-# compiler may warn. The base is kept as a tarball in a cache folder outside the tree. Needs root and
-# debootstrap; if it cannot run, its last line begins with "skipped: " and it exits with 77.
+# compiler may warn. The base, with ccache, is kept as a tarball in a cache folder outside the tree, as are
+# packages and compiled objects. Needs root and debootstrap; if it cannot run, its last line begins with
+# "skipped: " and it exits with 77.
 set -eu
 cd "$(dirname "$0")/.."
 release=${1:-}
@@ -23,8 +25,9 @@ bookworm | trixie) shift ;;
     ;;
 esac
 [ $# -gt 0 ] || set -- run test
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/softback
-base=$cache/$release.tar
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/softback/$release
+base=$cache/base.tar
+mkdir -p "$cache/packages" "$cache/objects"
 
 skip() {
     echo "skipped: $release: $*"
@@ -36,8 +39,8 @@ command -v debootstrap >/dev/null || skip "debootstrap is missing"
 work=$(mktemp -d "${TMPDIR:-/tmp}/softback-bare.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 if [ ! -f "$base" ]; then
-    mkdir -p "$cache" "$work/base"
-    debootstrap --variant=minbase "$release" "$work/base" >"$work/log" 2>&1 || {
+    mkdir -p "$work/base"
+    debootstrap --variant=minbase --include=ccache "$release" "$work/base" >"$work/log" 2>&1 || {
         tail -n 3 "$work/log"
         skip "debootstrap could not fetch its base"
     }
@@ -61,10 +64,11 @@ fi
 inside() {
     unshare --mount --pid --fork --kill-child sh -c '
         mount -t proc proc "$1/proc" && mount -t tmpfs tmp "$1/tmp" &&
-            mkdir -p "$1/dev/shm" && mount -t tmpfs shm "$1/dev/shm" &&
-            exec chroot "$1" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+            mkdir -p "$1/dev/shm" "$1/srv/objects" && mount -t tmpfs shm "$1/dev/shm" &&
+            mount --bind "$3/packages" "$1/var/cache/apt/archives" && mount --bind "$3/objects" "$1/srv/objects" &&
+            exec chroot "$1" env -i HOME=/root CCACHE_DIR=/srv/objects CCACHE_NOHASHDIR=1 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
                 ${http_proxy:+http_proxy="$http_proxy"} ${SSL_CERT_FILE:+PIP_CERT=/etc/pip.pem} \
-                ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} sh -c "cd \"/srv/soft back\" && $2"' sh "$root" "$1"
+                ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} sh -c "cd \"/srv/soft back\" && $2"' sh "$root" "$1" "$cache"
 }
 
 passed=0 failed=0
@@ -117,6 +121,12 @@ for command in "$@"; do
         tail -n 1 "$work/output"
         no_warning
         ;;
+    sample)
+        step './run test, some suites' "chown -R 0 . &&
+            ./run test '--filter=@(attention*|linear|matmul|program|softmax|trainer)/*' && ./softback gradcheck" \
+            '^[1-9][0-9]* passed, 0 failed$'
+        no_warning
+        ;;
     python)
         [ -z "${SSL_CERT_FILE:-}" ] || cp "$SSL_CERT_FILE" "$root/etc/pip.pem"
         step 'pip install .' "$python_needs &&
@@ -129,7 +139,7 @@ for command in "$@"; do
         ls -sh "$root/srv/wheel"
         ;;
     *)
-        echo "\"$command\" is neither run, test nor python." >&2
+        echo "\"$command\" is none of run, test, sample and python." >&2
         exit 2
         ;;
     esac

@@ -2,10 +2,10 @@
 # those that could not run here; $record is a folder for notes.
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 # clones in other folders share the cache
-record=$(mktemp -d)
+lane=${record:+yes} # this process runs one lane of a script that has begun
+export record="${record:-$(mktemp -d)}"
 began=$(date +%s)
 name=
-beside=
 
 finish_step() {
     [ -z "$name" ] || printf '%5d s  %s\n' $(($(date +%s) - step_began)) "$name" >>"$record/times"
@@ -30,42 +30,29 @@ where_possible() {
     [ $code = 0 ] || [ $code = 77 ] || exit $code
 }
 
-# beside FUNCTION: its steps run while the next ones do, and must use other build folders. Their
-# output comes last, in one piece; where one has failed, so have all.
-beside() {
-    (
-        trap 'end_steps $?' EXIT
-        name=
-        "$@"
-    ) >"$record/beside" 2>&1 </dev/null &
-    beside=$!
-}
-
-# end_steps CODE: ends the step that is under way; the code is that with which it ended.
-end_steps() {
-    [ "$1" = 0 ] || name="$name: FAILED"
+# lanes NAME...: the steps of a lane run one after the other, and those of two lanes at the same time,
+# since a step often waits: so each lane has its own folders. "$0 NAME" runs one lane. The output of a
+# lane comes when it ends.
+lanes() {
     finish_step
-}
-
-# Waits for the steps beside.
-join() {
-    [ "$beside" ] || return 0
-    joined=0
-    wait "$beside" || joined=$?
-    cat "$record/beside"
-    return $joined
+    printf '%s\n' "$@" | xargs -P 2 -I LANE sh -c '
+        sh "$1" "$2" >"$record/lane.$2" 2>&1 </dev/null
+        code=$?
+        cat "$record/lane.$2"
+        exit $code' lane "$0" LANE
 }
 
 # The last line of the suite is printed last.
 finish() {
     code=$?
-    end_steps $code
-    join || code=$?
+    [ $code = 0 ] || name="${name:+$name: FAILED}"
+    finish_step
+    [ -z "$lane" ] || exit $code
     echo
     cat "$record/times"
     printf '%5d s  total\n' $(($(date +%s) - began))
     cat "$record/skipped" 2>/dev/null || true
-    [ $code != 0 ] || tail -n 1 "$record/suite"
+    [ $code != 0 ] || tail -n 1 "$record/suite" 2>/dev/null
     rm -rf "$record"
     exit $code
 }
