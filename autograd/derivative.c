@@ -8,9 +8,9 @@ static bool check_direction(const char *who, const sb_tensor *x, const sb_tensor
         return sb_fail("%s: x[%d] is NULL", who, i);
     if (!tensor_readable(who, x) || (v && !tensor_readable(who, v)))
         return false;
-    if (sb_dtype_is_real(x->dtype) && (x->dtype != SB_F64 || x->device->kind != DEVICE_CPU))
-        return sb_fail("%s: x[%d] is %s of %s on %s; it must be f64 on cpu", who, i,
-                       tensor_shape(x).text, sb_dtype_name(x->dtype), x->device->name);
+    if (x->dtype == SB_F64 && x->device->kind != DEVICE_CPU)
+        return sb_fail("%s: x[%d] is %s of f64 on %s; it must be on cpu", who, i,
+                       tensor_shape(x).text, x->device->name);
     if (v && (x->dtype != SB_F64 || v->dtype != SB_F64 || v->device != x->device ||
               !shape_equal(x->rank, x->dim, v->rank, v->dim)))
         return sb_fail("%s: x[%d] is %s of %s, v[%d] is %s of %s on %s; both must be f64 of one "
@@ -40,7 +40,7 @@ static sb_tensor *run_dual(const char *who, sb_function f, void *context, sb_ten
     if (!y)
         return sb_fail("%s: the function gives no tensor%s%s", who, sb_error()[0] ? ": " : "",
                        sb_error());
-    if (!sb_dtype_is_real(y->dtype))
+    if (y->dtype != SB_F64 && y->dtype != SB_DUAL)
         return sb_fail("%s: the function gives %s, not f64", who, sb_dtype_name(y->dtype));
     return twin_of(who, y);
 }

@@ -13,11 +13,12 @@
  *
  * What an exact derivative is not: at a kink (relu at 0) or a tie (the maximum of equal numbers) it
  * is one of the one-sided derivatives, and the tangent of a value that is not finite may be NaN.
- * Integers and booleans are constants, and sb_detach stops tangents as it stops gradients.
+ * Tensors of another dtype than f64 are constants, also cast to f64; and sb_detach stops tangents
+ * as it stops gradients.
  *
- * Both fail when f fails or computes in another real dtype than f64 or on another device than the
- * CPU, uses a cache of keys and values, or several ranks; for a user's operation without `dual` in
- * its sb_operation; and in portable builds, which have no dual kernels.
+ * Both fail when f fails, casts f64 to another real dtype, computes in f64 on another device than
+ * the CPU, uses a cache of keys and values, or several ranks; for a user's operation of f64 without
+ * `dual` in its sb_operation; and in portable builds, which have no dual kernels.
  */
 #ifndef SOFTBACK_AUTOGRAD_DERIVATIVE_H
 #define SOFTBACK_AUTOGRAD_DERIVATIVE_H

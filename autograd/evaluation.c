@@ -53,20 +53,29 @@ sb_tensor *evaluation_run(struct evaluation *e, double *const *values)
     return sb_tensor_read(y, *values) ? y : NULL;
 }
 
+/* Whether dual numbers can follow a node: without an input of f64 its outputs are constants. */
+static bool is_dual(const sb_node *node)
+{
+    bool constant = true;
+    for (int i = 0; i < node->inputs; i++)
+        constant &= node->in[i]->dtype != SB_F64;
+    if (constant)
+        return true;
+    for (int i = 0; i < node->made; i++)
+        if (sb_dtype_is_real(node->out[i]->dtype) && node->out[i]->dtype != SB_F64)
+            return false;
+    return node->operation->dual && node->in[0]->device->kind == DEVICE_CPU;
+}
+
 /* Whether dual numbers can follow all operations on the open tape. */
 static bool all_dual(void)
 {
 #ifdef SOFTBACK_PORTABLE
     return false;
 #endif
-    for (const sb_node *node = tape_open()->last; node; node = node->previous) {
-        if (node->operation && !node->operation->dual)
+    for (const sb_node *node = tape_open()->last; node; node = node->previous)
+        if (!is_dual(node))
             return false;
-        for (int i = 0; i < node->made; i++)
-            if (sb_dtype_is_real(node->out[i]->dtype) &&
-                (node->out[i]->dtype != SB_F64 || node->out[i]->device->kind != DEVICE_CPU))
-                return false;
-    }
     return true;
 }
 

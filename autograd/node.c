@@ -74,6 +74,22 @@ static void push(struct open_tape *tape, sb_node *node)
     tape->last = node;
 }
 
+/* Retains the inputs; of f64 tensors on a dual tape, their twins. */
+static bool take_inputs(sb_node *node, int inputs, sb_tensor *const in[])
+{
+    for (int i = 0; i < inputs; i++) {
+        sb_tensor *t = twin_of(node->operation->name, in[i]);
+        if (!t)
+            return false;
+        if (t->dtype == SB_DUAL && !node->operation->dual)
+            return sb_fail("%s: no exact derivative; set `dual` in its sb_operation when it "
+                           "computes dual numbers",
+                           node->operation->name);
+        node->in[node->inputs++] = sb_tensor_retain(t);
+    }
+    return true;
+}
+
 static sb_node *new_node(const sb_operation *operation, int inputs, sb_tensor *const in[],
                          int outputs, const void *options, size_t options_bytes, bool mixed)
 {
@@ -87,23 +103,20 @@ static sb_node *new_node(const sb_operation *operation, int inputs, sb_tensor *c
     struct open_tape *tape = tape_need(operation->name);
     if (!tape || !check_inputs(operation, inputs, in, mixed))
         return NULL;
-    if (tape->twins && !operation->dual)
-        return sb_fail(
-            "%s: no exact derivative; set `dual` in its sb_operation when it computes dual numbers",
-            operation->name);
     sb_node *node = allocate(inputs, outputs, options_bytes);
     if (!node)
         return sb_fail("%s: out of memory", operation->name);
     node->operation = operation;
-    node->inputs = inputs;
     node->writes = tensor_writes();
-    for (int i = 0; i < inputs; i++)
-        node->in[i] = sb_tensor_retain(twin_of(operation->name, in[i]));
+    if (!take_inputs(node, inputs, in)) { /* it is not on the tape yet */
+        for (int i = 0; i < node->inputs; i++)
+            sb_tensor_release(node->in[i]);
+        memory_free(node);
+        return NULL;
+    }
     if (options_bytes > 0)
         memcpy(node->options, options, options_bytes);
     push(tape, node);
-    if (tape->failed) /* an input has no twin */
-        return NULL;
     watch_tell(WATCHED_FORWARD, node);
     return node;
 }

@@ -72,6 +72,7 @@ static bool hessian_product(struct evaluation *e, const struct vector *v, struct
     bool ok = dual_tape_begin(&dual, SB_RECORD, e->x, v->part, v->n);
     evaluation_rewind(e, &dual.tape);
     sb_tensor *y = ok ? evaluation_run(e, &e->up) : NULL;
+    y = y ? twin_of("gradcheck", y) : NULL;
     ok = y != NULL;
     if (ok && y->requires_grad) {
         dy = evaluation_dy(y);

@@ -32,11 +32,11 @@ sb_tensor *twin_of(const char *who, sb_tensor *t)
 {
     const struct open_tape *tape = tape_open();
     struct twins *twins = tape ? tape->twins : NULL;
-    if (!twins || !t || !sb_dtype_is_real(t->dtype) || t->dtype == SB_DUAL)
+    if (!twins || !t || t->dtype != SB_F64)
         return t;
-    if (t->dtype != SB_F64 || t->device->kind != DEVICE_CPU)
-        return sb_fail("%s: an input is %s of %s on %s; exact derivatives need f64 on the CPU", who,
-                       tensor_shape(t).text, sb_dtype_name(t->dtype), t->device->name);
+    if (t->device->kind != DEVICE_CPU)
+        return sb_fail("%s: an input is %s of f64 on %s; exact derivatives need the CPU", who,
+                       tensor_shape(t).text, t->device->name);
     if (!tensor_readable(who, t))
         return NULL;
     for (int64_t i = 0; i < twins->count; i++)

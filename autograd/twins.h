@@ -22,8 +22,9 @@ struct twins {
 sb_tensor *twins_add(struct twins *twins, sb_tensor *of, const sb_tensor *tangent);
 void twins_free(struct twins *twins);
 
-/* On a dual tape, the twin of a f64 tensor. Fails for other real dtypes and devices. Returns t
-   itself where it is no real tensor, is dual already, or the tape has no twins. */
+/* On a dual tape, the twin of a f64 tensor. Fails on another device than the CPU. Returns t itself
+   where it is dual already, has another dtype, which makes it a constant, or the tape has no
+   twins. */
 sb_tensor *twin_of(const char *who, sb_tensor *t);
 
 /* New f64 tensors with the values and with the tangents of a dual tensor. The caller owns them. */

@@ -39,8 +39,9 @@ sb_tensor *sb_cast(sb_tensor *x, sb_dtype dtype)
     if (!node)
         return NULL;
     x = node->in[0];
-    if (x->dtype == SB_DUAL && dtype == SB_F64) /* the dual twin of a f64 tensor */
-        dtype = SB_DUAL;
+    if (dtype == SB_F64 ||
+        dtype == SB_DUAL) /* the same on a dual tape, where others are constant */
+        dtype = x->dtype == SB_DUAL ? SB_DUAL : tape_open()->twins ? SB_F64 : dtype;
     if (dtype == x->dtype)
         return node_view(node, 0, x->rank, x->dim);
     if (dtype == SB_DUAL || (x->dtype == SB_DUAL && sb_dtype_is_real(dtype)))

@@ -170,6 +170,99 @@ CPU_TEST(derivative, every_variant_of_a_model_is_exact_to_the_second_order)
     }
 }
 
+/* ---- constants of another dtype ---- */
+
+static const sb_operation alone_operation = {.name = "alone", .inputs = "x"};
+
+static sb_tensor *use_cast(sb_tensor *c)
+{
+    return c;
+}
+
+static sb_tensor *use_bf16(sb_tensor *c)
+{
+    return sb_softmax(sb_cast(c, SB_BF16));
+}
+
+static sb_tensor *use_concatenate(sb_tensor *c)
+{
+    return sb_slice(sb_concatenate((sb_tensor *[]){c, c}, 2, 1), 1, 1, 3);
+}
+
+static sb_tensor *use_attention(sb_tensor *c)
+{
+    return sb_attention(c, c, c, NULL);
+}
+
+static sb_tensor *use_detach(sb_tensor *c)
+{
+    return sb_detach(sb_multiply(sb_exp(c), sb_sum(c, SB_ALL, false)));
+}
+
+static sb_tensor *use_alone(sb_tensor *c)
+{
+    sb_node *node = sb_node_new(&alone_operation, 1, &c, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, SB_F32, c->rank, c->dim) : NULL;
+    for (int64_t i = 0; y && i < sb_tensor_size(y); i++)
+        sb_tensor_set(y, i, 3 * sb_tensor_get(c, i));
+    return y;
+}
+
+/* The dtype of the constant's cast is f64, or that of a f64 tensor. */
+struct constant {
+    sb_tensor *(*use)(sb_tensor *c);
+    bool as_x;
+};
+
+/* sum(x^2 c), where c is computed from x[1] */
+static sb_tensor *run_with_constant(void *context, sb_tensor *const x[])
+{
+    const struct constant *c = context;
+    sb_tensor *square = sb_multiply(x[0], x[0]), *used = c->use(x[1]);
+    used = sb_cast(used, c->as_x ? sb_tensor_dtype(square) : SB_F64);
+    return sb_sum(sb_multiply(used, square), SB_ALL, false);
+}
+
+static void a_constant_is_constant(struct constant *c)
+{
+    sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, 3)), test_leaf(SB_F32, 2, SB_SHAPE(2, 3))};
+    sb_tensor *v[] = {test_leaf(SB_F64, 3, SB_SHAPE(2, 3)), NULL}, *y, *dy, *hv[2];
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const sb_tensor *k = c->use(x[1]);
+    cr_assert(sb_jvp(run_with_constant, c, x, v, 2, &y, &dy), "%s", sb_error());
+    cr_assert(sb_hvp(run_with_constant, c, x, v, 2, hv), "%s", sb_error());
+    double value = 0, along = 0;
+    for (int64_t i = 0; i < 6; i++) {
+        const double a = sb_tensor_get(x[0], i), ki = sb_tensor_get(k, i);
+        const double vi = sb_tensor_get(v[0], i);
+        value += ki * a * a;
+        along += 2 * ki * a * vi;
+        cr_expect(fabs(sb_tensor_get(hv[0], i) - 2 * ki * vi) <= 1e-15);
+    }
+    cr_expect(!hv[1] && fabs(sb_tensor_value(y) - value) <= 1e-14 &&
+              fabs(sb_tensor_value(dy) - along) <= 1e-14);
+    sb_tape_end(&tape);
+    cr_expect(!sb_tensor_grad(x[0]) && !sb_tensor_grad(x[1]));
+    x[1]->requires_grad = false;
+    sb_gradcheck_result result;
+    cr_expect(sb_gradcheck(run_with_constant, c, x, 2,
+                           &(sb_gradcheck_options){.second_order = true}, &result),
+              "%s", sb_error());
+    cr_expect(result.method == SB_GRADCHECK_EXACT);
+    release_all(2, x);
+    release_all(4, (sb_tensor *[]){v[0], y, dy, hv[0]});
+}
+
+CPU_TEST(derivative, tensors_of_another_dtype_are_constants)
+{
+    sb_tensor *(*const uses[])(sb_tensor *) = {use_cast,      use_bf16,   use_concatenate,
+                                               use_attention, use_detach, use_alone};
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
+        for (int as_x = 0; as_x < 2; as_x++)
+            a_constant_is_constant(&(struct constant){uses[i], as_x});
+}
+
 /* ---- what is refused ---- */
 
 static sb_tensor *run_in_f32(void *unused, sb_tensor *const x[])
@@ -201,8 +294,6 @@ static sb_tensor *run_cached(void *unused, sb_tensor *const x[])
     return y;
 }
 
-static const sb_operation alone_operation = {.name = "alone", .inputs = "x"};
-
 static sb_tensor *run_alone(void *unused, sb_tensor *const x[])
 {
     (void)unused;
@@ -223,7 +314,7 @@ CPU_TEST(derivative, what_cannot_be_exact_is_refused_with_one_sentence)
     } bad[] = {
         {NULL, x, v, "jvp: f is NULL"},
         {run_softmax, NULL, v, "jvp: x[0] is NULL"},
-        {run_softmax, narrow, NULL, "jvp: x[0] is (1, 2, 1, 3) of f32 on cpu; it must be f64"},
+        {run_softmax, narrow, NULL, "jvp: the function gives f32, not f64"},
         {run_softmax, x, narrow, "v[0] is (1, 2, 1, 3) of f32 on cpu; both must be f64"},
         {run_softmax, x, flat, "v[0] is (6) of f64 on cpu; both must be f64 of one shape"},
         {run_nothing, x, v, "jvp: the function gives no tensor"},
@@ -260,11 +351,19 @@ CPU_TEST(derivative, data_of_dual_numbers_is_read_as_such)
     sb_tensor_release(x);
 }
 
+/* The constant's twin is made when a node reads it. */
+static sb_tensor *run_product(void *constant, sb_tensor *const x[])
+{
+    return sb_logsumexp(sb_multiply(x[0], constant));
+}
+
 static bool product_without_memory(void *unused)
 {
     (void)unused;
     sb_tensor *x = sb_tensor_full(SB_F64, SB_SHAPE(3), 0.5), *hv = NULL;
-    const bool ok = x && sb_hvp(run_logsumexp, NULL, &x, &x, 1, &hv);
+    sb_tensor *constant = x ? sb_tensor_full(SB_F64, SB_SHAPE(3), 2) : NULL;
+    const bool ok = constant && sb_hvp(run_product, constant, &x, &x, 1, &hv);
+    sb_tensor_release(constant);
     sb_tensor_release(x);
     sb_tensor_release(hv);
     return ok;

@@ -101,13 +101,50 @@ static sb_tensor *loss_of(const struct judge *j, const sb_batch *batch)
     return model.kind->loss(model.self, batch, SB_LOSS_MEAN);
 }
 
+static sb_batch *two_texts(void)
+{
+    const int32_t a[] = {4, 5, 6}, b[] = {7};
+    return sb_labelled_batch_new(2, (const int32_t *const[]){a, b}, (const int64_t[]){3, 1},
+                                 (const int64_t[]){2, 0});
+}
+
+static sb_tensor *run_loss(void *context, sb_tensor *const x[])
+{
+    void *const *of = context;
+    (void)x;
+    return loss_of(of[0], of[1]);
+}
+
+/* Its mean multiplies by weights that are made in f32. */
+CPU_TEST(classifier, its_gradient_is_that_of_dual_numbers)
+{
+    for (int pooling = 0; pooling < 2; pooling++) {
+        struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
+        void *context[] = {&j, two_texts()};
+        sb_tensor **x = tiny_parameters(j.weights);
+        sb_gradcheck_result result;
+        cr_expect(sb_gradcheck(run_loss, context, x, (int)sb_parameters_count(j.weights), NULL,
+                               &result) &&
+                      result.method == SB_GRADCHECK_EXACT,
+                  "%s", sb_error());
+        sb_random random = sb_random_new(3, SB_STREAM_USER);
+        sb_parameters *v = sb_parameters_vector(j.weights, &random);
+        sb_parameters *hv = sb_parameters_hvp(j.weights, run_loss, context, v);
+        cr_expect(hv && sb_parameters_jvp(j.weights, run_loss, context, v, NULL, NULL), "%s",
+                  sb_error());
+        sb_parameters_free(v);
+        sb_parameters_free(hv);
+        free(x);
+        sb_batch_free(context[1]);
+        judge_free(&j);
+    }
+}
+
 TEST(classifier, its_gradient_is_right)
 {
     for (int pooling = 0; pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
-        const int32_t a[] = {4, 5, 6}, b[] = {7};
-        sb_batch *batch = sb_labelled_batch_new(2, (const int32_t *const[]){a, b},
-                                                (const int64_t[]){3, 1}, (const int64_t[]){2, 0});
+        sb_batch *batch = two_texts();
         for (int64_t i = 0; i < sb_parameters_count(j.weights); i++) {
             sb_tensor *p = sb_parameters_get(j.weights, i);
             const double h = 1e-5, value = sb_tensor_get(p, 1);
