@@ -52,6 +52,8 @@ bool lora_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int
                      zero = {SB_INITIAL_CONSTANT, 0};
     layer->lora_a =
         sb_parameters_add(set, name_join(name, "lora_a").text, SB_SHAPE(lora->rank, in), normal);
+    if (layer->lora_a)
+        set->item[set->count - 1].scale = lora->scale;
     layer->lora_b = layer->lora_a ? sb_parameters_add(set, name_join(name, "lora_b").text,
                                                       SB_SHAPE(out, lora->rank), zero)
                                   : NULL;
@@ -127,18 +129,18 @@ bool sb_lora_merge(sb_parameters *set)
     if (!set)
         return fail_null("lora_merge", "set");
     for (int64_t i = 0; i < set->count; i++) {
-        const char *name = set->item[i].name;
-        const size_t size = strlen(name), path = size - strlen(ending);
-        if (size < sizeof ending || strcmp(name + path, ending) != 0)
+        const struct parameter *a = &set->item[i];
+        if (a->scale == 0)
             continue;
         char layer[201]; /* names have at most 200 bytes */
-        memcpy(layer, name, path);
+        const size_t path = strlen(a->name) - strlen(ending);
+        memcpy(layer, a->name, path);
         layer[path] = '\0';
         sb_tensor *weight = sb_parameters_find(set, name_join(layer, "weight").text),
                   *b = sb_parameters_find(set, name_join(layer, "lora_b").text);
-        if (weight && b && !merge(weight, set->item[i].tensor, b, set->lora.scale))
+        if (!merge(weight, a->tensor, b, a->scale))
             return false;
-        any = any || (weight && b);
+        any = true;
     }
     return any || sb_fail("lora_merge: there are no adapters");
 }

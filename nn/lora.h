@@ -19,7 +19,8 @@ typedef struct {
 } sb_lora_options;
 
 /* Gives adapters to the linear layers that are made with this set from now on and whose names
-   match. Fails when a number is out of range. */
+   match; layers that were made before keep theirs, and their alpha / rank. Fails when a number is
+   out of range. */
 SB_API bool sb_parameters_lora(sb_parameters *set, const sb_lora_options *options);
 
 /* Freezes all parameters but the adapters. Fails when there are none: no layer matched. */

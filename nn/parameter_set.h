@@ -12,6 +12,7 @@ struct parameter {
     sb_cut cut;     /* ranks: NULL if it is not distributed */
     double rate;    /* its group's factor of the learning rate */
     double decay;   /* its group's weight decay; 0: the optimiser's, SB_ZERO: none */
+    double scale;   /* alpha / rank of adapters, stored with lora_a (nn/lora.h); else 0 */
     bool frozen;
 };
 

@@ -1,9 +1,11 @@
 #include "nn/parameters_file.h"
-#include "nn/flat.h"
 #include "nn/glob.h"
+#include "nn/parameter_set.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool file_check(const char *who, const sb_parameters *set, const char *path)
@@ -19,20 +21,53 @@ static bool file_wants(const char *pattern, const char *name)
     return !pattern || glob_matches(pattern, name);
 }
 
+/* A tensor of the file; the scale of an adapter is metadata under the name of its lora_a. */
+struct file_items {
+    int n, scales;
+    sb_named_tensor *item;
+    const char *(*scale)[2];
+    char (*text)[32];
+};
+
+static bool file_items_begin(struct file_items *f, int64_t room)
+{
+    *f = (struct file_items){.item = memory_new((size_t)room * sizeof *f->item + 1),
+                             .scale = memory_new((size_t)room * sizeof *f->scale + 1),
+                             .text = memory_new((size_t)room * sizeof *f->text + 1)};
+    return (f->item && f->scale && f->text) || sb_fail("parameters_save: out of memory");
+}
+
+static void file_items_add(struct file_items *f, const struct parameter *p)
+{
+    f->item[f->n++] = (sb_named_tensor){p->name, p->tensor};
+    if (p->scale == 0)
+        return;
+    char *text = f->text[f->scales];
+    snprintf(text, sizeof *f->text, "%.17g", p->scale);
+    f->scale[f->scales][0] = p->name;
+    f->scale[f->scales++][1] = text;
+}
+
+static void file_items_free(struct file_items *f)
+{
+    memory_free(f->item);
+    memory_free(f->scale);
+    memory_free(f->text);
+}
+
 bool sb_parameters_save(const sb_parameters *set, const char *pattern, const char *path)
 {
+    struct file_items f;
     if (!file_check("parameters_save", set, path))
         return false;
-    sb_named_tensor *item = memory_new((size_t)sb_parameters_count(set) * sizeof *item + 1);
-    int n = 0;
-    for (int64_t i = 0; item && i < sb_parameters_count(set); i++)
-        if (file_wants(pattern, sb_parameters_name(set, i)))
-            item[n++] = (sb_named_tensor){sb_parameters_name(set, i), sb_parameters_get(set, i)};
-    const bool ok = !item    ? sb_fail("parameters_save: out of memory") != NULL
-                    : n == 0 ? sb_fail("parameters_save: no parameter matches \"%.200s\"",
-                                       pattern ? pattern : "*") != NULL
-                             : sb_safetensors_save(path, n, item, 0, NULL);
-    memory_free(item);
+    bool ok = file_items_begin(&f, set->count);
+    for (int64_t i = 0; ok && i < set->count; i++)
+        if (file_wants(pattern, set->item[i].name))
+            file_items_add(&f, &set->item[i]);
+    if (ok && f.n == 0)
+        ok = sb_fail("parameters_save: no parameter matches \"%.200s\"", pattern ? pattern : "*");
+    ok = ok && sb_safetensors_save(path, f.n, f.item, f.scales, (const char *const(*)[2])f.scale);
+    file_items_free(&f);
     return ok;
 }
 
@@ -84,6 +119,12 @@ static bool comparison_fits(const struct comparison *c, int64_t i, int at)
         return sb_fail("parameters_load: \"%s\" is %s in the file, but %s in the set",
                        sb_parameters_name(c->set, i), shape_text(rank, dim).text,
                        tensor_shape(t).text);
+    const char *scale = sb_safetensors_metadata(c->file, sb_parameters_name(c->set, i));
+    const double own = c->set->item[i].scale;
+    if (scale && own > 0 && strtod(scale, NULL) != own)
+        return sb_fail("parameters_load: \"%s\" has the scale %.32s in the file and %.9g in the "
+                       "set; give sb_parameters_lora the alpha and the rank of the file",
+                       sb_parameters_name(c->set, i), scale, own);
     return strcmp(dtype, "F64") == 0 || strcmp(dtype, "F32") == 0 || strcmp(dtype, "F16") == 0 ||
            strcmp(dtype, "BF16") == 0 ||
            sb_fail("parameters_load: \"%s\" is of %s in the file, not of real numbers",

@@ -104,6 +104,65 @@ TEST(lora, merging_gives_the_same_outputs_and_begins_again)
     sb_parameters_free(l.set);
 }
 
+/* A set with adapters of two scales, "a1" and "a2" of 8 / 4 and "b" of 2 / 2. */
+struct several {
+    sb_parameters *set;
+    sb_linear_layer layer[3];
+};
+
+static struct several several_new(double alpha)
+{
+    static const char *const name[] = {"a1", "a2", "b"};
+    struct several s = {.set = sb_parameters_of(SB_F64, 3)};
+    cr_assert(sb_parameters_lora(s.set, &(sb_lora_options){4, 8, "a*"}));
+    for (int i = 0; i < 3; i++) {
+        if (i == 2)
+            cr_assert(sb_parameters_lora(s.set, &(sb_lora_options){2, alpha, "b*"}));
+        cr_assert(sb_linear_layer_init(&s.layer[i], s.set, name[i], 4, 4, true), "%s", sb_error());
+        fill(s.layer[i].lora_b, 0.7 - 0.2 * i);
+    }
+    return s;
+}
+
+static double several_output(const struct several *s)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
+    for (int i = 0; i < 3; i++)
+        x = sb_linear_layer_forward(&s->layer[i], x, SB_ACTIVATION_TANH);
+    const double y = sb_tensor_value(sb_sum(x, SB_ALL, false));
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+    return y;
+}
+
+TEST(lora, each_adapter_is_merged_with_the_scale_of_its_layer)
+{
+    struct several s = several_new(2), again = several_new(2), other = several_new(4);
+    const char *path = test_temporary("adapters");
+    const double before = several_output(&s);
+    cr_assert(sb_parameters_save(s.set, "*lora*", path), "%s", sb_error());
+    for (int i = 0; i < 3; i++) {
+        fill(again.layer[i].lora_a, 0);
+        fill(again.layer[i].lora_b, 0);
+    }
+    cr_expect(fabs(several_output(&again) - before) > 0.1);
+    cr_assert(sb_parameters_load(again.set, "*lora*", path, NULL), "%s", sb_error());
+    struct several *const merged[] = {&s, &again};
+    for (int i = 0; i < 2; i++) {
+        cr_expect(fabs(several_output(merged[i]) - before) < 1e-12);
+        cr_assert(sb_lora_merge(merged[i]->set), "%s", sb_error());
+        cr_expect(fabs(several_output(merged[i]) - before) < 1e-12, "%g, not %g",
+                  several_output(merged[i]), before);
+    }
+    cr_expect(!sb_parameters_load(other.set, "*lora*", path, NULL));
+    EXPECT_ERROR("parameters_load: \"b.lora_a\" has the scale 1 in the file and 2 in the set; give "
+                 "sb_parameters_lora the alpha and the rank of the file");
+    sb_parameters_free(s.set);
+    sb_parameters_free(again.set);
+    sb_parameters_free(other.set);
+}
+
 TEST(lora, what_is_out_of_range_or_matches_nothing_is_refused)
 {
     struct layers plain = layers_new(NULL);
