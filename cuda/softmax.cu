@@ -244,7 +244,28 @@ template <class T> int64_t bad_length(int64_t B, const int32_t *lengths, int64_t
     return first_bad_id("masked_softmax: lengths", B, lengths, 0, Lk + 1);
 }
 
+__global__ void seen_queries(mask_sizes s, mask_terms mask, int64_t rows, uint8_t *seen)
+{
+    GRID_STRIDE(r, s.B * s.H * s.Lq)
+    {
+        const masked_row row(mask, s, r);
+        int64_t j = row.keys.from;
+        while (j < row.keys.to && !mask_keeps(mask, row.b, row.h, row.i, j))
+            j++;
+        seen[r / s.Lq * rows + r % s.Lq] = j < row.keys.to;
+    }
+}
+
+bool queries_seen(mask_sizes s, const mask_terms *mask, int64_t rows, uint8_t *seen)
+{
+    const int64_t n = s.B * s.H * s.Lq;
+    if (n > 0)
+        LAUNCH(seen_queries, dim3(blocks_for(n, THREADS)), dim3(THREADS), 0, stream, s, *mask, rows,
+               seen);
+    return launched("masked_softmax");
+}
+
 } // namespace
 
 KERNELS_AND_BF16(softmax, forward<T>, backward<T>, masked_forward<T>, masked_backward<T>,
-                 bad_length<T>);
+                 bad_length<T>, queries_seen);

@@ -3,6 +3,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "ops/dropout.h"
+#include "ops/mask_queries.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/storage.h"
@@ -59,6 +60,14 @@ bool sb_additive_attention_init(sb_additive_attention *layer, sb_parameters *set
     return layer_end(&start, made);
 }
 
+/* q with zeros in the queries without a key, so that NaN there does not reach weights. */
+static sb_tensor *keep_queries(const char *who, sb_tensor *q, const sb_tensor *k, sb_mask *mask)
+{
+    const struct mask_sizes sizes = {q->dim[0], 1, q->dim[1], k->dim[1]};
+    const struct run all[2] = {{0, 0, q->dim[1]}, {0}};
+    return mask_keep_queries(who, mask, sizes, all, false, q);
+}
+
 /* A constant of 0, of x's dtype and on its device. */
 static sb_tensor *zeros(const sb_tensor *x, int rank, const int64_t *dim)
 {
@@ -91,6 +100,9 @@ sb_tensor *sb_additive_attention_forward(const sb_additive_attention *layer, sb_
                         sb_tensor_dim(layer->key.weight, 1), weights))
         return NULL;
     const int64_t B = q->dim[0], Lq = q->dim[1], Lk = k->dim[1];
+    q = keep_queries("additive_attention", q, k, mask);
+    if (!q)
+        return NULL;
     sb_tensor *from_q = sb_linear_layer_forward(&layer->query, q, SB_ACTIVATION_IDENTITY);
     sb_tensor *from_k = sb_linear_layer_forward(&layer->key, k, SB_ACTIVATION_IDENTITY);
     sb_tensor *u = sb_add(sb_reshape(from_q, SB_SHAPE(B, Lq, 1, A)),
@@ -132,6 +144,7 @@ sb_tensor *sb_multiplicative_attention_forward(const sb_multiplicative_attention
         return NULL;
     const sb_attention_options options = {
         .mask = mask, .scale = 1, .dropout = layer->dropout, .weights = weights};
+    q = keep_queries("multiplicative_attention", q, k, mask);
     return sb_attention(sb_linear_layer_forward(&layer->query, q, SB_ACTIVATION_IDENTITY), k, v,
                         &options);
 }

@@ -1,5 +1,6 @@
 #include "ops/attention_call.h"
 #include "ops/check.h"
+#include "ops/mask_queries.h"
 #include <math.h>
 #include <string.h>
 
@@ -193,12 +194,32 @@ static sb_tensor *attention_call_over_temperature(const struct attention_call *c
     return sb_multiply(q, sb_exp(sb_negate(t))); /* 1 / T = exp(-ln T) */
 }
 
+/* q for what is computed from it on the tape: a fully masked query passes no gradient, whatever is
+   in it. */
+static sb_tensor *attention_call_keep_queries(const struct attention_call *call)
+{
+    const sb_attention_options *o = &call->options;
+    struct mask_sizes whole = call->whole;
+    struct run run[2] = {{0, 0, call->a.Lq}, {0}};
+    if (!o->log_temperature && o->softcap == 0 && o->score != SB_SCORE_COSINE)
+        return call->q;
+    if (context_open()->ring) {
+        const sb_partition *partition = context_open()->partition;
+        whole.Lq = partition_piece(partition, o->queries)->of;
+        whole.Lk = partition_piece(partition, o->keys)->of;
+        piece_runs(partition_piece(partition, o->queries), call->a.Lq, run);
+    }
+    return mask_keep_queries(call->who, o->mask, whole, run, call->heads_first, call->q);
+}
+
 /* With SB_SCORE_BALANCED, bf16 applies the whole factor to the scores: bf16 has the range of f32,
    and scaling q and k would round them once more. */
 bool attention_call_score(struct attention_call *call, bool cached)
 {
     const sb_score score = call->options.score;
     call->a.cosine = cached && score == SB_SCORE_COSINE;
+    if (!cached)
+        call->q = attention_call_keep_queries(call);
     if (score == SB_SCORE_COSINE)
         call->q = sb_l2_normalize(call->q);
     if (score == SB_SCORE_COSINE && !cached)

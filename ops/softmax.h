@@ -18,6 +18,9 @@ struct softmax_kernels {
                             void *dx);
     /* The index of the first length of a mask that is not in 0..Lk, or -1. */
     int64_t (*bad_length)(int64_t B, const int32_t *lengths, int64_t Lk);
+    /* Whether each query has a key: seen is (B, H, rows), whose rows begin with the Lq queries. */
+    bool (*seen)(struct mask_sizes sizes, const struct mask_terms *mask, int64_t rows,
+                 uint8_t *seen);
 };
 
 extern struct kernel_rows softmax_rows;

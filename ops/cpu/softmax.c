@@ -139,5 +139,27 @@ static int64_t softmax_bad_length(int64_t B, const int32_t *lengths, int64_t Lk)
     return -1;
 }
 
-KERNELS(softmax) = {softmax_forward, softmax_backward, softmax_masked_forward,
-                    softmax_masked_backward, softmax_bad_length};
+static bool softmax_has_key(const struct masked_row *row)
+{
+    uint8_t buffer[MASK_CHUNK];
+    struct masked_chunk chunk;
+    for (int64_t j = row->keys.from; j < row->keys.to; j += chunk.n) {
+        chunk = masked_chunk(row, j, buffer);
+        if (!chunk.keep || memchr(chunk.keep, 1, (size_t)chunk.n))
+            return true;
+    }
+    return false;
+}
+
+static bool softmax_seen(struct mask_sizes s, const struct mask_terms *mask, int64_t rows,
+                         uint8_t *seen)
+{
+    for (int64_t r = 0; r < s.B * s.H * s.Lq; r++) {
+        const struct masked_row row = softmax_row_at(&s, mask, r);
+        seen[r / s.Lq * rows + r % s.Lq] = softmax_has_key(&row);
+    }
+    return true;
+}
+
+KERNELS(softmax) = {softmax_forward,         softmax_backward,   softmax_masked_forward,
+                    softmax_masked_backward, softmax_bad_length, softmax_seen};

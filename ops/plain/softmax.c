@@ -96,5 +96,20 @@ static int64_t bad_length(int64_t B, const int32_t *lengths, int64_t Lk)
     return -1;
 }
 
-KERNELS(softmax) = {softmax_forward, softmax_backward, masked_softmax_forward,
-                    masked_softmax_backward, bad_length};
+/* Whether the mask allows each query a key. */
+static bool masked_queries_seen(struct mask_sizes s,
+                                const struct mask_terms *mask, int64_t rows,
+                                uint8_t *seen)
+{
+    for (int64_t r = 0; r < s.B * s.H * s.Lq; r++) {
+        uint8_t *any = &seen[r / s.Lq * rows + r % s.Lq];
+        *any = 0;
+        for (int64_t j = 0; j < s.Lk && !*any; j++)
+            *any = allowed(&s, mask, r, j);
+    }
+    return true;
+}
+
+KERNELS(softmax) = {
+    softmax_forward,         softmax_backward, masked_softmax_forward,
+    masked_softmax_backward, bad_length,       masked_queries_seen};
