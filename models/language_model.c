@@ -25,8 +25,12 @@ static bool language_model_build(sb_language_model *m)
     if (!m->decoder)
         return false;
     sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
-    return sb_output_head_init(&m->output, m->weights, "output", o->width, V,
-                               sb_transformer_output_bias(o), tied);
+    if (!sb_output_head_init(&m->output, m->weights, "output", o->width, V,
+                             sb_transformer_output_bias(o), tied))
+        return false;
+    m->output.padded = tied && o->padded;
+    m->output.padding_id = o->padding_id;
+    return true;
 }
 
 static bool language_model_check(const sb_language_model_options *o)

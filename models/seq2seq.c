@@ -40,8 +40,12 @@ static bool seq2seq_add_parts(sb_seq2seq *m)
     if (!m->decoder)
         return false;
     sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
-    return sb_output_head_init(&m->output, m->weights, "output", o->width, Vt,
-                               sb_transformer_output_bias(o), tied);
+    if (!sb_output_head_init(&m->output, m->weights, "output", o->width, Vt,
+                             sb_transformer_output_bias(o), tied))
+        return false;
+    m->output.padded = tied && o->padded;
+    m->output.padding_id = o->padding_id;
+    return true;
 }
 
 sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source, sb_vocabulary *target,

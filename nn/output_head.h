@@ -7,6 +7,9 @@
 typedef struct {
     sb_tensor *weight; /* (V, C): Xavier, or a tied embedding table (Press and Wolf 2017) */
     sb_tensor *bias;   /* (V), zeros; or NULL */
+    bool padded;       /* set it where the table is that of an embedding with padding: the row
+                          padding_id of the weight gets no gradient from the logits either */
+    int64_t padding_id;
 } sb_output_head;
 
 /* Adds "<name>.bias", if it has one, and, unless `tied` is an embedding table (V, C) to use

@@ -54,6 +54,52 @@ static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
     return ids;
 }
 
+/* The gradient of the tied table after two backward passes, by the loss or the logits. */
+static sb_tensor *table_gradient(bool padded, sb_precision precision, bool by_logits)
+{
+    sb_language_model_options options = options_of(0);
+    options.tie_embeddings = true;
+    options.transformer.padded = padded;
+    options.transformer.padding_id = SB_SYMBOL_PADDING;
+    options.transformer.precision = precision;
+    struct writer w = {tiny_vocabulary(), sb_parameters_of(SB_F32, 3), NULL};
+    w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
+    cr_assert(w.model, "%s", sb_error());
+    tiny_draw(w.weights, 3, 1);
+    sb_tensor *ids = circles(1, 5, 9), *table = sb_parameters_get(w.weights, 0);
+    cr_assert_str_eq(sb_parameters_name(w.weights, 0), "decoder.embedding.weight");
+    for (int pass = 0; pass < 2; pass++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *y = by_logits ? sb_language_model_logits(w.model, ids)
+                                 : sb_language_model_loss(w.model, ids);
+        cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
+        cr_assert(sb_tape_end(&tape));
+    }
+    sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
+    sb_tensor_release(ids);
+    writer_free(&w);
+    return gradient;
+}
+
+TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits)
+{
+    for (int way = 0; way < 4; way++) {
+        const sb_precision precision = way % 2 ? SB_PRECISION_BF16 : SB_PRECISION_F32;
+        sb_tensor *got = table_gradient(true, precision, way > 1),
+                  *all = table_gradient(false, precision, way > 1);
+        const int64_t C = sb_tensor_dim(got, 1);
+        for (int64_t i = 0; i < sb_tensor_size(got); i++) {
+            const bool padding = i / C == SB_SYMBOL_PADDING;
+            cr_assert(sb_tensor_get(got, i) == (padding ? 0 : sb_tensor_get(all, i)),
+                      "way %d, %d: %g", way, (int)i, sb_tensor_get(got, i));
+            cr_assert(!padding || sb_tensor_get(all, i) != 0);
+        }
+        sb_tensor_release(got);
+        sb_tensor_release(all);
+    }
+}
+
 TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
 {
     struct writer w = writer_new(SB_F64, 1, 0);

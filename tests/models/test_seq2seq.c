@@ -29,6 +29,44 @@ TEST(seq2seq, results_have_the_documented_shapes)
     tiny_free(&tiny);
 }
 
+/* The gradient of the decoder's table, whose row of padding is one or not. */
+static sb_tensor *table_gradient(bool padded, bool share)
+{
+    sb_seq2seq_options options = tiny_options();
+    options.tie_embeddings = true;
+    options.share_embeddings = share;
+    options.transformer.padded = padded;
+    options.transformer.padding_id = SB_SYMBOL_PADDING;
+    struct tiny tiny = tiny_new(SB_F64, 1, &options);
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+    sb_tensor *table = sb_parameters_find(tiny.weights, share ? "encoder.embedding.weight"
+                                                              : "decoder.embedding.weight");
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s", sb_error());
+    cr_assert(sb_tape_end(&tape));
+    sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
+    sb_batch_free(batch);
+    tiny_free(&tiny);
+    return gradient;
+}
+
+TEST(seq2seq, the_row_of_padding_gets_no_gradient_from_tied_logits)
+{
+    for (int share = 0; share < 2; share++) {
+        sb_tensor *got = table_gradient(true, share), *all = table_gradient(false, share);
+        const int64_t C = sb_tensor_dim(got, 1);
+        for (int64_t i = 0; i < sb_tensor_size(got); i++) {
+            const bool padding = i / C == SB_SYMBOL_PADDING;
+            cr_assert(sb_tensor_get(got, i) == (padding ? 0 : sb_tensor_get(all, i)), "%d: %g",
+                      (int)i, sb_tensor_get(got, i));
+            cr_assert(!padding || sb_tensor_get(all, i) != 0);
+        }
+        sb_tensor_release(got);
+        sb_tensor_release(all);
+    }
+}
+
 /* Weights of masked pairs are exactly 0, and each row sums to 1. */
 static void expect_attention(const sb_tensor *weights, const int32_t *lengths, bool causal)
 {
