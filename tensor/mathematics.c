@@ -36,6 +36,80 @@ static struct pair reduced_angle(double x, int *quadrant)
     return (struct pair){high, low - (high - b.high)};
 }
 
+/* 2/pi after 32 bits of 0. */
+static const uint32_t two_over_pi[] = {
+    0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
+    0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c,
+    0xb129a73e, 0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4,
+    0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf,
+    0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea,
+    0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d,
+};
+
+enum { LIMBS = 6 };
+
+/* 32 bits of the table from bit `at` on. */
+static uint32_t bits_of_two_over_pi(int at)
+{
+    const uint64_t both = (uint64_t)two_over_pi[at / 32] << 32 | two_over_pi[at / 32 + 1];
+    return (uint32_t)(both >> (32 - at % 32));
+}
+
+/*
+ * x / (pi/2) mod 4 in units of 2^-190, for 2^23 <= x < infinity; limb 0 is the highest. With
+ * x = m 2^e, the bits of 2/pi that m 2^e makes multiples of 4 are left out, and 192 bits follow. No
+ * double is closer to a multiple of pi/2 than about 2^-61, of which 76 bits stay (Payne and Hanek
+ * 1983).
+ */
+static void quarters_of(double x, uint32_t turn[LIMBS])
+{
+    const uint64_t m = (math_bits(x) & 0x000fffffffffffff) | 0x0010000000000000;
+    const int e = (int)(math_bits(x) >> 52) - 1075, first = 32 + e - 2;
+    uint64_t carry = 0, before = 0;
+    for (int i = LIMBS - 1; i >= 0; i--) {
+        const uint64_t bits = bits_of_two_over_pi(first + 32 * i);
+        const uint64_t low = bits * (uint32_t)m, high = bits * (m >> 32);
+        carry += (low & 0xffffffff) + before;
+        turn[i] = (uint32_t)carry;
+        carry = (carry >> 32) + (low >> 32);
+        before = high; /* it belongs to the next limb */
+    }
+}
+
+/* (a + low) pi/2 */
+static struct pair times_half_pi(double a, double low)
+{
+    const double p1 = 0x1.921fb54p+0, p2 = 0x1.10b4611a62633p-30;
+    const double a1 = upper_half(a), a2 = a - a1;
+    struct pair s = sum_of(a1 * p1, a2 * p1);
+    s.low += a * p2 + low * (p1 + p2);
+    const double high = s.high + s.low;
+    return (struct pair){high, s.low - (high - s.high)};
+}
+
+/* reduced_angle for any finite |x| >= 2^23. */
+static struct pair reduced_huge_angle(double x, int *quadrant)
+{
+    uint32_t turn[LIMBS];
+    quarters_of(fabs(x), turn);
+    *quadrant = (int)(turn[0] >> 30);
+    const int up = turn[0] >> 29 & 1; /* from half on, the next multiple of pi/2 is nearer */
+    const double sign = up ? -1 : 1;
+    struct pair a = {0, 0};
+    double unit = 0x1p-30;
+    for (int i = 0; i < LIMBS; i++, unit *= 0x1p-32) {
+        const uint32_t limb = (up ? ~turn[i] : turn[i]) & (i ? 0xffffffff : 0x3fffffff);
+        const struct pair s = sum_of(a.high, (double)limb * unit);
+        a = (struct pair){s.high, a.low + s.low};
+    }
+    *quadrant = (*quadrant + up) % 4;
+    struct pair r = times_half_pi(sign * a.high, sign * a.low);
+    if (x > 0)
+        return r;
+    *quadrant = (4 - *quadrant) % 4;
+    return (struct pair){-r.high, -r.low};
+}
+
 /* sin(r + low) for |r| <= pi/4 */
 static double sin_near(struct pair r)
 {
@@ -60,10 +134,9 @@ static double sin_of(double x, int quarter_turns)
 {
     if (!(fabs(x) < INFINITY))
         return NAN;
-    if (fabs(x) >= 0x1p50)
-        x = 0;
     int quadrant;
-    struct pair r = reduced_angle(x, &quadrant);
+    struct pair r =
+        fabs(x) < 0x1p23 ? reduced_angle(x, &quadrant) : reduced_huge_angle(x, &quadrant);
     quadrant = (quadrant + quarter_turns) % 4;
     double y = quadrant % 2 ? cos_near(r) : sin_near(r);
     return quadrant < 2 ? y : -y;

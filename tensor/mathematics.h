@@ -15,9 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* sin and cos of x radians, accurate to the last place for |x| < 10^7. Beyond, the error grows in
-   proportion to x. From 2^50 on, where adjacent doubles are too far apart for a meaningful angle, x
-   counts as 0. */
+/* sin and cos of x radians, accurate to the last place for every finite x. */
 double math_sin(double x);
 double math_cos(double x);
 
