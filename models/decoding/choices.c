@@ -2,6 +2,7 @@
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
+#include "tensor/storage.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,20 @@ struct choice choices_draw(const sb_decoding_options *o, int64_t V, const double
 
 /* ---- for loops of others ---- */
 
+/* Whether all logits of a row are numbers or -inf, and one is a number. */
+static bool sample_check_row(int64_t V, const double logits[], int64_t i)
+{
+    bool any = false;
+    for (int64_t c = 0; c < V; c++) {
+        if (isnan(logits[c]) || logits[c] == INFINITY)
+            return sb_fail("sample: symbol %lld of row %lld has the logit %s; it must be a number, "
+                           "or -inf to leave the symbol out",
+                           (long long)c, (long long)i, isnan(logits[c]) ? "NaN" : "+inf");
+        any = any || logits[c] > -INFINITY;
+    }
+    return any || sb_fail("sample: row %lld of the logits has no finite number", (long long)i);
+}
+
 /* Sampling passes over the special symbols, so a row stands behind them. */
 static bool sample_rows(const sb_decoding_options *o, int64_t n, int64_t V, double *log_p,
                         struct choice *choices, sb_tensor *logits, sb_random *random, int32_t *ids)
@@ -144,12 +159,12 @@ static bool sample_rows(const sb_decoding_options *o, int64_t n, int64_t V, doub
     for (int id = 0; id < SB_SPECIAL_SYMBOLS; id++)
         row[id] = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
+        if (!sample_check_row(V, log_p + i * V, i))
+            return false;
         memcpy(row + SB_SPECIAL_SYMBOLS, log_p + i * V, (size_t)V * sizeof *row);
-        const struct choice c =
-            choices_draw(o, V + SB_SPECIAL_SYMBOLS, row, sb_random_uniform(random), choices);
-        if (!isfinite(c.log_p))
-            return sb_fail("sample: row %lld of the logits has no finite number", (long long)i);
-        ids[i] = c.id - SB_SPECIAL_SYMBOLS;
+        ids[i] =
+            choices_draw(o, V + SB_SPECIAL_SYMBOLS, row, sb_random_uniform(random), choices).id -
+            SB_SPECIAL_SYMBOLS;
     }
     return true;
 }
@@ -165,6 +180,9 @@ bool sb_sample(sb_tensor *logits, const sb_decoding_options *options, sb_random 
     sb_decoding_options o;
     if (!decoding_complete_sampling(options, &o))
         return false;
+    if (tensor_size(logits) == 0)
+        return sb_fail("sample: logits are %s: there is no symbol to draw",
+                       tensor_shape(logits).text);
     const int64_t n = rank == 2 ? sb_tensor_dim(logits, 0) : 1, V = sb_tensor_dim(logits, rank - 1);
     double *log_p = memory_new((size_t)(n * V + V + SB_SPECIAL_SYMBOLS) * sizeof *log_p);
     struct choice *choices = memory_new((size_t)(V + SB_SPECIAL_SYMBOLS) * sizeof *choices);

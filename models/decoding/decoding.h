@@ -58,7 +58,8 @@ typedef struct {
 /*
  * Draws a symbol from each row of logits (n, V) or (V), any of the V: by its probability, or as
  * temperature, top_k and top_p of the options say; NULL: by probability. `random` goes on by one
- * number for each row. For loops of your own; sb_model_decode draws by itself.
+ * number for each row. For loops of your own; sb_model_decode draws by itself. Fails when there is
+ * no row or no symbol, and when a logit is NaN or +inf or all of a row are -inf.
  */
 SB_API bool sb_sample(sb_tensor *logits, const sb_decoding_options *options, sb_random *random,
                       int32_t ids[]);

@@ -272,3 +272,36 @@ TEST(language_windows, sampling_draws_each_symbol_by_its_probability)
     cr_expect(!sb_sample(NULL, NULL, &random, &id));
     sb_tensor_release(t);
 }
+
+TEST(language_windows, logits_from_which_nothing_can_be_drawn_are_refused)
+{
+    static const struct {
+        double logits[2];
+        const char *message;
+    } bad[] = {
+        {{INFINITY, 0}, "sample: symbol 0 of row 0 has the logit +inf; it must be a number, or"},
+        {{NAN, 0}, "sample: symbol 0 of row 0 has the logit NaN; it must be a number, or"},
+        {{0, NAN}, "sample: symbol 1 of row 0 has the logit NaN"},
+        {{-INFINITY, -INFINITY}, "sample: row 0 of the logits has no finite number"},
+    };
+    sb_random random = sb_random_new(5, SB_STREAM_SAMPLE);
+    int32_t id;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        for (int top = 0; top < 3; top++) {
+            const sb_decoding_options o = {.top_k = top, .top_p = top ? 0 : 0.5};
+            sb_tensor *t = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), bad[i].logits);
+            cr_expect(!sb_sample(t, &o, &random, &id));
+            EXPECT_ERROR(bad[i].message);
+            sb_tensor_release(t);
+        }
+    for (int side = 0; side < 2; side++) {
+        sb_tensor *empty = sb_tensor_zeros(SB_F32, 2, (int64_t[]){side ? 3 : 0, side ? 0 : 3});
+        cr_expect(!sb_sample(empty, NULL, &random, &id));
+        EXPECT_ERROR(side ? "sample: logits are (3, 0): there is no symbol to draw"
+                          : "sample: logits are (0, 3): there is no symbol to draw");
+        sb_tensor_release(empty);
+    }
+    sb_tensor *left = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){-INFINITY, 5});
+    cr_expect(sb_sample(left, NULL, &random, &id) && id == 1);
+    sb_tensor_release(left);
+}
