@@ -4,7 +4,6 @@
 #include "program/foreign.h"
 #include "program/options.h"
 #include "program/paths.h"
-#include "tensor/file.h"
 #include <stdio.h>
 
 enum { KEY_OUT = 1, MOST_MODELS = 64 };
@@ -35,12 +34,10 @@ static error_t average_parse(int key, char *argument, struct argp_state *state)
 static bool average_check_paths(const struct average_request *r)
 {
     struct paths paths = {0};
-    paths_add(&paths, PATH_NEW, "--out", r->out);
+    paths_add(&paths, PATH_CREATED, "--out", r->out);
     for (int i = 0; i < r->count; i++)
         paths_add(&paths, PATH_READ, "MODEL", r->path[i]);
-    return paths_check(&paths) &&
-           (!file_exists(r->out) ||
-            sb_fail("%s exists already; move it away or name another file", r->out));
+    return paths_check(&paths);
 }
 
 static int average(const struct average_request *request)
@@ -49,7 +46,7 @@ static int average(const struct average_request *request)
         return command_failed("average");
     struct checkpoint *c = checkpoint_load_any(request->path[0]);
     bool ok = c && checkpoint_average(c, request->count - 1, request->path + 1) &&
-              checkpoint_save_model(request->out, &c->settings, c->task, &c->subject, NULL, NULL);
+              checkpoint_save_new(request->out, &c->settings, c->task, &c->subject, NULL);
     checkpoint_free(c);
     if (ok)
         printf("%s is the mean of %d models\n", foreign(request->out), request->count);

@@ -6,7 +6,6 @@
 #include "program/foreign.h"
 #include "program/options.h"
 #include "program/paths.h"
-#include "tensor/file.h"
 #include "tensor/storage.h"
 #include <stdio.h>
 
@@ -37,12 +36,10 @@ static error_t merge_parse(int key, char *argument, struct argp_state *state)
 static bool merge_check_paths(const struct merge_request *r)
 {
     struct paths paths = {0};
-    paths_add(&paths, PATH_NEW, "--out", r->out);
+    paths_add(&paths, PATH_CREATED, "--out", r->out);
     paths_add(&paths, PATH_READ, "BASE", r->base);
     paths_add(&paths, PATH_READ, "ADAPTERS", r->adapters);
-    return paths_check(&paths) &&
-           (!file_exists(r->out) ||
-            sb_fail("%s exists already; move it away or name another file", r->out));
+    return paths_check(&paths);
 }
 
 /* Copies the weights of the joined model, which has the adapters besides, into the plain one. */
@@ -67,7 +64,7 @@ static int merge(const struct merge_request *r)
     struct checkpoint *plain = joined ? checkpoint_load_any(r->base) : NULL;
     const bool ok =
         plain && sb_lora_merge(joined->weights) && merge_copy(joined->weights, plain->weights) &&
-        checkpoint_save_model(r->out, &plain->settings, plain->task, &plain->subject, NULL, NULL);
+        checkpoint_save_new(r->out, &plain->settings, plain->task, &plain->subject, NULL);
     checkpoint_free(plain);
     checkpoint_free(joined);
     if (ok)

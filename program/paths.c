@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -93,8 +94,32 @@ void paths_add(struct paths *paths, enum path_use use, const char *role, const c
         return;
     }
     paths->item[paths->count++] = (struct path){role, copy, use};
-    if (use == PATH_NEW || use == PATH_PAGE || use == PATH_FIGURE)
+    if (use == PATH_CREATED || use == PATH_NEW || use == PATH_PAGE || use == PATH_FIGURE)
         paths_add(paths, PATH_TEMPORARY, role, path);
+}
+
+const char *paths_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void paths_add_numbered(struct paths *paths, const char *role, const char *prefix,
+                        const char *ending)
+{
+    const char *begins = paths_name(prefix);
+    const int others = paths->count;
+    for (int i = 0; i < others; i++) {
+        const struct place place = paths_find(paths->item[i].path);
+        const char *name = paths_name(place.target);
+        const bool like = strncmp(name, begins, strlen(begins)) == 0;
+        const long long number = like ? strtoll(name + strlen(begins), NULL, 10) : 0;
+        char *path = number > 0 ? memory_format("%s%lld%s", prefix, number, ending) : NULL;
+        if (path)
+            paths_add(paths, PATH_NEW, role, path);
+        paths->failed = paths->failed || (number > 0 && !path);
+        memory_free(path);
+    }
 }
 
 /* ---- two paths, one file ---- */
@@ -177,6 +202,8 @@ static bool paths_check_content(const struct path *path, const struct place *pla
 {
     if (path->use == PATH_NEW)
         return true;
+    if (path->use == PATH_CREATED)
+        return paths_refuse(path, "it exists already", "move it away or name another file");
     char head[LOG_HEAD];
     FILE *file = fopen(place->target, "rb");
     if (!file)

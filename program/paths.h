@@ -11,7 +11,8 @@
 
 enum path_use {
     PATH_READ,
-    PATH_NEW, /* written; the command itself refuses a file that exists */
+    PATH_CREATED, /* must not exist yet */
+    PATH_NEW,     /* written; the command itself refuses a file that exists */
     PATH_LOG,
     PATH_LOG_RESUMED, /* continued; may have no signature, as in earlier versions */
     PATH_PAGE,
@@ -19,7 +20,7 @@ enum path_use {
     PATH_TEMPORARY, /* added by paths_add for each file that is replaced as a whole */
 };
 
-enum { MOST_PATHS = 160 };
+enum { MOST_PATHS = 256 };
 
 struct paths {
     bool failed; /* out of memory */
@@ -33,6 +34,14 @@ struct paths {
 
 /* Adds a path, unless it is NULL. `role` must outlive the paths. */
 void paths_add(struct paths *paths, enum path_use use, const char *role, const char *path);
+
+/* The last part of a path. */
+const char *paths_name(const char *path);
+
+/* Adds the files <prefix>N<ending> that paths added before may name; which numbers N a command
+   writes need not be known. */
+void paths_add_numbered(struct paths *paths, const char *role, const char *prefix,
+                        const char *ending);
 
 /*
  * Whether each written path names a file of its own, in a folder that exists and can be written to,

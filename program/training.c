@@ -74,7 +74,7 @@ static bool training_check_paths(const struct training *t, const struct training
     paths_add(&paths, PATH_READ, "--source-file", r->source_file);
     paths_add(&paths, PATH_READ, "--target-file", r->target_file);
     memory_free(bad_batch);
-    return paths_check(&paths);
+    return training_add_kept(t, &paths) && paths_check(&paths);
 }
 
 static bool training_open_paths(struct training *t, const struct training_request *request)
@@ -230,7 +230,7 @@ static bool training_open_files(struct training *t)
     if (training_writes(t) && !(t->log = log_open(t->log_path, sb_trainer_steps(t->trainer))))
         return false;
     /* Saved before the first step, so that --resume continues a run that is killed at any time. */
-    return t->resumed || training_save(t);
+    return t->resumed ? training_kept_trim(t) : training_save(t);
 }
 
 /* Compares the ranks; `ready` is false when this rank has failed. */

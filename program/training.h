@@ -158,11 +158,13 @@ bool training_evaluate(struct training *training, struct evaluated *evaluated);
 /* Saves the state for --resume. */
 bool training_save(struct training *training);
 
-/* The models of --keep: whether a new run finds none; saves that of the current step; removes those
-   before the last ones; prints which there are. */
+/* The models of --keep: adds the paths that they may have; whether a new run finds none; saves that
+   of the current step; removes those before the last ones; prints which there are. */
+struct paths;
+bool training_add_kept(const struct training *training, struct paths *paths);
 bool training_kept_none(const struct training *training);
-bool training_keep(const struct training *training);
-bool training_kept_trim(const struct training *training);
+bool training_keep(struct training *training);
+bool training_kept_trim(struct training *training);
 void training_describe_kept(const struct training *training, FILE *out);
 
 /* "<out>.bad-batch.tsv", or with a number from 2 on; for memory_free. NULL without memory. */

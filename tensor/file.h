@@ -43,6 +43,8 @@ bool file_append(const char *who, const char *path, const void *bytes, size_t si
 struct file_replacement;
 
 struct file_replacement *file_replace(const char *who, const char *path);
+/* The same for a file that must not exist: of two that create it, one fails. */
+struct file_replacement *file_create(const char *who, const char *path);
 /* After a failure, all further writes and the commit fail too and keep the first message. */
 bool file_write(struct file_replacement *file, const void *bytes, size_t size);
 /* Puts the new file in place, and frees the object in any case. */

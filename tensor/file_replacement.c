@@ -182,6 +182,18 @@ struct file_replacement *file_replace(const char *who, const char *path)
     return NULL;
 }
 
+/* A file is renamed to its path while its writer holds the lock, so none appears after this. */
+struct file_replacement *file_create(const char *who, const char *path)
+{
+    struct file_replacement *file = file_replace(who, path);
+    if (!file || !file_exists(file->path))
+        return file;
+    sb_fail("%s: %s exists already; move it away, or name another file", who,
+            utf8_quote(path).text);
+    file_abandon(file);
+    return NULL;
+}
+
 void file_abandon(struct file_replacement *file)
 {
     if (!file)

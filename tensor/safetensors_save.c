@@ -258,7 +258,8 @@ static bool write_file(const char *path, const struct text *header, const struct
     struct buffers *buffers = memory_new(sizeof *buffers);
     if (!buffers)
         return sb_fail("safetensors_save: out of memory for buffers");
-    struct file_replacement *file = file_replace("safetensors_save", path);
+    struct file_replacement *file =
+        (source->is_new ? file_create : file_replace)("safetensors_save", path);
     bool ok = file && file_write(file, header->bytes, header->used) &&
               write_items(file, source, entries, buffers);
     memory_free(buffers);
@@ -323,7 +324,7 @@ bool sb_safetensors_save(const char *path, int n, const sb_named_tensor items[],
     struct source_item *described = memory_new((size_t)(n + 1) * sizeof *described);
     if (!described)
         return sb_fail("safetensors_save: out of memory for %d tensors", n);
-    const struct source source = {n, described, fetch, (void *)(uintptr_t)items};
+    const struct source source = {n, described, fetch, (void *)(uintptr_t)items, false};
     bool ok = true;
     for (int i = 0; ok && i < n; i++)
         ok = describe(&items[i], &described[i]);

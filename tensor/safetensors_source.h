@@ -21,6 +21,7 @@ struct source {
     const struct source_item *items;
     source_fetch *fetch;
     void *context;
+    bool is_new; /* the file must not exist */
 };
 
 /* Like sb_safetensors_save, but fetches items in the order of the file. With path NULL, items are

@@ -16,6 +16,16 @@
 
 #include "models/training/settings.h"
 
+/* The models that --keep has written and not removed yet, in rising order of their steps: one more
+   than it keeps, until the state that follows is saved. */
+struct kept {
+    int count;
+    struct {
+        int64_t step;
+        uint64_t fingerprint;
+    } model[MOST_KEPT + 1];
+};
+
 /* The progress of training, in addition to the state of the trainer. */
 struct progress {
     int64_t evaluations;
@@ -24,6 +34,7 @@ struct progress {
     int64_t waited;            /* evaluations since then */
     uint64_t data_hash;        /* of the training and held-out pairs, to detect other data */
     uint64_t best_fingerprint; /* of the best model's file; 0: unknown to an earlier version */
+    struct kept kept;
     bool finished;
 };
 
@@ -54,6 +65,11 @@ bool checkpoint_save(const char *path, const struct settings *settings, const ch
    fingerprint in `progress`. */
 bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
                           const sb_model *model, struct progress *progress);
+
+/* Writes the model to a file that does not exist: fails where it does, unless that has the
+   same parameters. Stores its fingerprint, if that is wanted. */
+bool checkpoint_save_new(const char *path, const struct settings *settings, const char *task,
+                         const sb_model *model, uint64_t *fingerprint);
 
 /* Reads an encoder-decoder from a file that may be untrusted; to be freed with checkpoint_free. */
 struct checkpoint *checkpoint_load(const char *path);

@@ -30,6 +30,7 @@ const struct counter state_counters[] = {
     {"best_unit_error", SCORE, AT(progress.best.unit_error)},
     {"best_bleu", SCORE, AT(progress.best.bleu)},
     {"finished", FLAG, AT(progress.finished)},
+    {"kept", MODELS, AT(progress.kept)},
     {NULL, WHOLE, 0},
 };
 
@@ -45,6 +46,21 @@ const struct counter base_counters[] = {
     {NULL, WHOLE, 0},
 };
 
+static json_t *counter_models_to_json(const struct kept *kept)
+{
+    json_t *all = json_object();
+    char step[24];
+    for (int i = 0; i < kept->count; i++) {
+        snprintf(step, sizeof step, "%lld", (long long)kept->model[i].step);
+        json_t *mark = json_string(fingerprint_text(kept->model[i].fingerprint).text);
+        if (json_object_set_new(all, step, mark) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
 static json_t *counter_to_json(const struct metadata *d, const struct counter *c)
 {
     const char *place = (const char *)d + c->offset;
@@ -52,6 +68,8 @@ static json_t *counter_to_json(const struct metadata *d, const struct counter *c
     int64_t whole;
     uint64_t mark;
     double real;
+    if (c->type == MODELS)
+        return counter_models_to_json((const void *)place);
     if (c->type == FLAG)
         return json_boolean(*(const bool *)place);
     if (c->type == SMALL)
@@ -69,10 +87,12 @@ static json_t *counter_to_json(const struct metadata *d, const struct counter *c
     return json_string(text);
 }
 
-/* A score that is not measured. */
+/* A score that is not measured, or no models. */
 static bool counter_is_left_out(const struct metadata *d, const struct counter *c)
 {
     double score = 0;
+    if (c->type == MODELS)
+        return d->progress.kept.count == 0;
     if (c->type == SCORE)
         memcpy(&score, (const char *)d + c->offset, sizeof score);
     return isnan(score);
@@ -122,6 +142,28 @@ static bool counter_read_mark(const json_t *value, void *place)
     return ok;
 }
 
+/* Steps rise, and are written without zeros in front. */
+static bool counter_read_models(const json_t *all, struct kept *kept)
+{
+    const char *key;
+    json_t *value;
+    *kept = (struct kept){0};
+    if (all && (!json_is_object(all) || json_object_size(all) > MOST_KEPT + 1))
+        return false;
+    json_object_foreach((json_t *)(uintptr_t)all, key, value)
+    {
+        char same[24];
+        const int64_t step = strtoll(key, NULL, 10),
+                      before = kept->count ? kept->model[kept->count - 1].step : 0;
+        snprintf(same, sizeof same, "%lld", (long long)step);
+        if (strcmp(key, same) != 0 || step <= before || !json_is_string(value) ||
+            !fingerprint_parse(json_string_value(value), &kept->model[kept->count].fingerprint))
+            return false;
+        kept->model[kept->count++].step = step;
+    }
+    return true;
+}
+
 static bool counter_read(const char *owner, const json_t *all, const struct counter *c,
                          struct metadata *d)
 {
@@ -136,7 +178,8 @@ static bool counter_read(const char *owner, const json_t *all, const struct coun
     if (((c->type == SCORE && !value) || (c->type <= SCORE && json_is_string(value))) &&
         counter_read_score(value, place))
         return true;
-    if (c->type == MARK && counter_read_mark(value, place))
+    if ((c->type == MARK && counter_read_mark(value, place)) ||
+        (c->type == MODELS && counter_read_models(value, (void *)place)))
         return true;
     return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
 }

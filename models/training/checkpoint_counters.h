@@ -6,8 +6,9 @@
 #include "models/training/checkpoint_json.h"
 #include "tensor/json.h"
 
-/* double, double that may be missing, int64_t, int, bool, uint64_t */
-enum counter_type { REAL, SCORE, WHOLE, SMALL, FLAG, MARK };
+/* double, double that may be missing, int64_t, int, bool, uint64_t, struct kept (an object
+   of fingerprints by step, left out if there is none) */
+enum counter_type { REAL, SCORE, WHOLE, SMALL, FLAG, MARK, MODELS };
 
 struct counter {
     const char *name;

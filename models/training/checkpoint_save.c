@@ -8,6 +8,7 @@
 #include "nn/optimiser_parts.h"
 #include "nn/parts.h"
 #include "tensor/failure.h"
+#include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors_codec.h"
 #include "tensor/safetensors_source.h"
@@ -165,11 +166,25 @@ static sb_tensor *checkpoint_fetch(void *context, int i)
                                         : sb_tensor_retain(sb_parameters_get(w, number));
 }
 
+/* Whether a file has these tensors and is of the same kind; the settings may differ, as those of a
+   resumed run. */
+static bool checkpoint_is_written(const char *path, const struct metadata *d)
+{
+    struct metadata its;
+    if (!file_exists(path) || !metadata_of_file(path, &its))
+        return false;
+    const bool same = its.fingerprint == d->fingerprint && its.has_best == d->has_best &&
+                      its.has_state == d->has_state;
+    metadata_free(&its);
+    return same;
+}
+
 /* Ranks that hold parts go through the items together, and the first writes them. */
 static bool checkpoint_write_contents(const char *path, struct contents *c, struct metadata *d)
 {
     sb_communicator *ranks = parameters_ranks(c->weights);
-    const struct source source = {c->n + c->states, c->items, checkpoint_fetch, c};
+    struct source source = {c->n + c->states, c->items, checkpoint_fetch, c, false};
+    path = sb_communicator_rank(ranks) == 0 ? path : NULL;
     checkpoint_list_items(c);
     if ((ranks && !parameters_flatten(c->weights)) ||
         !checkpoint_fingerprint_of(c, &d->fingerprint))
@@ -177,8 +192,8 @@ static bool checkpoint_write_contents(const char *path, struct contents *c, stru
     d->has_fingerprint = true;
     char *text = metadata_write(d);
     const char *const metadata[][2] = {{"softback", text}};
-    const bool ok =
-        text && source_save(sb_communicator_rank(ranks) == 0 ? path : NULL, &source, 1, metadata);
+    source.is_new = path && d->is_new && !checkpoint_is_written(path, d);
+    const bool ok = text && source_save(path, &source, 1, metadata);
     memory_free(text);
     return ok;
 }
@@ -287,4 +302,17 @@ bool checkpoint_save_best(const char *path, const struct settings *settings, con
         return false;
     progress->best_fingerprint = d.fingerprint;
     return true;
+}
+
+bool checkpoint_save_new(const char *path, const struct settings *settings, const char *task,
+                         const sb_model *model, uint64_t *fingerprint)
+{
+    struct metadata d = {.model = checkpoint_describe(settings, model),
+                         .task = (char *)(uintptr_t)task,
+                         .is_new = true};
+    checkpoint_name_base(&d, settings);
+    const bool ok = checkpoint_write(path, model->weights, NULL, &d);
+    if (ok && fingerprint)
+        *fingerprint = d.fingerprint;
+    return ok;
 }

@@ -430,7 +430,7 @@ CPU_TEST(program, models_are_averaged)
               "the average of one model is that model: %s", mean.out);
     o = program_run("average --out mean m.safetensors");
     cr_expect(o.code == 1);
-    expect_text(o.err, "mean exists already");
+    expect_text(o.err, "--out \"mean\": it exists already");
 }
 
 CPU_TEST(program, gradients_are_checked_by_name)

@@ -137,6 +137,37 @@ CPU_TEST(program_keep, models_of_an_earlier_run_are_not_overwritten)
     expect_kept(" 20 25 30 ");
 }
 
+/* Two that another command wrote: at a step of its own, and in place of a kept one. */
+CPU_TEST(program_keep, models_of_others_are_not_removed)
+{
+    program_write_pairs();
+    run("--steps 15");
+    move("m.step-10.x", "ten");
+    cr_assert(program_run("average m.step-5.x ten --out m.step-1.x").code == 0);
+    cr_assert(program_run("average m.step-5.x ten --out m.step-10.x").code == 0);
+    program_copy("m.step-1.x", "mean");
+    run("--steps 30 --resume");
+    expect_kept(" 10 20 25 30 ");
+    cr_expect(exists("m.step-1.x") && program_same("m.step-1.x", "mean"));
+    cr_expect(program_same("m.step-10.x", "mean"));
+}
+
+CPU_TEST(program_keep, models_of_others_are_not_overwritten)
+{
+    program_write_pairs();
+    run("--steps 15");
+    cr_assert(program_run("average m.step-5.x --out m.step-20.x").code == 0);
+    program_copy("m.step-20.x", "mine");
+    struct outcome o = program_run(TRAIN "--steps 30 --resume");
+    cr_expect(o.code == 1 && strstr(o.err, "m.step-20.x\" exists already; move it away, or "
+                                           "name another file"),
+              "%d %s", o.code, o.err);
+    cr_expect(program_same("m.step-20.x", "mine"));
+    move("m.step-20.x", "away");
+    run("--steps 30 --resume");
+    expect_kept(" 20 25 30 ");
+}
+
 CPU_TEST(program_keep, the_kept_models_can_be_averaged)
 {
     program_write_pairs();

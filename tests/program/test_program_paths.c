@@ -136,6 +136,10 @@ CPU_TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes)
         {"--out w --log w.bad-batch.tsv", "\"w.bad-batch.tsv\" are the same"},
         {"--out w --log w.softback-part",
          "the temporary file of --out \"w.softback-part\" and --log \"w.softback-part\" are"},
+        {"--out w --keep 1 --log w.step-2", "--log \"w.step-2\" and --keep \"w.step-2\" are"},
+        {"--out w --keep 1 --report to-step", "--report \"to-step\" and --keep \"w.step-4\" are"},
+        {"--out w --keep 1 --log w.step-2.softback-part",
+         "\"w.step-2.softback-part\" and the temporary file of --keep \"w.step-2.softback-part\""},
         {"--out w --log new --report to-new", "--log \"new\" and --report \"to-new\" are the same"},
         {"--out w --log folder/x --report to-folder/x", "--report \"to-folder/x\" are the same"},
         {"--out w --report nothing/x", "--report \"nothing/x\": its folder does not exist"},
@@ -151,6 +155,7 @@ CPU_TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes)
     cr_assert(mkdir(test_temporary("folder"), 0777) == 0);
     link_to("new", "to-new");
     link_to("folder", "to-folder");
+    link_to("w.step-4", "to-step");
     write_text("other", "{\"a\": 1}");
     expect_refusals(TRAIN, refusals);
     expect_text("other", "{\"a\": 1}");
@@ -235,7 +240,8 @@ CPU_TEST(program_paths, an_average_does_not_replace_a_file)
     static const struct refusal refusals[] = {
         {"--out model model model", "--out \"model\" and MODEL \"model\" are the same"},
         {"--out soft kept model", "--out \"soft\" and MODEL \"model\" are the same"},
-        {"--out other model", "other exists already; move it away or name another file"},
+        {"--out other model",
+         "--out \"other\": it exists already; move it away or name another file"},
         {"--out nothing/x model", "--out \"nothing/x\": its folder does not exist"},
         {NULL, NULL},
     };

@@ -205,6 +205,19 @@ CPU_TEST(file_replacement, two_replacements_at_a_time_are_refused)
     cr_expect(save(path, "second") && holds(path, "second"), "%s", sb_error());
 }
 
+CPU_TEST(file_replacement, of_two_that_create_a_file_one_fails)
+{
+    const char *path = test_temporary("a.txt");
+    struct file_replacement *first = file_create("test", path);
+    cr_assert(first && file_write(first, "first", 5));
+    cr_expect(!file_create("test", path));
+    EXPECT_ERROR("a.txt\" is being written by another process");
+    cr_assert(file_commit(first), "%s", sb_error());
+    cr_expect(!file_create("test", path));
+    EXPECT_ERROR("a.txt\" exists already; move it away, or name another file");
+    cr_expect(holds(path, "first") && !file_exists(part(path)));
+}
+
 /* Saves a text of one letter repeatedly; true unless a save fails for another reason than a
    concurrent replacement. */
 static bool save_repeatedly(const char *path, char letter, int rounds)

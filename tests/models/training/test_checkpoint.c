@@ -42,6 +42,21 @@ TEST(checkpoint, a_model_is_loaded_as_it_was_saved)
     small_run_close(&run);
 }
 
+/* Two commands with one --out: the one that ends last finds the other's file. */
+CPU_TEST(checkpoint, a_new_model_does_not_replace_another_one)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    const sb_model model = sb_seq2seq_as_model(run.model);
+    const char *path = test_temporary("model.safetensors");
+    for (int i = 0; i < 2; i++) /* again with the same parameters */
+        cr_expect(checkpoint_save_new(path, &s, "reverse", &model, NULL), "%s", sb_error());
+    small_run_train(&run, 5);
+    cr_expect(!checkpoint_save_new(path, &s, "reverse", &model, NULL));
+    EXPECT_ERROR("model.safetensors\" exists already; move it away, or name another file");
+    small_run_close(&run);
+}
+
 TEST(checkpoint, a_program_saves_and_loads_its_own_model)
 {
     struct settings s = small_settings();
