@@ -1,11 +1,14 @@
 #include "program/log.h"
 #include "teach/report/signature.h"
+#include "tensor/file.h"
 #include "tensor/memory.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,13 +88,24 @@ static bool log_cut_back(FILE *log, int64_t step)
            (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0);
 }
 
+/* Devices have no lock, as many runs may write to them. */
+static bool log_lock(int descriptor)
+{
+    struct stat about;
+    return fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode) ||
+           flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
 FILE *log_open(const char *path, int64_t step)
 {
-    FILE *log = fopen(path, "r+");
-    if (!log && errno == ENOENT)
-        log = fopen(path, "w");
+    const int descriptor = file_descriptor(path, O_RDWR | O_CREAT, 0666);
+    FILE *log = descriptor >= 0 ? fdopen(descriptor, "r+") : NULL;
     if (!log)
         return sb_fail("log: cannot open %s: %s", path, strerror(errno));
+    if (!log_lock(descriptor)) {
+        fclose(log);
+        return sb_fail("log: another training run writes %s; wait for its end", path);
+    }
     if (log_cut_back(log, step))
         return log;
     sb_fail("log: cannot write %s: %s", path, strerror(errno));

@@ -29,8 +29,8 @@ enum { LOG_HEAD = 1 << 16 }; /* bytes, enough to recognise a log */
 bool log_begins(const char *head, bool earlier);
 
 /* Opens a log that paths_check has accepted, to continue after `step`: removes later lines and an
-   incomplete last line; 0 starts a new log. NULL, with a message, when the file cannot be written.
- */
+   incomplete last line; 0 starts a new log. The log is locked until it is closed. NULL, with a message,
+   when the file cannot be written or another run writes it. */
 FILE *log_open(const char *path, int64_t step);
 /* Each writes one line; none when `log` is NULL. */
 bool log_step(FILE *log, int64_t step, const sb_trained *trained);

@@ -1,11 +1,14 @@
 /* Training runs that are stopped, killed and resumed. */
 #include "tests/support/program.h"
+#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TRAIN                                                                                      \
     "train --data pairs.tsv --log m.jsonl --width 16 --heads 2 --encoder-layers 1 "                \
@@ -80,6 +83,24 @@ static int kill_until_done(const char *options, sb_random *random)
         if (ends_before(process, kills < 8 ? size : SIZE_MAX, 0.004 * sb_random_uniform(random)))
             return kills;
     }
+}
+
+/* As a run that is still alive. */
+CPU_TEST(program_resume, a_run_that_goes_on_is_not_resumed)
+{
+    struct outcome o = program_run("train --task copy --width 8 --heads 2 --encoder-layers 1 "
+                                   "--decoder-layers 1 --threads 1 --steps 2 --out w");
+    cr_assert(o.code == 0, "%s", o.err);
+    program_copy("w.state", "before");
+    const int log = open(test_temporary("w.jsonl"), O_RDONLY);
+    cr_assert(flock(log, LOCK_EX) == 0);
+    o = program_run("train --task copy --steps 4 --out w --resume");
+    cr_expect(o.code == 1 && strstr(o.err, "another training run writes w.jsonl; wait for"),
+              "%d %s", o.code, o.err);
+    cr_expect(program_same("w.state", "before"));
+    close(log);
+    o = program_run("train --task copy --steps 4 --out w --resume");
+    cr_expect(o.code == 0, "%s", o.err);
 }
 
 CPU_TEST(program_resume, a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes)
