@@ -1,19 +1,16 @@
 /* softback classify: the label that a classifier gives to each text. */
 #include "models/classifier_kind.h"
-#include "models/text/lines.h"
-#include "models/text/pairs.h"
 #include "models/training/checkpoint.h"
 #include "program/base_option.h"
 #include "program/command.h"
+#include "program/input.h"
 #include "program/machine_options.h"
 #include "program/stream.h"
 #include "program/training_kind.h"
 #include "program/unknown.h"
 #include "tensor/failure.h"
 #include "tensor/utf8.h"
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 struct classify_request {
     const char *path, *base;
@@ -65,36 +62,32 @@ static bool classify_one(const sb_classifier *model, const char *where, const ch
     return true;
 }
 
-static int64_t classify_read_input(void *unused, char *bytes, size_t room)
-{
-    (void)unused;
-    const size_t size = fread(bytes, 1, room, stdin);
-    if (size == 0 && ferror(stdin)) {
-        sb_fail("standard input: cannot be read: %s", strerror(errno));
-        return -1;
-    }
-    return (int64_t)size;
-}
-
+/* A line without an answer gets an empty one, so that the others keep their numbers. */
 static bool classify_line(const sb_classifier *model, const struct lines *lines)
 {
+    const struct lines_problem problem = lines_problem(lines);
     char where[64];
-    snprintf(where, sizeof where, "standard input:%lld", (long long)lines->number);
-    if (lines->too_long)
-        return sb_fail("%s: the line has %zu bytes, more than %d", where, lines->size,
-                       SB_PAIRS_LINE);
-    return classify_one(model, where, lines->text) || sb_fail("%s: %s", where, sb_error());
+    snprintf(where, sizeof where, INPUT ":%lld", (long long)lines->number);
+    if (!problem.text[0] && classify_one(model, where, lines->text))
+        return true;
+    input_refuse("classify", lines->number, problem.text[0] ? problem.text : sb_error());
+    putchar('\n');
+    return false;
 }
 
 static bool classify_lines(const sb_classifier *model)
 {
     struct lines lines;
     bool more = true;
-    bool ok = lines_begin(&lines, "standard input", SB_PAIRS_LINE, classify_read_input, NULL);
-    while (ok && (ok = lines_next(&lines, &more)) && more)
-        ok = classify_line(model, &lines);
+    int64_t refused = 0;
+    bool ok = input_begin(&lines);
+    while (ok && (ok = lines_next(&lines, &more)) && more) {
+        refused += !classify_line(model, &lines);
+        fflush(stdout);
+    }
     lines_end(&lines);
-    return ok;
+    return ok && (refused == 0 ||
+                  sb_fail("lines that could not be classified: %lld", (long long)refused));
 }
 
 static int classify(const struct classify_request *r)

@@ -1,18 +1,13 @@
 #include "program/translate_lines.h"
-#include "models/text/lines.h"
-#include "models/text/pairs.h"
 #include "program/foreign.h"
+#include "program/input.h"
 #include "program/unknown.h"
 #include "tensor/memory.h"
-#include "tensor/utf8.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { USUAL_BATCH = 64, MOST_NOTES = 5 };
-
-#define INPUT "standard input"
 
 struct line {
     int64_t number;
@@ -29,22 +24,9 @@ struct translation {
     int64_t refused, unknown; /* lines so far */
 };
 
-/* Reads what is available without filling the buffer, as someone may wait for the answer. */
-static int64_t translate_read_input(void *unused, char *bytes, size_t room)
-{
-    (void)unused;
-    ssize_t size;
-    do
-        size = read(STDIN_FILENO, bytes, room);
-    while (size < 0 && errno == EINTR);
-    if (size < 0)
-        sb_fail("%s: cannot be read: %s", INPUT, strerror(errno));
-    return size;
-}
-
 static void translate_refuse(struct translation *t, struct line *line, const char *reason)
 {
-    fprintf(stderr, "softback translate: %s:%lld: %s\n", INPUT, (long long)line->number, reason);
+    input_refuse("translate", line->number, reason);
     memory_free(line->text);
     line->text = NULL;
     t->refused++;
@@ -66,20 +48,10 @@ static bool translate_take(struct translation *t)
 {
     const struct lines *lines = &t->lines;
     struct line *line = &t->line[t->count++];
-    char reason[96] = "";
-    size_t bad = lines->too_long ? 0 : utf8_valid_size(lines->text, lines->size);
-    const char *nul = memchr(lines->text, '\0', lines->too_long ? 0 : lines->size);
-    if (lines->too_long)
-        snprintf(reason, sizeof reason, "%zu bytes, expected at most %zu", lines->size,
-                 lines->limit);
-    else if (nul)
-        snprintf(reason, sizeof reason, "byte %zu is NUL", (size_t)(nul - lines->text) + 1);
-    else if (bad < lines->size)
-        snprintf(reason, sizeof reason, "byte %zu (0x%02x) is not UTF-8", bad + 1,
-                 (unsigned char)lines->text[bad]);
+    const struct lines_problem problem = lines_problem(lines);
     *line = (struct line){.number = lines->number};
-    if (reason[0]) {
-        translate_refuse(t, line, reason);
+    if (problem.text[0]) {
+        translate_refuse(t, line, problem.text);
         return true;
     }
     line->text = memory_text_part(lines->text, lines->size);
@@ -163,8 +135,7 @@ bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *options
               : options->batch_pairs > 0 ? options->batch_pairs
                                          : USUAL_BATCH;
     t.line = memory_new((size_t)t.batch * sizeof *t.line);
-    bool ok = t.line ? lines_begin(&t.lines, INPUT, SB_PAIRS_LINE, translate_read_input, NULL)
-                     : sb_fail("out of memory") != NULL;
+    bool ok = t.line ? input_begin(&t.lines) : sb_fail("out of memory") != NULL;
     for (bool more = true; ok && more && !ferror(stdout);) {
         ok = translate_fill_batch(&t, &more) && (t.count == 0 || translate_decode_batch(&t));
         if (ok)

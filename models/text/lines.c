@@ -1,6 +1,8 @@
 #include "models/text/lines.h"
 #include "tensor/error.h"
 #include "tensor/memory.h"
+#include "tensor/utf8.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { CHUNK = 1 << 16, NO_TEXT = 1 << 28 };
@@ -83,4 +85,23 @@ bool lines_next(struct lines *lines, bool *more)
         return sb_fail("%s: out of memory", lines->name);
     lines_trim(lines);
     return true;
+}
+
+struct lines_problem lines_problem(const struct lines *lines)
+{
+    struct lines_problem problem = {""};
+    if (lines->too_long) {
+        snprintf(problem.text, sizeof problem.text, "%zu bytes, expected at most %zu", lines->size,
+                 lines->limit);
+        return problem;
+    }
+    const char *nul = memchr(lines->text, '\0', lines->size);
+    const size_t bad = utf8_valid_size(lines->text, lines->size);
+    if (nul)
+        snprintf(problem.text, sizeof problem.text, "byte %zu is NUL",
+                 (size_t)(nul - lines->text) + 1);
+    else if (bad < lines->size)
+        snprintf(problem.text, sizeof problem.text, "byte %zu (0x%02x) is not UTF-8", bad + 1,
+                 (unsigned char)lines->text[bad]);
+    return problem;
 }

@@ -36,6 +36,12 @@ bool lines_begin(struct lines *lines, const char *name, size_t limit, lines_sour
 /* Reads the next line; *more is false at the end. Returns false on a failure. */
 bool lines_next(struct lines *lines, bool *more);
 
+/* Why the current line is no text: too long, or a byte that is NUL or not UTF-8. "": it is one. */
+struct lines_problem {
+    char text[96];
+};
+struct lines_problem lines_problem(const struct lines *lines);
+
 void lines_end(struct lines *lines);
 
 #endif

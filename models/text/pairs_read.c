@@ -1,6 +1,5 @@
 #include "models/text/pairs_read.h"
 #include "tensor/failure.h"
-#include "tensor/utf8.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,17 +29,9 @@ static void pairs_note(struct reading *reading, const struct lines *lines, const
 /* Checks what holds for every line. */
 static void pairs_check_line(struct reading *reading, const struct lines *lines)
 {
-    if (lines->too_long) {
-        pairs_note(reading, lines, "%zu bytes, expected at most %zu", lines->size, lines->limit);
-        return;
-    }
-    const char *nul = memchr(lines->text, '\0', lines->size);
-    size_t bad = utf8_valid_size(lines->text, lines->size);
-    if (nul)
-        pairs_note(reading, lines, "byte %zu is NUL", (size_t)(nul - lines->text) + 1);
-    else if (bad < lines->size)
-        pairs_note(reading, lines, "byte %zu (0x%02x) is not UTF-8", bad + 1,
-                   (unsigned char)lines->text[bad]);
+    const struct lines_problem problem = lines_problem(lines);
+    if (problem.text[0])
+        pairs_note(reading, lines, "%s", problem.text);
     else if (lines->size == 0)
         pairs_note(reading, lines, "the line is empty");
 }

@@ -74,6 +74,26 @@ CPU_TEST(program_classifier, lines_of_the_standard_input_get_labels)
     expect_text(o.err, "standard input:2: \"z\" is unknown to the model");
 }
 
+CPU_TEST(program_classifier, a_line_that_is_no_text_is_named_and_gets_an_empty_one)
+{
+    write_texts();
+    run_well(program_run(TRAIN "--steps 10"));
+    char *end, *got;
+    program_write("good", "abca\niill\n", 10);
+    program_write("lines", "abca\na\0b\n\xff\niill\n", 16);
+    struct outcome good = run_well(program_run("classify m <good")),
+                   o = program_run("classify m <lines");
+    cr_expect(o.code == 1, "exit code %d", o.code);
+    expect_text(o.err, "softback classify: standard input:2: byte 2 is NUL\n");
+    expect_text(o.err, "standard input:3: byte 1 (0xff) is not UTF-8\n");
+    expect_text(o.err, "lines that could not be classified: 2");
+    end = strchr(good.out, '\n') + 1;
+    got = o.out + (end - good.out);
+    cr_expect(strncmp(o.out, good.out, (size_t)(end - good.out)) == 0 &&
+                  strncmp(got, "\n\n", 2) == 0 && strcmp(got + 2, end) == 0,
+              "%s", o.out);
+}
+
 CPU_TEST(program_classifier, a_resumed_run_ends_with_the_same_bytes)
 {
     write_texts();
