@@ -1,4 +1,6 @@
 /* softback report of two models, or of a folder: one page of HTML that compares runs. */
+#include "models/training/checkpoint_read.h"
+#include "program/foreign.h"
 #include "program/paths.h"
 #include "program/report.h"
 #include "program/training.h"
@@ -44,6 +46,30 @@ bool report_is_folder(const char *path)
 
 /* ---- the runs of a folder ---- */
 
+/* Whether a file is LoRA adapters, which are not compared with whole models. */
+static bool runs_is_adapters(const char *model)
+{
+    struct metadata d = {0};
+    sb_safetensors *file = sb_safetensors_open(model);
+    const bool adapters = file && checkpoint_read_metadata(file, &d) && d.adapters;
+    metadata_free(&d);
+    sb_safetensors_close(file);
+    return adapters;
+}
+
+/* Takes over the path. */
+static bool runs_add_whole(struct runs *runs, char *model)
+{
+    if (!model || !runs_is_adapters(model))
+        return runs_add(runs, model);
+    fprintf(stderr,
+            "softback report: skipped %s: it has LoRA adapters alone; softback merge joins them "
+            "with their model\n",
+            foreign(model));
+    memory_free(model);
+    return true;
+}
+
 /* A log NAME.jsonl belongs to a run whose model is NAME.safetensors or NAME. */
 static bool runs_add_log(struct runs *runs, const char *folder, const char *log)
 {
@@ -55,7 +81,7 @@ static bool runs_add_log(struct runs *runs, const char *folder, const char *log)
     for (int i = 0; i < 2; i++) {
         char *model = memory_format("%s/%.*s%s", folder, (int)(size - cut), log, models[i]);
         if (!model || (file_exists(model) && !report_is_folder(model)))
-            return runs_add(runs, model);
+            return runs_add_whole(runs, model);
         memory_free(model);
     }
     return true;

@@ -165,8 +165,12 @@ static void training_conclude(const struct training *t, const struct progress_li
 static bool training_report(const struct training *t, const char *path)
 {
     char *text = t->kind->report_text(t);
-    const struct report_request request = {
-        .model = t->out, .text = text, .log = t->log_path, .out = path, .pairs = t->held};
+    const bool kept = t->log && ftell(t->log) >= 0; /* a pipe keeps nothing */
+    const struct report_request request = {.model = t->out,
+                                           .text = text,
+                                           .log = kept ? t->log_path : "/dev/null",
+                                           .out = path,
+                                           .pairs = t->held};
     const bool ok = text && report_write(&request);
     memory_free(text);
     if (ok)

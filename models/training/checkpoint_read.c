@@ -153,9 +153,11 @@ static bool checkpoint_check_base(const struct model_tensors *t, const struct me
     uint64_t fingerprint;
     if (!t->base)
         return !d->adapters ||
-               sb_fail("checkpoint: it has LoRA adapters alone, for the model with the fingerprint "
-                       "%s; give that model with --base, or join both with softback merge",
-                       fingerprint_text(d->base).text);
+               sb_fail(
+                   "checkpoint: it has LoRA adapters alone, for the model with the fingerprint "
+                   "%s; join both with softback merge, or give that model with --base to softback "
+                   "translate, evaluate, generate or classify",
+                   fingerprint_text(d->base).text);
     if (!d->adapters)
         return sb_fail("checkpoint: it is a whole model; --base is for files of LoRA adapters");
     if (!fingerprint_file(t->base, &fingerprint))

@@ -1,7 +1,9 @@
 #include "teach/report/run_log.h"
+#include "models/text/lines.h"
 #include "models/training/diagnosis.h"
 #include "teach/report/signature.h"
 #include "tensor/error.h"
+#include "tensor/file.h"
 #include "tensor/memory.h"
 #include <errno.h>
 #include <jansson.h>
@@ -9,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+enum { LONGEST_LINE = 1 << 27 };
 
 static double number(const json_t *json, const char *name)
 {
@@ -113,22 +118,64 @@ static bool read_line(struct run_log *log, const char *text, int64_t place, cons
     return ok;
 }
 
+struct log_file {
+    FILE *file;
+    const char *path;
+};
+
+static int64_t read_file(void *from, char *bytes, size_t room)
+{
+    const struct log_file *log = from;
+    errno = 0;
+    const size_t size = fread(bytes, 1, room, log->file);
+    if (size == room || !ferror(log->file))
+        return (int64_t)size;
+    sb_fail("cannot read %s: %s", log->path, strerror(errno));
+    return -1;
+}
+
+static bool run_log_is_signature(const struct lines *lines)
+{
+    const size_t size = strlen(SIGNATURE_LOG) - 1; /* without its LF */
+    return lines->size == size && memcmp(lines->text, SIGNATURE_LOG, size) == 0;
+}
+
+/* The last line, if it does not end, is one that is being written. */
+static bool read_lines(struct run_log *log, struct lines *lines, const char *path)
+{
+    bool ok = true, more = true;
+    while (ok && (ok = lines_next(lines, &more)) && more && !lines->ended) {
+        const struct lines_problem problem = lines_problem(lines);
+        if (problem.text[0])
+            ok = sb_fail("line %lld of %s: %s", (long long)lines->number, path, problem.text);
+        else if (lines->number > 1 || !run_log_is_signature(lines))
+            ok = read_line(log, lines->text, lines->number, path);
+    }
+    return ok;
+}
+
+/* Opening a pipe without a writer would wait for one. */
+static FILE *open_log(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISFIFO(about.st_mode))
+        return sb_fail("the log %s is a pipe, expected a file", path);
+    FILE *file = fopen(path, "r");
+    return file ? file : sb_fail("cannot open %s: %s", path, strerror(errno));
+}
+
 bool run_log_read(struct run_log *log, const char *path)
 {
     *log = (struct run_log){.seconds = NAN};
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return errno == ENOENT || sb_fail("cannot open %s: %s", path, strerror(errno));
-    char *text = NULL;
-    size_t room = 0;
-    bool ok = true;
-    errno = 0;
-    for (int64_t place = 1; ok && getline(&text, &room, file) > 0 && strchr(text, '\n'); place++)
-        ok = (place == 1 && strcmp(text, SIGNATURE_LOG) == 0) || read_line(log, text, place, path);
-    if (ok && ferror(file))
-        ok = sb_fail("cannot read %s: %s", path, strerror(errno));
-    free(text);
-    fclose(file);
+    if (!file_exists(path))
+        return true;
+    struct lines lines = {0};
+    struct log_file file = {open_log(path), path};
+    const bool ok = file.file && lines_begin(&lines, path, LONGEST_LINE, read_file, &file) &&
+                    read_lines(log, &lines, path);
+    lines_end(&lines);
+    if (file.file)
+        fclose(file.file);
     if (!ok)
         run_log_free(log);
     return ok;

@@ -26,7 +26,7 @@ struct run_log {
 };
 
 /* A line that is not of a log is a failure; an incomplete last line is ignored. A missing file is
-   an empty log. */
+   an empty log, and a pipe a failure. */
 bool run_log_read(struct run_log *log, const char *path);
 void run_log_free(struct run_log *log);
 

@@ -3,6 +3,7 @@
 #include "tests/support/program.h"
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -231,4 +232,24 @@ CPU_TEST(program_faults, of_many_ranks_the_first_alone_names_a_mistake)
         cr_expect((wrong.err[0] != '\0') == (rank == 0), "rank %d: %s", rank, wrong.err);
     }
     unsetenv("OMPI_COMM_WORLD_RANK");
+}
+
+/* ---- files that are none ---- */
+
+/* A pipe without a writer, a line with a NUL, and a line without an end. */
+CPU_TEST(program_faults, a_report_refuses_a_log_that_is_no_text)
+{
+    static const char nul[] = "{\"step\":1,\"loss\":2}\0\n";
+    cr_assert(program_run(COPY "--steps 10 --out m").code == 0);
+    cr_assert(mkfifo(test_temporary("pipe"), 0600) == 0);
+    program_write("odd.log", nul, sizeof nul - 1);
+    struct outcome o = program_run("report m --input '1 2' --log pipe");
+    cr_expect(o.code == 1, "exit code %d", o.code);
+    expect_text(o.err, "the log pipe is a pipe, expected a file");
+    o = program_run("report m --input '1 2' --log odd.log");
+    cr_expect(o.code == 1, "exit code %d", o.code);
+    expect_text(o.err, "line 1 of odd.log: byte 20 is NUL");
+    o = program_run("report m --input '1 2' --log /dev/zero");
+    cr_expect(o.code == 1, "exit code %d", o.code);
+    expect_text(o.err, "/dev/zero:1: the line is longer than");
 }

@@ -230,6 +230,20 @@ TEST(program_tuning, adapters_are_trained_resumed_run_and_merged)
     free(plain);
 }
 
+CPU_TEST(program_tuning, a_report_of_a_folder_leaves_out_adapters)
+{
+    make_base();
+    cr_assert(rename(test_temporary("base-m.jsonl"), test_temporary("base.jsonl")) == 0);
+    cr_assert(program_run(FROM "--lora 2 --steps 7").code == 0);
+    struct outcome o = program_run("report . --out page.html");
+    cr_expect(o.code == 0 && strstr(o.err, "softback report: skipped ./m: it has LoRA adapters "
+                                           "alone; softback merge joins them with their model\n"),
+              "%d %s", o.code, o.err);
+    char *page = program_read("page.html", NULL);
+    cr_expect(page && strstr(page, "<h1>1 runs in .</h1>"));
+    free(page);
+}
+
 CPU_TEST(program_tuning, adapters_without_their_model_are_explained)
 {
     make_base();
@@ -238,11 +252,14 @@ CPU_TEST(program_tuning, adapters_without_their_model_are_explained)
     cr_expect(o.code == 1 && strstr(o.err, "it has LoRA adapters alone, for the model with the "
                                            "fingerprint "),
               "%s", o.err);
+    cr_expect(strstr(o.err, "join both with softback merge, or give that model with --base to "));
     o = program_run("translate m --base m.state 31");
     cr_expect(o.code == 1 && strstr(o.err, "but that of --base has "), "%s", o.err);
     o = program_run("translate base --base base 31");
     cr_expect(o.code == 1 && strstr(o.err, "it is a whole model; --base is for files of LoRA"),
               "%s", o.err);
+    o = program_run("report m --input 31");
+    cr_expect(o.code == 1 && strstr(o.err, "join both with softback merge"), "%s", o.err);
     o = program_run("train --data pairs.tsv --from m --out x");
     cr_expect(o.code == 1 &&
                   strstr(o.err, "it has LoRA adapters; join them with their model first"),
