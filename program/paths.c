@@ -222,18 +222,10 @@ static bool paths_may_write(const char *path, size_t size, int mode)
     return faccessat(AT_FDCWD, text, mode, AT_EACCESS) == 0;
 }
 
-/* Whether a file can be replaced: creates its temporary file and removes it. */
-static bool paths_try_replacement(const struct path *path)
-{
-    struct file_replacement *file = file_replace(path->role, path->path);
-    file_abandon(file);
-    return file || sb_fail("%s; name another file", sb_error());
-}
-
 static bool paths_check_access(const struct path *path)
 {
     if (!paths_is_log(path))
-        return paths_try_replacement(path);
+        return file_try(path->role, path->path) || sb_fail("%s; name another file", sb_error());
     const struct place p = paths_find(path->path);
     const bool ok = p.exists ? paths_may_write(p.target, strlen(p.target), W_OK)
                              : paths_may_write(p.target, p.folder, W_OK | X_OK);

@@ -51,6 +51,9 @@ bool file_write(struct file_replacement *file, const void *bytes, size_t size);
 bool file_commit(struct file_replacement *file);
 void file_abandon(struct file_replacement *file); /* the old file stays; NULL is allowed */
 
+/* Whether a file can be replaced: makes its temporary file, and removes it. */
+bool file_try(const char *who, const char *path);
+
 /* All of the above in one call. */
 bool file_save(const char *who, const char *path, const void *bytes, size_t size);
 

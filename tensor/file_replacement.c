@@ -194,18 +194,32 @@ struct file_replacement *file_create(const char *who, const char *path)
     return NULL;
 }
 
-void file_abandon(struct file_replacement *file)
+/* Frees the object. */
+static bool discard(struct file_replacement *file, bool reports)
 {
-    if (!file)
-        return;
-    if (file->descriptor >= 0) {
-        unlink(file->temporary);
+    const bool removed = file->descriptor < 0 || unlink(file->temporary) == 0;
+    if (!removed && reports)
+        file_fail(file->who, "remove", file->temporary);
+    if (file->descriptor >= 0)
         close(file->descriptor);
-    }
     memory_free(file->path);
     memory_free(file->temporary);
     memory_free(file->folder);
     memory_free(file);
+    return removed;
+}
+
+/* Keeps the message of what went wrong before; the next replacement removes what is left. */
+void file_abandon(struct file_replacement *file)
+{
+    if (file)
+        discard(file, false);
+}
+
+bool file_try(const char *who, const char *path)
+{
+    struct file_replacement *file = file_replace(who, path);
+    return file && discard(file, true);
 }
 
 static bool put(struct file_replacement *file, const void *bytes, size_t size)

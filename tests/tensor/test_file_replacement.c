@@ -205,6 +205,27 @@ CPU_TEST(file_replacement, two_replacements_at_a_time_are_refused)
     cr_expect(save(path, "second") && holds(path, "second"), "%s", sb_error());
 }
 
+/* Instead of the C library's. */
+static bool unlink_fails;
+
+int unlink(const char *path)
+{
+    errno = EIO;
+    return unlink_fails ? -1 : unlinkat(AT_FDCWD, path, 0);
+}
+
+CPU_TEST(file_replacement, a_try_that_leaves_its_temporary_file_fails)
+{
+    const char *path = test_temporary("a.txt");
+    cr_expect(file_try("test", path) && !file_exists(part(path)), "%s", sb_error());
+    unlink_fails = true;
+    cr_expect(!file_try("test", path));
+    unlink_fails = false;
+    EXPECT_ERROR("test: cannot remove \"");
+    EXPECT_ERROR("a.txt.softback-part\": Input/output error");
+    cr_expect(save(path, "new") && !file_exists(part(path)), "the next save removes it");
+}
+
 CPU_TEST(file_replacement, of_two_that_create_a_file_one_fails)
 {
     const char *path = test_temporary("a.txt");
