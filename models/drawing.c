@@ -3,6 +3,7 @@
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
+#include "tensor/utf8.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -167,11 +168,16 @@ void drawing_print(struct drawing *d, const char *format, ...)
 
 void drawing_print_escaped(struct drawing *d, const char *text, size_t size)
 {
-    for (; size > 0; size--, text++)
-        if (strchr("&<>\"\\", *text))
+    bool shown;
+    for (size_t length; size > 0; size -= length, text += length) {
+        length = utf8_take(text, size, &shown);
+        if (!shown)
+            drawing_print(d, "?");
+        else if (strchr("&<>\"\\", *text))
             drawing_print(d, "&#%d;", *text);
         else
-            d->ok = d->ok && buffer_add(&d->text, text, 1);
+            d->ok = d->ok && buffer_add(&d->text, text, length);
+    }
 }
 
 double drawing_width(const struct drawing *d, double norm)

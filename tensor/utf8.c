@@ -54,47 +54,39 @@ bool utf8_valid(const char *text, size_t size)
     return utf8_valid_size(text, size) == size;
 }
 
-/* Terminals obey the control characters below U+0020, and also U+007F to U+009F. */
-static bool is_control(const char *character, size_t length)
+/* Terminals obey the control characters below U+0020, and U+007F to U+009F. Those of bidirectional
+   text (Unicode Standard Annex 9) show the characters around them in another order. */
+static bool is_control(int32_t c)
 {
-    unsigned char first = (unsigned char)character[0];
-    return first < 0x20 || first == 0x7F ||
-           (length == 2 && first == 0xC2 && (unsigned char)character[1] < 0xA0);
+    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
+           (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/* Copies the characters of text[0..size) and returns where they end. */
-static char *show(char *to, const char *text, size_t size)
+size_t utf8_take(const char *text, size_t size, bool *shown)
 {
-    for (size_t at = 0; at < size;) {
-        size_t length = utf8_length(text + at, size - at);
-        if (length == 0 || is_control(text + at, length)) {
-            *to++ = '?';
-            at += length ? length : 1;
-            continue;
-        }
-        memcpy(to, text + at, length);
-        to += length;
-        at += length;
+    size_t at = 0;
+    const int32_t c = utf8_next(text, size, &at);
+    *shown = c >= 0 && (c == '\n' || c == '\t' || !is_control(c));
+    return at ? at : 1;
+}
+
+/* Copies the characters of text[0..size), which may be the same place, and returns where they end.
+ */
+static char *show(char *to, const char *text, size_t size, bool lines)
+{
+    bool shown;
+    for (size_t at = 0, length; at < size; at += length) {
+        length = utf8_take(text + at, size - at, &shown);
+        shown = shown && (lines || (text[at] != '\n' && text[at] != '\t'));
+        memmove(to, shown ? text + at : "?", shown ? length : 1);
+        to += shown ? length : 1;
     }
     return to;
 }
 
 void utf8_disarm(char *text)
 {
-    const size_t size = strlen(text);
-    char *to = text;
-    for (size_t at = 0, length; at < size; at += length) {
-        const bool harmless = text[at] == '\n' || text[at] == '\t';
-        length = harmless ? 1 : utf8_length(text + at, size - at);
-        if (length > 0 && (harmless || !is_control(text + at, length))) {
-            memmove(to, text + at, length);
-            to += length;
-            continue;
-        }
-        *to++ = '?';
-        length = length ? length : 1;
-    }
-    *to = '\0';
+    *show(text, text, strlen(text), true) = '\0';
 }
 
 /* Whether the byte continues a character. */
@@ -110,16 +102,16 @@ struct quoted utf8_quote(const char *text)
     size_t size = strlen(text);
     *to++ = '"';
     if (size <= SHOWN_HEAD + SHOWN_TAIL) {
-        to = show(to, text, size);
+        to = show(to, text, size, false);
     } else {
         size_t head = SHOWN_HEAD, tail = size - SHOWN_TAIL;
         while (head > SHOWN_HEAD - 3 && is_inside(text + head))
             head--;
         while (tail < size - SHOWN_TAIL + 3 && is_inside(text + tail))
             tail++;
-        to = show(to, text, head);
+        to = show(to, text, head, false);
         memcpy(to, "...", 3);
-        to = show(to + 3, text + tail, size - tail);
+        to = show(to + 3, text + tail, size - tail, false);
     }
     memcpy(to, "\"", 2);
     return quoted;

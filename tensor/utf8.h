@@ -29,8 +29,12 @@ struct quoted {
 };
 struct quoted utf8_quote(const char *text);
 
-/* Puts '?' in place of control characters, such as ESC, and of bytes that are not
-   UTF-8; lines and tabs stay. For text from elsewhere: data, files, arguments. */
+/* The length of the character at the start of `text`, or 1 for a byte that is not UTF-8. *shown: it
+   may be shown; not such a byte, nor a control character such as ESC, except for LF and TAB, nor
+   one that reorders bidirectional text, such as U+202E. */
+size_t utf8_take(const char *text, size_t size, bool *shown);
+
+/* Puts '?' in place of what is not to be shown. For text from elsewhere: data, files, arguments. */
 void utf8_disarm(char *text);
 
 /* The number of terminal columns of a text. */

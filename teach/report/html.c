@@ -1,5 +1,6 @@
 #include "teach/report/html.h"
 #include "teach/report/signature.h"
+#include "tensor/utf8.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,11 +28,16 @@ void html_print(struct html *html, const char *format, ...)
 
 void html_text(struct html *html, const char *text)
 {
-    for (; *text; text++)
-        if (strchr("&<>\"", *text))
+    bool shown;
+    for (size_t size = strlen(text), length; size > 0; size -= length, text += length) {
+        length = utf8_take(text, size, &shown);
+        if (!shown)
+            html_add(html, "?");
+        else if (strchr("&<>\"", *text))
             html_print(html, "&#%d;", *text);
         else
-            html->failed |= !buffer_add(&html->text, text, 1);
+            html->failed |= !buffer_add(&html->text, text, length);
+    }
 }
 
 void html_script(struct html *html, const char *script)

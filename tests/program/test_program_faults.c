@@ -70,15 +70,15 @@ CPU_TEST(program_faults, a_full_device_is_an_error_of_every_command)
 
 /* ---- text from elsewhere ---- */
 
-#define ESCAPE "\033]0;title\007"
-#define PRINT_ESCAPE "\"$(printf 'a\\033]0;title\\007\\302\\233')\""
+#define ESCAPE "\033]0;title\007\342\200\256"
+#define PRINT_ESCAPE "\"$(printf 'a\\033]0;title\\007\\302\\233\\342\\200\\256')\""
 
 static bool is_harmless(const char *text)
 {
     for (const char *at = text; *at; at++)
         if ((unsigned char)*at < ' ' ? *at != '\n' && *at != '\t' : *at == 0x7f)
             return false;
-    return strstr(text, "\302\233") == NULL;
+    return !strstr(text, "\302\233") && !strstr(text, "\342\200\256");
 }
 
 CPU_TEST(program_faults, nothing_from_data_or_arguments_reaches_a_terminal_as_a_command)
@@ -97,6 +97,7 @@ CPU_TEST(program_faults, nothing_from_data_or_arguments_reaches_a_terminal_as_a_
         "info m.safetensors",
         "report m.safetensors --input " PRINT_ESCAPE " --target " PRINT_ESCAPE
         " --out " PRINT_ESCAPE ".html",
+        "report m.safetensors --input " PRINT_ESCAPE " --target " PRINT_ESCAPE " --out page.html",
         "average m.safetensors m.safetensors --out " PRINT_ESCAPE,
         PRINT_ESCAPE,
         "train --steps=" PRINT_ESCAPE,
@@ -118,6 +119,9 @@ CPU_TEST(program_faults, nothing_from_data_or_arguments_reaches_a_terminal_as_a_
         cr_expect(is_harmless(o.out), "%s: on standard output: %s", commands[i], o.out);
         cr_expect(is_harmless(o.err), "%s: on standard error: %s", commands[i], o.err);
     }
+    char *page = program_read("page.html", NULL);
+    cr_expect(page && is_harmless(page));
+    free(page);
 }
 
 /* ---- numbers that are 0 ---- */

@@ -1,5 +1,6 @@
 #include "tensor/utf8.h"
 #include "tests/support/test.h"
+#include <stdio.h>
 
 /* Whether these bytes are one complete character. */
 static bool is_character(const unsigned char *bytes, size_t size)
@@ -114,6 +115,23 @@ CPU_TEST(utf8, a_quoted_text_has_no_control_characters)
 {
     cr_expect_str_eq(utf8_quote("na\xC3\xAFve").text, "\"na\xC3\xAFve\"");
     cr_expect_str_eq(utf8_quote("a\x1B[2Jb\xC2\x9B\xFF").text, "\"a?[2Jb??\"");
+}
+
+CPU_TEST(utf8, what_reorders_a_text_is_not_shown)
+{
+    static const char *const marks[] = {"\xD8\x9C",     "\xE2\x80\x8E", "\xE2\x80\x8F",
+                                        "\xE2\x80\xAA", "\xE2\x80\xAE", "\xE2\x81\xA6",
+                                        "\xE2\x81\xA9"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "a%s\tb\n", marks[i]);
+        cr_expect_str_eq(utf8_quote(text).text, "\"a??b?\"");
+        utf8_disarm(text);
+        cr_expect_str_eq(text, "a?\tb\n");
+    }
+    char others[] = "\xE2\x80\x8D\xE2\x80\xAF\xE2\x81\xA5\xD9\x85\xFF\xE2\x80";
+    utf8_disarm(others);
+    cr_expect_str_eq(others, "\xE2\x80\x8D\xE2\x80\xAF\xE2\x81\xA5\xD9\x85???");
 }
 
 /* The beginning and the end of a long text are shown, in complete characters. */
