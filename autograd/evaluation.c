@@ -27,8 +27,9 @@ static void open_tape(struct evaluation *e, sb_tape *tape, sb_mode mode)
 
 void evaluation_rewind(struct evaluation *e, sb_tape *tape)
 {
-    if (e->random)
-        *e->random = e->start;
+    if (!e->random)
+        return;
+    *e->random = e->start;
     sb_tape_random(tape, e->random);
 }
 

@@ -31,6 +31,7 @@ struct open_tape {
     bool failed, backward_ran;
     bool runs_again; /* what it computes is computed again for backward (recomputation.h) */
     sb_random *random;
+    bool random_given;         /* by sb_tape_random, for this tape or an outer one; NULL too */
     const sb_context *context; /* for operations (ops/context.h); NULL: zero */
     struct twins *twins;       /* of a dual tape (autograd/twins.h), else NULL */
     sb_node *last;

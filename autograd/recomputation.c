@@ -10,8 +10,8 @@
 struct segment {
     sb_function f;
     int n;
-    bool draws;
-    sb_random random; /* the stream at the start of f */
+    bool draws, given; /* whether the tape has a stream; whether it was given one, or NULL */
+    sb_random random;  /* the stream at the start of f */
     max_align_t context[];
 };
 
@@ -67,7 +67,8 @@ static bool run_again(sb_node *node, struct segment *s, sb_tensor **x)
     sb_random random = s->random;
     sb_tape inner;
     sb_tape_begin(&inner, SB_RECORD);
-    sb_tape_random(&inner, s->draws ? &random : NULL);
+    if (s->given)
+        sb_tape_random(&inner, s->draws ? &random : NULL);
     open_leaves(node);
     sb_tensor *y = s->f(s->context, x);
     bool ok = y && (!tape_wants_grad(tape_open(), y) || sb_backward_from(y, sb_node_dy(node, 0))) &&
@@ -173,7 +174,8 @@ sb_tensor *sb_recompute(sb_function f, const void *context, size_t context_bytes
     if (!s)
         sb_fail("recompute: out of memory");
     if (s && list_inputs(&in, n, x)) {
-        *s = (struct segment){.f = f, .n = n, .draws = tape->random != NULL};
+        *s = (struct segment){
+            .f = f, .n = n, .draws = tape->random != NULL, .given = tape->random_given};
         s->random = tape->random ? *tape->random : s->random;
         if (context_bytes > 0)
             memcpy(s->context, context, context_bytes);

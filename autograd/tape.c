@@ -48,6 +48,7 @@ static void tape_begin(sb_tape *tape, sb_mode mode, const sb_context *context)
                                  .serial = tape->serial = ++last_serial,
                                  .mode = mode,
                                  .random = depth > 0 ? stack[depth - 1].random : NULL,
+                                 .random_given = depth > 0 && stack[depth - 1].random_given,
                                  .context = context,
                                  .twins = depth > 0 ? stack[depth - 1].twins : NULL};
     depth++;
@@ -140,10 +141,12 @@ sb_tensor *sb_tape_end_keep(sb_tape *tape, sb_tensor *y)
 void sb_tape_random(sb_tape *tape, sb_random *random)
 {
     int place = find(tape);
-    if (place < 0)
+    if (place < 0) {
         sb_fail("tape_random: this tape is not open");
-    else
-        stack[place].random = random;
+        return;
+    }
+    stack[place].random = random;
+    stack[place].random_given = true;
 }
 
 sb_tensor *sb_keep(sb_tensor *t)

@@ -55,7 +55,8 @@ SB_API sb_tensor *sb_tape_end_keep(sb_tape *tape, sb_tensor *y);
    failure, releases t and returns NULL. */
 SB_API sb_tensor *sb_tape_own(sb_tensor *t);
 
-/* Dropout uses this stream while the tape is open; without a stream (NULL) it is the identity. */
+/* Dropout uses this stream while the tape is open; with NULL it is the identity. Where no stream
+   was given it is the identity on a tape that does not record, and fails on one that does. */
 SB_API void sb_tape_random(sb_tape *tape, sb_random *random);
 
 /*

@@ -24,6 +24,8 @@ bool model_twin_open(struct model_twin *twin, const sb_seq2seq *model, const sb_
 {
     sb_seq2seq_options options = *sb_seq2seq_options_of(model);
     options.transformer.precision = SB_PRECISION_F32;
+    options.transformer.dropout = options.transformer.attention_dropout =
+        options.transformer.feed_forward_dropout = 0;
     *twin = (struct model_twin){.weights = sb_parameters_of(dtype, 0), .batch = batch};
     if (twin->weights)
         twin->model = sb_seq2seq_for(twin->weights, sb_seq2seq_source(model),

@@ -270,8 +270,7 @@ bool attention_call_dropout(const struct attention_call *call, sb_node *node)
                         o->queries, o->keys, &place))
         return false;
     struct attention *held = node->options;
-    held->dropout = dropout_next(o->dropout, &place);
-    return true;
+    return dropout_next(call->who, o->dropout, &place, &held->dropout);
 }
 
 /* The weights: an output if requested, a saved tensor if only backward needs them, and otherwise

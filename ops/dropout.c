@@ -13,23 +13,32 @@ bool dropout_check(const char *who, double p)
            sb_fail("%s: the probability to drop is %g; it must be in [0, 1)", who, p);
 }
 
-static bool dropout_has_stream(double p)
+/* A training step that has forgotten the stream would train without dropout. */
+static bool dropout_check_stream(const char *who, double p)
 {
-    return p > 0 && tape_open()->random;
+    const struct open_tape *tape = tape_open();
+    return p == 0 || tape->random || tape->random_given || tape_evaluates() ||
+           sb_fail("%s: the probability to drop is %g, but the tape records and has no random "
+                   "stream; give it one (C: sb_tape_random(&tape, &random), or NULL to drop "
+                   "nothing; Python: random=), or set dropout to 0",
+                   who, p);
 }
 
-struct dropout dropout_next(double p, const struct place *place)
+bool dropout_next(const char *who, double p, const struct place *place, struct dropout *dropout)
 {
-    if (!dropout_has_stream(p))
-        return (struct dropout){.scale = 1};
     sb_random *random = tape_open()->random;
     const struct plugin_graphs *graphs = sb_device_in_use()->graphs;
-    return (struct dropout){random->seed,
-                            random->position++,
-                            (uint32_t)ceil(p * 65536),
-                            1 / (1 - p),
-                            graphs ? graphs->offset : NULL,
-                            *place};
+    *dropout = (struct dropout){.scale = 1};
+    if (!dropout_check_stream(who, p))
+        return false;
+    if (p > 0 && random)
+        *dropout = (struct dropout){random->seed,
+                                    random->position++,
+                                    (uint32_t)ceil(p * 65536),
+                                    1 / (1 - p),
+                                    graphs ? graphs->offset : NULL,
+                                    *place};
+    return true;
 }
 
 static bool dropout_backward(sb_node *node)
@@ -66,9 +75,8 @@ static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *cons
     in = node->in;
     const struct dropout_kernels *k = kernel_row(&dropout_rows, in[0]);
     sb_tensor *y = k ? sb_node_output(node, in[0]->dtype, in[0]->rank, in[0]->dim) : NULL;
-    if (!y)
+    if (!y || !dropout_next(who, p, &place, &call))
         return NULL;
-    call = dropout_next(p, &place);
     *(struct dropout *)node->options = call;
     const void *residual = inputs == 2 ? in[1]->data : NULL;
     return call_end(node, k->forward(&call, tensor_size(y), in[0]->data, residual, y->data));
@@ -78,10 +86,10 @@ sb_tensor *dropout_along(sb_tensor *x, double p, sb_sequence along)
 {
     if (!tape_need("dropout"))
         return NULL;
-    if (dropout_has_stream(p) || !x)
+    if ((p > 0 && tape_open()->random) || !x)
         return run(&dropout, 1, &x, p, along);
     bool ok = tensor_readable("dropout", x) && check_real("dropout", "x", x) &&
-              dropout_check("dropout", p);
+              dropout_check("dropout", p) && dropout_check_stream("dropout", p);
     return ok ? x : NULL;
 }
 

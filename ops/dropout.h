@@ -35,7 +35,8 @@ sb_tensor *residual_dropout_along(sb_tensor *x, sb_tensor *branch, double p, sb_
 bool dropout_check(const char *who, double p);
 
 /* Draws the next position of the open tape's stream for elements at this place. Without a stream,
-   or with p = 0, it draws none and nothing is dropped. */
-struct dropout dropout_next(double p, const struct place *place);
+   or with p = 0, it draws none and nothing is dropped; fails where the tape records and was given
+   no stream, not even NULL. */
+bool dropout_next(const char *who, double p, const struct place *place, struct dropout *dropout);
 
 #endif

@@ -108,8 +108,10 @@ static bool run_forward(sb_node *node, double epsilon, double p, sb_sequence alo
                                    .y = y->data,
                                    .mean = mean->data,
                                    .scale = scale->data};
+    if (residual && !dropout_next("residual_layer_norm", p, &place, &f.dropout))
+        return false;
     if (residual)
-        *(struct dropout *)node->options = f.dropout = dropout_next(p, &place);
+        *(struct dropout *)node->options = f.dropout;
     return k->forward(&f);
 }
 

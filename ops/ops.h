@@ -383,13 +383,14 @@ SB_API sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids);
 
 /*
  * Each element is 0 with probability p, else x / (1 - p). Random bits come from the open tape's
- * stream (sb_tape_random); without a stream, or with p = 0, y = x. Element i of a call at stream
+ * stream (sb_tape_random); with p = 0, a NULL stream, or on a tape that does not record and
+ * has none, y = x. Element i of a call at stream
  * position P is dropped when 16 bits of Philox4x32-10 at counter (i / 8, P), word (i % 8) / 2, low
  * half first, are below p 2^16. Backward recomputes the mask, which is never stored. Where x is
  * part of a batch (sb_partition), i is the index in the unsharded tensor.
  *
  * Backward  dx = dropped ? 0 : dy / (1 - p)
- * Fails     p is not in [0, 1)
+ * Fails     p is not in [0, 1); p > 0, and the tape records and was given no stream
  * Source    Srivastava et al. 2014
  */
 SB_API sb_tensor *sb_dropout(sb_tensor *x, double p);

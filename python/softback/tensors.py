@@ -44,7 +44,7 @@ class Tape:
     """Records operations for backward, and owns what they make: `with sb.Tape(): ...`.
 
     Tensors that outlive it become constants. With record=False it only owns, for evaluation. Dropout
-    draws from `random`, an sb.Random; without one it is the identity.
+    draws from `random`, an sb.Random; without one it is an error, or with record=False the identity.
     """
 
     def __init__(self, record=True, random=None):

@@ -283,6 +283,11 @@ def test_scores_and_samples():
     assert sb.sample(np.array([[0.0, 9.0], [9.0, 0.0]], "f4"), random, temperature=0.01) == [1, 0]
 
 
+def drop_without_a_stream(x):
+    with sb.Tape():
+        x.dropout(0.5)
+
+
 def test_dropout_follows_the_tape_s_stream():
     x = sb.ones((1000,))
     with sb.Tape(random=sb.Random(3, "train")):
@@ -291,6 +296,9 @@ def test_dropout_follows_the_tape_s_stream():
         again = x.dropout(0.5).numpy()
     assert (first == again).all() and (first != second).any() and 400 < (first == 0).sum() < 600
     assert (x.dropout(0.5).numpy() == 1).all()
+    with sb.Tape(record=False):
+        assert (x.dropout(0.5).numpy() == 1).all()
+    refused("the tape records and has no random stream; give it one", drop_without_a_stream, x)
 
 
 # ---- what is shown ----

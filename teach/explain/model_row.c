@@ -113,6 +113,7 @@ static bool run(const struct subject *subject, const struct model_place *p, int6
     if (!all)
         return sb_fail("out of memory for the weights of %d layers", encoder + decoder);
     sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, NULL);
     const sb_seq2seq_weights weights = {all, {all + encoder, all + encoder + decoder}};
     sb_tensor *logits = sb_seq2seq_logits(model, subject->batch, &weights);
     sb_tensor *loss =

@@ -159,8 +159,11 @@ CPU_TEST(derivative, every_variant_of_a_model_is_exact_to_the_second_order)
         sb_tensor **inputs = tiny_parameters(tiny.weights);
         const bool kinks = tiny_variant(i)->options.transformer.activation == SB_ACTIVATION_RELU ||
                            tiny_variant(i)->options.transformer.activation == 0;
-        sb_gradcheck_options options = {
-            .method = SB_GRADCHECK_EXACT, .directions = 1, .second_order = !kinks};
+        sb_random random = sb_random_new(3, SB_STREAM_TRAIN);
+        sb_gradcheck_options options = {.random = &random,
+                                        .method = SB_GRADCHECK_EXACT,
+                                        .directions = 1,
+                                        .second_order = !kinks};
         cr_expect(sb_gradcheck(run_model, (void *[]){tiny.model, batch}, inputs,
                                (int)sb_parameters_count(tiny.weights), &options, NULL),
                   "%s: %s", tiny_variant(i)->name, sb_error());

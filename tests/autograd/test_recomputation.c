@@ -154,6 +154,7 @@ static int64_t peak_bytes(struct network *n, int depth)
     sb_device_reset_peak(sb_device_in_use());
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, NULL);
     sb_tensor *x = n->x;
     for (int i = 0; i < 10 * LAYERS; i++) {
         struct layer layer = n->layer[i % LAYERS];
@@ -171,6 +172,18 @@ static int64_t peak_bytes(struct network *n, int depth)
 }
 
 /* 40 layers of 3 results each; rows are so large that the size of handles is negligible. */
+TEST(recomputation, dropout_without_a_random_stream_fails_before_backward)
+{
+    struct network n = network_new();
+    n.layer[0].depth = 1;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!run_layer(&n.layer[0], &n.x));
+    EXPECT_ERROR("the tape records and has no random stream");
+    sb_tape_end(&tape);
+    network_free(&n);
+}
+
 TEST(recomputation, memory_holds_the_boundaries_and_one_layer)
 {
     enum { LONG = 4096 };

@@ -97,7 +97,12 @@ TEST(dropouts, the_gradient_passes_the_units_that_are_left)
     sb_feed_forward layer;
     cr_assert(sb_feed_forward_init(&layer, set, "ff", &o), "%s", sb_error());
     sb_tensor *x = test_leaf(SB_F64, 2, SB_SHAPE(B, L, C));
-    cr_expect(sb_gradcheck(loss_of, &layer, &x, 1, NULL, NULL), "%s", sb_error());
+    sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
+    const sb_gradcheck_options options = {.random = &random};
+    cr_expect(sb_gradcheck(loss_of, &layer, &x, 1, &options, NULL), "%s", sb_error());
+    cr_expect(!sb_gradcheck(loss_of, &layer, &x, 1, NULL, NULL));
+    EXPECT_ERROR("gradcheck: dropout: the probability to drop is 0.4, but the tape records and has "
+                 "no random stream; give it one");
     sb_tensor_release(x);
     sb_parameters_free(set);
 }

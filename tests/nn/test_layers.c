@@ -65,8 +65,10 @@ static void expect_gradients(const char *name, sb_function f, struct layer *laye
                           sb_tensor_get(inputs[i], k) + 0.3 * sin((double)(17 * i + 5 * k + 1)));
     inputs[n++] = layer->x;
     inputs[n++] = layer->memory;
+    sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
+    const sb_gradcheck_options options = {.random = &random};
     sb_gradcheck_result result;
-    cr_expect(sb_gradcheck(f, layer, inputs, n, NULL, &result), "%s: %s", name, sb_error());
+    cr_expect(sb_gradcheck(f, layer, inputs, n, &options, &result), "%s: %s", name, sb_error());
     cr_expect(result.error <= 1e-6, "%s: %g", name, result.error);
     free(inputs);
 }

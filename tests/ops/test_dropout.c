@@ -1,6 +1,7 @@
 #include "ops/kernel.h"
 #include "tensor/philox.h"
 #include "tests/support/test.h"
+#include <stdio.h>
 
 /* A leaf of n ones. */
 static sb_tensor *ones(sb_dtype dtype, int64_t n)
@@ -145,6 +146,34 @@ TEST(dropout, a_dropped_nan_is_zero_and_a_kept_one_propagates)
     sb_tensor_release(dy);
 }
 
+/* Each operation that drops. A tape that does not record needs no stream. */
+TEST(dropout, a_tape_that_records_needs_a_stream)
+{
+    static const char *const names[] = {"dropout", "residual_dropout", "residual_layer_norm",
+                                        "attention"};
+    sb_tensor *x = ones(SB_F32, 3), *q = sb_tensor_full(SB_F32, SB_SHAPE(1, 2, 1, 4), 1);
+    const sb_attention_options o = {.dropout = 0.5};
+    for (int i = 0; i < 8; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, i < 4 ? SB_RECORD : SB_NO_RECORD);
+        sb_tensor *sum, *y = i % 4 == 0   ? sb_dropout(x, 0.5)
+                             : i % 4 == 1 ? sb_residual_dropout(x, x, 0.5)
+                             : i % 4 == 2 ? sb_residual_layer_norm(x, x, 0.5, x, NULL, 0, &sum)
+                                          : sb_attention(q, q, q, &o);
+        char expected[160];
+        snprintf(expected, sizeof expected,
+                 "%s: the probability to drop is 0.5, but the tape records and has no random "
+                 "stream; give it one",
+                 names[i % 4]);
+        cr_expect((y != NULL) == (i >= 4), "%s: %s", names[i % 4], sb_error());
+        if (i < 4)
+            EXPECT_ERROR(expected);
+        sb_tape_end(&tape);
+    }
+    sb_tensor_release(x);
+    sb_tensor_release(q);
+}
+
 TEST(dropout, one_call_uses_one_position_of_the_stream)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
@@ -152,6 +181,7 @@ TEST(dropout, one_call_uses_one_position_of_the_stream)
     sb_tensor *x = ones(SB_F32, 3);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, NULL);
     cr_expect(sb_dropout(x, 0.5) == x, "without a stream it is the identity");
     sb_tape_random(&tape, &random);
     cr_expect(sb_dropout(x, 0) == x && random.position == begin, "with p = 0 too");
