@@ -1,8 +1,8 @@
 /* The program `softback`: finds the command and runs it. */
-#include "program/command.h"
-#include "program/foreign.h"
-#include "program/nearest.h"
-#include "program/waiting.h"
+#include "program/screen/command.h"
+#include "program/screen/foreign.h"
+#include "program/screen/nearest.h"
+#include "program/screen/waiting.h"
 #include "tensor/version.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* A training log (program/log.h), as read for a report. */
+/* A training log (program/run/log.h), as read for a report. */
 #ifndef SOFTBACK_TEACH_REPORT_RUN_LOG_H
 #define SOFTBACK_TEACH_REPORT_RUN_LOG_H
 

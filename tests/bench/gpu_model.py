@@ -282,7 +282,7 @@ OPERATIONS = {  # rows, columns; passes of each kernel of forward and backward
     "cross entropy": (2048, 32768, (1, 2)),
 }
 ADAM = 1 << 26
-# length, heads, kind, dropout, composed too; as in program/bench_attention.c
+# length, heads, kind, dropout, composed too; as in program/bench/attention.c
 ATTENTION = [(n, 8, kind, 0, n == 4096 or (kind == "full" and n < 8192))
              for n in (512, 1024, 2048, 4096, 8192, 16384) for kind in ("full", "causal", "window")
              if kind != "window" or n >= 4096]
@@ -366,18 +366,18 @@ def check():
         weights = layers * (12 * C * C + 4 * C * F) + C * V
         work = sum(2 * m * n * k for m, n, k in shapes_of((C, H, F, layers, B, L, V)))
         expect(f"products of a step of {name}", work, 3 * 2 * B * L * weights)
-    train, operations = source("program/bench_train.c"), source("program/bench_operations.c")
+    train, operations = source("program/bench/train.c"), source("program/bench/operations.c")
     for name, size in SIZES.items():
         row = ", ".join(map(str, size))
         if f'{{"{name}", {row},' not in train:
-            failed.append(f"program/bench_train.c has no {name} of {row}")
+            failed.append(f"program/bench/train.c has no {name} of {row}")
     for name, (rows, columns, _) in OPERATIONS.items():
         if not re.search(rf'{{"{name}", \w+, {rows}, {columns},', operations):
-            failed.append(f"program/bench_operations.c has no {name} of {rows} x {columns}")
+            failed.append(f"program/bench/operations.c has no {name} of {rows} x {columns}")
     for n, heads, kind, p, stored in ATTENTION:
         row = rf"{{{n}, {heads}, {kind.upper()}, {p:g}, {str(stored).lower()}, (BOTH|ON_GPU)}}"
-        if not re.search(row, source("program/bench_attention.c")):
-            failed.append(f"program/bench_attention.c has no {kind} of {n} x {heads}")
+        if not re.search(row, source("program/bench/attention.c")):
+            failed.append(f"program/bench/attention.c has no {kind} of {n} x {heads}")
     if f"CAST_LIST = {CAST_LIST} }}" not in source("ops/cast.h"):
         failed.append(f"ops/cast.h has no CAST_LIST of {CAST_LIST}")
     ceilings = source("tests/sass.tsv")

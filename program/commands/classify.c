@@ -1,0 +1,125 @@
+/* softback classify: the label that a classifier gives to each text. */
+#include "models/classifier_kind.h"
+#include "models/training/checkpoint.h"
+#include "program/run/kind.h"
+#include "program/screen/base_option.h"
+#include "program/screen/command.h"
+#include "program/screen/input.h"
+#include "program/screen/machine_options.h"
+#include "program/screen/stream.h"
+#include "program/screen/unknown.h"
+#include "tensor/failure.h"
+#include "tensor/utf8.h"
+#include <stdio.h>
+
+struct classify_request {
+    const char *path, *base;
+    char **texts;
+    int count;
+};
+
+static error_t classify_parse(int key, char *argument, struct argp_state *state)
+{
+    struct classify_request *r = state->input;
+    switch (key) {
+    case KEY_BASE:
+        r->base = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (r->path)
+            return ARGP_ERR_UNKNOWN; /* the texts come all at once, below */
+        r->path = argument;
+        return 0;
+    case ARGP_KEY_ARGS:
+        r->texts = state->argv + state->next;
+        r->count = state->argc - state->next;
+        return 0;
+    default:
+        return machine_option(key, argument, state);
+    }
+}
+
+static const sb_classifier *classify_model(const struct checkpoint *c, const char *path)
+{
+    const struct training_kind *kind = training_kind_of(c->subject.kind);
+    if (c->subject.kind == &classifier_kind)
+        return c->subject.self;
+    return sb_fail("%s is %s, expected a classifier (softback train --model classifier)", path,
+                   kind ? kind->title : c->subject.kind->name);
+}
+
+/* "label, tab, probability, tab, text". */
+static bool classify_one(const sb_classifier *model, const char *where, const char *text)
+{
+    sb_class class;
+    if (!sb_classify(model, &text, 1, &class))
+        return false;
+    unknown_note("classify", where, sb_classifier_vocabulary(model), text);
+    stream_print(sb_classifier_label(model, class.label));
+    printf("\t%.4f\t", class.probability);
+    stream_print(text);
+    putchar('\n');
+    return true;
+}
+
+/* A line without an answer gets an empty one, so that the others keep their numbers. */
+static bool classify_line(const sb_classifier *model, const struct lines *lines)
+{
+    const struct lines_problem problem = lines_problem(lines);
+    char where[64];
+    snprintf(where, sizeof where, INPUT ":%lld", (long long)lines->number);
+    if (!problem.text[0] && classify_one(model, where, lines->text))
+        return true;
+    input_refuse("classify", lines->number, problem.text[0] ? problem.text : sb_error());
+    putchar('\n');
+    return false;
+}
+
+static bool classify_lines(const sb_classifier *model)
+{
+    struct lines lines;
+    bool more = true;
+    int64_t refused = 0;
+    bool ok = input_begin(&lines);
+    while (ok && (ok = lines_next(&lines, &more)) && more) {
+        refused += !classify_line(model, &lines);
+        fflush(stdout);
+    }
+    lines_end(&lines);
+    return ok && (refused == 0 ||
+                  sb_fail("lines that could not be classified: %lld", (long long)refused));
+}
+
+static int classify(const struct classify_request *r)
+{
+    struct checkpoint *c = checkpoint_load_adapted(r->path, r->base, NULL);
+    const sb_classifier *model = c ? classify_model(c, r->path) : NULL;
+    bool ok = model != NULL;
+    for (int i = 0; ok && i < r->count; i++)
+        ok = classify_one(model, utf8_quote(r->texts[i]).text, r->texts[i]);
+    ok = ok && (r->count > 0 || classify_lines(model));
+    checkpoint_free(c);
+    return ok ? EXIT_OK : command_failed("classify");
+}
+
+static int classify_run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {BASE_OPTION(0), MACHINE_OPTIONS(0), {0}};
+    const struct argp argp = {options,
+                              classify_parse,
+                              "MODEL [TEXT...]",
+                              "Prints the label, its probability and the text, for each text or "
+                              "each line of the standard input.",
+                              NULL,
+                              NULL,
+                              NULL};
+    struct classify_request request = {0};
+    int wrong = command_parse(&argp, "classify", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.path)
+        return command_misused("classify", "a model's file is expected");
+    return classify(&request);
+}
+
+const struct command command_classify = {"classify", "gives texts their labels", classify_run};

@@ -1,0 +1,281 @@
+/* softback gradcheck */
+#include "autograd/gradcheck.h"
+#include "ops/example.h"
+#include "program/commands/gradcheck_model.h"
+#include "program/screen/command.h"
+#include "program/screen/machine_options.h"
+#include "program/screen/nearest.h"
+#include "program/screen/options.h"
+#include "tensor/storage.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_NAMES = 64, KEY_MODEL = 1, KEY_DATA, KEY_TASK, KEY_COUNT, KEY_SECOND };
+
+struct gradcheck_request {
+    int count;
+    const char *name[MOST_NAMES];
+    struct gradcheck_model_request model;
+    bool second_order;
+};
+
+static error_t gradcheck_parse(int key, char *argument, struct argp_state *state)
+{
+    struct gradcheck_request *request = state->input;
+    switch (key) {
+    case KEY_MODEL:
+        request->model.stored.path = argument;
+        return 0;
+    case KEY_DATA:
+        request->model.stored.data = argument;
+        return 0;
+    case KEY_TASK:
+        request->model.stored.task = options_task(state, argument);
+        return 0;
+    case KEY_COUNT:
+        request->model.stored.count = options_count(state, "count", argument, 1, 1 << 16);
+        return 0;
+    case KEY_SECOND:
+        request->second_order = request->model.second_order = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        break;
+    default:
+        return machine_option(key, argument, state);
+    }
+    if (request->count == MOST_NAMES)
+        options_refuse(state, "at most %d operations can be named", MOST_NAMES);
+    request->name[request->count++] = argument;
+    return 0;
+}
+
+static const char *gradcheck_example_name(const void *unused, int i)
+{
+    (void)unused;
+    return example_at(i) ? example_at(i)->name : NULL;
+}
+
+static int gradcheck_check_names(const struct gradcheck_request *request)
+{
+    for (int n = 0; n < request->count; n++) {
+        bool known = false;
+        for (int i = 0; example_at(i) && !known; i++)
+            known = strcmp(example_at(i)->name, request->name[n]) == 0;
+        const char *nearest = nearest_word(request->name[n], gradcheck_example_name, NULL);
+        if (!known)
+            return nearest ? command_misused("gradcheck",
+                                             "there is no operation \"%s\"; did you mean \"%s\"?",
+                                             request->name[n], nearest)
+                           : command_misused("gradcheck", "there is no operation \"%s\"",
+                                             request->name[n]);
+    }
+    return -1;
+}
+
+static bool gradcheck_is_wanted(const struct gradcheck_request *request, const char *name)
+{
+    bool wanted = request->count == 0;
+    for (int n = 0; n < request->count; n++)
+        wanted |= strcmp(request->name[n], name) == 0;
+    return wanted;
+}
+
+struct outcome {
+    int shapes, exacts; /* all, and those that were compared exactly */
+    /* The largest errors: against exact derivatives, against differences, of the
+       symmetry of Hessians. */
+    double exact, difference, symmetry;
+    bool ok;
+};
+
+static void gradcheck_raise(double *largest, double error)
+{
+    if (!(error <= *largest))
+        *largest = error;
+}
+
+static bool gradcheck_any_wants_gradient(int n, sb_tensor *const x[])
+{
+    for (int i = 0; i < n; i++)
+        if (x[i]->requires_grad)
+            return true;
+    return false;
+}
+
+/* Checks against exact derivatives where that is possible, and against differences. */
+static bool gradcheck_check_inputs(const struct example *example, int n, sb_tensor *const x[],
+                                   bool second, struct outcome *outcome)
+{
+    sb_random random = sb_random_new(7, SB_STREAM_USER);
+    sb_gradcheck_options options = {.random = &random, .method = SB_GRADCHECK_DIFFERENCES};
+    sb_gradcheck_result result = {0};
+    bool ok = sb_gradcheck(example->run, NULL, x, n, &options, &result);
+    gradcheck_raise(&outcome->difference, result.error);
+    options.method = SB_GRADCHECK_AUTOMATIC;
+    ok = ok && sb_gradcheck(example->run, NULL, x, n, &options, &result);
+    options.second_order = second && result.method == SB_GRADCHECK_EXACT;
+    if (ok && options.second_order)
+        ok = sb_gradcheck(example->run, NULL, x, n, &options, &result);
+    if (result.method == SB_GRADCHECK_EXACT)
+        gradcheck_raise(&outcome->exact, result.error);
+    gradcheck_raise(&outcome->symmetry, result.symmetry);
+    outcome->exacts += result.method == SB_GRADCHECK_EXACT;
+    return ok;
+}
+
+/* Checks one example at one list of shapes, unless no input there requires a gradient. */
+static bool gradcheck_check(const struct example *example, const char *shapes, bool second,
+                            struct outcome *outcome)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    int n = example_inputs(shapes, SB_F64, 7, x);
+    if (n < 0)
+        return false;
+    bool wanted = gradcheck_any_wants_gradient(n, x);
+    bool ok = !wanted || gradcheck_check_inputs(example, n, x, second, outcome);
+    for (int i = 0; i < n; i++)
+        sb_tensor_release(x[i]);
+    outcome->shapes += wanted;
+    return ok;
+}
+
+static bool gradcheck_is_differentiable(const struct example *example)
+{
+    return strcmp(example->name, "argmax") != 0 && strcmp(example->name, "detach") != 0;
+}
+
+/* Checks all examples of one operation. */
+static struct outcome gradcheck_check_all(const char *name, bool second)
+{
+    struct outcome outcome = {.ok = true};
+    const struct example *example;
+    for (int i = 0; (example = example_at(i)); i++)
+        for (int s = 0; strcmp(example->name, name) == 0 && s < EXAMPLE_SHAPES; s++)
+            if (example->shapes[s] &&
+                !gradcheck_check(example, example->shapes[s], second, &outcome)) {
+                outcome.ok = false;
+                printf("%-24s %s: %s\n", name, example->shapes[s], sb_error());
+            }
+    return outcome;
+}
+
+static bool gradcheck_is_first_of_its_name(int number)
+{
+    for (int i = 0; i < number; i++)
+        if (strcmp(example_at(i)->name, example_at(number)->name) == 0)
+            return false;
+    return true;
+}
+
+struct error_text {
+    char text[16];
+};
+
+/* Errors of 0 are below what rounding explains. */
+static struct error_text gradcheck_error(double error)
+{
+    struct error_text t = {"0"};
+    if (error != 0)
+        snprintf(t.text, sizeof t.text, "%.1e", error);
+    return t;
+}
+
+static void gradcheck_print_outcome(const char *name, const struct outcome *outcome, bool second)
+{
+    printf("%-24s %-6s %6d  %11s  %11s", name, sb_device_name(sb_device_in_use()), outcome->shapes,
+           outcome->exacts ? gradcheck_error(outcome->exact).text : "-",
+           gradcheck_error(outcome->difference).text);
+    if (second)
+        printf("  %11s", outcome->exacts ? gradcheck_error(outcome->symmetry).text : "-");
+    puts(outcome->ok ? "" : "  FAILS");
+    fflush(stdout);
+}
+
+static int gradcheck_check_operations(const struct gradcheck_request *request)
+{
+    int checked = 0, failed = 0;
+    printf("%-24s %-6s %6s  %11s  %11s%s\n", "operation", "device", "shapes", "exact",
+           "differences", request->second_order ? "     symmetry" : "");
+    for (int i = 0; example_at(i); i++) {
+        const struct example *example = example_at(i);
+        if (!gradcheck_is_wanted(request, example->name) || !gradcheck_is_first_of_its_name(i))
+            continue;
+        if (!gradcheck_is_differentiable(example)) {
+            printf("%-24s is not differentiable\n", example->name);
+            continue;
+        }
+        struct outcome outcome = gradcheck_check_all(example->name, request->second_order);
+        gradcheck_print_outcome(example->name, &outcome, request->second_order);
+        checked++;
+        failed += !outcome.ok;
+    }
+    printf(
+        "\n%d operations checked, %d failed, all in float64. Largest relative errors of backward:\n"
+        "exact        against derivatives by dual numbers; at most 1e-12 passes\n"
+        "differences  against central differences, less what their rounding explains; at most "
+        "1e-6\n",
+        checked, failed);
+    if (request->second_order)
+        puts("symmetry     of products with the Hessian, <u, H v> = <v, H u>; at most 1e-11. They "
+             "also\n             agree with differences of gradients to 1e-6");
+    return failed ? EXIT_FAILED : EXIT_OK;
+}
+
+#ifdef SOFTBACK_JSON
+static int gradcheck_check_model(const struct gradcheck_request *request)
+{
+    const struct stored_twin_request *stored = &request->model.stored;
+    if (!stored->path || !stored->data == !stored->task)
+        return command_misused("gradcheck", stored->path
+                                                ? "--model needs either --data FILE or --task NAME"
+                                                : "--data and --task need --model FILE");
+    if (request->count > 0)
+        return command_misused("gradcheck",
+                               "--model checks a whole model; leave out the operation \"%s\"",
+                               request->name[0]);
+    return gradcheck_model(&request->model);
+}
+#endif
+
+static int gradcheck_run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"second", KEY_SECOND, NULL, 0, "also check products with the Hessian (second order)", 0},
+#ifdef SOFTBACK_JSON
+        {"model", KEY_MODEL, "FILE", 0, "check all parameters of this model, in float64", 0},
+        {"data", KEY_DATA, "FILE", 0, "pairs for --model: lines of source, tab, target", 0},
+        {"task", KEY_TASK, "NAME", 0, "held-out pairs of a built-in task, for --model", 0},
+        {"count", KEY_COUNT, "N", 0, "number of pairs for --model [16]", 0},
+#endif
+        MACHINE_OPTIONS(0),
+        {0}};
+    const struct argp argp = {
+        options,
+        gradcheck_parse,
+        "[OPERATION...]"
+#ifdef SOFTBACK_JSON
+        "\n--model FILE (--data FILE | --task NAME)"
+#endif
+        ,
+        "Compares the backward of operations with exact derivatives (dual "
+        "numbers) and with central differences, in float64: all of them, "
+        "or those named. With --model, checks all parameters of a trained model.",
+        NULL,
+        NULL,
+        NULL};
+    struct gradcheck_request request = {.model.stored.count = 16};
+    int wrong = command_parse(&argp, "gradcheck", argc, argv, &request);
+#ifdef SOFTBACK_JSON
+    if (wrong < 0 &&
+        (request.model.stored.path || request.model.stored.data || request.model.stored.task))
+        return gradcheck_check_model(&request);
+#endif
+    if (wrong < 0)
+        wrong = gradcheck_check_names(&request);
+    return wrong < 0 ? gradcheck_check_operations(&request) : wrong;
+}
+
+const struct command command_gradcheck = {
+    "gradcheck", "compares backward with exact derivatives, for every operation or a model",
+    gradcheck_run};

@@ -1,0 +1,132 @@
+/* softback info */
+#include "models/description_parts.h"
+#include "models/training/checkpoint.h"
+#include "ops/kernel.h"
+#include "program/screen/command.h"
+#include "program/screen/foreign.h"
+#include "program/screen/machine_options.h"
+#include "program/screen/options.h"
+#include "program/screen/progress.h"
+#include "tensor/storage.h"
+#include <stdio.h>
+
+enum { KEY_DEVICES = 1 };
+
+struct info_request {
+    bool devices;
+    const char *path;
+};
+
+static error_t info_parse(int key, char *argument, struct argp_state *state)
+{
+    struct info_request *request = state->input;
+    switch (key) {
+    case KEY_DEVICES:
+        request->devices = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (request->path)
+            options_refuse(state, "unexpected argument \"%s\"; give one model", argument);
+        request->path = argument;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Those of the model with its defaults filled in, then the others of its kind. */
+static void info_show_settings(const struct checkpoint *c, const sb_description *d)
+{
+    struct settings settings = c->settings;
+    const unsigned kind = settings_for(c->subject.kind->name);
+    for (int i = 0; setting_name(i); i++) {
+        const char *own = sb_description_get(d, setting_name(i));
+        const struct setting_text given = setting_get(&settings, i);
+        if (setting_at(&settings, i).kinds & kind && (own || given.text[0]))
+            printf("  %-18s %s\n", setting_name(i), foreign(own ? own : given.text));
+    }
+}
+
+static void info_show_labels(const sb_description *d)
+{
+    for (int64_t i = 0; sb_description_label(d, i); i++)
+        printf("label   %s\n", foreign(sb_description_label(d, i)));
+}
+
+static void info_show_vocabularies(const sb_description *d)
+{
+    sb_vocabulary *vocabulary;
+    const char *name;
+    for (int64_t i = 0; (name = description_vocabulary_at(d, i, &vocabulary)); i++)
+        printf("%-6s  %s, %s symbols\n", name,
+               sb_units_description(sb_vocabulary_units(vocabulary)),
+               count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
+}
+
+static void info_show_parameters(const sb_parameters *weights)
+{
+    printf("parameters: %s numbers of %s, fingerprint %016llx\n",
+           count_text(sb_parameters_size(weights)).text,
+           sb_dtype_name(sb_parameters_dtype(weights)),
+           (unsigned long long)sb_parameters_fingerprint(weights));
+    for (int64_t i = 0; i < sb_parameters_count(weights); i++) {
+        const sb_tensor *t = sb_parameters_get(weights, i);
+        printf("  %-52s %s\n", foreign(sb_parameters_name(weights, i)), tensor_shape(t).text);
+    }
+}
+
+static void info_show(const struct checkpoint *c, const sb_description *d)
+{
+    if (!c->model)
+        printf("kind    %s\n", c->subject.kind->name);
+    printf("model   trained on %s%s\n",
+           c->task[0] ? "the task "
+           : c->model ? "pairs from files"
+                      : "files",
+           foreign(c->task));
+    info_show_vocabularies(d);
+    info_show_labels(d);
+    if (c->has_state)
+        printf("state   after step %s; --resume continues\n", count_text(c->state.steps).text);
+    info_show_parameters(c->weights);
+    printf("settings:\n");
+    info_show_settings(c, d);
+}
+
+static int info_show_model(const char *path)
+{
+    struct checkpoint *c = checkpoint_load_any(path);
+    sb_description *d = c ? sb_model_describe(&c->subject) : NULL;
+    if (d)
+        info_show(c, d);
+    sb_description_free(d);
+    checkpoint_free(c);
+    return d ? EXIT_OK : command_failed("info");
+}
+
+static int info_run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"devices", KEY_DEVICES, NULL, 0, "show the devices of this build", 0}, {0}};
+    const struct argp argp = {options,
+                              info_parse,
+                              "MODEL\n--devices",
+                              "Shows the contents of a model file, or the devices.",
+                              NULL,
+                              NULL,
+                              NULL};
+    struct info_request request = {0};
+    int wrong = command_parse(&argp, "info", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.devices && !request.path)
+        return command_misused("info", "give a model file or --devices");
+    if (request.devices) {
+        machine_print_cpu();
+        machine_print_cuda();
+    }
+    return request.path ? info_show_model(request.path) : EXIT_OK;
+}
+
+const struct command command_info = {"info", "shows the contents of a model file, or the devices",
+                                     info_run};

@@ -1,0 +1,99 @@
+/* softback merge */
+#include "models/training/checkpoint.h"
+#include "nn/lora.h"
+#include "nn/lora_layer.h"
+#include "program/run/paths.h"
+#include "program/screen/command.h"
+#include "program/screen/foreign.h"
+#include "program/screen/options.h"
+#include "tensor/storage.h"
+#include <stdio.h>
+
+enum { KEY_OUT = 1 };
+
+struct merge_request {
+    const char *base, *adapters, *out;
+};
+
+static error_t merge_parse(int key, char *argument, struct argp_state *state)
+{
+    struct merge_request *request = state->input;
+    switch (key) {
+    case KEY_OUT:
+        request->out = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (request->adapters)
+            options_refuse(state, "unexpected argument \"%s\"; give a model and its adapters",
+                           argument);
+        *(request->base ? &request->adapters : &request->base) = argument;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static bool merge_check_paths(const struct merge_request *r)
+{
+    struct paths paths = {0};
+    paths_add(&paths, PATH_CREATED, "--out", r->out);
+    paths_add(&paths, PATH_READ, "BASE", r->base);
+    paths_add(&paths, PATH_READ, "ADAPTERS", r->adapters);
+    return paths_check(&paths);
+}
+
+/* Copies the weights of the joined model, which has the adapters besides, into the plain one. */
+static bool merge_copy(const sb_parameters *from, sb_parameters *to)
+{
+    bool ok = true;
+    for (int64_t i = 0; ok && i < sb_parameters_count(to); i++) {
+        sb_tensor *t = sb_parameters_get(to, i);
+        const sb_tensor *joined = sb_parameters_find(from, sb_parameters_name(to, i));
+        ok = joined
+                 ? t->device->copy(t->data, joined->data, tensor_bytes(t))
+                 : sb_fail("the adapters' model has no \"%s\"", sb_parameters_name(to, i)) != NULL;
+    }
+    return ok;
+}
+
+static int merge(const struct merge_request *r)
+{
+    if (!merge_check_paths(r))
+        return command_failed("merge");
+    struct checkpoint *joined = checkpoint_load_adapted(r->adapters, r->base, NULL);
+    struct checkpoint *plain = joined ? checkpoint_load_any(r->base) : NULL;
+    const bool ok =
+        plain && sb_lora_merge(joined->weights) && merge_copy(joined->weights, plain->weights) &&
+        checkpoint_save_new(r->out, &plain->settings, plain->task, &plain->subject, NULL);
+    checkpoint_free(plain);
+    checkpoint_free(joined);
+    if (ok)
+        printf("%s is %s with its adapters\n", foreign(r->out), foreign(r->base));
+    return ok ? EXIT_OK : command_failed("merge");
+}
+
+static int merge_run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"out", KEY_OUT, "FILE", 0, "write the merged model to FILE", 0}, {0}};
+    const struct argp argp = {
+        options,
+        merge_parse,
+        "--out FILE BASE ADAPTERS",
+        "Adds LoRA adapters, which softback train --from BASE --lora RANK has "
+        "trained, to the weights of their model.\vThe result needs neither "
+        "file, and is as fast as BASE.",
+        NULL,
+        NULL,
+        NULL};
+    struct merge_request request = {0};
+    int wrong = command_parse(&argp, "merge", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.out || !request.adapters)
+        return command_misused("merge", "give --out FILE, the model, and the file of its adapters");
+    return merge(&request);
+}
+
+const struct command command_merge = {"merge", "adds LoRA adapters to the weights of their model",
+                                      merge_run};

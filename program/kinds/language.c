@@ -1,0 +1,300 @@
+/* Training language models, on documents. */
+#include "models/data/windows.h"
+#include "models/language_kind.h"
+#include "models/text/buffer.h"
+#include "program/kinds/evaluate.h"
+#include "program/kinds/task_texts.h"
+#include "program/run/kind.h"
+#include "program/screen/foreign.h"
+#include "program/screen/progress.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <string.h>
+
+/* What is learned from. */
+struct training_texts {
+    sb_documents *rest, *held;
+    sb_vocabulary *vocabulary;
+    sb_windows *windows, *held_windows;
+};
+
+/* ---- texts ---- */
+
+enum { TASK_DOCUMENTS = 20000, TASK_HELD = 500, HELD_PART = 20 };
+
+static sb_documents *language_task_documents(const struct training *t, sb_part part, int64_t count)
+{
+    sb_pairs *pairs = training_task_pairs(t->task, &t->settings, part, count);
+    sb_documents *documents = pairs ? task_documents(t->task, pairs) : NULL;
+    sb_pairs_free(pairs);
+    return documents;
+}
+
+static sb_documents *language_read(const char *const *paths, int n, sb_document_cut cut)
+{
+    sb_documents *documents = sb_documents_new();
+    bool ok = documents != NULL;
+    for (int i = 0; ok && i < n; i++)
+        ok = sb_documents_read(documents, paths[i], cut);
+    if (ok)
+        return documents;
+    sb_documents_free(documents);
+    return NULL;
+}
+
+static bool language_read_files(struct training *t, const struct training_request *r)
+{
+    const sb_document_cut cut = t->settings.documents;
+    sb_documents *all = language_read(r->files, r->file_count, cut);
+    if (all && r->valid) {
+        t->texts->rest = all;
+        t->texts->held = language_read(&r->valid, 1, cut);
+        return t->texts->held != NULL;
+    }
+    const bool ok = all && sb_documents_divide(all, HELD_PART, &t->texts->rest, &t->texts->held);
+    sb_documents_free(all);
+    return ok;
+}
+
+static bool language_open_texts(struct training *t, const struct training_request *r)
+{
+    t->texts = memory_new(sizeof *t->texts);
+    if (!t->texts)
+        return sb_fail("out of memory");
+    *t->texts = (struct training_texts){0};
+    if (t->task) {
+        t->texts->rest = language_task_documents(t, SB_PART_TRAIN, TASK_DOCUMENTS);
+        t->texts->held = language_task_documents(t, SB_PART_VALID, TASK_HELD);
+    } else if (!language_read_files(t, r)) {
+        return false;
+    }
+    if (!t->texts->rest || !t->texts->held)
+        return false;
+    t->progress.data_hash =
+        (sb_documents_hash(t->texts->rest) * 31 + sb_documents_hash(t->texts->held)) >>
+        1; /* as JSON has them */
+    return true;
+}
+
+/* ---- windows ---- */
+
+static sb_vocabulary *language_learn(const struct training *t)
+{
+    const struct settings *s = &t->settings;
+    const sb_vocabulary_options options = {
+        .units = s->units == SB_UNITS_AUTO ? SB_UNITS_CHARACTERS : s->units, .size = s->vocabulary};
+    if (t->loaded)
+        return sb_vocabulary_retain(sb_language_model_vocabulary(t->loaded->subject.self));
+    return sb_vocabulary_new(sb_documents_texts(t->texts->rest), sb_documents_count(t->texts->rest),
+                             &options);
+}
+
+/* All that the model may read at a time, where it may read everything. */
+static int64_t language_window(const struct settings *s)
+{
+    return s->language.context > 0 ? s->language.context : s->data.batch_symbols;
+}
+
+static bool language_open_data(struct training *t)
+{
+    struct training_texts *x = t->texts;
+    const struct settings *s = &t->settings;
+    sb_windows_options options = {.seed = s->trainer.seed,
+                                  .length = language_window(s),
+                                  .batch_windows = s->data.batch_pairs,
+                                  .batch_symbols = s->data.batch_symbols};
+    x->vocabulary = language_learn(t);
+    x->windows = x->vocabulary ? sb_windows_new(x->rest, x->vocabulary, &options) : NULL;
+    options.fixed = true;
+    x->held_windows = x->windows ? sb_windows_new(x->held, x->vocabulary, &options) : NULL;
+    if (!x->held_windows)
+        return false;
+    t->source = sb_windows_as_source(x->windows);
+    t->held_source = sb_windows_as_source(x->held_windows);
+    return true;
+}
+
+static bool language_open_model(struct training *t)
+{
+    const struct settings *s = &t->settings;
+    const sb_language_model_options options = {.transformer = s->model.transformer,
+                                               .tie_embeddings = s->model.tie_embeddings,
+                                               .label_smoothing = s->model.label_smoothing,
+                                               .context = s->language.context,
+                                               .running_text = s->language.running_text};
+    sb_language_model *model = sb_language_model_for(t->weights, t->texts->vocabulary, &options);
+    t->subject = sb_language_model_as_model(model);
+    return model != NULL;
+}
+
+static void language_close(struct training *t)
+{
+    struct training_texts *x = t->texts;
+    if (!x)
+        return;
+    sb_windows_free(x->windows);
+    sb_windows_free(x->held_windows);
+    sb_vocabulary_release(x->vocabulary);
+    sb_documents_free(x->rest);
+    sb_documents_free(x->held);
+    memory_free(x);
+}
+
+static int64_t language_batch_items(const struct training *t)
+{
+    const struct settings *s = &t->settings;
+    const int64_t fit = s->data.batch_symbols / language_window(s);
+    return fit < 1 ? 1 : fit < s->data.batch_pairs ? fit : s->data.batch_pairs;
+}
+
+static int64_t language_epoch_batches(const struct training *t)
+{
+    return sb_windows_symbols(t->texts->windows) /
+               (language_batch_items(t) * language_window(&t->settings)) +
+           1;
+}
+
+/* ---- what it says of itself ---- */
+
+static void language_describe_texts(const struct training *t, const struct training_request *r,
+                                    FILE *out)
+{
+    const sb_documents *rest = t->texts->rest, *held = t->texts->held;
+    const int64_t n = sb_documents_count(rest);
+    const char *slash = t->task ? NULL : strrchr(r->data, '/');
+    fprintf(out, "%-10s %s bytes",
+            t->task ? "task"
+            : slash ? slash + 1
+                    : r->data,
+            count_text(sb_documents_bytes(rest)).text);
+    if (t->task)
+        fprintf(out, " of %s", t->task);
+    if (r->file_count > 1)
+        fprintf(out, " of %d files", r->file_count);
+    fprintf(out, " in %s %s; %s bytes %s\n", count_text(n).text, n == 1 ? "document" : "documents",
+            count_text(sb_documents_bytes(held)).text, r->valid ? "to evaluate on" : "held out");
+}
+
+static void language_describe(const struct training *t, const struct training_request *r, FILE *out)
+{
+    const struct training_texts *x = t->texts;
+    const int64_t unknown = sb_windows_unknown(x->held_windows);
+    language_describe_texts(t, r, out);
+    fprintf(out, "text       %s, %s different symbols; %s to learn\n",
+            sb_units_description(sb_vocabulary_units(x->vocabulary)),
+            count_text(sb_vocabulary_size(x->vocabulary) - SB_SPECIAL_SYMBOLS).text,
+            count_text(sb_windows_symbols(x->windows)).text);
+    if (unknown > 0)
+        fprintf(out,
+                "warning    %s symbols to evaluate on do not occur in the text that is "
+                "learned\n",
+                count_text(unknown).text);
+    fprintf(out, "context    windows of up to %s symbols\n",
+            count_text(language_window(&t->settings)).text);
+}
+
+/* Perplexity of a symbol, and the loss as bits a byte, which other units can be compared by. */
+static void language_measure(const struct training *t, const sb_evaluation *e, int digits,
+                             char *text, size_t size)
+{
+    const sb_windows *held = t->texts->held_windows;
+    const double bits =
+        e->loss * (double)sb_windows_symbols(held) / (log(2) * (double)sb_windows_bytes(held));
+    snprintf(text, size,
+             digits > 1 ? ", perplexity %.*f, %.*f bits a byte"
+                        : "  perplexity %.*f  bits/byte %.*f",
+             digits + 1, exp(e->loss), digits + 2, bits);
+}
+
+static best_score language_best(const struct training *t)
+{
+    (void)t;
+    return BEST_LOSS;
+}
+
+static char *language_batch_text(const struct training *t, const sb_batch *batch)
+{
+    sb_tensor *ids = sb_batch_get(batch, "target_out");
+    struct buffer buffer = {0};
+    bool ok = ids != NULL;
+    for (int64_t b = 0; ok && b < batch->items; b++) {
+        const int64_t length = (int64_t)sb_tensor_get(sb_batch_get(batch, "target_lengths"), b);
+        const int32_t *row = (const int32_t *)sb_tensor_data(ids) + b * sb_tensor_dim(ids, 1);
+        char *text = sb_vocabulary_decode(t->texts->vocabulary, row, length);
+        ok = text && buffer_add_text(&buffer, text) && buffer_add_text(&buffer, "\n");
+        sb_free(text);
+    }
+    char *text = ok ? buffer_take(&buffer) : NULL;
+    buffer_free(&buffer);
+    return text;
+}
+
+/* ---- for a report ---- */
+
+enum { REPORT_SYMBOLS = 48 };
+
+/* The first symbols of a held-out document; NULL without a message where it has none. */
+static int32_t *language_begin_of(const struct training *t, int64_t document, int64_t *n)
+{
+    const char *text = sb_documents_text(t->texts->held, document);
+    int32_t *ids = text[0] ? sb_vocabulary_encode(t->texts->vocabulary, text, n, NULL) : NULL;
+    int64_t most = language_window(&t->settings) - 1;
+    most = most < REPORT_SYMBOLS ? most : REPORT_SYMBOLS;
+    *n = ids && *n < most ? *n : most;
+    return ids;
+}
+
+static bool language_watch(struct training *t)
+{
+    const sb_documents *held = t->texts->held;
+    int32_t *ids[MOST_WATCHED];
+    int64_t length[MOST_WATCHED], n = 0;
+    bool ok = true;
+    for (int64_t i = 0; ok && n < MOST_WATCHED && i < sb_documents_count(held); i++) {
+        ids[n] = language_begin_of(t, i, &length[n]);
+        ok = ids[n] || !sb_documents_text(held, i)[0];
+        if (ids[n] && --length[n] > 0) /* the last one is only predicted */
+            n++;
+        else
+            sb_free(ids[n]);
+    }
+    ok = ok && (n > 0 || training_fail_watch());
+    t->watched = ok ? sb_window_batch_new(n, (const int32_t *const *)ids, length) : NULL;
+    while (n > 0)
+        sb_free(ids[--n]);
+    return t->watched != NULL;
+}
+
+static char *language_report_text(const struct training *t)
+{
+    const sb_documents *held = t->texts->held;
+    int64_t n, document = 0;
+    while (document < sb_documents_count(held) - 1 && !sb_documents_text(held, document)[0])
+        document++;
+    int32_t *ids = language_begin_of(t, document, &n);
+    char *text = ids ? sb_vocabulary_decode(t->texts->vocabulary, ids, n) : NULL;
+    sb_free(ids);
+    return text;
+}
+
+const struct training_kind training_language = {.name = "language",
+                                                .title = "a language model",
+                                                .items = "windows",
+                                                .model = &language_model_kind,
+                                                .settings = SETTING_FOR_LANGUAGE,
+                                                .several_files = true,
+                                                .open_texts = language_open_texts,
+                                                .open_data = language_open_data,
+                                                .open_model = language_open_model,
+                                                .close = language_close,
+                                                .batch_items = language_batch_items,
+                                                .epoch_batches = language_epoch_batches,
+                                                .describe = language_describe,
+                                                .scores = 1 << BEST_LOSS,
+                                                .best = language_best,
+                                                .measure = language_measure,
+                                                .batch_text = language_batch_text,
+                                                .evaluate = evaluate_language,
+                                                .watch = language_watch,
+                                                .report_text = language_report_text};

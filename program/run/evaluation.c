@@ -1,0 +1,68 @@
+/* Evaluating and saving a training run. */
+#include "program/run/log.h"
+#include "program/run/training.h"
+
+bool training_evaluation_due(const struct training *t)
+{
+    int64_t steps = sb_trainer_steps(t->trainer);
+    return steps > 0 && (steps % t->settings.evaluate_every == 0 || steps == t->settings.steps);
+}
+
+bool training_finished(const struct training *t)
+{
+    int64_t patience = t->settings.patience;
+    return sb_trainer_steps(t->trainer) >= t->settings.steps ||
+           (patience > 0 && t->progress.waited >= patience);
+}
+
+static void training_note(struct training *t, struct evaluated *e)
+{
+    struct progress *p = &t->progress;
+    p->evaluations++;
+    p->waited++;
+    /* The newer best model of training_best.c is saved again, even if rounding made it worse. */
+    e->best = training_is_best(t, &e->scores) ||
+              (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
+    if (!e->best)
+        return;
+    p->best = e->scores;
+    p->best_step = sb_trainer_steps(t->trainer);
+    p->waited = 0;
+    t->ahead = 0;
+}
+
+/* With the averaged weights, if there are any. */
+static bool training_measure_and_keep(struct training *t, struct evaluated *e)
+{
+    if (!sb_evaluate(&t->subject, &t->held_source, t->scored, t->batches, &e->scores))
+        return false;
+    training_note(t, e);
+    if (!training_saves(t))
+        return true;
+    return (!e->best || checkpoint_save_best(t->out, &t->settings, t->task ? t->task : "",
+                                             &t->subject, &t->progress)) &&
+           training_keep(t);
+}
+
+bool training_evaluate(struct training *t, struct evaluated *e)
+{
+    sb_average *average = sb_trainer_average(t->trainer);
+    if (average && !sb_average_swap(average))
+        return false;
+    bool ok = training_measure_and_keep(t, e);
+    if (average)
+        ok = sb_average_swap(average) && ok;
+    if (!ok)
+        return false;
+    sb_optimiser_observe(sb_trainer_optimiser(t->trainer), e->scores.loss);
+    return log_evaluation(t->log, sb_trainer_steps(t->trainer), &e->scores, e->best) &&
+           (!t->watched || training_diagnose(t)) && training_save(t) && training_kept_trim(t);
+}
+
+bool training_save(struct training *t)
+{
+    t->progress.finished = training_finished(t);
+    return !training_saves(t) ||
+           checkpoint_save_model(t->state_path, &t->settings, t->task ? t->task : "", &t->subject,
+                                 t->trainer, &t->progress);
+}

@@ -1,0 +1,26 @@
+#include "program/run/kind.h"
+#include <string.h>
+
+static const struct training_kind *const kinds[] = {&training_seq2seq, &training_language,
+                                                    &training_classifier, NULL};
+
+const struct training_kind *training_kind_at(int i)
+{
+    return i >= 0 && i < (int)(sizeof kinds / sizeof *kinds) ? kinds[i] : NULL;
+}
+
+const struct training_kind *training_kind_find(const char *name)
+{
+    for (int i = 0; kinds[i]; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+const struct training_kind *training_kind_of(const sb_model_kind *model)
+{
+    for (int i = 0; kinds[i]; i++)
+        if (kinds[i]->model == model)
+            return kinds[i];
+    return NULL;
+}

@@ -1,0 +1,54 @@
+/*
+ * The kinds of models that the program trains, chosen by --model: what each learns from, and what
+ * it says of itself, beyond what models/model.h knows of it.
+ */
+#ifndef SOFTBACK_PROGRAM_RUN_KIND_H
+#define SOFTBACK_PROGRAM_RUN_KIND_H
+
+#include "program/run/training.h"
+
+struct evaluate_request;
+
+struct training_kind {
+    const char *name;           /* "language" */
+    const char *title;          /* "a language model" */
+    const char *items;          /* what a batch has: "windows" */
+    const sb_model_kind *model; /* its functions */
+    unsigned settings;          /* its bit of enum setting_kinds */
+    bool several_files;         /* --data may be given more than once */
+    bool two_files;             /* --source-file and --target-file may be given instead */
+    const char *task;           /* a built-in task of this kind alone; NULL: those of pairs */
+
+    /* Opens what is learned from, sets the hash of the data, and the sources of batches. */
+    bool (*open_texts)(struct training *training, const struct training_request *request);
+    bool (*open_data)(struct training *training);
+    bool (*open_model)(struct training *training); /* a new one, as the training's subject */
+    void (*close)(struct training *training);
+
+    int64_t (*batch_items)(const struct training *training); /* the most of a batch */
+    int64_t (*epoch_batches)(const struct training *training);
+    void (*describe)(const struct training *training, const struct training_request *request,
+                     FILE *out);
+    unsigned scores; /* by which its best model can be chosen: bits 1 << BEST_LOSS and so on */
+    best_score (*best)(const struct training *training); /* that of --best auto */
+    /* What an evaluation shows beside its loss, with as many digits as asked for: "", or ", " and
+       more. */
+    void (*measure)(const struct training *training, const sb_evaluation *evaluation, int digits,
+                    char *text, size_t size);
+    char *(*batch_text)(const struct training *training, const sb_batch *batch);
+    bool (*evaluate)(const struct evaluate_request *request, const struct checkpoint *checkpoint);
+    /* For --report: makes the watched batch; a held-out text to draw, for memory_free. */
+    bool (*watch)(struct training *training);
+    char *(*report_text)(const struct training *training);
+};
+
+extern const struct training_kind training_seq2seq, training_language, training_classifier;
+
+/* The i-th kind; NULL past the last. */
+const struct training_kind *training_kind_at(int i);
+
+/* The kind of a name or of a model; NULL, without a message, where there is none. */
+const struct training_kind *training_kind_find(const char *name);
+const struct training_kind *training_kind_of(const sb_model_kind *model);
+
+#endif

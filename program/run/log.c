@@ -1,0 +1,192 @@
+#include "program/run/log.h"
+#include "teach/report/signature.h"
+#include "tensor/file.h"
+#include "tensor/memory.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The step of a complete line; -1 when it is not a line of a log. */
+static int64_t log_step_of(const char *line)
+{
+    json_t *json = json_loads(line, 0, NULL);
+    const json_t *step = json_object_get(json, "step");
+    int64_t value = json_is_integer(step) ? json_integer_value(step) : -1;
+    json_decref(json);
+    return value;
+}
+
+static bool log_is_signature(const char *line)
+{
+    return strcmp(line, SIGNATURE_LOG) == 0;
+}
+
+/* How many bytes of the log to keep. */
+static long log_kept(FILE *log, int64_t step)
+{
+    char *line = NULL;
+    size_t room = 0;
+    long keep = 0;
+    while (getline(&line, &room, log) > 0) {
+        int64_t at = strchr(line, '\n') ? log_step_of(line) : -1;
+        if (!(keep == 0 && log_is_signature(line)) && (at < 0 || at > step))
+            break;
+        keep = ftell(log);
+    }
+    free(line);
+    return keep;
+}
+
+/* Whether a line is one with which a log of an earlier version can begin. */
+static bool log_is_line(const char *text)
+{
+    static const char *const kinds[][4] = {{"loss", "rate", "norm", "symbols"},
+                                           {"held_out_loss", "held_out_error", "best"},
+                                           {"gradients", "deaf", "evenness"}};
+    json_t *json = json_loads(text, 0, NULL);
+    bool any = false;
+    for (int kind = 0; kind < 3; kind++) {
+        bool all = json_is_integer(json_object_get(json, "step"));
+        for (int i = 0; i < 4 && kinds[kind][i]; i++)
+            all = all && json_object_get(json, kinds[kind][i]);
+        any = any || all;
+    }
+    json_decref(json);
+    return any;
+}
+
+bool log_begins(const char *head, bool earlier)
+{
+    static const char cut_off[] = "{\"step\":";
+    const size_t size = strcspn(head, "\n"), least = strlen("{\"softback\"");
+    const bool whole = head[size] == '\n';
+    if (!head[0] || (size >= least && strncmp(head, SIGNATURE_LOG, size + whole) == 0))
+        return true; /* also an incomplete signature */
+    if (!earlier || !whole)
+        return earlier && strncmp(head, cut_off, sizeof cut_off - 1) == 0;
+    char *line = memory_text_part(head, size);
+    const bool is = line && log_is_line(line);
+    memory_free(line);
+    return is;
+}
+
+/* A log that keeps no line starts again with the signature. */
+static bool log_cut_back(FILE *log, int64_t step)
+{
+    struct stat about;
+    const bool file = fstat(fileno(log), &about) != 0 || S_ISREG(about.st_mode);
+    const long keep =
+        file && step > 0 ? log_kept(log, step) : 0; /* /dev/null and pipes keep nothing */
+    return (!file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
+                      fseek(log, keep, SEEK_SET) == 0)) &&
+           (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0);
+}
+
+/* Devices have no lock, as many runs may write to them. */
+static bool log_lock(int descriptor)
+{
+    struct stat about;
+    return fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode) ||
+           flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+FILE *log_open(const char *path, int64_t step)
+{
+    const int descriptor = file_descriptor(path, O_RDWR | O_CREAT, 0666);
+    FILE *log = descriptor >= 0 ? fdopen(descriptor, "r+") : NULL;
+    if (!log)
+        return sb_fail("log: cannot open %s: %s", path, strerror(errno));
+    if (!log_lock(descriptor)) {
+        fclose(log);
+        return sb_fail("log: another training run writes %s; wait for its end", path);
+    }
+    if (log_cut_back(log, step))
+        return log;
+    sb_fail("log: cannot write %s: %s", path, strerror(errno));
+    fclose(log);
+    return NULL;
+}
+
+static bool log_write_line(FILE *log, json_t *line)
+{
+    const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(6);
+    if (log && !line)
+        return sb_fail("log: out of memory for a line");
+    errno = 0; /* opening a file may have left another reason */
+    bool ok = !log || (line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF &&
+                       fflush(log) == 0);
+    const int reason = errno;
+    json_decref(line);
+    return ok ||
+           sb_fail("log: cannot write a line: %s", reason ? strerror(reason) : "out of memory");
+}
+
+/* JSON has no NaN and no infinity. */
+static json_t *log_number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+bool log_step(FILE *log, int64_t step, const sb_trained *t)
+{
+    json_t *line = json_pack("{s:I, s:o, s:o, s:o, s:I}", "step", (json_int_t)step, "loss",
+                             log_number(t->loss), "rate", log_number(t->rate), "norm",
+                             log_number(t->norm), "symbols", (json_int_t)t->targets);
+    if (t->sent > 0)
+        json_object_set_new(line, "sent", json_integer(t->sent));
+    return log_write_line(log, line);
+}
+
+static json_t *log_numbers(int64_t n, const double *x)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(array, log_number(x[i]));
+    return array;
+}
+
+/* A row for each parameter. */
+static json_t *log_histograms(int64_t parameters, const int64_t *counts)
+{
+    json_t *rows = json_array();
+    for (int64_t i = 0; i < parameters; i++) {
+        json_t *row = json_array();
+        for (int64_t bin = 0; bin < DIAGNOSIS_BINS; bin++)
+            json_array_append_new(row, json_integer(counts[i * DIAGNOSIS_BINS + bin]));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
+{
+    return log_write_line(log, json_pack("{s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)step,
+                                         "gradients", log_numbers(d->parameters, d->gradient),
+                                         "histograms", log_histograms(d->parameters, d->histogram),
+                                         "saturated", log_numbers(d->heads, d->saturated),
+                                         "evenness", log_numbers(d->heads, d->evenness)));
+}
+
+bool log_seconds(FILE *log, int64_t step, double seconds)
+{
+    return log_write_line(log,
+                          json_pack("{s:I, s:f}", "step", (json_int_t)step, "seconds", seconds));
+}
+
+bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *e, bool best)
+{
+    json_t *line = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)step, "held_out_loss",
+                             log_number(e->loss), "held_out_error", log_number(e->error));
+    if (!isnan(e->bleu)) {
+        json_object_set_new(line, "held_out_unit_error", log_number(e->unit_error));
+        json_object_set_new(line, "held_out_bleu", log_number(e->bleu));
+    }
+    json_object_set_new(line, "best", json_boolean(best));
+    return log_write_line(log, line);
+}

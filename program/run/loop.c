@@ -1,0 +1,250 @@
+/* A training run: its steps and evaluations, their output, and its end. */
+#include "nn/parameters.h"
+#include "program/run/kind.h"
+#include "program/run/log.h"
+#include "program/run/report.h"
+#include "program/screen/command.h"
+#include "program/screen/foreign.h"
+#include "program/screen/progress.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void training_interrupt(int signal_number)
+{
+    interrupted = 1;
+    signal(signal_number, SIG_DFL); /* a second one ends the program immediately */
+}
+
+bool training_interrupted(void *unused)
+{
+    (void)unused;
+    return interrupted;
+}
+
+/* Signals that are ignored, as under nohup, stay ignored. */
+static void training_catch_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (signal(signals[i], training_interrupt) == SIG_IGN)
+            signal(signals[i], SIG_IGN);
+}
+
+/* Prints why this rank failed; if there are other ranks, ends the job. */
+static int training_failed(sb_communicator *c)
+{
+    if (sb_communicator_size(c) > 1)
+        sb_communicator_abort(c, "softback train", sb_error());
+    return command_failed("train");
+}
+
+/* Saves the batch whose loss is not finite, so that the cause can be found. */
+static void training_show_bad_batch(const struct training *t)
+{
+    char *path = training_save_batch(t);
+    if (path)
+        fprintf(stderr, "Its batch is in %s.\n", foreign(path));
+    sb_free(path);
+}
+
+/* An abort ends the process, so all output comes before it. */
+static void training_step_failed(const struct training *t, double loss)
+{
+    const bool alone = sb_communicator_size(t->communicator) == 1;
+    char message[1024];
+    snprintf(message, sizeof message, "%s", sb_error());
+    if (alone)
+        command_failed("train");
+    if (!isfinite(loss))
+        training_show_bad_batch(t);
+    if (!alone)
+        sb_communicator_abort(t->communicator, "softback train", message);
+}
+
+static bool training_one_step(struct training *t, struct progress_line *line)
+{
+    sb_trained trained;
+    if (!sb_trainer_step(t->trainer, &trained)) {
+        if (trained.stopped) /* by a signal, which the caller sees */
+            return true;
+        progress_clear(line);
+        training_step_failed(t, trained.loss);
+        return false;
+    }
+    int64_t step = sb_trainer_steps(t->trainer);
+    const bool writes = training_writes(t);
+    if (trained.skipped || trained.without_gradient)
+        progress_clear(line);
+    if (trained.skipped && writes)
+        fprintf(stderr, "softback train: step %s: %s\n", count_text(step).text, sb_error());
+    if (trained.without_gradient && writes)
+        fprintf(stderr, "softback train: the parameter %s gets no gradient\n",
+                trained.without_gradient);
+    if (step % 10 == 0 && !log_step(t->log, step, &trained)) {
+        progress_clear(line);
+        training_failed(t->communicator);
+        return false;
+    }
+    line->waited += trained.waited;
+    line->sent += trained.sent;
+    progress_step(line, step, t->settings.steps, trained.loss, trained.targets);
+    return true;
+}
+
+static bool training_log_seconds(const struct training *t, struct progress_line *line)
+{
+    return log_seconds(t->log, sb_trainer_steps(t->trainer), progress_lap(line));
+}
+
+/* The evaluation after a step, if it is due. */
+static bool training_evaluate_now(struct training *t, struct progress_line *line)
+{
+    struct evaluated e;
+    if (!training_evaluation_due(t))
+        return true;
+    bool ok = training_evaluate(t, &e) && training_log_seconds(t, line);
+    if (ok) {
+        char measure[96];
+        t->kind->measure(t, &e.scores, 1, measure, sizeof measure);
+        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.scores.loss,
+                            measure, e.best);
+    } else {
+        progress_clear(line);
+        training_failed(t->communicator);
+    }
+    return ok;
+}
+
+static bool training_go_on(struct training *t, struct progress_line *line)
+{
+    while (!training_finished(t) && !interrupted)
+        if (!training_one_step(t, line) || !training_evaluate_now(t, line))
+            return false;
+    progress_clear(line);
+    if (training_finished(t))
+        return true;
+    if (!training_save(t) || !training_log_seconds(t, line)) {
+        command_failed("train");
+        return false;
+    }
+    fprintf(stderr, "Stopped after step %s; the same command with --resume continues.\n",
+            count_text(sb_trainer_steps(t->trainer)).text);
+    return false;
+}
+
+static void training_conclude(const struct training *t, const struct progress_line *line)
+{
+    const struct progress *p = &t->progress;
+    int64_t steps = sb_trainer_steps(t->trainer), taken = steps - line->at_start;
+    printf("trained    %s %s in %s, %s target symbols/s\n", count_text(taken).text,
+           line->at_start > 0 ? "more steps" : "steps", duration_text(progress_seconds(line)).text,
+           count_text((int64_t)progress_rate(line)).text);
+    if (sb_communicator_size(t->batches) > 1)
+        printf("ranks      %d, which spent %.1f %% of the time only on summing gradients\n",
+               sb_communicator_size(t->communicator), 100 * line->waited / progress_seconds(line));
+    if (sb_communicator_size(t->communicator) > 1)
+        printf("sent       %s bytes a step, by rank 0\n",
+               count_text(taken > 0 ? line->sent / taken : 0).text);
+    if (steps < t->settings.steps)
+        printf("stopped    at step %s: %lld evaluations without a better one\n",
+               count_text(steps).text, (long long)p->waited);
+    char measure[96];
+    t->kind->measure(t, &p->best, 2, measure, sizeof measure);
+    printf("best       at step %s: held-out loss %.4f%s\n", count_text(p->best_step).text,
+           p->best.loss, measure);
+    printf("model      %s\n", foreign(t->out));
+    training_describe_kept(t, stdout);
+}
+
+/* A page on the model, with a text that it was not trained on. */
+static bool training_report(const struct training *t, const char *path)
+{
+    char *text = t->kind->report_text(t);
+    const bool kept = t->log && ftell(t->log) >= 0; /* a pipe keeps nothing */
+    const struct report_request request = {.model = t->out,
+                                           .text = text,
+                                           .log = kept ? t->log_path : "/dev/null",
+                                           .out = path,
+                                           .pairs = t->held};
+    const bool ok = text && report_write(&request);
+    memory_free(text);
+    if (ok)
+        printf("report     %s\n", foreign(path));
+    return ok;
+}
+
+/* The part of the first rank, after the last step of all. */
+static bool training_conclude_all(const struct training *t, const struct training_request *request,
+                                  const struct progress_line *line)
+{
+    if (!training_writes(t))
+        return true;
+    if (!training_check_ahead(t))
+        return training_failed(t->communicator) == EXIT_OK;
+    training_conclude(t, line);
+    return !request->report || training_report(t, request->report) ||
+           training_failed(t->communicator) == EXIT_OK;
+}
+
+static int training_train(const struct training_request *request)
+{
+    struct training t;
+    bool alike;
+    if (!training_open(&t, request, &alike)) {
+        const bool first = sb_communicator_rank(request->communicator) == 0;
+        return !alike  ? training_failed(request->communicator)
+               : first ? command_failed("train")
+                       : EXIT_FAILED;
+    }
+    const bool alone = sb_communicator_size(t.communicator) == 1;
+    if (training_writes(&t))
+        training_describe(&t, request, stdout);
+    fflush(stdout);
+    struct progress_line line = progress_begin(sb_trainer_steps(t.trainer));
+    line.shown = training_writes(&t);
+    if (alone) /* mpirun ends all ranks immediately, without a common last step */
+        training_catch_signals();
+    bool done = training_go_on(&t, &line) && training_conclude_all(&t, request, &line);
+    training_close(&t);
+    return done ? EXIT_OK : EXIT_FAILED;
+}
+
+/* Neighbours hold parts of one model; ranks with the same part share batches. All ranks make both
+   groups, even without a split: their options have not been compared yet. */
+static bool training_divide(struct training_request *r)
+{
+    sb_communicator *c = r->communicator;
+    const int rank = sb_communicator_rank(c);
+    r->heads = sb_communicator_split(c, rank / r->head_ranks, rank);
+    r->batches = r->heads ? sb_communicator_split(c, rank % r->head_ranks, rank) : NULL;
+    return r->batches != NULL;
+}
+
+/* The ranks of a job share the processors of a machine and monitor each other. */
+static bool training_join(struct training_request *request)
+{
+    sb_communicator *c = request->communicator = sb_communicator_world();
+    if (!c)
+        return false;
+    if (sb_communicator_processors(c) > 0 && !request->threads_given &&
+        !getenv("OMP_NUM_THREADS") && !sb_set_threads(sb_communicator_processors(c)))
+        return false;
+    return (request->heartbeat == 0 || sb_communicator_watch(c, request->heartbeat)) &&
+           training_divide(request);
+}
+
+int training_run(struct training_request *request)
+{
+    if (!training_join(request))
+        return training_failed(request->communicator);
+    const int code = training_train(request);
+    sb_communicator_close(request->batches);
+    sb_communicator_close(request->heads);
+    sb_communicator_close(request->communicator);
+    return code;
+}

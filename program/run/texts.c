@@ -1,0 +1,149 @@
+/* The description that a training run prints, and the batch that it saves when the loss fails. */
+#include "nn/parts.h"
+#include "program/run/kind.h"
+#include "program/screen/foreign.h"
+#include "program/screen/progress.h"
+#include "tensor/failure.h"
+#include "tensor/file.h"
+#include "tensor/memory.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void training_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
+                                   int64_t longest)
+{
+    fprintf(out, "%-10s %s, %s symbols", side,
+            sb_units_description(sb_vocabulary_units(vocabulary)),
+            count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
+    if (longest > 0)
+        fprintf(out, ", longest %s", count_text(longest).text);
+    fputc('\n', out);
+}
+
+static void training_describe_problems(FILE *out, const char *file, const sb_pairs *pairs)
+{
+    int64_t skipped = sb_pairs_skipped(pairs);
+    const char *problem;
+    if (skipped > 0)
+        fprintf(out, "skipped    %s malformed lines of %s\n", count_text(skipped).text,
+                foreign(file));
+    for (int64_t i = 0; (problem = sb_pairs_problem(pairs, i)); i++)
+        fprintf(out, "           %s\n", foreign(problem));
+    if (skipped > SB_PAIRS_PROBLEMS)
+        fputs("           ...\n", out);
+}
+
+void training_describe_files(const struct training *t, const struct training_request *r, FILE *out)
+{
+    int64_t held = sb_pairs_count(t->held), left_out = sb_data_left_out(t->data);
+    const char *file = r->data ? r->data : r->source_file;
+    const char *slash = strrchr(file, '/');
+    fprintf(out, "%-10s %s pairs; ", foreign(slash ? slash + 1 : file),
+            count_text(sb_pairs_count(training_pairs(t))).text);
+    if (t->rest)
+        fprintf(out, "no --valid, so %s held out\n", count_text(held).text);
+    else
+        fprintf(out, "%s of %s to evaluate on\n", count_text(held).text, foreign(r->valid));
+    training_describe_problems(out, file, t->read);
+    if (!t->rest)
+        training_describe_problems(out, r->valid, t->held);
+    if (left_out > 0)
+        fprintf(out, "left out   %s pairs of more than %s symbols on a side\n",
+                count_text(left_out).text, count_text(training_longest(t)).text);
+    int64_t shared = t->rest ? 0 : sb_pairs_shared(t->read, t->held);
+    if (shared > 0)
+        fprintf(out, "warning    %s pairs of %s have a source of the training data\n",
+                count_text(shared).text, foreign(r->valid));
+}
+
+static void training_describe_model(const struct training *t, FILE *out)
+{
+    const sb_transformer_options *o = &t->settings.model.transformer;
+    const int64_t count = sb_parameters_count(t->weights);
+    const int64_t size = parts_size(t->weights, parameters_values(t->weights), 0, count);
+    const int64_t trained = parts_size(t->weights, parameters_gradients(t->weights), 0, count);
+    const int layers = t->kind == &training_classifier ? o->encoder_layers : o->decoder_layers;
+    if (t->kind == &training_seq2seq)
+        fprintf(out, "model      %d+%d layers, ", o->encoder_layers, o->decoder_layers);
+    else
+        fprintf(out, "model      %s of %d %s, ", t->kind->title, layers,
+                layers == 1 ? "layer" : "layers");
+    fprintf(out, "width %lld, %lld heads, ", (long long)o->width, (long long)o->heads);
+    if (size < 100000)
+        fprintf(out, "%s parameters", count_text(size).text);
+    else
+        fprintf(out, "%.1f M parameters", (double)size / 1e6);
+    if (trained < size)
+        fprintf(out, ", of which %s are trained", count_text(trained).text);
+    fputs("\n", out);
+}
+
+static void training_describe_steps(const struct training *t, FILE *out)
+{
+    const struct settings *s = &t->settings;
+    fprintf(out, "training   %s steps of up to %s %s, ", count_text(s->steps).text,
+            count_text(t->kind->batch_items(t) * s->trainer.accumulate).text, t->kind->items);
+    if (s->evaluate_every < s->steps)
+        fprintf(out, "evaluated every %s steps\n", count_text(s->evaluate_every).text);
+    else
+        fputs("evaluated at the end\n", out);
+    const int ranks = sb_communicator_size(t->communicator);
+    if (ranks > 1)
+        fprintf(out, "ranks      %d, of %d %s each; Ctrl-C keeps the last checkpoint\n", ranks,
+                sb_threads(), sb_threads() == 1 ? "thread" : "threads");
+    if (sb_device_in_use() != sb_device_cpu())
+        fprintf(out, "device     %s\n", sb_device_description(sb_device_in_use()));
+    if (sb_trainer_steps(t->trainer) > 0)
+        fprintf(out, "resumed    after step %s\n", count_text(sb_trainer_steps(t->trainer)).text);
+}
+
+void training_describe_pairs(const struct training *t, const struct training_request *request,
+                             FILE *out)
+{
+    if (t->task)
+        fprintf(out, "task       %s; %s pairs held out\n", t->task,
+                count_text(sb_pairs_count(t->held)).text);
+    else
+        training_describe_files(t, request, out);
+    training_describe_side(out, "source", sb_data_source(t->data), sb_data_longest_source(t->data));
+    training_describe_side(out, "target", sb_data_target(t->data), sb_data_longest_target(t->data));
+}
+
+void training_describe(const struct training *t, const struct training_request *request, FILE *out)
+{
+    t->kind->describe(t, request, out);
+    if (request->from && !t->resumed)
+        training_describe_from(t, request, out);
+    training_describe_model(t, out);
+    training_describe_steps(t, out);
+}
+
+char *training_bad_batch(const struct training *t, int number)
+{
+    return number == 1 ? memory_format("%s.bad-batch.tsv", t->out)
+                       : memory_format("%s.bad-batch.%d.tsv", t->out, number);
+}
+
+/* Earlier files are kept, as they may still be needed. */
+static char *training_new_bad_batch(const struct training *t)
+{
+    char *path = training_bad_batch(t, 1);
+    for (int number = 2; path && file_exists(path); number++) {
+        memory_free(path);
+        path = training_bad_batch(t, number);
+    }
+    return path;
+}
+
+char *training_save_batch(const struct training *t)
+{
+    const sb_batch *batch = sb_trainer_batch(t->trainer);
+    char *path = batch ? training_new_bad_batch(t) : NULL;
+    char *text = path ? t->kind->batch_text(t, batch) : NULL;
+    bool ok = text && file_save("train", path, text, strlen(text));
+    memory_free(text);
+    if (ok)
+        return path;
+    memory_free(path);
+    return NULL;
+}

@@ -1,0 +1,184 @@
+/* A training run: its model, data, progress and files. */
+#ifndef SOFTBACK_PROGRAM_RUN_TRAINING_H
+#define SOFTBACK_PROGRAM_RUN_TRAINING_H
+
+#include "models/training/checkpoint.h"
+#include "models/training/evaluation.h"
+#include "models/translation.h"
+#include <stdio.h>
+
+struct training_kind; /* program/run/kind.h */
+
+enum { MOST_FILES = 64 };
+
+/* What the command line asks for. */
+struct training_request {
+    const struct training_kind *kind; /* of the model */
+    struct settings settings;
+    bool given[MOST_SETTINGS];     /* whether setting i was given */
+    const char *task;              /* a built-in task, or NULL */
+    const char *data, *valid;      /* files, or NULL */
+    const char *files[MOST_FILES]; /* all that --data was given, `data` first */
+    int file_count;
+    const char *source_file, *target_file; /* parallel files instead of data, or NULL */
+    const char *from;                      /* a model to begin with, or NULL */
+    const char *out, *log, *report;        /* report: NULL for none */
+    bool resume;
+    bool threads_given;
+    double heartbeat;              /* seconds of silence after which a rank has failed; 0: never */
+    sb_communicator *communicator; /* whose ranks train together; NULL: this one alone */
+    int sequence_ranks;            /* the degree of sequence parallelism */
+    int head_ranks;                /* the degree of tensor parallelism */
+    sb_communicator *heads;        /* the ranks that hold this model */
+    sb_communicator *batches;      /* data parallelism: ranks with the same part of the model */
+};
+
+struct training {
+    const struct training_kind *kind;
+    struct settings settings;
+    const char *task;
+    sb_communicator *communicator, *heads, *batches; /* the request's */
+    int sequence_ranks, head_ranks;                  /* the request's */
+    sb_pairs *read;                                  /* from the files; NULL with a task */
+    sb_pairs *rest;   /* those trained on, if others are held out; else NULL */
+    sb_pairs *held;   /* evaluated on */
+    sb_pairs *sample; /* those of `held` that are decoded; NULL: all */
+    sb_data *data, *held_data;
+    sb_held_pairs held_pairs;         /* what is decoded */
+    struct training_texts *texts;     /* of a language model; else NULL */
+    struct training_classes *classes; /* of a classifier; else NULL */
+    sb_source source, held_source;
+    const void *scored;        /* what the kind is scored on; NULL: nothing */
+    best_score best;           /* by which the best model is chosen; not BEST_AUTO */
+    sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
+    struct checkpoint *loaded; /* of a resumed run or of --from: owns weights and model */
+    bool resumed;
+    sb_parameters *weights;
+    sb_model subject;
+    sb_trainer *trainer;
+    struct progress progress;
+    int64_t ahead; /* the step of a best model that is newer than the resumed state; 0: none */
+    char *out, *state_path, *log_path;
+    FILE *log; /* NULL on ranks that do not write */
+};
+
+/* "model.safetensors" and ".state" make "model.state.safetensors"; an ending, if given, replaces
+   the path's own. NULL without memory; for memory_free. */
+char *path_beside(const char *out, const char *mark, const char *ending);
+
+/* Whether the setting of this name was given. */
+bool setting_given(const struct training_request *request, const char *name);
+
+/* Chooses what the command line leaves open: sizes of the model, and the learning rate. */
+void training_choose(struct training_request *request);
+
+/* Opens a run: reads data, learns vocabularies and makes the model, or resumes from a checkpoint.
+   On failure there is nothing to close; *alike: every rank fails, with the same message.
+ */
+bool training_open(struct training *training, const struct training_request *request, bool *alike);
+void training_close(struct training *training);
+
+/* Whether this rank writes files and shows progress: the first one does. */
+bool training_writes(const struct training *training);
+
+/* Whether it takes part in writing checkpoints: all ranks that hold the first rank's model do. */
+bool training_saves(const struct training *training);
+
+/* Whether a signal asks the run to stop; for the trainer. */
+bool training_interrupted(void *unused);
+
+/* Fails, as no held-out text is short enough for --report; NULL. */
+void *training_fail_watch(void);
+/* Writes the diagnosis of the watched batch to the log. */
+bool training_diagnose(struct training *training);
+
+/* Loads the model of --from, with the settings that are its own; checks that a task has its
+   vocabularies; prints what it is. */
+bool training_load_from(struct training *training, const struct training_request *request);
+bool training_check_words(const struct training *training);
+void training_describe_from(const struct training *training, const struct training_request *request,
+                            FILE *out);
+
+/* The learning rate for these settings if none is given. */
+double training_usual_rate(const struct settings *settings);
+/* For --report on pairs and on labelled texts: the held-out ones from number `from` on that are
+   short enough to draw, up to `most` of them; how many, and their numbers. The source of the first
+   one. */
+enum { MOST_WATCHED = 8 };
+int64_t training_short_pairs(const struct training *training, int64_t most, int64_t index[]);
+char *training_short_source(const struct training *training);
+
+/* In a resumed run: whether the best model's file exists and is the one that the state names, or a
+   newer one of this run; sets `ahead`. */
+bool training_check_best(struct training *training);
+/* At the end: whether the steps of such a newer model have been repeated. */
+bool training_check_ahead(const struct training *training);
+
+/* Parts of training_open: reads the texts and holds some out; makes batches of them. */
+bool training_open_texts(struct training *training, const struct training_request *request);
+bool training_open_data(struct training *training);
+/* The most symbols of a source or target: the setting, or if that is less, the learned positions
+   except for the one of "begin". */
+int64_t training_longest(const struct training *training);
+/* Runs a request with all ranks of the job; the program's exit status. */
+int training_run(struct training_request *request);
+
+/* The training pairs; NULL with a task. */
+const sb_pairs *training_pairs(const struct training *training);
+
+/* Reads the pairs of files, and those to evaluate on, or holds some out; and a number that changes
+   with all of them. */
+bool training_read_pairs(struct training *training, const struct training_request *request);
+uint64_t training_pairs_mark(const struct training *training);
+
+/* Prints what was read from files; and pairs with their vocabularies. */
+void training_describe_files(const struct training *training,
+                             const struct training_request *request, FILE *out);
+void training_describe_pairs(const struct training *training,
+                             const struct training_request *request, FILE *out);
+
+/* Prints data, vocabularies and model, in a few lines. */
+void training_describe(const struct training *training, const struct training_request *request,
+                       FILE *out);
+
+struct evaluated {
+    sb_evaluation scores;
+    bool best;
+};
+
+/* Chooses the score that the best model has the best of; fails where the run does not measure it.
+ */
+bool training_choose_best(struct training *training);
+/* Whether an evaluation is better than the best one so far. */
+bool training_is_best(const struct training *training, const sb_evaluation *scores);
+
+/* Evaluates (with averaged weights, if there are any), saves the model if it is the best so far,
+   that of --keep, and the state. */
+bool training_evaluate(struct training *training, struct evaluated *evaluated);
+/* Saves the state for --resume. */
+bool training_save(struct training *training);
+
+/* The models of --keep: adds the paths that they may have; whether a new run finds none; saves that
+   of the current step; removes those before the last ones; prints which there are. */
+struct paths;
+bool training_add_kept(const struct training *training, struct paths *paths);
+bool training_kept_none(const struct training *training);
+bool training_keep(struct training *training);
+bool training_kept_trim(struct training *training);
+void training_describe_kept(const struct training *training, FILE *out);
+
+/* "<out>.bad-batch.tsv", or with a number from 2 on; for memory_free. NULL without memory. */
+char *training_bad_batch(const struct training *training, int number);
+/* Writes the texts of the last step's batch to the first of these files that does not exist; its
+   path, for sb_free, or NULL. */
+char *training_save_batch(const struct training *training);
+
+/* `count` pairs of a part of a built-in task. */
+sb_pairs *training_task_pairs(const char *task, const struct settings *settings, sb_part part,
+                              int64_t count);
+
+/* Whether an evaluation is due after this many steps, and whether all is done. */
+bool training_evaluation_due(const struct training *training);
+bool training_finished(const struct training *training);
+
+#endif

@@ -1,0 +1,12 @@
+/* Text from elsewhere (data, models, arguments, paths), for a terminal. */
+#ifndef SOFTBACK_PROGRAM_SCREEN_FOREIGN_H
+#define SOFTBACK_PROGRAM_SCREEN_FOREIGN_H
+
+/*
+ * The text with '?' in place of what a terminal would obey (utf8_disarm): everything from elsewhere
+ * is printed through this, or is part of a message of sb_error(), which is safe already. The result
+ * is the text itself or a copy, valid until eight more calls.
+ */
+const char *foreign(const char *text);
+
+#endif

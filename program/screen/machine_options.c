@@ -1,0 +1,82 @@
+#include "program/screen/machine_options.h"
+#include "ops/gemm.h"
+#include "program/screen/command.h"
+#include "program/screen/foreign.h"
+#include "program/screen/options.h"
+#include "tensor/device.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DIGITS = 4 };
+
+/* Whether a word is "cuda" or "cuda:" and a number, which is 0 without one. */
+static bool machine_is_cuda(const char *word, int *number)
+{
+    const size_t name = strlen("cuda");
+    *number = 0;
+    if (strncmp(word, "cuda", name) != 0)
+        return false;
+    word += name;
+    if (*word == '\0')
+        return true;
+    const size_t digits = *word == ':' ? strspn(word + 1, "0123456789") : 0;
+    *number = atoi(word + 1);
+    return digits > 0 && digits <= MOST_DIGITS && word[1 + digits] == '\0';
+}
+
+static void machine_choose_device(const char *word, struct argp_state *state)
+{
+    const sb_device *device = NULL;
+    int number;
+    const bool cuda = machine_is_cuda(word, &number);
+    if (!cuda && strcmp(word, "auto") != 0 && strcmp(word, "cpu") != 0)
+        options_refuse(state, "--device: \"%s\" is none of cpu, cuda, cuda:0, cuda:1, ..., auto",
+                       word);
+    if (strcmp(word, "cpu") != 0 && sb_choose_cuda(number))
+        device = sb_device_cuda();
+    if (!device && cuda)
+        argp_failure(state, EXIT_FAILED, 0, "%s", sb_error());
+    sb_use_device(device);
+}
+
+error_t machine_option(int key, const char *argument, struct argp_state *state)
+{
+    switch (key) {
+    case KEY_THREADS:
+        if (!sb_set_threads((int)options_count(state, "threads", argument, 1, 1024)))
+            options_fail(state);
+        return 0;
+    case KEY_DEVICE:
+        machine_choose_device(argument, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Settings that make OpenBLAS compute with kernels or blocks of another processor. */
+static void machine_print_blas_settings(void)
+{
+    static const char *const names[] = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"};
+    for (int i = 0; gemm_blas() && i < 2; i++) {
+        const char *value = getenv(names[i]);
+        if (value)
+            printf("note    %s is set to \"%s\", which makes OpenBLAS slower on most processors; "
+                   "unset it\n",
+                   names[i], foreign(value));
+    }
+}
+
+void machine_print_cpu(void)
+{
+    printf("cpu     %s kernels, %d %s, products by %s\n", kernel_cpu_name(), sb_threads(),
+           sb_threads() == 1 ? "thread" : "threads", gemm_library());
+    machine_print_blas_settings();
+}
+
+void machine_print_cuda(void)
+{
+    const sb_device *cuda = sb_device_cuda();
+    printf("%s%s\n", cuda ? "cuda    " : "", cuda ? sb_device_description(cuda) : sb_error());
+}

@@ -1,0 +1,64 @@
+#include "program/screen/stream.h"
+#include "program/screen/foreign.h"
+#include "tensor/device.h"
+#include "tensor/failure.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void stream_print(const char *text)
+{
+    fputs(isatty(STDOUT_FILENO) ? foreign(text) : text, stdout);
+}
+
+bool stream_begin(struct stream *s, const sb_vocabulary *vocabulary, const char *prompt)
+{
+    int64_t n;
+    *s = (struct stream){.vocabulary = vocabulary};
+    int32_t *ids = sb_vocabulary_encode(vocabulary, prompt, &n, NULL);
+    if (ids && n > 0)
+        s->id[s->count++] = ids[n - 1];
+    s->shown = s->count;
+    sb_free(ids);
+    return ids != NULL;
+}
+
+/* Whether a text ends within a character; its bytes may still come. */
+static bool stream_is_open(const struct stream *s, const char *text)
+{
+    static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
+    const size_t size = strlen(text), mark = sizeof replacement - 1;
+    return sb_vocabulary_units(s->vocabulary) == SB_UNITS_BYTES && s->count - s->shown < 4 &&
+           size >= mark && memcmp(text + size - mark, replacement, mark) == 0;
+}
+
+/* The text of what waits depends on the symbol before it: words have a space between them. */
+static bool stream_show(struct stream *s, bool all)
+{
+    char *before = sb_vocabulary_decode(s->vocabulary, s->id, s->shown),
+         *text = before ? sb_vocabulary_decode(s->vocabulary, s->id, s->count) : NULL;
+    const bool show = text && s->count > s->shown && (all || !stream_is_open(s, text));
+    if (show) {
+        stream_print(text + strlen(before));
+        fflush(stdout);
+        s->id[0] = s->id[s->count - 1];
+        s->shown = s->count = 1;
+    }
+    const bool ok = text != NULL;
+    sb_free(before);
+    sb_free(text);
+    return ok && (!ferror(stdout) || sb_fail("cannot write to standard output"));
+}
+
+bool stream_listen(void *stream, int64_t text, int32_t id)
+{
+    struct stream *s = stream;
+    (void)text;
+    s->id[s->count++] = id;
+    return stream_show(s, s->count == STREAM_SYMBOLS);
+}
+
+bool stream_end(struct stream *s)
+{
+    return stream_show(s, true);
+}
