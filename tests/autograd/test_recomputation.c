@@ -107,7 +107,7 @@ static sb_tensor *run_product(void *context, sb_tensor *const x[])
 /* So large that its kernel is another one where nothing will be computed again. */
 TEST(recomputation, a_product_has_the_same_bits_as_without_recomputation)
 {
-    const int64_t n = test_slow_device() ? 96 : 768;
+    const int64_t n = test_slow() ? 96 : 768;
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(n, n)),
               *weight = test_leaf(SB_F64, 2, SB_SHAPE(n, n));
     sb_tape tape;

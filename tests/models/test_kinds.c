@@ -25,12 +25,12 @@ static struct settings settings_of(int place)
 /* Fewer kinds of positions and steps with emulated kernels. */
 static int next_place(int place)
 {
-    return place + (test_slow_device() ? 3 : 1);
+    return place + (test_slow() ? 3 : 1);
 }
 
 static int steps(void)
 {
-    return test_slow_device() ? 8 : PARALLEL_STEPS;
+    return test_slow() ? 8 : PARALLEL_STEPS;
 }
 
 static struct parallel_run trained(const char *kind, const struct settings *s, sb_dtype dtype)
@@ -52,7 +52,7 @@ static double mean_of(const double *loss)
 static void expect_falls(const char *kind, int place, const struct parallel_run *run)
 {
     const double first = mean_of(run->loss), last = mean_of(run->loss + steps() - 4);
-    cr_expect(last < (test_slow_device() ? 1 : 0.9) * first, "%s, %s: %.3f, then %.3f", kind,
+    cr_expect(last < (test_slow() ? 1 : 0.9) * first, "%s, %s: %.3f, then %.3f", kind,
               positions[place], first, last);
 }
 

@@ -81,7 +81,7 @@ static void expect_losses(const sb_safetensors *file, const struct recipe *r, sb
     reference_read_weights(file, r->path, weights);
     sb_optimiser *optimiser = r->new_optimiser(weights, &r->optimiser);
     cr_assert(optimiser, "%s", sb_error());
-    const int steps = test_slow_device() ? STEPS / 10 : STEPS;
+    const int steps = test_slow() ? STEPS / 10 : STEPS;
     for (int step = 0; step < steps; step++) {
         const double loss = step_on(file, step % BATCHES, model, optimiser);
         const double error = fabs(loss - expected[step]) / expected[step];

@@ -60,6 +60,7 @@ static void ignore_leaks_of_mpi(void)
 static void begin(void)
 {
     test_begin_on_the_cpu();
+    too_slow(SANITIZED, "it starts processes that train; parallel/* has ranks in one");
     if (!has_mpi())
         cr_skip_test("no Open MPI");
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1); /* as CI does */

@@ -145,7 +145,7 @@ TEST(decoder_state, a_failed_step_can_be_repeated)
             failures += !ok;
         }
     }
-    cr_expect(failures > (test_slow_device() ? 40 : 100), "%d", failures);
+    cr_expect(failures > (test_slow() ? 40 : 100), "%d", failures);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *lengths = owned(SB_SHAPE(B), s.lengths);

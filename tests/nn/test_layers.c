@@ -191,7 +191,7 @@ TEST(layers, attention_has_the_right_gradient)
         {SB_SCORE_SCALED, 2, SB_POSITIONS_ALIBI},  {SB_SCORE_SCALED, 2, SB_POSITIONS_RELATIVE},
         {SB_SCORE_SCALED, 1, SB_POSITIONS_ROTARY},
     };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i += test_slow_device() ? 3 : 1) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i += test_slow() ? 3 : 1) {
         sb_transformer_options options = sizes();
         options.score = kinds[i].score;
         options.key_heads = kinds[i].key_heads;
@@ -214,7 +214,7 @@ TEST(layers, encoder_and_decoder_layers_have_the_right_gradient)
 {
     for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++)
         for (int kind = SB_NORM_KIND_LAYER; kind <= SB_NORM_KIND_RMS; kind++) {
-            if (test_slow_device() && kind != place)
+            if (test_slow() && kind != place)
                 continue;
             sb_transformer_options options = sizes();
             options.norm_place = (sb_norm_place)place;
@@ -318,7 +318,7 @@ static void expect_whole(const char *name, const sb_seq2seq_options *options)
 
 TEST(layers, a_whole_model_has_the_right_gradient)
 {
-    for (int place = test_slow_device(); place <= SB_NORM_POST; place++) {
+    for (int place = test_slow(); place <= SB_NORM_POST; place++) {
         sb_seq2seq_options options = {.transformer = sizes()};
         options.transformer.norm_place = (sb_norm_place)place;
         options.transformer.width = 4;

@@ -98,7 +98,7 @@ TEST(attention, long_rows_equal_the_composition_of_simple_operations)
     const int64_t lengths[][2] = {{63, 64},   {64, 65}, {65, 63}, {130, 10},
                                   {130, 136}, {3, 256}, {3, 520}};
     for (int i = 0; i < 7; i++)
-        for (int mask = 0; mask < MASK_KINDS; mask += test_slow_device() ? 3 : 1) {
+        for (int mask = 0; mask < MASK_KINDS; mask += test_slow() ? 3 : 1) {
             struct variant c = {.B = 1, .H = 2, .G = 1, .D = 3, .Dv = 2, .mask = mask, .seed = 9};
             c.Lq = lengths[i][0];
             c.Lk = lengths[i][1];
@@ -188,7 +188,7 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
 TEST(attention, padding_does_not_change_the_bits_of_a_sequence)
 {
     sb_set_threads(1); /* a second one would slow down many small calls */
-    const int64_t step = test_slow_device() ? 7 : 1;
+    const int64_t step = test_slow() ? 7 : 1;
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int64_t L = 1; test_kernel_set(set) && L < 140; L += L < 40 ? step : 13)

@@ -182,6 +182,7 @@ TEST(attention_ring, short_sequences_equal_the_tiled_path)
 /* Pieces around the sizes of tiles, which dropout's groups of eight do not divide. */
 TEST(attention_ring, long_sequences_equal_the_tiled_path)
 {
+    too_slow(SANITIZED, "short sequences run the same kernels");
     static const int64_t lengths[] = {130, 257, 300, 511, 600, 1030};
     const int variants = test_long() ? 400 : test_some(40);
     for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
@@ -560,7 +561,7 @@ static void expect_training(const char *name, const sb_seq2seq_options *options,
 /* With dropout, every kind of position, and attention from one sequence to another. */
 TEST(attention_ring, models_of_every_variant_train_as_on_one_rank)
 {
-    for (int i = 0; tiny_variant(i); i += test_slow_device() ? 4 : 1) {
+    for (int i = 0; tiny_variant(i); i += test_slow() ? 4 : 1) {
         sb_seq2seq_options options = tiny_variant(i)->options;
         options.transformer.dropout = 0.3;
         options.transformer.recompute = i % 3 == 0;

@@ -36,7 +36,7 @@ TEST(attention_tiled, any_combination_equals_the_composed_path_in_float64)
 {
     sb_random r = sb_random_new((uint64_t)(test_long() ? time(NULL) : 1), SB_STREAM_USER);
     uint64_t first = sb_random_below(&r, 1u << 30);
-    const int variants = test_long() ? 2000 : test_slow_device() ? test_some(80) : 200;
+    const int variants = test_long() ? 2000 : test_some(200);
     for (uint64_t seed = first; seed < first + (uint64_t)variants; seed++) {
         struct variant c = long_variant(seed);
         variant_expect_same(&c, SB_F64, TILED, COMPOSED, 1e-12);
@@ -90,7 +90,7 @@ static double error_of(const struct variant *c, int i, sb_tensor *const a[], sb_
    cancel. */
 TEST(attention_tiled, float32_is_as_exact_as_the_composed_path)
 {
-    const int variants = test_long() ? 1000 : test_slow_device() ? test_some(64) : 100;
+    const int variants = test_long() ? 1000 : test_some(100);
     for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
         struct variant c = long_variant(seed);
         sb_tensor *x[VARIANT_INPUTS], *exact_x[VARIANT_INPUTS];

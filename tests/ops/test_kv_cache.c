@@ -42,7 +42,7 @@ static sb_tensor *decode(const struct sequence *s, int64_t step, sb_attention_op
 
 static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
 {
-    for (int64_t step = 1; step <= T; step += test_slow_device() ? 18 : 6)
+    for (int64_t step = 1; step <= T; step += test_slow() ? 18 : 6)
         for (int temperature = 0; temperature < 3; temperature++) {
             sb_tape tape;
             sb_tape_begin(&tape, SB_NO_RECORD);

@@ -217,7 +217,7 @@ TEST(place, parts_of_attention_weights_drop_the_same_elements)
     for (int n = 0; n < 6; n++) {
         const sb_attention_algorithm algorithm = algorithms[n % 3];
         const sb_dtype dtype = dtypes[n % 3];
-        const int64_t keys = n < 3 ? 9 : test_slow_device() ? 70 : 300;
+        const int64_t keys = n < 3 ? 9 : test_slow() ? 70 : 300;
         expect_cut(dtype, algorithm, keys, 0, &(sb_piece){.of = 3, .first = 1}, 2);
         expect_cut(dtype, algorithm, keys, 2, &(sb_piece){.of = HEADS, .first = 1}, 3);
         for (int rank = 0; rank < 3; rank++) {

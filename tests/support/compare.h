@@ -83,7 +83,7 @@ static inline void expect_row_function(sb_tensor *(*f)(sb_tensor *x))
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         if (test_kernel_set(set)) {
-            for (int64_t C = 1; C < 70; C += test_slow_device() ? 5 : 1)
+            for (int64_t C = 1; C < 70; C += test_slow() ? 5 : 1)
                 expect_rows_do_not_depend_on_position(f, C);
             expect_rows_do_not_depend_on_position(f, 1001);
         }

@@ -97,12 +97,6 @@ int64_t device_requests(void)
     return now ? work.queued + work.waits + work.uploaded + work.downloaded : -1;
 }
 
-int test_some(int n)
-{
-    const int share = !test_slow_device() ? 1 : test_sanitized() ? 40 : 8;
-    return (n + share - 1) / share;
-}
-
 bool test_kernel_set(enum kernel_set set)
 {
     const bool on_cpu = sb_device_in_use() == sb_device_cpu();

@@ -30,12 +30,9 @@ void on_the_cpu(void);
    devices report it at the next download (tests/tensor/test_devices.c). */
 bool reports_immediately(void);
 
-/* Whether the device in use is emulated: slow tests draw fewer cases. */
+/* Whether the device in use is emulated. */
 bool test_slow_device(void);
 
-/* How many of n cases to try: one in eight with emulated kernels, one in forty if these run under a
-   sanitizer. */
-int test_some(int n);
 bool test_sanitized(void);
 
 /* What the device was asked to do until now (cuda/emulator/work.h); skips the rest of the test

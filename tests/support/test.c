@@ -103,17 +103,38 @@ bool test_long(void)
     return is_set("SOFTBACK_TEST_LONG");
 }
 
-static enum slow_run run_now(void)
+bool test_slow(void)
 {
-#ifdef __SANITIZE_THREAD__
-    return RACES;
-#endif
-    return test_sanitized() ? SANITIZED : test_slow_device() ? EMULATED : USUAL_RUN;
+    return test_sanitized() || test_slow_device();
 }
 
-void too_slow(enum slow_run from, const char *reason)
+int test_some(int n)
 {
-    if (run_now() >= from && !test_long())
+    const int share = !test_slow() ? 1 : test_sanitized() && test_slow_device() ? 40 : 8;
+    return (n + share - 1) / share;
+}
+
+static bool run_is(enum slow_run run)
+{
+    switch (run) {
+    case EMULATED:
+        return test_slow_device();
+    case SANITIZED:
+        return test_sanitized();
+    case EMULATED_SANITIZED:
+        return test_sanitized() && test_slow_device();
+    default:
+#ifdef __SANITIZE_THREAD__
+        return true;
+#else
+        return false;
+#endif
+    }
+}
+
+void too_slow(enum slow_run run, const char *reason)
+{
+    if (run_is(run) && !test_long())
         cr_skip_test("too slow here: %s", reason);
 }
 
@@ -229,7 +250,7 @@ sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim
 /* On a slow device only some of the allocations after the first ones fail. */
 static int next_allocation(int allocation, bool for_good)
 {
-    return allocation + (test_slow_device() && allocation > 40 ? 11 + for_good : 1);
+    return allocation + (test_slow() && allocation > 40 ? 11 + for_good : 1);
 }
 
 static int sweep(bool (*body)(void *context), void *context, bool for_good)

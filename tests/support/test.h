@@ -37,12 +37,19 @@ void test_end(void);
 /* Whether the long tests were requested (`./run test --long`). */
 bool test_long(void);
 
-/* Runs of the suite that take longer than that on the CPU, the slowest last. */
-enum slow_run { USUAL_RUN, EMULATED, SANITIZED, RACES };
+/* Runs of the suite that take longer than that on the CPU: on the emulated device, under a
+   sanitizer (the thread sanitizer is one), both, or under the thread sanitizer. */
+enum slow_run { EMULATED, SANITIZED, EMULATED_SANITIZED, RACES };
 
-/* Skips the rest of a test that would take too long in such a run and slower ones; the long tests
-   have it there too. All other tests run everywhere. */
-void too_slow(enum slow_run from, const char *reason);
+/* Skips the rest of a test that would take too long in such a run; the long tests have it there
+   too. All other tests run everywhere. */
+void too_slow(enum slow_run run, const char *reason);
+
+/* Whether this is such a run: tests of many cases draw fewer. */
+bool test_slow(void);
+/* How many of n cases to try there: one in eight, or one in forty with emulated kernels under a
+   sanitizer. */
+int test_some(int n);
 
 /* The path of a file of the tests, such as "golden/attention.safetensors"; static storage. */
 const char *test_path(const char *file);

@@ -47,7 +47,7 @@ const struct tiny_variant *tiny_variant(int i)
 
 int tiny_step(void)
 {
-    return test_slow_device() ? 3 : 1;
+    return test_slow() ? 3 : 1;
 }
 
 sb_seq2seq_options tiny_options(void)

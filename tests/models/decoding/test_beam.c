@@ -3,8 +3,8 @@
 
 TEST(beam, a_beam_never_scores_below_greedy)
 {
-    int better = 0, n = test_slow_device() ? 10 : TEXTS;
-    for (uint64_t seed = 0; seed < 6; seed += test_slow_device() ? 5 : 1) {
+    int better = 0, n = test_slow() ? 10 : TEXTS;
+    for (uint64_t seed = 0; seed < 6; seed += test_slow() ? 5 : 1) {
         struct tiny tiny = tiny_new(SB_F32, 10 + seed, NULL);
         char **texts = texts_new(seed * 100, n);
         for (int64_t width = 2; width < 6; width += 3) {
@@ -25,7 +25,7 @@ TEST(beam, a_beam_never_scores_below_greedy)
         texts_free(n, texts);
         tiny_free(&tiny);
     }
-    cr_expect(better > (test_slow_device() ? 4 : 50), "%d are better", better);
+    cr_expect(better > (test_slow() ? 4 : 50), "%d are better", better);
 }
 
 /* The best score of all outputs of at most `longest` symbols that begin with this one. */
@@ -53,9 +53,9 @@ static double best_score(const struct tiny *tiny, const char *text, sb_decoded *
 
 TEST(beam, a_wide_beam_finds_the_best_of_all_outputs)
 {
-    for (uint64_t seed = 1; seed < 5; seed += test_slow_device() ? 4 : 1) {
+    for (uint64_t seed = 1; seed < 5; seed += test_slow() ? 4 : 1) {
         struct tiny tiny = tiny_new(SB_F64, seed, NULL);
-        for (uint64_t i = 0; i < 6; i += test_slow_device() ? 4 : 1) {
+        for (uint64_t i = 0; i < 6; i += test_slow() ? 4 : 1) {
             int32_t ids[4];
             const char *text = tiny_text(10 * seed + i, 5);
             double alpha = (double)(i % 3);
@@ -150,7 +150,7 @@ TEST(beam, beams_of_a_device_are_those_of_the_processor)
     enum { SOME = 6 };
     device_needed();
     char **texts = texts_new(400, SOME);
-    for (uint64_t seed = 0; seed < (test_slow_device() ? 6 : 20); seed++) {
+    for (uint64_t seed = 0; seed < (test_slow() ? 6 : 20); seed++) {
         const sb_decoding_options options = {.beam_width = 2 + (int64_t)seed % 5,
                                              .longest = 14,
                                              .length_penalty = 0.5 * (double)(seed % 3)};

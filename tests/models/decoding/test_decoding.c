@@ -115,7 +115,7 @@ static void expect_same_in_any_batch(const struct tiny *tiny, char *const *texts
 
 TEST(decoding, a_thousand_texts_do_not_depend_on_their_batch)
 {
-    const int many = test_slow_device() ? 50 : 1000;
+    const int many = test_slow() ? 50 : 1000;
     struct tiny tiny = tiny_new(SB_F32, 2, NULL);
     char **texts = texts_new(1000, many);
     const sb_decoding_options greedy = {.longest = 6};
@@ -156,7 +156,7 @@ TEST(decoding, no_variant_depends_on_the_batch)
     const sb_decoding_options beam = {.beam_width = 3, .longest = 7, .length_penalty = 0.6};
     const sb_decoding_options sample = {.sample = true, .longest = 7}, greedy = {.longest = 7};
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
-        const int some = test_slow_device() ? 4 : 16;
+        const int some = test_slow() ? 4 : 16;
         struct tiny tiny = tiny_new(SB_F32, 4, &tiny_variant(v)->options);
         char **texts = texts_new(70, some);
         expect_same_in_any_batch(&tiny, texts, some, &greedy, true);

@@ -212,7 +212,7 @@ TEST(trainer, after_the_first_epoch_no_memory_is_requested)
     while (sb_data_tell(run.data).epoch == 0)
         small_run_train(&run, 1);
     int64_t calls = system_calls();
-    while (sb_data_tell(run.data).epoch < (test_slow_device() ? 2 : 4))
+    while (sb_data_tell(run.data).epoch < (test_slow() ? 2 : 4))
         small_run_train(&run, 1);
     cr_expect(!POOL_CACHES || system_calls() == calls, "%lld calls",
               (long long)(system_calls() - calls));
