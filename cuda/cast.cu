@@ -9,6 +9,34 @@ template <class T> dim3 blocks(int64_t n)
     return dim3(blocks_for(pack_count(n, PACK<T>), THREADS));
 }
 
+/* x as T, or y + x if not fresh. */
+template <class T, class From> __device__ T cast_of(bool fresh, T y, From x)
+{
+    return (T)(fresh ? (real_of<T>)x : (real_of<T>)y + (real_of<T>)x);
+}
+
+/* To bf16 from what float would round too: see sb_bf16_round_double. */
+__device__ inline bf16 cast_wide(double value)
+{
+    float narrow = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    bits -= value > 0 ? narrow > value : narrow < value;
+    bits |= narrow != value;
+    memcpy(&narrow, &bits, sizeof narrow);
+    return (bf16)narrow;
+}
+
+__device__ inline bf16 cast_of(bool fresh, bf16 y, double x)
+{
+    return cast_wide(fresh ? x : (double)(float)y + x);
+}
+
+__device__ inline bf16 cast_of(bool fresh, bf16 y, int32_t x)
+{
+    return cast_wide(fresh ? (double)x : (double)(float)y + x);
+}
+
 template <class From, class T>
 __global__ void real_packs(bool fresh, int64_t n, const From *x, T *y)
 {
@@ -18,8 +46,7 @@ __global__ void real_packs(bool fresh, int64_t n, const From *x, T *y)
         const auto part = pack<From, PACK<T>>::load(x + at, left);
         pack<T> sum = fresh ? pack<T>::all((T)0.0f) : pack<T>::load(y + at, left);
         for (int e = 0; e < PACK<T>; e++)
-            sum.of[e] = (T)(fresh ? (real_of<T>)part.of[e]
-                                  : (real_of<T>)sum.of[e] + (real_of<T>)part.of[e]);
+            sum.of[e] = cast_of(fresh, sum.of[e], part.of[e]);
         sum.store(y + at, left);
     }
 }

@@ -39,5 +39,17 @@ static inline uint16_t sb_bf16_round(float value)
         return (uint16_t)(bits >> 16 | 0x40u);
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
+/* The same from double, rounded once: the float between is cut towards zero, and its last bit set
+   if anything was cut off (round to odd), so that it is on the same side of a tie. */
+static inline uint16_t sb_bf16_round_double(double value)
+{
+    float narrow = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    bits -= value > 0 ? narrow > value : narrow < value;
+    bits |= narrow != value;
+    memcpy(&narrow, &bits, sizeof narrow);
+    return sb_bf16_round(narrow);
+}
 
 #endif

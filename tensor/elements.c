@@ -35,7 +35,7 @@ static void from_double(sb_dtype dtype, void *data, double value)
         *(sb_dual *)data = value;
         break;
     case SB_BF16:
-        *(uint16_t *)data = sb_bf16_round((float)value);
+        *(uint16_t *)data = sb_bf16_round_double(value);
         break;
     case SB_I32:
         *(int32_t *)data = (int32_t)fmax(INT32_MIN, fmin(INT32_MAX, isnan(value) ? 0 : value));

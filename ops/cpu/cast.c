@@ -52,6 +52,17 @@ static bool cast_to_real(sb_dtype from, bool fresh, int64_t n, const void *x, vo
     return true;
 }
 
+/* The same to bf16, of what float would round too. */
+static void cast_wide_to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, uint16_t *y)
+{
+    const double *f64 = x;
+    const int32_t *i32 = x;
+    for (int64_t i = 0; i < n; i++) {
+        const double added = from == SB_F64 ? f64[i] : (double)i32[i];
+        y[i] = sb_bf16_round_double(fresh ? added : (double)sb_bf16_widen(y[i]) + added);
+    }
+}
+
 /* Sums are rounded once. */
 static bool cast_to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, void *y_)
 {
@@ -61,6 +72,10 @@ static bool cast_to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, vo
     for (int64_t at = 0; at < n; at += BLOCK) {
         const int64_t length = n - at < BLOCK ? n - at : BLOCK;
         real part[BLOCK];
+        if (from == SB_F64 || from == SB_I32) {
+            cast_wide_to_bf16(from, fresh, length, (const char *)x + (size_t)at * width, y + at);
+            continue;
+        }
         cast_block_to_real(from, length, (const char *)x + (size_t)at * width, part);
         for (int64_t i = 0; i < length; i++) {
             const float before = fresh ? 0 : sb_bf16_widen(y[at + i]);

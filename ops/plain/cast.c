@@ -26,10 +26,12 @@ static bool cast_to_real(sb_dtype from, bool fresh, int64_t n, const void *x,
                          void *y_)
 {
     real *y = y_;
-    zero_if_fresh(fresh, n, y);
-    for (int64_t i = 0; i < n; i++)
-        y[i] += from == SB_DUAL ? ((const real *)x)[i] /* y is dual too */
-                                : (real)element(from, x, i);
+    for (int64_t i = 0; i < n; i++) {
+        const real added = from == SB_DUAL
+                               ? ((const real *)x)[i] /* y is dual too */
+                               : (real)element(from, x, i);
+        y[i] = fresh ? added : y[i] + added; /* -0 stays */
+    }
     return true;
 }
 
@@ -39,8 +41,9 @@ static bool cast_to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x,
 {
     uint16_t *y = y_;
     for (int64_t i = 0; i < n; i++) {
-        const float added = (float)element(from, x, i);
-        y[i] = sb_bf16_round(fresh ? added : sb_bf16_widen(y[i]) + added);
+        const double added = element(from, x, i);
+        y[i] = sb_bf16_round_double(
+            fresh ? added : (double)sb_bf16_widen(y[i]) + added);
     }
     return true;
 }

@@ -21,6 +21,50 @@ TEST(cast, reals_round_and_whole_numbers_are_exact)
     sb_tape_end(&tape);
 }
 
+/* Halfway between two numbers of bf16 for a float, but not for a double or an integer. */
+TEST(cast, wide_numbers_are_rounded_to_bf16_once)
+{
+    static const double from[] = {1 + 0x1p-8 + 0x1p-40,
+                                  1 + 0x1p-8 - 0x1p-40,
+                                  1 + 3 * 0x1p-8 - 0x1p-40,
+                                  -1 - 0x1p-8 - 0x1p-40,
+                                  1 + 0x1p-8,
+                                  -0.0,
+                                  0x1.fep127 + 0x1p119,
+                                  0x1.fep127 + 0x1p119 - 0x1p80,
+                                  1e300,
+                                  0x1.01p-130 + 0x1p-160};
+    static const double to[] = {1 + 0x1p-7, 1,        1 + 0x1p-7, -1 - 0x1p-7, 1,
+                                -0.0,       INFINITY, 0x1.fep127, INFINITY,    0x1p-130};
+    enum { N = sizeof from / sizeof *from };
+    static const int32_t whole[] = {(1 << 30) + (1 << 22) + 1, (1 << 30) + (1 << 22) - 1, 7};
+    static const double rounded[] = {0x1.02p30, 0x1p30, 7};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(N), from));
+    sb_tensor *y = sb_cast(x, SB_BF16),
+              *written = sb_tape_own(sb_tensor_from_doubles(SB_BF16, SB_SHAPE(N), from));
+    for (int i = 0; i < N; i++) {
+        const double got = sb_tensor_get(y, i);
+        cr_expect(got == to[i] && signbit(got) == signbit(to[i]), "%a becomes %a, not %a", from[i],
+                  got, to[i]);
+        cr_expect(sb_tensor_get(written, i) == to[i], "%a is written as %a", from[i],
+                  sb_tensor_get(written, i));
+    }
+    y = sb_cast(sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(3), whole)), SB_BF16);
+    for (int i = 0; i < 3; i++)
+        cr_expect(sb_tensor_get(y, i) == rounded[i], "%d becomes %a", whole[i],
+                  sb_tensor_get(y, i));
+    /* a gradient of 1 and one of 2^-8 + 2^-40 */
+    sb_tensor *leaf = sb_tape_own(sb_tensor_from_doubles(SB_BF16, SB_SHAPE(1), (double[]){1}));
+    sb_tensor_requires_grad(leaf);
+    sb_tensor *small = sb_scale(sb_cast(leaf, SB_F64), 0x1p-8 + 0x1p-40);
+    cr_assert(sb_backward(sb_sum(sb_add(small, sb_cast(leaf, SB_F64)), SB_ALL, false)), "%s",
+              sb_error());
+    cr_expect(sb_tensor_value(sb_tensor_grad(leaf)) == 1 + 0x1p-7);
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+}
+
 TEST(cast, values_out_of_an_integers_range_are_clamped_and_nan_becomes_0)
 {
     sb_tape tape;
