@@ -2,6 +2,7 @@
 #include "ops/ops.h"
 #include "tensor/failure.h"
 #include "tensor/storage.h"
+#include <math.h>
 
 /* How many elements a reduction over the axis has; -1: there is no such axis. */
 static int64_t variance_count(const sb_tensor *x, int axis)
@@ -10,6 +11,23 @@ static int64_t variance_count(const sb_tensor *x, int axis)
         return tensor_size(x);
     const int over = shape_axis(x->rank, axis);
     return over < 0 ? -1 : x->dim[over];
+}
+
+/* The first element of each reduction, a constant. */
+static sb_tensor *variance_shift(sb_tensor *x, int axis)
+{
+    x = sb_detach(x);
+    return axis == SB_ALL ? sb_slice(sb_reshape(x, SB_SHAPE(-1)), 0, 0, 1)
+                          : sb_slice(x, shape_axis(x->rank, axis), 0, 1);
+}
+
+/* x - m. The shift leaves the variance as it is, and the mean of what is left loses no digits to a
+   common offset. */
+static sb_tensor *variance_centred(sb_tensor *x, int axis)
+{
+    sb_tensor *shift = variance_shift(x, axis);
+    sb_tensor *d = shift ? sb_subtract(x, shift) : NULL;
+    return d ? sb_subtract(d, sb_mean(d, axis, true)) : NULL;
 }
 
 sb_tensor *sb_variance(sb_tensor *x, int axis, double correction, bool keep)
@@ -23,9 +41,9 @@ sb_tensor *sb_variance(sb_tensor *x, int axis, double correction, bool keep)
         return sb_fail(
             "variance: correction is %g; it must be at least 0 and below the %lld elements",
             correction, (long long)n);
-    sb_tensor *centred = sb_subtract(x, sb_mean(x, axis, true));
-    sb_tensor *sum = sb_sum(sb_multiply(centred, centred), axis, keep);
-    return sb_scale(sum, 1 / ((double)n - correction));
+    /* divided before it is squared, so that only a variance overflows that is too large itself */
+    sb_tensor *part = sb_scale(variance_centred(x, axis), 1 / sqrt((double)n - correction));
+    return sb_sum(sb_multiply(part, part), axis, keep);
 }
 
 EXAMPLE(example_variance, sb_variance(x[0], -1, 1, false))

@@ -15,6 +15,31 @@ TEST(variance, the_hand_worked_values_and_gradients)
     cr_assert(sb_tape_end(&tape), "%s", sb_error());
 }
 
+/* Around any mean, and of any size that the variance itself has room for. */
+TEST(variance, in_f32_it_is_accurate_for_large_means_and_large_deviations)
+{
+    enum { N = 200 };
+    static const double mean[] = {0, 1e5, -1e7, 0, 0}, size[] = {1, 1, 100, 1e19, 1e-18};
+    sb_random random = sb_random_new(1, SB_STREAM_USER);
+    for (int i = 0; i < 5; i++)
+        for (int axis = -1; axis < 2; axis++) {
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_NO_RECORD);
+            double values[N];
+            for (int k = 0; k < N; k++)
+                values[k] = mean[i] + size[i] * sb_random_normal(&random);
+            const int64_t dim[2] = {axis == 0 ? N : 1, axis == 0 ? 1 : N};
+            sb_tensor *x = constant(SB_F32, 2, dim, N, values);
+            const double exact = sb_tensor_get(
+                sb_variance(sb_cast(x, SB_F64), axis < 0 ? SB_ALL : axis, 1, false), 0);
+            const double got = sb_tensor_get(sb_variance(x, axis < 0 ? SB_ALL : axis, 1, false), 0);
+            cr_expect(fabs(got - exact) <= 1e-6 * exact,
+                      "mean %g, size %g, axis %d: %g, not %g: %.2g", mean[i], size[i], axis, got,
+                      exact, fabs(got - exact) / exact);
+            cr_assert(sb_tape_end(&tape), "%s", sb_error());
+        }
+}
+
 TEST(variance, of_all_elements_and_of_a_kept_axis)
 {
     sb_tape tape;
