@@ -99,8 +99,9 @@ static bool attention_call_check_numbers(const char *who, const sb_attention_opt
         return sb_fail(
             "%s: SB_ATTENTION_TILED stores no weights; call sb_attention_weights for rows of them",
             who);
-    if (!attention_call_is_positive(sb_option(o->scale, 1)))
-        return sb_fail("%s: scale is %g; it must be positive, or 0 for the default", who, o->scale);
+    if (!(o->scale >= 0 && o->scale < INFINITY))
+        return sb_fail("%s: scale is %g; it must be positive, SB_ZERO, or 0 for the default", who,
+                       o->scale);
     if (!attention_call_is_positive(sb_option(o->temperature, 1)))
         return sb_fail("%s: temperature is %g; it must be positive, or 0 for the default, 1", who,
                        o->temperature);
@@ -135,7 +136,7 @@ static bool attention_call_fit_bias(const char *who, const sb_tensor *bias, int6
 /* The factor of q k': 1/sqrt D, or 1 between unit vectors, divided by the temperature. */
 static double attention_call_scale_of(const sb_attention_options *o, int64_t D)
 {
-    double scale = o->scale != 0 ? o->scale : o->score == SB_SCORE_COSINE ? 1 : 1 / sqrt((double)D);
+    double scale = sb_option(o->scale, o->score == SB_SCORE_COSINE ? 1 : 1 / sqrt((double)D));
     return o->temperature != 0 ? scale / o->temperature : scale;
 }
 
@@ -220,6 +221,10 @@ bool attention_call_score(struct attention_call *call, bool cached)
     call->a.cosine = cached && score == SB_SCORE_COSINE;
     if (!cached)
         call->q = attention_call_keep_queries(call);
+    if (call->a.scale == 0) { /* kernels multiply -inf by it */
+        call->q = sb_scale(call->q, 0);
+        call->a.scale = 1;
+    }
     if (score == SB_SCORE_COSINE)
         call->q = sb_l2_normalize(call->q);
     if (score == SB_SCORE_COSINE && !cached)

@@ -524,7 +524,7 @@ typedef struct {
     sb_mask *mask;   /* NULL: every query attends to every key */
     sb_tensor *bias; /* added to the scores; broadcastable to (B, H, Lq, Lk) */
     sb_score score;
-    double scale;       /* 0: 1/sqrt D, or 1 with SB_SCORE_COSINE */
+    double scale;       /* 0: 1/sqrt D, or 1 with SB_SCORE_COSINE; SB_ZERO: the bias alone counts */
     double temperature; /* T, an extra divisor of the scores without the bias; 0: 1 */
     sb_tensor
         *log_temperature; /* a learned T, stored as ln T: a scalar, or (H) one for each head */

@@ -124,7 +124,7 @@ TEST(attention_call, numbers_out_of_range_are_named)
     sb_tensor *bias = test_leaf(SB_F64, 1, SB_SHAPE(4, 3, 2)),
               *ids = sb_tensor_zeros(SB_I32, SB_SCALAR);
     sb_tensor *deep = test_leaf(SB_F64, 1, SB_SHAPE(1, 1, 1, 1, 1));
-    OPTION_FAILURE("attention: scale is -1; it must be positive, or 0", .scale = -1);
+    OPTION_FAILURE("attention: scale is -1; it must be positive, SB_ZERO, or 0", .scale = -1);
     OPTION_FAILURE("attention: scale is nan", .scale = NAN);
     OPTION_FAILURE("attention: scale is inf", .scale = INFINITY);
     OPTION_FAILURE("attention: temperature is -0.5; it must be positive", .temperature = -0.5);

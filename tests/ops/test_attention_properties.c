@@ -117,6 +117,32 @@ TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
 
 /* A causal mask, and random pairs with query 0 fully blocked. A query that sees one key gives no
    gradient to its score either: its weight is 1 for any score. */
+/* Weights come from the bias alone, and q and k get no gradient. */
+TEST(attention_properties, with_a_scale_of_zero_the_bias_alone_counts)
+{
+    static const sb_attention_options ways[] = {{.algorithm = SB_ATTENTION_COMPOSED},
+                                                {.algorithm = SB_ATTENTION_TILED},
+                                                {.score = SB_SCORE_BALANCED},
+                                                {.score = SB_SCORE_COSINE},
+                                                {.softcap = 3}};
+    for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *q = normal(1, SB_SHAPE(2, 5, 3, 4)), *k = normal(2, SB_SHAPE(2, 6, 3, 4)),
+                  *v = normal(3, SB_SHAPE(2, 6, 3, 4)), *bias = normal(4, SB_SHAPE(3, 5, 6));
+        sb_attention_options o = ways[way];
+        o.mask = sb_mask_causal();
+        o.bias = bias;
+        o.scale = SB_ZERO;
+        sb_tensor *y = sb_attention(q, k, v, &o);
+        o = (sb_attention_options){.mask = o.mask, .bias = bias};
+        sb_tensor *plain = sb_attention(sb_scale(q, 0), k, v, &o);
+        expect_same_function(y, plain, bias);
+        cr_expect(largest(sb_tensor_grad(q)) == 0 && largest(sb_tensor_grad(k)) == 0);
+        cr_assert(sb_tape_end(&tape), "%s", sb_error());
+    }
+}
+
 TEST(attention_properties, masked_scores_alone_have_gradient_zero)
 {
     enum { L = 280 };
