@@ -1040,6 +1040,8 @@ class sb_output_head(Structure):
     _fields_ = [
         ("weight", c_void_p),
         ("bias", c_void_p),
+        ("padded", c_bool),
+        ("padding_id", c_int64),
     ]
     forms = {
         "weight": ("tensor", ),

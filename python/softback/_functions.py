@@ -1648,7 +1648,7 @@ def attention(q, k, v, **option: sb_attention_options) -> Tensor:
       mask: NULL: every query attends to every key
       bias: added to the scores; broadcastable to (B, H, Lq, Lk)
       score
-      scale: 0: 1/sqrt D, or 1 with SB_SCORE_COSINE
+      scale: 0: 1/sqrt D, or 1 with SB_SCORE_COSINE; SB_ZERO: the bias alone counts
       temperature: T, an extra divisor of the scores without the bias; 0: 1
       log_temperature: a learned T, stored as ln T: a scalar, or (H) one for each head
       softcap: c: scores without the bias become c tanh(s / c); 0: none. Stores the
@@ -1729,7 +1729,7 @@ def attention_cached(q, cache, **option: sb_attention_options) -> Tensor:
       mask: NULL: every query attends to every key
       bias: added to the scores; broadcastable to (B, H, Lq, Lk)
       score
-      scale: 0: 1/sqrt D, or 1 with SB_SCORE_COSINE
+      scale: 0: 1/sqrt D, or 1 with SB_SCORE_COSINE; SB_ZERO: the bias alone counts
       temperature: T, an extra divisor of the scores without the bias; 0: 1
       log_temperature: a learned T, stored as ln T: a scalar, or (H) one for each head
       softcap: c: scores without the bias become c tanh(s / c); 0: none. Stores the
@@ -1800,7 +1800,8 @@ def transformer_complete(**option: sb_transformer_options) -> Any:
       along: the sequence of x in a partition; decoders always use the target
       longest: number of positions with SB_POSITIONS_LEARNED; default 512
       padded: embeddings: the symbol padding_id stands for padding; its row of the table
-    starts at 0 and gets no gradient
+    starts at 0 and gets no gradient, also from logits that are
+    tied to it
       padding_id
       ranks: tensor parallelism: each rank holds an equal part of the heads and
     hidden units; must outlive the model. NULL: none"""
@@ -2127,7 +2128,8 @@ class Parameters(Object):
 
     def lora(self, **option: sb_lora_options) -> None:
         """Gives adapters to the linear layers that are made with this set from now on and whose names
-        match. Fails when a number is out of range.
+        match; layers that were made before keep theirs, and their alpha / rank. Fails when a number is
+        out of range.
 
         Options
 
@@ -2159,9 +2161,10 @@ class Parameters(Object):
 
     def load(self, path, pattern=None) -> None:
         """Reads the parameters whose names match (NULL: all). Reals of any dtype are converted to that of
-        the set. Fails, and changes nothing, when a shape differs or a tensor is not of reals, and
-        without `loaded` also when anything is missing or left over: the message names the first. Fails
-        as well when nothing was read, and when ranks hold parts of the set."""
+        the set. Fails, and changes nothing, when a shape differs, a tensor is not of reals, or an
+        adapter (nn/lora.h) has another scale, and without `loaded` also when anything is missing or left
+        over: the message names the first. Fails as well when nothing was read, and when ranks hold parts
+        of the set."""
         _to.check(_c.sb_parameters_load(self, _to.text(pattern), _to.text(path), None))
 
 
@@ -2281,7 +2284,8 @@ class MultiHeadAttention(sb_multi_head_attention):
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
+        starts at 0 and gets no gradient, also from logits that are
+        tied to it
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
@@ -2358,7 +2362,8 @@ class FeedForward(sb_feed_forward):
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
+        starts at 0 and gets no gradient, also from logits that are
+        tied to it
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
@@ -2421,7 +2426,8 @@ class TransformerLayer(sb_transformer_layer):
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
+        starts at 0 and gets no gradient, also from logits that are
+        tied to it
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
@@ -2487,7 +2493,8 @@ class EncoderLayer(sb_encoder_layer):
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
+        starts at 0 and gets no gradient, also from logits that are
+        tied to it
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
@@ -2562,7 +2569,8 @@ class DecoderLayer(sb_decoder_layer):
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
+        starts at 0 and gets no gradient, also from logits that are
+        tied to it
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
@@ -2626,7 +2634,8 @@ class Encoder(Object):
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
+        starts at 0 and gets no gradient, also from logits that are
+        tied to it
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
@@ -3192,7 +3201,8 @@ class Decoder(Object):
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
+        starts at 0 and gets no gradient, also from logits that are
+        tied to it
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
@@ -3920,7 +3930,8 @@ class EmbeddingLayer(sb_embedding_layer):
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
+        starts at 0 and gets no gradient, also from logits that are
+        tied to it
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
@@ -4064,7 +4075,8 @@ class PositionBias(sb_position_bias):
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-        starts at 0 and gets no gradient
+        starts at 0 and gets no gradient, also from logits that are
+        tied to it
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
