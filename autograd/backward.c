@@ -107,7 +107,7 @@ static bool step_back(sb_node *node)
 
 /* All operations that read these outputs come later on the tape and are done. A rounded copy goes
    while its original, which earlier nodes may read, is made again. */
-static bool let_go(sb_node *node, const sb_tensor *loss)
+static bool free_data(sb_node *node, const sb_tensor *loss)
 {
     if (node->inputs == 1 && node->made == 1 && node->in[0]->rounded == node->out[0] &&
         !tensor_restore(node->in[0]))
@@ -118,9 +118,9 @@ static bool let_go(sb_node *node, const sb_tensor *loss)
             continue;
         tensor_drop_grad(y);
         if (y != loss)
-            tensor_let_go(y);
+            tensor_free_data(y);
     }
-    node_let_go(node);
+    node_free_data(node);
     return true;
 }
 
@@ -196,7 +196,7 @@ static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,
     for (sb_node *node = tape->last; node; node = node->previous) {
         if (listener && listener->begins && has_gradient(node))
             listener->begins(listener->context, node);
-        const bool ok = step_back(node) && let_go(node, y);
+        const bool ok = step_back(node) && free_data(node, y);
         if (!ok || (listener && listener->done && !listener->done(listener->context, node))) {
             forget_gradients(tape);
             return false;

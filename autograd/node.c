@@ -178,7 +178,7 @@ sb_tensor *node_block_output(sb_node *node, sb_tensor *block, int64_t offset, in
 void node_block_close(sb_tensor *block)
 {
     if (block)
-        tensor_let_go(block);
+        tensor_free_data(block);
     sb_tensor_release(block);
 }
 
@@ -240,7 +240,7 @@ sb_tensor *sb_tape_own(sb_tensor *t)
     return t ? tape_own_object(t, release_tensor, "tape_own") : fail_null("tape_own", "t");
 }
 
-void node_let_go(sb_node *node)
+void node_free_data(sb_node *node)
 {
     int leaves = 0;
     for (int i = 0; i < node->inputs; i++) {

@@ -87,7 +87,7 @@ bool node_hand_on(sb_node *node);
 
 /* Releases the inputs and saved tensors of a node. Leaves that require a gradient stay until the
    tape ends, so that a later failure can clear their gradients. */
-void node_let_go(sb_node *node);
+void node_free_data(sb_node *node);
 
 /* The name of input i, from the operation's "x weight bias"; the last name if there are fewer. */
 struct input_name {

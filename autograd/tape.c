@@ -79,7 +79,7 @@ static void become_constant(sb_tensor *t)
 
 static void node_free(sb_node *node)
 {
-    node_let_go(node);
+    node_free_data(node);
     for (int i = 0; i < node->inputs; i++)
         sb_tensor_release(node->in[i]);
     for (int i = 0; i < node->made; i++) {

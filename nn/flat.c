@@ -22,7 +22,7 @@ static void flat_move_values(struct parameter *p, sb_tensor *values)
     t->device->copy(place, t->data, tensor_bytes(t));
     values->written = values->written > tensor_written(t) ? values->written : tensor_written(t);
     sb_tensor *old_base = t->base;
-    tensor_let_go(t);
+    tensor_free_data(t);
     sb_tensor_release(old_base);
     t->data = place;
     t->data_gone = false;

@@ -29,7 +29,7 @@ static void call_store_rounded(sb_tensor *wide)
 {
     if (wide && wide->rounded && !wide->base && atomic_load(&wide->holders) == 1 &&
         tape_open()->mode == SB_RECORD)
-        tensor_let_go(wide);
+        tensor_free_data(wide);
 }
 
 void call_store(int n, sb_tensor *const in[])

@@ -106,7 +106,7 @@ sb_tensor *tensor_moved(sb_tensor *t, const sb_device *device);
 sb_tensor *tensor_view(const char *who, sb_tensor *t, int64_t offset, int rank, const int64_t *dim);
 
 /* Frees the data but not the tensor; reading the data is an error from now on. */
-void tensor_let_go(sb_tensor *t);
+void tensor_free_data(sb_tensor *t);
 
 /* Where t->rounded holds the values of t (f32, the owner of its data, on the CPU) and t's data is
    freed, makes it again. False, with a message, when out of memory. */

@@ -68,7 +68,7 @@ sb_tensor *tensor_view(const char *who, sb_tensor *t, int64_t offset, int rank, 
 
 atomic_uint_fast64_t tensor_write_count;
 
-void tensor_let_go(sb_tensor *t)
+void tensor_free_data(sb_tensor *t)
 {
     if (t->data_gone)
         return;
@@ -96,7 +96,7 @@ void sb_tensor_release(sb_tensor *t)
 {
     if (!t || atomic_fetch_sub(&t->refs, 1) > 1)
         return;
-    tensor_let_go(t);
+    tensor_free_data(t);
     sb_tensor_release(t->grad);
     sb_tensor_release(t->base);
     sb_tensor_release(t->rounded);

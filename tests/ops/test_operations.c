@@ -239,7 +239,7 @@ static void bad_inputs_fail(const struct example *e, const char *shapes)
                   sb_error());
         results_free(&o);
         in.x[i] = sb_tensor_zeros(x->dtype, x->rank, x->dim);
-        tensor_let_go(in.x[i]);
+        tensor_free_data(in.x[i]);
         expect_failure(e, &in, "freed by backward");
         sb_tensor_release(in.x[i]);
         in.x[i] = x;

@@ -314,7 +314,7 @@ TEST(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
     EXPECT_ERROR("tensor \"f64.matrix\": is F64 (2, 3), into is f32 (2, 3)");
     cr_expect(!sb_safetensors_read(file, "f64.matrix", turned));
     EXPECT_ERROR("tensor \"f64.matrix\": is F64 (2, 3), into is f64 (3, 2)");
-    tensor_let_go(turned);
+    tensor_free_data(turned);
     cr_expect(!sb_safetensors_read(file, "f64.matrix", turned));
     EXPECT_ERROR("freed by backward");
     sb_tensor_release(fits);
@@ -385,7 +385,7 @@ TEST(safetensors, invalid_names_tensors_and_metadata_are_not_written)
                     of_freed = {"g", freed};
     static const char *const key_twice[][2] = {{"k", "1"}, {"j", "2"}, {"k", "1"}};
     static const char *const latin_text[][2] = {{"k", "\xFF"}};
-    tensor_let_go(freed);
+    tensor_free_data(freed);
     cr_expect(!sb_safetensors_save(path, 3, twice, 0, NULL));
     EXPECT_ERROR("safetensors_save: two tensors are called \"x\"");
     cr_expect(!sb_safetensors_save(path, 1, &metadata, 0, NULL));

@@ -269,14 +269,14 @@ TEST(tensor, data_is_freed_with_its_last_holder)
     sb_tensor *t = sb_tensor_full(SB_F64, SB_SHAPE(1000), 3);
     sb_tensor *view = tensor_view("test", t, 500, 1, (int64_t[]){10});
     int64_t full = memory_in_use().live_bytes;
-    tensor_let_go(t);
-    tensor_let_go(t);
+    tensor_free_data(t);
+    tensor_free_data(t);
     cr_expect(memory_in_use().live_bytes == full && sb_tensor_get(view, 9) == 3);
     cr_expect(isnan(sb_tensor_get(t, 0)) && !sb_tensor_data(t) && !sb_tensor_text(t));
     EXPECT_ERROR("tensor_text: an operation's output (1000): freed by backward");
     double values[1000];
     cr_expect(!sb_tensor_read(t, values) && !sb_tensor_write(t, values) && !sb_tensor_set(t, 0, 1));
-    tensor_let_go(view);
+    tensor_free_data(view);
     cr_expect(memory_in_use().live_bytes <= full - 8000);
     cr_expect(isnan(sb_tensor_get(view, 0)));
     sb_tensor_release(t);
