@@ -182,7 +182,7 @@ void node_block_close(sb_tensor *block)
     sb_tensor_release(block);
 }
 
-bool node_hand_on(sb_node *node)
+bool node_forward_gradient(sb_node *node)
 {
     sb_tensor *x = node->in[0], *y = node->out[0];
     if (!sb_node_fresh(node, 0) || x->tape == 0 || y->keep || !y->grad || y->grad->base)

@@ -83,7 +83,7 @@ static inline int64_t node_block_room(int64_t elements)
 /* For a backward where dx of input 0 is dy in another shape: uses dy itself as dx, without a copy.
    Returns false if that is impossible, because dx exists already or dy has other readers; then the
    caller copies or adds. */
-bool node_hand_on(sb_node *node);
+bool node_forward_gradient(sb_node *node);
 
 /* Releases the inputs and saved tensors of a node. Leaves that require a gradient stay until the
    tape ends, so that a later failure can clear their gradients. */

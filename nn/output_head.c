@@ -39,7 +39,7 @@ static bool head_padding_backward(sb_node *node)
         if (!ok)
             return false;
     }
-    if (!dx || node_hand_on(node))
+    if (!dx || node_forward_gradient(node))
         return true;
     const struct slice_kernels *k = kernel_row(&slice_rows, dy);
     const struct runs all = {1, tensor_size(dy), 0, 0};

@@ -57,7 +57,7 @@ static bool ranks_backward_to(sb_node *node)
 static bool ranks_backward_from(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
-    if (node_hand_on(node))
+    if (node_forward_gradient(node))
         return true;
     return sb_node_fresh(node, 0) ? ranks_copy(dy, sb_node_dx(node, 0)) : ranks_add_to_dx(node, dy);
 }
