@@ -267,6 +267,11 @@ sb_tensor *sb_tensor_requires_grad(sb_tensor *t)
     return t;
 }
 
+bool sb_tensor_needs_grad(const sb_tensor *t)
+{
+    return t && t->requires_grad;
+}
+
 sb_tensor *sb_tensor_grad(const sb_tensor *t)
 {
     return t && t->grad_current ? t->grad : NULL;

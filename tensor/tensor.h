@@ -79,6 +79,9 @@ SB_API bool sb_tensor_write(sb_tensor *t, const double *values);
 /* Makes backward compute a gradient for t, which must be a real leaf: a tensor that is not the
    result of an operation. Returns t, so that calls can be chained. */
 SB_API sb_tensor *sb_tensor_requires_grad(sb_tensor *t);
+/* Whether backward computes a gradient for t: for a leaf that requires one, and on a recording tape
+   for what depends on such a leaf. */
+SB_API bool sb_tensor_needs_grad(const sb_tensor *t);
 /* The gradient, which t owns; NULL, without a message, when there is none. */
 SB_API sb_tensor *sb_tensor_grad(const sb_tensor *t);
 /* Clears the gradient, as zero_grad does in PyTorch. */

@@ -10,8 +10,10 @@ sb_tensor *sb_batch_get(const sb_batch *batch, const char *name)
 {
     if (!batch || !name)
         return fail_null("batch_get", batch ? "name" : "batch");
+    if (batch->parts < 0 || batch->parts > SB_BATCH_PARTS)
+        return sb_fail("batch: %d parts is not in 0..%d", batch->parts, SB_BATCH_PARTS);
     for (int i = 0; i < batch->parts; i++)
-        if (strcmp(batch->part[i].name, name) == 0)
+        if (batch->part[i].name && strcmp(batch->part[i].name, name) == 0)
             return batch->part[i].t;
     return sb_fail("batch: it has no part \"%s\"", name);
 }

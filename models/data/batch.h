@@ -21,7 +21,7 @@ typedef struct {
     const sb_partition *partition; /* which part of a whole batch this is; NULL: the whole */
 } sb_batch;
 
-/* The part of this name; fails when there is none. */
+/* The part of this name; fails when there is none, and when `parts` is not in 0..SB_BATCH_PARTS. */
 SB_API sb_tensor *sb_batch_get(const sb_batch *batch, const char *name);
 
 /* An encoded pair, which does not own the arrays. */

@@ -235,7 +235,7 @@ def class_text(headers, objects, name, members):
         make = short in ("new", "open", "init") or f.name in (name + "_new", "sb_trainer_for")
         binding = Binding(headers, objects, f, owner, class_name(name) if make else None)
         if short in ("free", "release", "close"):
-            parts.append(f"free = _c.{f.name}")
+            parts.append(f"_free = _c.{f.name}")
         elif binding.bound:
             short = "__init__" if make else "__call__" if short == "forward" else python_name(short)
             parts.append("@staticmethod\n" * (not owner and not make) + binding.text(short))
@@ -255,5 +255,5 @@ def stub(headers, code):
     def named(found):
         return ", ".join(["*", *dict.fromkeys(f"{name}=..." for name in option_names(headers, found[1]))])
 
-    heads = re.findall(r"^(?:from .*|class .*| *@staticmethod| *def .*| *free = .*)", code, re.M)
+    heads = re.findall(r"^(?:from .*|class .*| *@staticmethod| *def .*| *_free = .*)", code, re.M)
     return re.sub(r"\*\*option: (\w+)", named, re.sub(r"(def .*:)", r"\1 ...", "\n".join(heads))) + "\n"

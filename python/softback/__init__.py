@@ -1,7 +1,7 @@
 """softback: a small autograd tensor library for transformers."""
 from ._functions import *
 from .library import Error
-from . import operators
+from . import arrays, operators
 from .operation import Operation, gradcheck, hvp, jvp, operation
 from .show import explain
 from .tensors import Mask, Tape, Tensor, from_dlpack, from_numpy, full, ones, tensor, zeros

@@ -1127,6 +1127,7 @@ FUNCTIONS = {
     "sb_tensor_read": (c_bool, c_void_p, c_void_p,),
     "sb_tensor_write": (c_bool, c_void_p, c_void_p,),
     "sb_tensor_requires_grad": (c_void_p, c_void_p,),
+    "sb_tensor_needs_grad": (c_bool, c_void_p,),
     "sb_tensor_grad": (c_void_p, c_void_p,),
     "sb_tensor_clear_grad": (None, c_void_p,),
     "sb_tensor_print": (None, c_void_p,),

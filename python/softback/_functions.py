@@ -1958,7 +1958,7 @@ class KVCache(Object):
         """An empty cache; the first append determines its sizes. The caller frees it."""
         self.take(_c.sb_kv_cache_new(), [])
 
-    free = _c.sb_kv_cache_free
+    _free = _c.sb_kv_cache_free
 
     def length(self) -> int:
         """The number of positions and of sequences in the cache; 0 for NULL."""
@@ -1984,7 +1984,7 @@ class SafeTensors(Object):
         """Opens a file. Several threads may read it."""
         self.take(_c.sb_safetensors_open(_to.text(path)), [path])
 
-    free = _c.sb_safetensors_close
+    _free = _c.sb_safetensors_close
 
     def count(self) -> int:
         """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
@@ -2047,7 +2047,7 @@ class Parameters(Object):
         initial weights, which are drawn in the order of sb_parameters_add."""
         return _to.adopt(Parameters, _c.sb_parameters_of(_to.choice("sb_dtype", dtype), seed), [dtype, seed])
 
-    free = _c.sb_parameters_free
+    _free = _c.sb_parameters_free
 
     def add(self, name, shape, initial) -> Tensor:
         """Adds a parameter, a leaf that requires a gradient. The set owns it; the pointer is valid as long
@@ -2642,7 +2642,7 @@ class Encoder(Object):
         given = _to.options(sb_transformer_options, option, "encoder_new")
         self.take(_c.sb_encoder_new(_to.instance(Parameters, set), _to.text(name), V, given), [set, name, V])
 
-    free = _c.sb_encoder_free
+    _free = _c.sb_encoder_free
 
     def __call__(self, ids, lengths=None) -> Tensor:
         """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). `weights`, unless NULL, receives
@@ -2670,7 +2670,7 @@ class Labels(Object):
         not UTF-8, when there are fewer than two, and without memory."""
         self.take(_c.sb_labels_new(_to.texts(texts), len(texts)), [texts])
 
-    free = _c.sb_labels_free
+    _free = _c.sb_labels_free
 
     def count(self) -> int:
         """NULL: 0"""
@@ -2690,7 +2690,7 @@ class Pairs(Object):
         """without any pair; NULL without memory"""
         self.take(_c.sb_pairs_new(), [])
 
-    free = _c.sb_pairs_free
+    _free = _c.sb_pairs_free
 
     def add(self, source, target) -> None:
         """Adds a pair of copies. Fails when a text is not UTF-8 or there is no memory."""
@@ -2782,7 +2782,7 @@ class Vocabulary(Object):
         given = _to.options(sb_vocabulary_options, option, "vocabulary_new")
         self.take(_c.sb_vocabulary_new(_to.texts(texts), len(texts), given), [texts])
 
-    free = _c.sb_vocabulary_release
+    _free = _c.sb_vocabulary_release
 
     def size(self) -> int:
         """ids are below it; NULL: 0"""
@@ -2811,13 +2811,13 @@ class Vocabulary(Object):
 
 class Batch(Object):
     def get(self, name) -> Tensor:
-        """The part of this name; fails when there is none."""
+        """The part of this name; fails when there is none, and when `parts` is not in 0..SB_BATCH_PARTS."""
         c = _c.sb_batch_get(self, _to.text(name))
         if c:
             return _to.result(c)
         return _to.retry(self.get, name)
 
-    free = _c.sb_batch_free
+    _free = _c.sb_batch_free
 
 
 class Data(Object):
@@ -2847,7 +2847,7 @@ class Data(Object):
         given = _to.options(sb_data_options, option, "data_new")
         self.take(_c.sb_data_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [pairs, source, target])
 
-    free = _c.sb_data_free
+    _free = _c.sb_data_free
 
     def source(self) -> Vocabulary:
         return _to.adopt(Vocabulary, _c.sb_data_source(self), self, owned=False)
@@ -2910,7 +2910,7 @@ class Labelled(Object):
         given = _to.options(sb_data_options, option, "labelled_new")
         self.take(_c.sb_labelled_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, vocabulary), _to.instance(Labels, labels), given), [pairs, vocabulary, labels])
 
-    free = _c.sb_labelled_free
+    _free = _c.sb_labelled_free
 
     def count(self) -> int:
         """texts of an epoch"""
@@ -2942,7 +2942,7 @@ class Description(Object):
         """Of a model of this kind, a name that is copied."""
         self.take(_c.sb_description_new(_to.text(kind)), [kind])
 
-    free = _c.sb_description_free
+    _free = _c.sb_description_free
 
     def kind(self) -> str:
         """Of a model of this kind, a name that is copied."""
@@ -3011,7 +3011,7 @@ class Classifier(Object):
         given = _to.options(sb_classifier_options, option, "classifier_for")
         return _to.adopt(Classifier, _c.sb_classifier_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, vocabulary), _to.texts(labels), len(labels), given), [weights, vocabulary, labels])
 
-    free = _c.sb_classifier_free
+    _free = _c.sb_classifier_free
 
     def options_of(self) -> sb_classifier_options:
         """The options with every default filled in."""
@@ -3062,7 +3062,7 @@ class Documents(Object):
     def __init__(self) -> None:
         self.take(_c.sb_documents_new(), [])
 
-    free = _c.sb_documents_free
+    _free = _c.sb_documents_free
 
     def add(self, name, text, cut="files") -> None:
         """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
@@ -3112,7 +3112,7 @@ class Windows(Object):
         given = _to.options(sb_windows_options, option, "windows_new")
         self.take(_c.sb_windows_new(_to.instance(Documents, documents), _to.instance(Vocabulary, vocabulary), given), [documents, vocabulary])
 
-    free = _c.sb_windows_free
+    _free = _c.sb_windows_free
 
     def vocabulary(self) -> Vocabulary:
         return _to.adopt(Vocabulary, _c.sb_windows_vocabulary(self), self, owned=False)
@@ -3209,7 +3209,7 @@ class Decoder(Object):
         given = _to.options(sb_transformer_options, option, "decoder_new")
         self.take(_c.sb_decoder_new(_to.instance(Parameters, set), _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
 
-    free = _c.sb_decoder_free
+    _free = _c.sb_decoder_free
 
     def table(self) -> Tensor:
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
@@ -3245,7 +3245,7 @@ class DecoderState(Object):
     def __init__(self, decoder) -> None:
         self.take(_c.sb_decoder_state_new(_to.instance(Decoder, decoder)), [decoder])
 
-    free = _c.sb_decoder_state_free
+    _free = _c.sb_decoder_state_free
 
     def length(self) -> int:
         """The number of positions in the state."""
@@ -3290,7 +3290,7 @@ class LanguageModel(Object):
         given = _to.options(sb_language_model_options, option, "language_model_for")
         return _to.adopt(LanguageModel, _c.sb_language_model_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, vocabulary), given), [weights, vocabulary])
 
-    free = _c.sb_language_model_free
+    _free = _c.sb_language_model_free
 
     def options_of(self) -> sb_language_model_options:
         """The options with every default filled in."""
@@ -3448,7 +3448,7 @@ class Seq2Seq(Object):
         given = _to.options(sb_seq2seq_options, option, "seq2seq_for")
         return _to.adopt(Seq2Seq, _c.sb_seq2seq_for(_to.instance(Parameters, weights), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [weights, source, target])
 
-    free = _c.sb_seq2seq_free
+    _free = _c.sb_seq2seq_free
 
     def save(self, path) -> None:
         """Writes the model to a safetensors file: its weights under their names, options and vocabularies
@@ -3628,7 +3628,7 @@ class Average(Object):
         ends when parameters are added, frozen or thawed. The set must outlive it."""
         self.take(_c.sb_average_new(_to.instance(Parameters, set), decay), [set, decay])
 
-    free = _c.sb_average_free
+    _free = _c.sb_average_free
 
     def update(self) -> None:
         """average = d average + (1 - d) parameters, with d = min(decay, (1 + t) / (10 + t)) in update t, so
@@ -3722,7 +3722,7 @@ class Optimiser(Object):
         given = _to.options(sb_optimiser_options, option, "adamw_new")
         return _to.adopt(Optimiser, _c.sb_adamw_new(_to.instance(Parameters, set), given), [set])
 
-    free = _c.sb_optimiser_free
+    _free = _c.sb_optimiser_free
 
     def step(self) -> None:
         """One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient is
@@ -3818,7 +3818,7 @@ class Trainer(Object):
         given = _to.options(sb_trainer_options, option, "trainer_for")
         self.take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
 
-    free = _c.sb_trainer_free
+    _free = _c.sb_trainer_free
 
     def step(self) -> Any:
         """One step: forward, backward, update, on as many batches as are accumulated.

@@ -5,7 +5,7 @@ from .tensors import check
 class Object:
     """An object of the library. It is freed when nothing in Python uses it, after what depends on it."""
 
-    free = None  # the function of C that frees it
+    _free = None  # the function of C that frees it
     _c, owned, kept = None, False, ()
 
     def __init__(self, *_, **__):
@@ -17,8 +17,12 @@ class Object:
         self.owned, self.kept = owned, kept  # `kept` must not be freed before this object
 
     def __del__(self):
-        if self.owned and type(self).free:
-            type(self).free(self._c)
+        if self.owned and type(self)._free:
+            type(self)._free(self._c)
+
+    def __reduce__(self):
+        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled" + (
+            ": save it to a file, and load that" if hasattr(self, "save") else ""))
 
     def __repr__(self):
         return f"<softback {type(self).__name__}>"

@@ -1,4 +1,9 @@
 """Operators of tensors, and what they have of NumPy's arrays."""
+import math
+import numbers
+
+import numpy as np
+
 from . import _functions as f
 from .tensors import Tensor
 
@@ -7,6 +12,17 @@ for symbol, function in {"add": f.add, "sub": f.subtract, "mul": f.multiply, "tr
     setattr(Tensor, f"__{symbol}__", function)
     setattr(Tensor, f"__r{symbol}__", lambda b, a, function=function: function(a, b))
 Tensor.__neg__, Tensor.__abs__, Tensor.__pow__ = f.negate, f.abs, f.pow
+
+
+def power_of(x, base):
+    """base ** x of a number."""
+    if not isinstance(base, numbers.Real) or base <= 0:
+        raise TypeError(f"{base!r} ** tensor: the base must be a positive number; of a tensor a, write "
+                        "sb.exp(x * sb.log(a))")
+    return f.exp(x * math.log(base))
+
+
+Tensor.__rpow__ = power_of
 
 
 def of_array(name):
@@ -18,7 +34,6 @@ def of_array(name):
     return apply
 
 
-for name in ("tolist", "__array__", "__dlpack__", "__dlpack_device__",
-             "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+for name in ("tolist", "__dlpack_device__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(Tensor, name, of_array(name))
 Tensor.__hash__ = object.__hash__

@@ -6,6 +6,14 @@ class Structure(ctypes.Structure):
     forms = {}  # of a field: the function of convert.py that makes it, and that function's first argument
     _as_parameter_, _c = property(ctypes.byref), property(ctypes.addressof)
 
+    def __reduce__(self):
+        """Numbers are copied and pickled by value; what points to memory of the library cannot be."""
+        try:
+            return super().__reduce__()
+        except ValueError:
+            raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled; Parameters can, and "
+                            "models and optimisers are saved to files") from None
+
     def __repr__(self):
         fields = [(name, getattr(self, name)) for name, _ in self._fields_]
         shown = (f"{name}={getattr(x, 'title', repr(x))}" for name, x in fields)

@@ -40,6 +40,11 @@ def check(done):
     return done
 
 
+def recording():
+    """Whether operations are recorded: the innermost tape does, or a function of Python that C called."""
+    return bool(opened.tapes) and getattr(opened.tapes[-1], "record", True)
+
+
 class Tape:
     """Records operations for backward, and owns what they make: `with sb.Tape(): ...`.
 
@@ -67,6 +72,9 @@ class Tape:
         self.kept = None  # what nodes of this tape call: Python functions
         if not ended and kind is None and not self.failed:
             raise failure()
+
+    def __reduce__(self):
+        raise TypeError("a Tape can be neither copied nor pickled: make another one")
 
     def draw(self, loss, weights=None, format="svg"):
         """Runs backward from the loss, and keeps a drawing of the tape, which a notebook shows."""
@@ -139,6 +147,33 @@ class Tensor:
             self.keep()  # fails where backward has freed it
         return {"i32": int, "bool": bool}.get(self.dtype, float)(value)
 
+    def constant(self, taker):
+        """The elements for what would take them without their gradient; refused where that matters."""
+        if recording() and c.sb_tensor_needs_grad(self):
+            raise TypeError(f"{taker} would lose the gradient of this {self.title}: write x.detach() for a "
+                            "constant, or use an operation of softback")
+        return self.numpy()
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.constant("a NumPy array")
+        return array.astype(dtype or array.dtype) if copy or dtype and dtype != array.dtype else array
+
+    def __dlpack__(self, **options):
+        return self.constant("dlpack").__dlpack__(**options)
+
+    def __reduce__(self):
+        """Copies and pickles by value; a leaf that requires a gradient stays one."""
+        leaf = owned(c.sb_tensor_to(self, c.sb_tensor_device(self)))
+        if not c.sb_tensor_needs_grad(leaf) and recording() and c.sb_tensor_needs_grad(self):
+            self.constant("a copy")
+        known = self.dtype in DTYPES
+        values = np.empty(self.shape, DTYPES[self.dtype] if known else "f8")
+        if known:
+            values[...] = self.numpy()
+        else:
+            check(c.sb_tensor_read(self, values.ctypes.data))
+        return restored, (values, self.dtype, self.device, c.sb_tensor_needs_grad(leaf))
+
     def numpy(self):
         """The elements as a NumPy array that shares them; of a tensor on a GPU, a copy."""
         if self.dtype not in DTYPES:
@@ -149,7 +184,7 @@ class Tensor:
         return elements(view, view)
 
     def __buffer__(self, flags):
-        return memoryview(self.numpy())
+        return memoryview(self.constant("a buffer"))
 
     def __repr__(self):
         return text_of(c.sb_tensor_text(self))
@@ -209,6 +244,9 @@ class Mask:
             raise failure()
         return pointer
 
+    def __reduce__(self):
+        return mask_named, (self.function.__name__, *self.arguments)
+
     def __and__(self, other):
         return Mask(c.sb_mask_and, self, other)
 
@@ -219,6 +257,10 @@ class Mask:
     def __repr__(self):
         with Tape(record=False):
             return text_of(c.sb_mask_text(self.made(), 0, 0, *self.shown))
+
+
+def mask_named(function, *arguments):
+    return Mask(getattr(c, function), *arguments)
 
 
 def text_of(pointer):
@@ -325,6 +367,12 @@ def tensor(data, dtype=None, requires_grad=False):
     array = converted(data, kind)
     made = owned(c.sb_tensor_from(dtype_of(array), *sizes(array.shape), address(array)))
     made = made if dtype in (None, kind) else made.cast(dtype)
+    return made.requires_grad() if requires_grad else made
+
+
+def restored(values, dtype, device, requires_grad):
+    """The tensor of a copy or a pickle."""
+    made = tensor(values, dtype).to(device)
     return made.requires_grad() if requires_grad else made
 
 

@@ -559,6 +559,9 @@ static void bad_kinds(struct errors *f)
     ALONE(sb_model_save(NULL, "model.safetensors"));
     ALONE(sb_model_load(&other, NULL, f->set, "model.safetensors"));
     ALONE(sb_batch_get(&(sb_batch){.parts = 0}, "source"));
+    ALONE(sb_batch_get(&(sb_batch){.parts = 1}, "source"));
+    ALONE(sb_batch_get(&(sb_batch){.parts = 9}, "source"));
+    ALONE(sb_batch_get(&(sb_batch){.parts = -1}, "source"));
     ALONE(sb_trainer_for(NULL, NULL, NULL));
     ALONE(sb_trainer_for(&model, &source, NULL));
     ALONE(sb_checkpoint_save(NULL, "model.safetensors"));

@@ -1,0 +1,97 @@
+"""Tensors among NumPy's functions, and their copies: no gradient is lost in silence, no memory is shared."""
+import copy
+import gc
+import pickle
+
+import numpy as np
+import pytest
+import softback as sb
+
+COPIES = (copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)))
+
+
+def gradient(f):
+    x = sb.tensor([1.0, 2.0], dtype="f64", requires_grad=True)
+    with sb.Tape():
+        f(x).sum().backward()
+    return x.grad.numpy()
+
+
+def test_functions_of_numpy_keep_the_gradient():
+    x = np.array([1.0, 2.0])
+    for f, expected in ((lambda x: x * np.exp(x), (1 + x) * np.exp(x)), (np.square, 2 * x),
+                        (lambda x: np.ones(2) * x, [1, 1]), (lambda x: np.add(x, x), [2, 2]),
+                        (lambda x: np.mean(x, axis=0, keepdims=True), [0.5, 0.5]),
+                        (lambda x: np.where(x > 1, x, 3 * x), [3, 1]), (lambda x: np.stack([x, x]), [2, 2]),
+                        (lambda x: np.abs(-x), [1, 1]), (lambda x: 2.0**x, np.log(2) * 2**x),
+                        (lambda x: x * np.sign(x), [1, 1]), (lambda x: np.concatenate([x, x]), [2, 2])):
+        np.testing.assert_allclose(gradient(f), expected, rtol=1e-14)
+
+
+def in_place(x):
+    array = np.zeros(2)
+    array += x
+    return array
+
+
+def test_what_would_lose_the_gradient_is_refused():
+    for f in (np.arctan, np.asarray, np.median, np.linalg.norm, np.from_dlpack, in_place, sb.tensor,
+              lambda x: sb.tensor([x[0], x[1]]), lambda x: np.percentile(x, 5), lambda x: np.add(x, 1, out=np.zeros(2)),
+              lambda x: (-2.0) ** x, *COPIES):
+        with pytest.raises(TypeError, match=r"lose the gradient of this f64 .*: write x.detach\(\)|sb.exp"):
+            gradient(lambda x: f(x * 2))
+    np.testing.assert_allclose(gradient(lambda x: x * np.arctan(x.detach())), np.arctan([1, 2]))
+
+
+def test_values_are_taken_where_no_gradient_is_lost():
+    x = sb.tensor([1.0, 4.0], requires_grad=True)
+    assert np.arctan(x).dtype == "f4" and np.asarray(x).tolist() == [1, 4] and np.median(x) == 2.5
+    with sb.Tape():
+        y = x * 2
+        with sb.Tape(record=False):
+            assert np.median(y) == 5
+        assert np.isfinite(y).all() and (np.zeros(2) < y).all() and np.shape(y) == (2,) and np.ndim(y) == 1
+    assert np.arctan(y).shape == (2,)
+
+
+def test_copies_have_memory_of_their_own():
+    for duplicate in COPIES:
+        for dtype in ("f32", "f64", "bf16", "i32", "bool"):
+            x = sb.tensor([1, 0, 1], dtype=dtype)
+            y = duplicate(x)
+            x.assign(0)
+            del x
+            gc.collect()
+            assert y.cast("f32").tolist() == [1, 0, 1] and y.dtype == dtype
+        leaf = duplicate(sb.tensor([3.0], requires_grad=True))
+        with sb.Tape():
+            (leaf * leaf).sum().backward()
+        assert leaf.grad.tolist() == [6]
+        mask, random = duplicate(sb.mask_causal() & sb.mask_lengths([2])), sb.Random(1)
+        assert repr(mask.show(3)) == "#..\n##.\n##.\n"
+        assert sb.random_bits(duplicate(random)) == sb.random_bits(random)
+
+
+def test_parameters_are_copied_by_value():
+    for duplicate in COPIES:
+        weights = sb.Parameters(1)
+        sb.LinearLayer(weights, "layer", 3, 2)
+        weights.freeze("*.bias", True)
+        again, expected = duplicate(weights), weights.fingerprint()
+        weights["layer.weight"].assign(0)
+        del weights
+        gc.collect()
+        assert again.fingerprint() == expected and again.trainable() == 6
+        assert len(duplicate(sb.Parameters.of("f64"))) == 0
+
+
+def test_what_cannot_be_copied_says_so():
+    weights, data = sb.Parameters(1), sb.Data.task("copy", 1)
+    model, layer = sb.Seq2Seq(weights, data, width=8, heads=2), sb.EncoderLayer(weights, "layer", width=8, heads=2)
+    for x in (data, model, layer, layer.self_attention.query, sb.Adam(weights), sb.Trainer(model, data), data.next(),
+              model.options_of(), model.as_model(), sb.KVCache(), sb.Tape(), model.source(), model.decoder()):
+        for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match=f"a {type(x).__name__} can be neither copied nor pickled"):
+                duplicate(x)
+    with pytest.raises(TypeError, match="save it to a file"):
+        copy.copy(model)
