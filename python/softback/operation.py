@@ -3,12 +3,13 @@ import ctypes
 import inspect
 import itertools
 import weakref
+from functools import partial, update_wrapper
 
 import numpy as np
 
 from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation
 from .convert import options as given_options, retry, tensor as given
-from .library import c
+from .library import Error, c
 from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, found, opened, owned,
                       pointers, result, sizes, tensor, tensor_of)
 
@@ -44,8 +45,7 @@ def add_gradients(node):
     while (y := found(c.sb_node_result(node, len(dys)))) is not None:
         dy = found(c.sb_node_dy(node, len(dys)))
         dys.append(dy.numpy() if dy is not None else np.zeros(y.shape, DTYPES[y.dtype]))
-    parts = gradient(*dys)
-    for i, part in enumerate(parts if isinstance(parts, tuple) else (parts,)):
+    for i, part in enumerate(gradient(*dys)):
         dx = found(c.sb_node_dx(node, i))
         if dx is not None and part is not None:
             write(dx, part, add=True)
@@ -72,7 +72,8 @@ class Operation:
     """
 
     def __init__(self, function):
-        self.function, self.__doc__, self.__name__ = function, function.__doc__, function.__name__
+        self.function = function
+        update_wrapper(self, function)
         names = " ".join(inspect.signature(function).parameters)
         self.struct = sb_operation(name=function.__name__.encode(), inputs=names.encode(),
                                    backward=ctypes.cast(backward, ctypes.c_void_p))
@@ -85,11 +86,28 @@ class Operation:
             return retry(self, *x)
         made = self.function(*[t.numpy() for t in x])
         values, gradient = made if isinstance(made, tuple) else (made, None)
-        calls[key] = gradient = gradient or self.missing
+        shapes = [t.shape for t in x]
+        calls[key] = gradient = partial(self.gradients, gradient or self.missing, shapes)
         opened.tapes[-1].kept += [gradient, self]
         real = next((t.dtype for t in x if t.dtype in ("f32", "f64")), None)
         outputs = [self.output(node, v, real) for v in (values if isinstance(values, list) else [values])]
         return outputs if isinstance(values, list) else outputs[0]
+
+    def gradients(self, gradient, shapes, *dy):
+        """What backward returned: an array of the input's shape, or None, for each input."""
+        parts = gradient(*dy)
+        parts = parts if isinstance(parts, tuple) else (parts,)
+        if len(parts) != len(shapes):
+            raise Error(f"{self.__name__}: backward returned {len(parts)} gradients, but there are "
+                        f"{len(shapes)} inputs; return a tuple with one of each, None where there is none")
+        for i, (part, shape) in enumerate(zip(parts, shapes)):
+            if part is not None and np.shape(part) != shape:
+                raise Error(f"{self.__name__}: backward returned a gradient of shape {np.shape(part)} for "
+                            f"input {i} of shape {shape}; both must be the same")
+        return [part.numpy() if isinstance(part, Tensor) else part for part in parts]
+
+    def __reduce__(self):
+        return self.__qualname__  # copied and pickled by its name, as functions are
 
     def output(self, node, value, dtype):
         array = converted(value, dtype if np.asarray(value).dtype.kind == "f" else None)

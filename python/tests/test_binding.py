@@ -1,5 +1,7 @@
 """What Python adds: arguments by name, operations of one's own, training, decoding, and drawings."""
 import ast
+import copy
+import pickle
 import re
 import subprocess
 import sys
@@ -124,6 +126,23 @@ def test_its_mistakes_are_found():
             sb.operation(lambda x: (x, lambda dy: 1 / 0))(x).sum().backward()
     with sb.Tape():
         x.sum().backward()
+
+
+def test_backward_returns_a_gradient_of_each_input_s_shape():
+    x, y = (sb.tensor([1.0, 2.0, 3.0], requires_grad=True) for _ in range(2))
+    for wrong, said in ((lambda dy: (dy, dy.sum()), r"gradient of shape \(\) for input 1 of shape \(3,\)"),
+                        (lambda dy: dy, "returned 1 gradients, but there are 2 inputs"),
+                        (lambda dy: (dy, dy, dy), "returned 3 gradients, but there are 2 inputs"),
+                        (lambda dy: [dy, dy], "returned 1 gradients"),
+                        (lambda dy: (dy, dy[None]), r"shape \(1, 3\) for input 1 of shape \(3,\)")):
+        product = sb.operation(lambda a, b: (a * b, wrong))
+        with pytest.raises(sb.Error, match=said):
+            with sb.Tape():
+                product(x, y).sum().backward()
+    with sb.Tape():
+        sb.operation(lambda a, b: (4 * a, lambda dy: (4 * dy, None)))(x, y).sum().backward()
+    assert x.grad.tolist() == [4, 4, 4] and copy.deepcopy(forward_only) is forward_only
+    assert pickle.loads(pickle.dumps(forward_only)) is forward_only
 
 
 @sb.operation
