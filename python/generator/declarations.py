@@ -6,6 +6,7 @@ from .headers import Variable
 
 NUMBERS = {"int": "c_int", "bool": "c_bool", "double": "c_double", "float": "c_float", "size_t": "c_size_t",
            "int32_t": "c_int32", "uint32_t": "c_uint32", "int64_t": "c_int64", "uint64_t": "c_uint64"}
+NO_OBJECTS = {"sb_tensor", "sb_model", "sb_communicator", "sb_loaded"}
 CTYPES = NUMBERS | {"char": "c_char", "void": "None"}
 # The functions of convert.py that make these types of C.
 FORMS = {"sb_tensor *": "tensor", "sb_mask *": "mask", "sb_model *": "model", "sb_source *": "source",
@@ -14,7 +15,7 @@ FORMS = {"sb_tensor *": "tensor", "sb_mask *": "mask", "sb_model *": "model", "s
 HEAD = '''"""The headers of softback for ctypes. Made by python/generate.py; do not edit."""
 from ctypes import *
 
-from .structure import Structure
+from .structure import Handle, Structure
 
 VERSION = "{}"
 ALL = {}
@@ -40,6 +41,22 @@ def ctype(headers, variable):
     return f"{name} * {constant(headers, count)}" if count else name
 
 
+def objects_of(headers):
+    """The structs that Python has as classes of objects, which C makes and frees."""
+    freed = {f.rpartition("_")[0] for f in headers.functions if re.search("_(free|release|close|init)$", f)}
+    return {name for name in headers.structs if name in freed - NO_OBJECTS}
+
+
+def argument_type(headers, p):
+    """The type of a parameter: pointers to objects and structs are checked, those to tensors by convert.py."""
+    plain = plain_type(p.type)
+    if p.type.count("*") == 1 and not p.array and plain in objects_of(headers):
+        return f"POINTER({plain})" if f"{plain}_init" in headers.functions else f'Handle("{plain}")'
+    if p.type.count("*") == 1 and not p.array and headers.structs.get(plain):
+        return f"POINTER({plain})"
+    return ctype(headers, p)
+
+
 def form(headers, kind):
     """How a value of Python becomes one of this type: a function of convert.py, and its first argument.
     ("", "") is as it is, None is unknown."""
@@ -57,6 +74,8 @@ def field_form(headers, struct, field):
     """The same of a field; numbers of options stand for themselves or, where they are 0, for a default."""
     if field.type == "double" and struct.endswith(("_options", "_schedule", "_group")):
         return "number", ""
+    if field.type.count("*") == 1 and plain_type(field.type) in {"sb_communicator"} | objects_of(headers):
+        return "handle", f'"{plain_type(field.type)}"'
     return form(headers, field.type + field.array) or ("", "")
 
 
@@ -81,6 +100,6 @@ def write(headers, version):
                                  (f'    ("{v.name}", {ctype(headers, v)})' for v in fields), "    ]")]
             lines += block("    forms = {", (f'    "{n}": ("{f}", {x})' for n, f, x in forms if f), "    }")[1:]
     lines += block("# The type of the result, then those of the parameters.\nFUNCTIONS = {", (
-        f'"{f.name}": ({", ".join(ctype(headers, v) for v in [Variable(f.returns, ""), *f.parameters])},)'
+        f'"{f.name}": ({", ".join([ctype(headers, Variable(f.returns, "")), *(argument_type(headers, p) for p in f.parameters)])},)'
         for f in headers.functions.values()), "}")
     return "\n".join([*lines, ""])

@@ -4,7 +4,7 @@ import keyword
 import re
 import textwrap
 
-from .declarations import NUMBERS, form, plain_type
+from .declarations import NUMBERS, form, objects_of, plain_type
 
 # Headers whose functions are bound by hand, and single ones.
 BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h",
@@ -12,7 +12,6 @@ BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h",
 ONE_BY_HAND = {"sb_sample", "sb_vocabulary_encode", "sb_decoded_free", "sb_evaluate", "sb_trainer_new",
                "sb_model_load", "sb_model_build", "sb_model_free", "sb_tape_draw", "sb_mask_text",
                "sb_vocabulary_retain", "sb_loaded_free"}
-NO_OBJECTS = {"sb_tensor", "sb_model", "sb_communicator", "sb_loaded"}
 CLASSES = {"seq2seq": "Seq2Seq", "kv_cache": "KVCache", "safetensors": "SafeTensors"}
 DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"mean"',
             "activation": '"identity"', "temperature": "1.0", "start": "0", "seed": "0", "bias": "True",
@@ -22,7 +21,7 @@ REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
 OPERANDS = {"a": "b", "b": "a"}  # where one is a number, it has the dtype of the other
 # One parameter of Python for two of C, and results that C writes to a pointer.
 TWO = {("int", "const int64_t *"): "*_to.sizes({}, c_int64)", ("int", "const int *"): "*_to.sizes({}, c_int)",
-       ("const char *", "size_t"): "(data := _to.text({})), len(data)",
+       ("const char *", "size_t"): "(data := _to.data({})), len(data)",
        ("sb_tensor *const[]", "int"): "(array := _to.tensors({})), len(array)",
        ("const int32_t *", "int64_t"): "*_to.sizes({}, c_int32)[::-1]"}
 OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_double()", "{}.value"),
@@ -108,7 +107,13 @@ class Binding:
         if kind in self.objects and full.removeprefix("const ") == kind + " *":
             return f"_to.instance({class_name(kind)}, {{}})"
         if "communicator" in full:
-            return "{}"
+            return "_to.communicator({})"
+        if full in ("double", "float"):
+            return '_to.real({0}, "{0}")'
+        if full in NUMBERS and full != "bool":
+            return f'_to.whole({NUMBERS[full]}, {{0}}, "{{0}}")'
+        if full == "const char *":
+            return '_to.text({0}, "{0}")'
         found = form(self.headers, full)
         return found and (f"_to.{found[0]}({', '.join(filter(None, [found[1], '{}']))})" if found[0] else "{}")
 
@@ -121,7 +126,7 @@ class Binding:
         if self.may_be_null(p) and all(q.name in DEFAULTS or self.may_be_null(q) for q in rest):
             default = "None"
         if p.name == "axis" and self.f.name in REDUCTIONS:
-            self.accept(p, "ALL if {0} is None else {0}", "None")
+            self.accept(p, 'ALL if {0} is None else _to.whole(c_int, {0}, "{0}")', "None")
         elif two in TWO:
             after = rest.pop(0)
             self.accept(after if two[0] == "int" else p, TWO[two])
@@ -139,7 +144,7 @@ class Binding:
             self.out(p, *OUT[full])
         elif form and full not in OUT:
             self.texts = p.name if "texts" in form else self.texts
-            self.accept(p, "_to.number({})" if default == "None" and kind in NUMBERS else form, default)
+            self.accept(p, '_to.number({0}, "{0}")' if default == "None" and kind in NUMBERS else form, default)
         elif self.headers.structs.get(kind) and (self.texts if p.array else not rest):
             self.out(p, *(f"({kind} * len({{}}))()", "list({})") if p.array else (f"{kind}()", "{}"))
         else:
@@ -186,7 +191,7 @@ class Binding:
         kind, outs, call = self.f.returns, self.outs, f"_c.{self.f.name}({', '.join(self.arguments)})"
         if self.made:
             return ([f"self.kept = [{self.names}]", f"_to.check({call})"] if self.owner else
-                    [f"self.take({call}, [{self.names}])"])
+                    [f"self._take({call}, [{self.names}])"])
         tensor = kind == "sb_tensor *" and "without a message" not in self.f.doc
         if tensor or kind == "bool" and self.f.header == "ops/ops.h":
             made = (["_to.results(given, c)"] if self.options else
@@ -213,8 +218,7 @@ def owner_of(f, objects):
 
 def write(headers):
     """The text of _functions.py."""
-    freed = {f.rpartition("_")[0] for f in headers.functions if re.search("_(free|release|close|init)$", f)}
-    objects, members = {name for name in headers.structs if name in freed - NO_OBJECTS}, {}
+    objects, members = objects_of(headers), {}
     for f in headers.functions.values():
         if not f.header.startswith(BY_HAND) and f.name not in ONE_BY_HAND:
             members.setdefault(owner_of(f, objects), []).append(f)
@@ -228,7 +232,7 @@ def write(headers):
 
 
 def class_text(headers, objects, name, members):
-    base, parts = name if f"{name}_init" in headers.functions else "Object", []
+    base, parts = (name, []) if f"{name}_init" in headers.functions else ("Object", [f'c_name = "{name}"'])
     for f in members:
         short = f.name.removeprefix(name + "_").removeprefix("sb_").removesuffix("_new")
         owner = name if f.parameters and plain_type(f.parameters[0].type) == name else None

@@ -13,7 +13,7 @@ __all__ = ['random_new', 'random_bits', 'random_uniform', 'random_below', 'rando
 
 
 def random_new(seed=0, stream="user") -> sb_random:
-    return _c.sb_random_new(seed, _to.choice("sb_stream", stream))
+    return _c.sb_random_new(_to.whole(c_uint64, seed, "seed"), _to.choice("sb_stream", stream))
 
 
 def random_bits(random) -> int:
@@ -30,7 +30,7 @@ def random_uniform(random) -> float:
 
 def random_below(random, limit) -> int:
     """An integer in 0..limit-1, without bias. Fails and returns 0 when the limit is 0."""
-    return _c.sb_random_below(_to.value(sb_random, random), limit)
+    return _c.sb_random_below(_to.value(sb_random, random), _to.whole(c_uint32, limit, "limit"))
 
 
 def random_normal(random) -> float:
@@ -47,7 +47,7 @@ def choose_cuda(number) -> None:
     """Makes sb_device_cuda the GPU of this number, as the driver lists them from 0 on. A process uses
     one GPU: fails after the first sb_device_cuda with another number, and for a negative number; a
     GPU that does not exist is reported by sb_device_cuda."""
-    _to.check(_c.sb_choose_cuda(number))
+    _to.check(_c.sb_choose_cuda(_to.whole(c_int, number, "number")))
 
 
 def device_description(device) -> str:
@@ -84,7 +84,7 @@ def set_threads(threads) -> None:
     on it. Fails below 1, and when so many threads cannot be made; then it stays what it was. Without
     this call, kernels use one thread where more cannot be made. A build without OpenMP always uses
     one thread."""
-    _to.check(_c.sb_set_threads(threads))
+    _to.check(_c.sb_set_threads(_to.whole(c_int, threads, "threads")))
 
 
 def threads() -> int:
@@ -130,14 +130,14 @@ def mask_lengths(lengths) -> Mask:
 
 def mask_window(before, after) -> Mask:
     """Sliding window: query i attends to the keys i - before .. i + after; both are at least 0."""
-    return Mask(_c.sb_mask_window, before, after)
+    return Mask(_c.sb_mask_window, _to.whole(c_int64, before, "before"), _to.whole(c_int64, after, "after"))
 
 
 def mask_blocks(kept, size) -> Mask:
     """Block-sparse: query i attends to key j where kept[b, h, i / size, j / size], booleans
     broadcastable to (B, H, blocks of queries, blocks of keys), is true. Tiled attention skips the
     other blocks."""
-    return Mask(_c.sb_mask_blocks, _to.tensor(kept), size)
+    return Mask(_c.sb_mask_blocks, _to.tensor(kept), _to.whole(c_int64, size, "size"))
 
 
 def mask_local(Lq, Lk, size, around) -> Mask:
@@ -147,7 +147,7 @@ def mask_local(Lq, Lk, size, around) -> Mask:
                Radford and Sutskever 2019, "fixed");
       global   where |r - c| <= around, or r or c is one of the first `globals` (Beltagy, Peters and
                Cohan 2020; Zaheer et al. 2020)."""
-    return Mask(_c.sb_mask_local, Lq, Lk, size, around)
+    return Mask(_c.sb_mask_local, _to.whole(c_int64, Lq, "Lq"), _to.whole(c_int64, Lk, "Lk"), _to.whole(c_int64, size, "size"), _to.whole(c_int64, around, "around"))
 
 
 def mask_strided(Lq, Lk, size, around, stride) -> Mask:
@@ -157,7 +157,7 @@ def mask_strided(Lq, Lk, size, around, stride) -> Mask:
                Radford and Sutskever 2019, "fixed");
       global   where |r - c| <= around, or r or c is one of the first `globals` (Beltagy, Peters and
                Cohan 2020; Zaheer et al. 2020)."""
-    return Mask(_c.sb_mask_strided, Lq, Lk, size, around, stride)
+    return Mask(_c.sb_mask_strided, _to.whole(c_int64, Lq, "Lq"), _to.whole(c_int64, Lk, "Lk"), _to.whole(c_int64, size, "size"), _to.whole(c_int64, around, "around"), _to.whole(c_int64, stride, "stride"))
 
 
 def mask_global(Lq, Lk, size, around, globals) -> Mask:
@@ -167,7 +167,7 @@ def mask_global(Lq, Lk, size, around, globals) -> Mask:
                Radford and Sutskever 2019, "fixed");
       global   where |r - c| <= around, or r or c is one of the first `globals` (Beltagy, Peters and
                Cohan 2020; Zaheer et al. 2020)."""
-    return Mask(_c.sb_mask_global, Lq, Lk, size, around, globals)
+    return Mask(_c.sb_mask_global, _to.whole(c_int64, Lq, "Lq"), _to.whole(c_int64, Lk, "Lk"), _to.whole(c_int64, size, "size"), _to.whole(c_int64, around, "around"), _to.whole(c_int64, globals, "globals"))
 
 
 def mask_and(a, b) -> Mask:
@@ -357,7 +357,7 @@ def scale(x, factor) -> Tensor:
 
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    c = _c.sb_scale(_to.tensor(x), factor)
+    c = _c.sb_scale(_to.tensor(x), _to.real(factor, "factor"))
     if c:
         return _to.result(c)
     return _to.retry(scale, x, factor)
@@ -901,7 +901,7 @@ def pow(x, exponent) -> Tensor:
 
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    c = _c.sb_pow(_to.tensor(x), exponent)
+    c = _c.sb_pow(_to.tensor(x), _to.real(exponent, "exponent"))
     if c:
         return _to.result(c)
     return _to.retry(pow, x, exponent)
@@ -935,7 +935,7 @@ def clamp(x, low, high) -> Tensor:
 
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    c = _c.sb_clamp(_to.tensor(x), low, high)
+    c = _c.sb_clamp(_to.tensor(x), _to.real(low, "low"), _to.real(high, "high"))
     if c:
         return _to.result(c)
     return _to.retry(clamp, x, low, high)
@@ -1061,7 +1061,7 @@ def transpose(x, axis_a, axis_b) -> Tensor:
 
     Backward  dx = dy with its axes in x's order
     Fails     rank, the length of order, is not x's; order does not name each axis once"""
-    c = _c.sb_transpose(_to.tensor(x), axis_a, axis_b)
+    c = _c.sb_transpose(_to.tensor(x), _to.whole(c_int, axis_a, "axis_a"), _to.whole(c_int, axis_b, "axis_b"))
     if c:
         return _to.result(c)
     return _to.retry(transpose, x, axis_a, axis_b)
@@ -1074,7 +1074,7 @@ def concatenate(x, axis) -> Tensor:
               stack: x_i of one shape -> y with a new axis of size n before x's `axis`
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
-    c = _c.sb_concatenate((array := _to.tensors(x)), len(array), axis)
+    c = _c.sb_concatenate((array := _to.tensors(x)), len(array), _to.whole(c_int, axis, "axis"))
     if c:
         return _to.result(c)
     return _to.retry(concatenate, x, axis)
@@ -1087,7 +1087,7 @@ def stack(x, axis) -> Tensor:
               stack: x_i of one shape -> y with a new axis of size n before x's `axis`
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
-    c = _c.sb_stack((array := _to.tensors(x)), len(array), axis)
+    c = _c.sb_stack((array := _to.tensors(x)), len(array), _to.whole(c_int, axis, "axis"))
     if c:
         return _to.result(c)
     return _to.retry(stack, x, axis)
@@ -1099,7 +1099,7 @@ def slice(x, axis, start, length) -> Tensor:
 
     Backward  dx = dy in the range of the slice, 0 elsewhere
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
-    c = _c.sb_slice(_to.tensor(x), axis, start, length)
+    c = _c.sb_slice(_to.tensor(x), _to.whole(c_int, axis, "axis"), _to.whole(c_int64, start, "start"), _to.whole(c_int64, length, "length"))
     if c:
         return _to.result(c)
     return _to.retry(slice, x, axis, start, length)
@@ -1112,7 +1112,7 @@ def split(x, axis, lengths) -> Any:
     Backward  dx = dy in the range of the slice, 0 elsewhere
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
     parts = (c_void_p * len(lengths))()
-    c = _c.sb_split(_to.tensor(x), axis, *_to.sizes(lengths, c_int64), parts)
+    c = _c.sb_split(_to.tensor(x), _to.whole(c_int, axis, "axis"), *_to.sizes(lengths, c_int64), parts)
     if c:
         return list(map(_to.result, parts))
     return _to.retry(split, x, axis, lengths)
@@ -1137,7 +1137,7 @@ def sum(x, axis=None, keep=False) -> Tensor:
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    c = _c.sb_sum(_to.tensor(x), ALL if axis is None else axis, keep)
+    c = _c.sb_sum(_to.tensor(x), ALL if axis is None else _to.whole(c_int, axis, "axis"), keep)
     if c:
         return _to.result(c)
     return _to.retry(sum, x, axis, keep)
@@ -1151,7 +1151,7 @@ def mean(x, axis=None, keep=False) -> Tensor:
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    c = _c.sb_mean(_to.tensor(x), ALL if axis is None else axis, keep)
+    c = _c.sb_mean(_to.tensor(x), ALL if axis is None else _to.whole(c_int, axis, "axis"), keep)
     if c:
         return _to.result(c)
     return _to.retry(mean, x, axis, keep)
@@ -1165,7 +1165,7 @@ def max(x, axis=None, keep=False) -> Tensor:
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    c = _c.sb_max(_to.tensor(x), ALL if axis is None else axis, keep)
+    c = _c.sb_max(_to.tensor(x), ALL if axis is None else _to.whole(c_int, axis, "axis"), keep)
     if c:
         return _to.result(c)
     return _to.retry(max, x, axis, keep)
@@ -1179,7 +1179,7 @@ def argmax(x, axis=None) -> Tensor:
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    c = _c.sb_argmax(_to.tensor(x), ALL if axis is None else axis)
+    c = _c.sb_argmax(_to.tensor(x), ALL if axis is None else _to.whole(c_int, axis, "axis"))
     if c:
         return _to.result(c)
     return _to.retry(argmax, x, axis)
@@ -1192,7 +1192,7 @@ def variance(x, axis, correction, keep=False) -> Tensor:
 
     Backward  dx_i = 2 dy (x_i - m) / (n - correction)
     Fails     the axis does not exist; correction is negative or not below n"""
-    c = _c.sb_variance(_to.tensor(x), axis, correction, keep)
+    c = _c.sb_variance(_to.tensor(x), _to.whole(c_int, axis, "axis"), _to.real(correction, "correction"), keep)
     if c:
         return _to.result(c)
     return _to.retry(variance, x, axis, correction, keep)
@@ -1206,7 +1206,7 @@ def topk(x, k) -> Any:
     Backward  dx_i = dy_j for the i that is in place j of the indices, else 0
     Fails     x is a scalar; k is not in 1..C"""
     indices = c_void_p()
-    c = _c.sb_topk(_to.tensor(x), k, byref(indices))
+    c = _c.sb_topk(_to.tensor(x), _to.whole(c_int64, k, "k"), byref(indices))
     if c:
         return _to.result(c), _to.result(indices.value)
     return _to.retry(topk, x, k)
@@ -1235,7 +1235,7 @@ def masked_softmax(x, mask=None, temperature=1.0) -> Tensor:
     Backward  dx_i = y_i (dy_i - sum_j dy_j y_j) / T, which is 0 where blocked
     Fails     x has fewer than 2 or more than 4 axes; the mask does not fit; mask is NULL; T is not
               a positive number"""
-    c = _c.sb_masked_softmax(_to.tensor(x), _to.mask(mask), temperature)
+    c = _c.sb_masked_softmax(_to.tensor(x), _to.mask(mask), _to.real(temperature, "temperature"))
     if c:
         return _to.result(c)
     return _to.retry(masked_softmax, x, mask, temperature)
@@ -1273,7 +1273,7 @@ def layer_norm(x, gain, bias=None, epsilon=None) -> Tensor:
               dx = (u - mean u - h mean(u h)) / s   dgain = sum of dy h   dbias = sum of dy
     Fails     x is a scalar; sizes differ; epsilon is negative or not finite
     Source    Ba, Kiros and Hinton 2016"""
-    c = _c.sb_layer_norm(_to.tensor(x), _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
+    c = _c.sb_layer_norm(_to.tensor(x), _to.tensor(gain), _to.tensor(bias), _to.number(epsilon, "epsilon"))
     if c:
         return _to.result(c)
     return _to.retry(layer_norm, x, gain, bias, epsilon)
@@ -1289,7 +1289,7 @@ def residual_layer_norm(x, branch, p, gain, bias, epsilon=None) -> Any:
               dgain and dbias as layer_norm's
     Fails     p is not in [0, 1); otherwise as layer_norm"""
     sum = c_void_p()
-    c = _c.sb_residual_layer_norm(_to.tensor(x), _to.tensor(branch), p, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon), byref(sum))
+    c = _c.sb_residual_layer_norm(_to.tensor(x), _to.tensor(branch), _to.real(p, "p"), _to.tensor(gain), _to.tensor(bias), _to.number(epsilon, "epsilon"), byref(sum))
     if c:
         return _to.result(c), _to.result(sum.value)
     return _to.retry(residual_layer_norm, x, branch, p, gain, bias, epsilon)
@@ -1303,7 +1303,7 @@ def rms_norm(x, gain, epsilon=None) -> Tensor:
     Backward  with s = sqrt(mean(x^2) + epsilon), h = x / s, u = gain dy:
               dx = (u - h mean(u h)) / s   dgain = sum of dy h
     Source    Zhang and Sennrich 2019"""
-    c = _c.sb_rms_norm(_to.tensor(x), _to.tensor(gain), _to.number(epsilon))
+    c = _c.sb_rms_norm(_to.tensor(x), _to.tensor(gain), _to.number(epsilon, "epsilon"))
     if c:
         return _to.result(c)
     return _to.retry(rms_norm, x, gain, epsilon)
@@ -1329,7 +1329,7 @@ def softmax_over(x, axis) -> Tensor:
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    c = _c.sb_softmax_over(_to.tensor(x), axis)
+    c = _c.sb_softmax_over(_to.tensor(x), _to.whole(c_int, axis, "axis"))
     if c:
         return _to.result(c)
     return _to.retry(softmax_over, x, axis)
@@ -1345,7 +1345,7 @@ def log_softmax_over(x, axis) -> Tensor:
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    c = _c.sb_log_softmax_over(_to.tensor(x), axis)
+    c = _c.sb_log_softmax_over(_to.tensor(x), _to.whole(c_int, axis, "axis"))
     if c:
         return _to.result(c)
     return _to.retry(log_softmax_over, x, axis)
@@ -1361,7 +1361,7 @@ def logsumexp_over(x, axis) -> Tensor:
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    c = _c.sb_logsumexp_over(_to.tensor(x), axis)
+    c = _c.sb_logsumexp_over(_to.tensor(x), _to.whole(c_int, axis, "axis"))
     if c:
         return _to.result(c)
     return _to.retry(logsumexp_over, x, axis)
@@ -1377,7 +1377,7 @@ def layer_norm_over(x, axis, gain, bias=None, epsilon=None) -> Tensor:
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    c = _c.sb_layer_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
+    c = _c.sb_layer_norm_over(_to.tensor(x), _to.whole(c_int, axis, "axis"), _to.tensor(gain), _to.tensor(bias), _to.number(epsilon, "epsilon"))
     if c:
         return _to.result(c)
     return _to.retry(layer_norm_over, x, axis, gain, bias, epsilon)
@@ -1393,7 +1393,7 @@ def rms_norm_over(x, axis, gain, epsilon=None) -> Tensor:
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    c = _c.sb_rms_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.number(epsilon))
+    c = _c.sb_rms_norm_over(_to.tensor(x), _to.whole(c_int, axis, "axis"), _to.tensor(gain), _to.number(epsilon, "epsilon"))
     if c:
         return _to.result(c)
     return _to.retry(rms_norm_over, x, axis, gain, epsilon)
@@ -1409,7 +1409,7 @@ def l2_normalize_over(x, axis) -> Tensor:
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    c = _c.sb_l2_normalize_over(_to.tensor(x), axis)
+    c = _c.sb_l2_normalize_over(_to.tensor(x), _to.whole(c_int, axis, "axis"))
     if c:
         return _to.result(c)
     return _to.retry(l2_normalize_over, x, axis)
@@ -1434,7 +1434,7 @@ def embedding_padded(table, ids, padding_id) -> Tensor:
     Shape     as embedding
     Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v; dtable[padding_id] = 0
     Fails     padding_id is not in 0..V-1; otherwise as embedding"""
-    c = _c.sb_embedding_padded(_to.tensor(table), _to.tensor(ids), padding_id)
+    c = _c.sb_embedding_padded(_to.tensor(table), _to.tensor(ids), _to.whole(c_int64, padding_id, "padding_id"))
     if c:
         return _to.result(c)
     return _to.retry(embedding_padded, table, ids, padding_id)
@@ -1463,7 +1463,7 @@ def dropout(x, p) -> Tensor:
     Backward  dx = dropped ? 0 : dy / (1 - p)
     Fails     p is not in [0, 1); p > 0, and the tape records and was given no stream
     Source    Srivastava et al. 2014"""
-    c = _c.sb_dropout(_to.tensor(x), p)
+    c = _c.sb_dropout(_to.tensor(x), _to.real(p, "p"))
     if c:
         return _to.result(c)
     return _to.retry(dropout, x, p)
@@ -1474,7 +1474,7 @@ def residual_dropout(x, branch, p) -> Tensor:
 
     Shape     x, branch of one shape -> y
     Backward  dx = dy   dbranch = dropped ? 0 : dy / (1 - p)"""
-    c = _c.sb_residual_dropout(_to.tensor(x), _to.tensor(branch), p)
+    c = _c.sb_residual_dropout(_to.tensor(x), _to.tensor(branch), _to.real(p, "p"))
     if c:
         return _to.result(c)
     return _to.retry(residual_dropout, x, branch, p)
@@ -1542,7 +1542,7 @@ def sinusoidal(dtype, start, length, C) -> Tensor:
     Shape     -> (length, C)
     Fails     C is odd or below 2; length or start is negative; dtype is not f32 or f64
     Source    Vaswani et al. 2017, section 3.5"""
-    c = _c.sb_sinusoidal(_to.choice("sb_dtype", dtype), start, length, C)
+    c = _c.sb_sinusoidal(_to.choice("sb_dtype", dtype), _to.whole(c_int64, start, "start"), _to.whole(c_int64, length, "length"), _to.whole(c_int64, C, "C"))
     if c:
         return _to.result(c)
     return _to.retry(sinusoidal, dtype, start, length, C)
@@ -1556,7 +1556,7 @@ def rotary(x, start=0, base=None) -> Tensor:
     Backward  dx = dy rotated by the opposite angle
     Fails     x is not of rank 4; D is odd; start is negative
     Source    Su et al. 2021"""
-    c = _c.sb_rotary(_to.tensor(x), start, _to.number(base))
+    c = _c.sb_rotary(_to.tensor(x), _to.whole(c_int64, start, "start"), _to.number(base, "base"))
     if c:
         return _to.result(c)
     return _to.retry(rotary, x, start, base)
@@ -1568,7 +1568,7 @@ def rotary_scaled(x, start, base, scaling) -> Tensor:
 
     Fails     as sb_rotary; the scaling is not positive
     Source    Chen et al. 2023"""
-    c = _c.sb_rotary_scaled(_to.tensor(x), start, _to.number(base), scaling)
+    c = _c.sb_rotary_scaled(_to.tensor(x), _to.whole(c_int64, start, "start"), _to.number(base, "base"), _to.real(scaling, "scaling"))
     if c:
         return _to.result(c)
     return _to.retry(rotary_scaled, x, start, base, scaling)
@@ -1580,7 +1580,7 @@ def alibi(dtype, H, Lq, Lk) -> Tensor:
     Shape     -> (1, H, Lq, Lk)
     Fails     H is below 1; a length is negative; dtype is not f32 or f64
     Source    Press, Smith and Lewis 2021 (for H a power of two; the same formula for all others)"""
-    c = _c.sb_alibi(_to.choice("sb_dtype", dtype), H, Lq, Lk)
+    c = _c.sb_alibi(_to.choice("sb_dtype", dtype), _to.whole(c_int64, H, "H"), _to.whole(c_int64, Lq, "Lq"), _to.whole(c_int64, Lk, "Lk"))
     if c:
         return _to.result(c)
     return _to.retry(alibi, dtype, H, Lq, Lk)
@@ -1594,7 +1594,7 @@ def relative_bias(table, Lq, Lk) -> Tensor:
     Backward  dtable[h, r] = sum of dy over the pairs at distance r - R
     Fails     the table's second size is even
     Source    Shaw, Uszkoreit and Vaswani 2018; Raffel et al. 2020 (as a bias)"""
-    c = _c.sb_relative_bias(_to.tensor(table), Lq, Lk)
+    c = _c.sb_relative_bias(_to.tensor(table), _to.whole(c_int64, Lq, "Lq"), _to.whole(c_int64, Lk, "Lk"))
     if c:
         return _to.result(c)
     return _to.retry(relative_bias, table, Lq, Lk)
@@ -1677,7 +1677,7 @@ def attention_weights(y, first, count) -> Tensor:
     Shape     y, the result of sb_attention -> (B, H, count, Lk)
     Fails     y is not the result of tiled attention on the open tape, or backward ran; the queries
               are out of range; more than three calls for one y"""
-    c = _c.sb_attention_weights(_to.tensor(y), first, count)
+    c = _c.sb_attention_weights(_to.tensor(y), _to.whole(c_int64, first, "first"), _to.whole(c_int64, count, "count"))
     if c:
         return _to.result(c)
     return _to.retry(attention_weights, y, first, count)
@@ -1693,7 +1693,7 @@ def to_ranks(x, ranks=None) -> Tensor:
     Value     to_ranks: y = x            from_ranks: y = sum of x over ranks
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
-    c = _c.sb_to_ranks(_to.tensor(x), ranks)
+    c = _c.sb_to_ranks(_to.tensor(x), _to.communicator(ranks))
     if c:
         return _to.result(c)
     return _to.retry(to_ranks, x, ranks)
@@ -1709,7 +1709,7 @@ def from_ranks(x, ranks=None) -> Tensor:
     Value     to_ranks: y = x            from_ranks: y = sum of x over ranks
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
-    c = _c.sb_from_ranks(_to.tensor(x), ranks)
+    c = _c.sb_from_ranks(_to.tensor(x), _to.communicator(ranks))
     if c:
         return _to.result(c)
     return _to.retry(from_ranks, x, ranks)
@@ -1841,18 +1841,18 @@ def task_make(task, seed, part, index, **option: sb_task_options) -> Any:
       max_length"""
     pair = sb_task_pair()
     given = _to.options(sb_task_options, option, "task_make")
-    _to.check(_c.sb_task_make(_to.choice("sb_task", task), given, seed, _to.choice("sb_part", part), index, byref(pair)))
+    _to.check(_c.sb_task_make(_to.choice("sb_task", task), given, _to.whole(c_uint64, seed, "seed"), _to.choice("sb_part", part), _to.whole(c_uint64, index, "index"), byref(pair)))
     return pair
 
 
 def task_part(task, source, target) -> str:
     """The part to which the pair of this source and target belongs."""
-    return _to.name_of("sb_part", _c.sb_task_part(_to.choice("sb_task", task), _to.text(source), _to.text(target)))
+    return _to.name_of("sb_part", _c.sb_task_part(_to.choice("sb_task", task), _to.text(source, "source"), _to.text(target, "target")))
 
 
 def model_kind_find(name) -> sb_model_kind:
     """A kind of the library by its name; fails, listing the names, when there is none."""
-    return _to.contents(sb_model_kind, _c.sb_model_kind_find(_to.text(name)))
+    return _to.contents(sb_model_kind, _c.sb_model_kind_find(_to.text(name, "name")))
 
 
 def model_decode(model, texts, **option: sb_decoding_options) -> Any:
@@ -1904,7 +1904,7 @@ def edit_distance(a, b) -> int:
 def perplexity(log_likelihood, count) -> float:
     """exp(-log_likelihood / count): of `count` units whose natural log-probabilities add up to
     log_likelihood. NaN, with a message, when the count is below 1."""
-    return _c.sb_perplexity(log_likelihood, count)
+    return _c.sb_perplexity(_to.real(log_likelihood, "log_likelihood"), _to.whole(c_int64, count, "count"))
 
 
 def score_texts(sources, references, outputs, units) -> Any:
@@ -1939,24 +1939,26 @@ def schedule_check(schedule) -> None:
 
 def schedule_rate(schedule, step, plateau=None) -> float:
     """The learning rate of a step >= 1; `plateau` may be NULL."""
-    return _c.sb_schedule_rate(_to.value(sb_schedule, schedule), step, _to.value(sb_plateau, plateau))
+    return _c.sb_schedule_rate(_to.value(sb_schedule, schedule), _to.whole(c_int64, step, "step"), _to.value(sb_plateau, plateau))
 
 
 def plateau_observe(plateau, schedule, loss) -> None:
     """Reports the loss of an evaluation to a plateau schedule."""
-    return _c.sb_plateau_observe(_to.value(sb_plateau, plateau), _to.value(sb_schedule, schedule), loss)
+    return _c.sb_plateau_observe(_to.value(sb_plateau, plateau), _to.value(sb_schedule, schedule), _to.real(loss, "loss"))
 
 
 def model_save(model, path) -> None:
     """Writes the model. An existing file is replaced atomically. All ranks that hold parts of a model
     save it together."""
-    _to.check(_c.sb_model_save(_to.model(model), _to.text(path)))
+    _to.check(_c.sb_model_save(_to.model(model), _to.text(path, "path")))
 
 
 class KVCache(Object):
+    c_name = "sb_kv_cache"
+
     def __init__(self) -> None:
         """An empty cache; the first append determines its sizes. The caller frees it."""
-        self.take(_c.sb_kv_cache_new(), [])
+        self._take(_c.sb_kv_cache_new(), [])
 
     _free = _c.sb_kv_cache_free
 
@@ -1976,13 +1978,15 @@ class KVCache(Object):
 
     def truncate(self, length) -> None:
         """Removes all positions from `length` on; 0 empties the cache. The capacity stays."""
-        _to.check(_c.sb_kv_cache_truncate(self, length))
+        _to.check(_c.sb_kv_cache_truncate(self, _to.whole(c_int64, length, "length")))
 
 
 class SafeTensors(Object):
+    c_name = "sb_safetensors"
+
     def __init__(self, path) -> None:
         """Opens a file. Several threads may read it."""
-        self.take(_c.sb_safetensors_open(_to.text(path)), [path])
+        self._take(_c.sb_safetensors_open(_to.text(path, "path")), [path])
 
     _free = _c.sb_safetensors_close
 
@@ -1993,20 +1997,20 @@ class SafeTensors(Object):
 
     def find(self, name) -> int:
         """-1 if there is none"""
-        return _c.sb_safetensors_find(self, _to.text(name))
+        return _c.sb_safetensors_find(self, _to.text(name, "name"))
 
     def name(self, i) -> str:
         """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
         the file is closed."""
-        return _c.sb_safetensors_name(self, i)
+        return _c.sb_safetensors_name(self, _to.whole(c_int, i, "i"))
 
     def dtype(self, i) -> str:
         """as in the file: "BF16" """
-        return _c.sb_safetensors_dtype(self, i)
+        return _c.sb_safetensors_dtype(self, _to.whole(c_int, i, "i"))
 
     def rank(self, i) -> int:
         """-1 on failure"""
-        return _c.sb_safetensors_rank(self, i)
+        return _c.sb_safetensors_rank(self, _to.whole(c_int, i, "i"))
 
     def tensor(self, name) -> Tensor:
         """Reads a tensor into a new tensor on the CPU, which the caller owns. F32, F64, I32 and BOOL keep
@@ -2014,7 +2018,7 @@ class SafeTensors(Object):
 
         Fails when no tensor has the name, when its elements are 8-bit floats, when an integer does not
         fit i32, when a BOOL is neither 0 nor 1, and when the file was truncated."""
-        c = _c.sb_safetensors_tensor(self, _to.text(name))
+        c = _c.sb_safetensors_tensor(self, _to.text(name, "name"))
         if c:
             return _to.owned(c)
         return _to.retry(self.tensor, name)
@@ -2022,12 +2026,12 @@ class SafeTensors(Object):
     def read(self, name, into) -> None:
         """Reads into an existing tensor of that dtype and shape, on any device. On failure its contents are
         undefined."""
-        _to.check(_c.sb_safetensors_read(self, _to.text(name), _to.tensor(into)))
+        _to.check(_c.sb_safetensors_read(self, _to.text(name, "name"), _to.tensor(into)))
 
     def metadata(self, key) -> str:
         """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
         the byte order of keys: returns the key, and its value in *text."""
-        return _c.sb_safetensors_metadata(self, _to.text(key))
+        return _c.sb_safetensors_metadata(self, _to.text(key, "key"))
 
     def metadata_count(self) -> int:
         """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
@@ -2036,16 +2040,18 @@ class SafeTensors(Object):
 
 
 class Parameters(Object):
+    c_name = "sb_parameters"
+
     def __init__(self, seed=0) -> None:
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
         initial weights, which are drawn in the order of sb_parameters_add."""
-        self.take(_c.sb_parameters_new(seed), [seed])
+        self._take(_c.sb_parameters_new(_to.whole(c_uint64, seed, "seed")), [seed])
 
     @staticmethod
     def of(dtype, seed=0) -> Parameters:
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
         initial weights, which are drawn in the order of sb_parameters_add."""
-        return _to.adopt(Parameters, _c.sb_parameters_of(_to.choice("sb_dtype", dtype), seed), [dtype, seed])
+        return _to.adopt(Parameters, _c.sb_parameters_of(_to.choice("sb_dtype", dtype), _to.whole(c_uint64, seed, "seed")), [dtype, seed])
 
     _free = _c.sb_parameters_free
 
@@ -2053,7 +2059,7 @@ class Parameters(Object):
         """Adds a parameter, a leaf that requires a gradient. The set owns it; the pointer is valid as long
         as the set. For SB_INITIAL_XAVIER a matrix is (out, in). Fails when the name is taken, empty, or
         longer than 200 bytes."""
-        c = _c.sb_parameters_add(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial))
+        c = _c.sb_parameters_add(self, _to.text(name, "name"), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial))
         if c:
             return _to.result(c)
         return _to.retry(self.add, name, shape, initial)
@@ -2062,7 +2068,7 @@ class Parameters(Object):
         """The same for a distributed parameter: this rank's part of a parameter of shape (dim), with the
         same initial values as without ranks. All distributed parameters of a set use the same ranks.
         Fails also when the axis cannot be split into equal parts."""
-        c = _c.sb_parameters_add_cut(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial), _to.value(sb_cut, cut))
+        c = _c.sb_parameters_add_cut(self, _to.text(name, "name"), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial), _to.value(sb_cut, cut))
         if c:
             return _to.result(c)
         return _to.retry(self.add_cut, name, shape, initial, cut)
@@ -2079,17 +2085,17 @@ class Parameters(Object):
         return _c.sb_parameters_size(self)
 
     def name(self, i) -> str:
-        return _c.sb_parameters_name(self, i)
+        return _c.sb_parameters_name(self, _to.whole(c_int64, i, "i"))
 
     def get(self, i) -> Tensor:
-        c = _c.sb_parameters_get(self, i)
+        c = _c.sb_parameters_get(self, _to.whole(c_int64, i, "i"))
         if c:
             return _to.result(c)
         return _to.retry(self.get, i)
 
     def find(self, name) -> Tensor:
         """The parameter of that name; NULL, without a message, when there is none."""
-        return _to.found(_c.sb_parameters_find(self, _to.text(name)))
+        return _to.found(_c.sb_parameters_find(self, _to.text(name, "name")))
 
     def clear(self) -> None:
         """Clears all gradients, as zero_grad does in PyTorch."""
@@ -2105,7 +2111,7 @@ class Parameters(Object):
         parameter has a gradient, and when the norm is not finite: the message names the first such
         parameter. With tensor parallelism all ranks call it. Source: Pascanu, Mikolov and Bengio 2013."""
         norm = c_double()
-        _to.check(_c.sb_parameters_clip(self, limit, byref(norm)))
+        _to.check(_c.sb_parameters_clip(self, _to.real(limit, "limit"), byref(norm)))
         return norm.value
 
     def fingerprint(self) -> int:
@@ -2114,13 +2120,13 @@ class Parameters(Object):
 
     def group(self, pattern, group) -> None:
         """Fails, and changes nothing, when no parameter matches, or when a number is negative."""
-        _to.check(_c.sb_parameters_group(self, _to.text(pattern), _to.value(sb_group, group)))
+        _to.check(_c.sb_parameters_group(self, _to.text(pattern, "pattern"), _to.value(sb_group, group)))
 
     def freeze(self, pattern, frozen) -> None:
         """Freezes parameters, or thaws them again. A frozen parameter keeps its bits: backward computes no
         gradient for it, and no step moves or decays it. It has no memory for a gradient, for moments
         or for a moving average; once thawed, moments begin at 0. Fails when no parameter matches."""
-        _to.check(_c.sb_parameters_freeze(self, _to.text(pattern), frozen))
+        _to.check(_c.sb_parameters_freeze(self, _to.text(pattern, "pattern"), frozen))
 
     def trainable(self) -> int:
         """The number of values on this rank that are not frozen."""
@@ -2157,15 +2163,14 @@ class Parameters(Object):
         """Writes the parameters whose names match (nn/groups.h; NULL: all) under their names. An existing
         file is replaced atomically. Fails when no parameter matches, when ranks hold parts of the set,
         and when the file cannot be written."""
-        _to.check(_c.sb_parameters_save(self, _to.text(pattern), _to.text(path)))
+        _to.check(_c.sb_parameters_save(self, _to.text(pattern, "pattern"), _to.text(path, "path")))
 
     def load(self, path, pattern=None) -> None:
         """Reads the parameters whose names match (NULL: all). Reals of any dtype are converted to that of
-        the set. Fails, and changes nothing, when a shape differs, a tensor is not of reals, or an
-        adapter (nn/lora.h) has another scale, and without `loaded` also when anything is missing or left
-        over: the message names the first. Fails as well when nothing was read, and when ranks hold parts
-        of the set."""
-        _to.check(_c.sb_parameters_load(self, _to.text(pattern), _to.text(path), None))
+        the set. Fails, and changes nothing, when a shape differs or a tensor is not of reals, and
+        without `loaded` also when anything is missing or left over: the message names the first. Fails
+        as well when nothing was read, and when ranks hold parts of the set."""
+        _to.check(_c.sb_parameters_load(self, _to.text(pattern, "pattern"), _to.text(path, "path"), None))
 
 
 class LinearLayer(sb_linear_layer):
@@ -2174,13 +2179,13 @@ class LinearLayer(sb_linear_layer):
         sb_parameters_lora asked for. Fails when an argument is NULL, a
         size is below 1, or a name is taken; then the layer is zero and the set is unchanged."""
         self.kept = [set, name, in_, out, bias]
-        _to.check(_c.sb_linear_layer_init(self, _to.instance(Parameters, set), _to.text(name), in_, out, bias))
+        _to.check(_c.sb_linear_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, in_, "in_"), _to.whole(c_int64, out, "out"), bias))
 
     def init_cut(self, set, name, in_, out, bias, cut) -> None:
         """The same for tensor parallelism, where each rank holds an equal part of the weight: of its
         outputs with axis 0 (column parallel), of its inputs with axis 1 (row parallel, with all of the
         bias)."""
-        _to.check(_c.sb_linear_layer_init_cut(self, _to.instance(Parameters, set), _to.text(name), in_, out, bias, _to.value(sb_cut, cut)))
+        _to.check(_c.sb_linear_layer_init_cut(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, in_, "in_"), _to.whole(c_int64, out, "out"), bias, _to.value(sb_cut, cut)))
 
     def __call__(self, x, activation="identity") -> Tensor:
         """x (..., in) -> y (..., out)"""
@@ -2192,7 +2197,7 @@ class LinearLayer(sb_linear_layer):
     def join(self, x, ranks=None) -> Tensor:
         """The same for a row-parallel layer: x (..., in / P) -> y (..., out), the sum over ranks plus the
         bias. `ranks` is NULL for a single rank."""
-        c = _c.sb_linear_layer_join(self, _to.tensor(x), ranks)
+        c = _c.sb_linear_layer_join(self, _to.tensor(x), _to.communicator(ranks))
         if c:
             return _to.result(c)
         return _to.retry(self.join, x, ranks)
@@ -2203,7 +2208,7 @@ class NormLayer(sb_norm_layer):
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
         sb_linear_layer_init does."""
         self.kept = [set, name, C, kind]
-        _to.check(_c.sb_norm_layer_init(self, _to.instance(Parameters, set), _to.text(name), C, _to.choice("sb_norm_kind", kind)))
+        _to.check(_c.sb_norm_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, C, "C"), _to.choice("sb_norm_kind", kind)))
 
     def init_with(self, set, name, C, **option: sb_norm_options) -> None:
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
@@ -2215,7 +2220,7 @@ class NormLayer(sb_norm_layer):
           no_bias
           epsilon: 0: the default of the operation"""
         given = _to.options(sb_norm_options, option, "norm_layer_init_with")
-        _to.check(_c.sb_norm_layer_init_with(self, _to.instance(Parameters, set), _to.text(name), C, given))
+        _to.check(_c.sb_norm_layer_init_with(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, C, "C"), given))
 
     def __call__(self, x) -> Tensor:
         """x (..., C) -> y (..., C)"""
@@ -2228,7 +2233,7 @@ class NormLayer(sb_norm_layer):
         """The norm of x + dropout(branch, p), and the sum itself in *sum. `along` is the sequence of x, for
         dropout with a partition."""
         sum = c_void_p()
-        c = _c.sb_norm_layer_residual(self, _to.tensor(x), _to.tensor(branch), p, _to.choice("sb_sequence", along), byref(sum))
+        c = _c.sb_norm_layer_residual(self, _to.tensor(x), _to.tensor(branch), _to.real(p, "p"), _to.choice("sb_sequence", along), byref(sum))
         if c:
             return _to.result(c), _to.result(sum.value)
         return _to.retry(self.residual, x, branch, p, along)
@@ -2291,7 +2296,7 @@ class MultiHeadAttention(sb_multi_head_attention):
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "multi_head_attention_init")
         self.kept = [set, name, rotary]
-        _to.check(_c.sb_multi_head_attention_init(self, _to.instance(Parameters, set), _to.text(name), given, rotary))
+        _to.check(_c.sb_multi_head_attention_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given, rotary))
 
     def __call__(self, x, memory=None, **option: sb_attending) -> Tensor:
         """x (B, Lq, C), memory (B, Lk, key_width) -> y (B, Lq, C). Fails when a tensor does not have three
@@ -2369,7 +2374,7 @@ class FeedForward(sb_feed_forward):
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "feed_forward_init")
         self.kept = [set, name]
-        _to.check(_c.sb_feed_forward_init(self, _to.instance(Parameters, set), _to.text(name), given))
+        _to.check(_c.sb_feed_forward_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given))
 
     def __call__(self, x) -> Tensor:
         """x (..., C) -> y (..., C). Source: Vaswani et al. 2017; gated: Shazeer 2020."""
@@ -2433,7 +2438,7 @@ class TransformerLayer(sb_transformer_layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "transformer_layer_init")
         self.kept = [set, name, crosses]
-        _to.check(_c.sb_transformer_layer_init(self, _to.instance(Parameters, set), _to.text(name), given, crosses))
+        _to.check(_c.sb_transformer_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given, crosses))
 
     def __call__(self, x, memory=None, self_=None, cross=None) -> Tensor:
         """x (B, L, C), memory (B, Lm, C) or NULL without cross-attention -> y (B, L, C), with dropout on
@@ -2500,7 +2505,7 @@ class EncoderLayer(sb_encoder_layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "encoder_layer_init")
         self.kept = [set, name]
-        _to.check(_c.sb_encoder_layer_init(self, _to.instance(Parameters, set), _to.text(name), given))
+        _to.check(_c.sb_encoder_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given))
 
     def __call__(self, x, **option: sb_attending) -> Tensor:
         """The same for an encoder, whose layers have no cross-attention.
@@ -2576,7 +2581,7 @@ class DecoderLayer(sb_decoder_layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "decoder_layer_init")
         self.kept = [set, name, crosses]
-        _to.check(_c.sb_decoder_layer_init(self, _to.instance(Parameters, set), _to.text(name), given, crosses))
+        _to.check(_c.sb_decoder_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given, crosses))
 
     def __call__(self, x, memory=None, self_=None, cross=None) -> Tensor:
         """The same for a decoder, whose positions belong to the target sequence."""
@@ -2587,6 +2592,8 @@ class DecoderLayer(sb_decoder_layer):
 
 
 class Encoder(Object):
+    c_name = "sb_encoder"
+
     def __init__(self, set, name, V, **option: sb_transformer_options) -> None:
         """An encoder for a vocabulary of V symbols: an embedding ("<name>.embedding"), layers
         ("<name>.layers.0", ...) and, with pre-norm, a final norm ("<name>.norm"). The set owns the
@@ -2640,7 +2647,7 @@ class Encoder(Object):
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "encoder_new")
-        self.take(_c.sb_encoder_new(_to.instance(Parameters, set), _to.text(name), V, given), [set, name, V])
+        self._take(_c.sb_encoder_new(_to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, V, "V"), given), [set, name, V])
 
     _free = _c.sb_encoder_free
 
@@ -2665,10 +2672,12 @@ class Encoder(Object):
 
 
 class Labels(Object):
+    c_name = "sb_labels"
+
     def __init__(self, texts) -> None:
         """The different texts among `count`, in the order of their bytes. Fails when one is NULL, empty or
         not UTF-8, when there are fewer than two, and without memory."""
-        self.take(_c.sb_labels_new(_to.texts(texts), len(texts)), [texts])
+        self._take(_c.sb_labels_new(_to.texts(texts), len(texts)), [texts])
 
     _free = _c.sb_labels_free
 
@@ -2678,23 +2687,25 @@ class Labels(Object):
 
     def text(self, i) -> str:
         """The i-th label; NULL, without a message, past the last."""
-        return _c.sb_labels_text(self, i)
+        return _c.sb_labels_text(self, _to.whole(c_int64, i, "i"))
 
     def find(self, text) -> int:
         """The number of a label; -1, without a message, where there is none."""
-        return _c.sb_labels_find(self, _to.text(text))
+        return _c.sb_labels_find(self, _to.text(text, "text"))
 
 
 class Pairs(Object):
+    c_name = "sb_pairs"
+
     def __init__(self) -> None:
         """without any pair; NULL without memory"""
-        self.take(_c.sb_pairs_new(), [])
+        self._take(_c.sb_pairs_new(), [])
 
     _free = _c.sb_pairs_free
 
     def add(self, source, target) -> None:
         """Adds a pair of copies. Fails when a text is not UTF-8 or there is no memory."""
-        _to.check(_c.sb_pairs_add(self, _to.text(source), _to.text(target)))
+        _to.check(_c.sb_pairs_add(self, _to.text(source, "source"), _to.text(target, "target")))
 
     def count(self) -> int:
         """NULL: 0"""
@@ -2702,11 +2713,11 @@ class Pairs(Object):
 
     def source(self, index) -> str:
         """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
-        return _c.sb_pairs_source(self, index)
+        return _c.sb_pairs_source(self, _to.whole(c_int64, index, "index"))
 
     def target(self, index) -> str:
         """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
-        return _c.sb_pairs_target(self, index)
+        return _c.sb_pairs_target(self, _to.whole(c_int64, index, "index"))
 
     def skipped(self) -> int:
         """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
@@ -2716,7 +2727,7 @@ class Pairs(Object):
     def problem(self, index) -> str:
         """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
         of them; NULL, without a message, after the last."""
-        return _c.sb_pairs_problem(self, index)
+        return _c.sb_pairs_problem(self, _to.whole(c_int64, index, "index"))
 
     @staticmethod
     def read(path, **option: sb_pairs_options) -> Pairs:
@@ -2727,7 +2738,7 @@ class Pairs(Object):
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
         given = _to.options(sb_pairs_options, option, "pairs_read")
-        return _to.adopt(Pairs, _c.sb_pairs_read(_to.text(path), given), [path])
+        return _to.adopt(Pairs, _c.sb_pairs_read(_to.text(path, "path"), given), [path])
 
     @staticmethod
     def read_two(source_path, target_path, **option: sb_pairs_options) -> Pairs:
@@ -2738,7 +2749,7 @@ class Pairs(Object):
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
         given = _to.options(sb_pairs_options, option, "pairs_read_two")
-        return _to.adopt(Pairs, _c.sb_pairs_read_two(_to.text(source_path), _to.text(target_path), given), [source_path, target_path])
+        return _to.adopt(Pairs, _c.sb_pairs_read_two(_to.text(source_path, "source_path"), _to.text(target_path, "target_path"), given), [source_path, target_path])
 
     @staticmethod
     def parse(name, text, **option: sb_pairs_options) -> Pairs:
@@ -2749,7 +2760,7 @@ class Pairs(Object):
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
         given = _to.options(sb_pairs_options, option, "pairs_parse")
-        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name), (data := _to.text(text)), len(data), given), [name, text])
+        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name, "name"), (data := _to.data(text)), len(data), given), [name, text])
 
     def shared(self, b) -> int:
         """How many pairs of b have a source that is also a's: data leakage, if one is a test of the other.
@@ -2758,6 +2769,8 @@ class Pairs(Object):
 
 
 class Vocabulary(Object):
+    c_name = "sb_vocabulary"
+
     def __init__(self, texts, **option: sb_vocabulary_options) -> None:
         """Learns a vocabulary from `count` texts; options may be NULL.
 
@@ -2780,7 +2793,7 @@ class Vocabulary(Object):
           units: 0: chosen from the texts
           size: the most ids, special ones included; 0: no limit, for bpe 8,000"""
         given = _to.options(sb_vocabulary_options, option, "vocabulary_new")
-        self.take(_c.sb_vocabulary_new(_to.texts(texts), len(texts), given), [texts])
+        self._take(_c.sb_vocabulary_new(_to.texts(texts), len(texts), given), [texts])
 
     _free = _c.sb_vocabulary_release
 
@@ -2795,12 +2808,12 @@ class Vocabulary(Object):
         """A symbol as a printable text, owned by the vocabulary: "<padding>", "<begin>", "<end>",
         "<unknown>", or its text; a byte outside printable ASCII is "<0xC3>". A bpe symbol begins with a
         space where a word begins. Fails when there is no such id."""
-        return _c.sb_vocabulary_symbol(self, id)
+        return _c.sb_vocabulary_symbol(self, _to.whole(c_int32, id, "id"))
 
     def id(self, symbol) -> int:
         """The id of a symbol by its text as above, but never a special one; -1, without a message, when the
         vocabulary has none."""
-        return _c.sb_vocabulary_id(self, _to.text(symbol))
+        return _c.sb_vocabulary_id(self, _to.text(symbol, "symbol"))
 
     def decode(self, ids) -> str:
         """The text of ids, to be freed with sb_free. SB_SYMBOL_END ends it; padding and begin have no text,
@@ -2810,9 +2823,11 @@ class Vocabulary(Object):
 
 
 class Batch(Object):
+    c_name = "sb_batch"
+
     def get(self, name) -> Tensor:
         """The part of this name; fails when there is none, and when `parts` is not in 0..SB_BATCH_PARTS."""
-        c = _c.sb_batch_get(self, _to.text(name))
+        c = _c.sb_batch_get(self, _to.text(name, "name"))
         if c:
             return _to.result(c)
         return _to.retry(self.get, name)
@@ -2821,11 +2836,13 @@ class Batch(Object):
 
 
 class Data(Object):
+    c_name = "sb_data"
+
     @staticmethod
     def task(task, seed=0) -> Data:
         """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
         part, with its vocabularies; 64 pairs a batch."""
-        return _to.adopt(Data, _c.sb_data_task(_to.text(task), seed), [task, seed])
+        return _to.adopt(Data, _c.sb_data_task(_to.text(task, "task"), _to.whole(c_uint64, seed, "seed")), [task, seed])
 
     @staticmethod
     def task_with(task, task_options=None, options=None) -> Data:
@@ -2845,7 +2862,7 @@ class Data(Object):
         is more; default 4096 (a single longer pair makes a batch alone)
           longest: pairs with a longer source or target are left out; default 512"""
         given = _to.options(sb_data_options, option, "data_new")
-        self.take(_c.sb_data_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [pairs, source, target])
+        self._take(_c.sb_data_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, source), _to.instance(Vocabulary, target), given), [pairs, source, target])
 
     _free = _c.sb_data_free
 
@@ -2895,6 +2912,8 @@ class Data(Object):
 
 
 class Labelled(Object):
+    c_name = "sb_labelled"
+
     def __init__(self, pairs, vocabulary, labels, **option: sb_data_options) -> None:
         """Pairs of text and label, of which the vocabulary is retained and the others may be freed
         afterwards. Options may be NULL; texts longer than `longest` are left out. Fails where a label is
@@ -2908,7 +2927,7 @@ class Labelled(Object):
         is more; default 4096 (a single longer pair makes a batch alone)
           longest: pairs with a longer source or target are left out; default 512"""
         given = _to.options(sb_data_options, option, "labelled_new")
-        self.take(_c.sb_labelled_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, vocabulary), _to.instance(Labels, labels), given), [pairs, vocabulary, labels])
+        self._take(_c.sb_labelled_new(_to.instance(Pairs, pairs), _to.instance(Vocabulary, vocabulary), _to.instance(Labels, labels), given), [pairs, vocabulary, labels])
 
     _free = _c.sb_labelled_free
 
@@ -2938,9 +2957,11 @@ class Labelled(Object):
 
 
 class Description(Object):
+    c_name = "sb_description"
+
     def __init__(self, kind) -> None:
         """Of a model of this kind, a name that is copied."""
-        self.take(_c.sb_description_new(_to.text(kind)), [kind])
+        self._take(_c.sb_description_new(_to.text(kind, "kind")), [kind])
 
     _free = _c.sb_description_free
 
@@ -2950,44 +2971,44 @@ class Description(Object):
 
     def set(self, name, value) -> None:
         """Sets a value, or changes it. Values keep the order in which they were set first."""
-        _to.check(_c.sb_description_set(self, _to.text(name), _to.text(value)))
+        _to.check(_c.sb_description_set(self, _to.text(name, "name"), _to.text(value, "value")))
 
     def set_number(self, name, value) -> None:
         """The same with a number, in the fewest digits that restore its bits."""
-        _to.check(_c.sb_description_set_number(self, _to.text(name), value))
+        _to.check(_c.sb_description_set_number(self, _to.text(name, "name"), _to.real(value, "value")))
 
     def get(self, name) -> str:
         """The value of this name; NULL, without a message, where there is none."""
-        return _c.sb_description_get(self, _to.text(name))
+        return _c.sb_description_get(self, _to.text(name, "name"))
 
     def name(self, i) -> str:
         """The i-th value, in their order; NULL past the last."""
-        return _c.sb_description_name(self, i)
+        return _c.sb_description_name(self, _to.whole(c_int64, i, "i"))
 
     def value(self, i) -> str:
         """The i-th value, in their order; NULL past the last."""
-        return _c.sb_description_value(self, i)
+        return _c.sb_description_value(self, _to.whole(c_int64, i, "i"))
 
     def add_vocabulary(self, name, vocabulary) -> None:
         """Adds a vocabulary, which is retained; one may have several names."""
-        _to.check(_c.sb_description_add_vocabulary(self, _to.text(name), _to.instance(Vocabulary, vocabulary)))
+        _to.check(_c.sb_description_add_vocabulary(self, _to.text(name, "name"), _to.instance(Vocabulary, vocabulary)))
 
     def vocabulary(self, name) -> Vocabulary:
         """The vocabulary of this name, which the description owns; fails when there is none."""
-        return _to.adopt(Vocabulary, _c.sb_description_vocabulary(self, _to.text(name)), self, owned=False)
+        return _to.adopt(Vocabulary, _c.sb_description_vocabulary(self, _to.text(name, "name")), self, owned=False)
 
     def add_label(self, label) -> None:
         """Adds the label of the next class, and the i-th one; NULL past the last."""
-        _to.check(_c.sb_description_add_label(self, _to.text(label)))
+        _to.check(_c.sb_description_add_label(self, _to.text(label, "label")))
 
     def label(self, i) -> str:
         """Adds the label of the next class, and the i-th one; NULL past the last."""
-        return _c.sb_description_label(self, i)
+        return _c.sb_description_label(self, _to.whole(c_int64, i, "i"))
 
     def set_ranks(self, ranks=None) -> None:
         """The ranks over which a model that is built from it is cut by heads (tensor parallelism); NULL,
         the default: it is whole. Files do not contain this."""
-        return _c.sb_description_set_ranks(self, ranks)
+        return _c.sb_description_set_ranks(self, _to.communicator(ranks))
 
     @staticmethod
     def model_describe(model) -> Description:
@@ -2996,6 +3017,8 @@ class Description(Object):
 
 
 class Classifier(Object):
+    c_name = "sb_classifier"
+
     @staticmethod
     def for_(weights, vocabulary, labels, **option: sb_classifier_options) -> Classifier:
         """A model for a vocabulary, which it retains, and for `count` different labels, which it copies and
@@ -3027,7 +3050,7 @@ class Classifier(Object):
 
     def label(self, i) -> str:
         """The i-th label; NULL, without a message, past the last."""
-        return _c.sb_classifier_label(self, i)
+        return _c.sb_classifier_label(self, _to.whole(c_int64, i, "i"))
 
     def logits(self, batch) -> Tensor:
         """The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape."""
@@ -3045,13 +3068,13 @@ class Classifier(Object):
     def save(self, path) -> None:
         """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
         a failure can only be freed; as sb_model_save and sb_model_load do."""
-        _to.check(_c.sb_classifier_save(self, _to.text(path)))
+        _to.check(_c.sb_classifier_save(self, _to.text(path, "path")))
 
     @staticmethod
     def load(weights, path) -> Classifier:
         """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
         a failure can only be freed; as sb_model_save and sb_model_load do."""
-        return _to.adopt(Classifier, _c.sb_classifier_load(_to.instance(Parameters, weights), _to.text(path)), [weights, path])
+        return _to.adopt(Classifier, _c.sb_classifier_load(_to.instance(Parameters, weights), _to.text(path, "path")), [weights, path])
 
     def as_model(self) -> sb_model:
         """The model for training and files, of the kind "classifier"."""
@@ -3059,19 +3082,21 @@ class Classifier(Object):
 
 
 class Documents(Object):
+    c_name = "sb_documents"
+
     def __init__(self) -> None:
-        self.take(_c.sb_documents_new(), [])
+        self._take(_c.sb_documents_new(), [])
 
     _free = _c.sb_documents_free
 
     def add(self, name, text, cut="files") -> None:
         """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
         UTF-8 and at a NUL, naming the line, and where the text has no document."""
-        _to.check(_c.sb_documents_add(self, _to.text(name), (data := _to.text(text)), len(data), _to.choice("sb_document_cut", cut)))
+        _to.check(_c.sb_documents_add(self, _to.text(name, "name"), (data := _to.data(text)), len(data), _to.choice("sb_document_cut", cut)))
 
     def read(self, path, cut="files") -> None:
         """The same of a file; "-" is standard input."""
-        _to.check(_c.sb_documents_read(self, _to.text(path), _to.choice("sb_document_cut", cut)))
+        _to.check(_c.sb_documents_read(self, _to.text(path, "path"), _to.choice("sb_document_cut", cut)))
 
     def count(self) -> int:
         return _c.sb_documents_count(self)
@@ -3081,15 +3106,15 @@ class Documents(Object):
         return _c.sb_documents_bytes(self)
 
     def text(self, i) -> str:
-        return _c.sb_documents_text(self, i)
+        return _c.sb_documents_text(self, _to.whole(c_int64, i, "i"))
 
     def begins(self, i) -> bool:
         """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
-        return _c.sb_documents_begins(self, i)
+        return _c.sb_documents_begins(self, _to.whole(c_int64, i, "i"))
 
     def ends(self, i) -> bool:
         """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
-        return _c.sb_documents_ends(self, i)
+        return _c.sb_documents_ends(self, _to.whole(c_int64, i, "i"))
 
     def hash(self) -> int:
         """A number that changes with the texts, their order and their cuts."""
@@ -3097,6 +3122,8 @@ class Documents(Object):
 
 
 class Windows(Object):
+    c_name = "sb_windows"
+
     def __init__(self, documents, vocabulary, **option: sb_windows_options) -> None:
         """Encodes documents, which may be freed afterwards, by a vocabulary, which is retained. Options may
         be NULL. Fails where no document has two symbols.
@@ -3110,7 +3137,7 @@ class Windows(Object):
         longer window makes a batch alone)
           fixed: the same windows in each epoch, from the start of each document"""
         given = _to.options(sb_windows_options, option, "windows_new")
-        self.take(_c.sb_windows_new(_to.instance(Documents, documents), _to.instance(Vocabulary, vocabulary), given), [documents, vocabulary])
+        self._take(_c.sb_windows_new(_to.instance(Documents, documents), _to.instance(Vocabulary, vocabulary), given), [documents, vocabulary])
 
     _free = _c.sb_windows_free
 
@@ -3155,6 +3182,8 @@ class Windows(Object):
 
 
 class Decoder(Object):
+    c_name = "sb_decoder"
+
     def __init__(self, set, name, V, crosses=False, shared=None, **option: sb_transformer_options) -> None:
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
         use instead of a new one. Parameters are named as in the encoder.
@@ -3207,7 +3236,7 @@ class Decoder(Object):
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "decoder_new")
-        self.take(_c.sb_decoder_new(_to.instance(Parameters, set), _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
+        self._take(_c.sb_decoder_new(_to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, V, "V"), given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
 
     _free = _c.sb_decoder_free
 
@@ -3242,8 +3271,10 @@ class Decoder(Object):
 
 
 class DecoderState(Object):
+    c_name = "sb_decoder_state"
+
     def __init__(self, decoder) -> None:
-        self.take(_c.sb_decoder_state_new(_to.instance(Decoder, decoder)), [decoder])
+        self._take(_c.sb_decoder_state_new(_to.instance(Decoder, decoder)), [decoder])
 
     _free = _c.sb_decoder_state_free
 
@@ -3253,6 +3284,8 @@ class DecoderState(Object):
 
 
 class LanguageModel(Object):
+    c_name = "sb_language_model"
+
     def __init__(self, weights, data, **option: sb_language_model_options) -> None:
         """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
         weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
@@ -3269,7 +3302,7 @@ class LanguageModel(Object):
           running_text: it was trained on pieces of long texts: a prompt stands in the middle of
         one, and "begin" is put before an empty one only"""
         given = _to.options(sb_language_model_options, option, "language_model_new")
-        self.take(_c.sb_language_model_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
+        self._take(_c.sb_language_model_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
 
     @staticmethod
     def for_(weights, vocabulary, **option: sb_language_model_options) -> LanguageModel:
@@ -3349,13 +3382,13 @@ class LanguageModel(Object):
     def save(self, path) -> None:
         """Writes the model to a file, and reads one that may come from anywhere into an empty set of
         weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
-        _to.check(_c.sb_language_model_save(self, _to.text(path)))
+        _to.check(_c.sb_language_model_save(self, _to.text(path, "path")))
 
     @staticmethod
     def load(weights, path) -> LanguageModel:
         """Writes the model to a file, and reads one that may come from anywhere into an empty set of
         weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
-        return _to.adopt(LanguageModel, _c.sb_language_model_load(_to.instance(Parameters, weights), _to.text(path)), [weights, path])
+        return _to.adopt(LanguageModel, _c.sb_language_model_load(_to.instance(Parameters, weights), _to.text(path, "path")), [weights, path])
 
     def as_model(self) -> sb_model:
         """The model for training and files, of the kind "language_model". It learns windows of text, or the
@@ -3387,7 +3420,7 @@ class LanguageModel(Object):
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
         given = _to.options(sb_decoding_options, option, "continue")
-        return _to.owned_text(_c.sb_continue(self, _to.text(prompt), given))
+        return _to.owned_text(_c.sb_continue(self, _to.text(prompt, "prompt"), given))
 
     def continue_texts(self, prompts, **option: sb_decoding_options) -> Any:
         """The same for n prompts, as symbols with their scores, to be freed with sb_decoded_free.
@@ -3419,6 +3452,8 @@ class LanguageModel(Object):
 
 
 class Seq2Seq(Object):
+    c_name = "sb_seq2seq"
+
     def __init__(self, weights, data, **option: sb_seq2seq_options) -> None:
         """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
         weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
@@ -3431,7 +3466,7 @@ class Seq2Seq(Object):
           share_embeddings: one table for source and target, whose vocabularies must be one
           label_smoothing: of the loss, in [0, 1)"""
         given = _to.options(sb_seq2seq_options, option, "seq2seq_new")
-        self.take(_c.sb_seq2seq_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
+        self._take(_c.sb_seq2seq_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
 
     @staticmethod
     def for_(weights, source, target, **option: sb_seq2seq_options) -> Seq2Seq:
@@ -3456,7 +3491,7 @@ class Seq2Seq(Object):
         sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
         The model is made in an empty set of weights, which can only be freed after a failure. All ranks
         that hold parts of a model save it together."""
-        _to.check(_c.sb_seq2seq_save(self, _to.text(path)))
+        _to.check(_c.sb_seq2seq_save(self, _to.text(path, "path")))
 
     @staticmethod
     def load(weights, path) -> Seq2Seq:
@@ -3465,7 +3500,7 @@ class Seq2Seq(Object):
         sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
         The model is made in an empty set of weights, which can only be freed after a failure. All ranks
         that hold parts of a model save it together."""
-        return _to.adopt(Seq2Seq, _c.sb_seq2seq_load(_to.instance(Parameters, weights), _to.text(path)), [weights, path])
+        return _to.adopt(Seq2Seq, _c.sb_seq2seq_load(_to.instance(Parameters, weights), _to.text(path, "path")), [weights, path])
 
     def options_of(self) -> sb_seq2seq_options:
         """The options with every default filled in."""
@@ -3563,7 +3598,7 @@ class Seq2Seq(Object):
           listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens."""
         given = _to.options(sb_decoding_options, option, "translate")
-        return _to.owned_text(_c.sb_translate(self, _to.text(text), given))
+        return _to.owned_text(_c.sb_translate(self, _to.text(text, "text"), given))
 
     def translate_texts(self, texts, **option: sb_decoding_options) -> Any:
         """The same for n texts, each output to be freed with sb_free. On failure there is none.
@@ -3623,10 +3658,12 @@ class Seq2Seq(Object):
 
 
 class Average(Object):
+    c_name = "sb_average"
+
     def __init__(self, set, decay) -> None:
         """`decay` is in (0, 1). The average starts with the present parameters, except for frozen ones, and
         ends when parameters are added, frozen or thawed. The set must outlive it."""
-        self.take(_c.sb_average_new(_to.instance(Parameters, set), decay), [set, decay])
+        self._take(_c.sb_average_new(_to.instance(Parameters, set), _to.real(decay, "decay")), [set, decay])
 
     _free = _c.sb_average_free
 
@@ -3652,10 +3689,12 @@ class Average(Object):
 
     def restore(self, updates) -> None:
         """For checkpoints: the values, as long as the gradients, and the number of updates."""
-        return _c.sb_average_restore(self, updates)
+        return _c.sb_average_restore(self, _to.whole(c_int64, updates, "updates"))
 
 
 class Optimiser(Object):
+    c_name = "sb_optimiser"
+
     @staticmethod
     def sgd(set, **option: sb_optimiser_options) -> Optimiser:
         """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
@@ -3736,7 +3775,7 @@ class Optimiser(Object):
         """The same with all gradients multiplied by a factor > 0. For gradient accumulation: after several
         backward passes of summed losses, the factor 1 / (number of targets) gives the gradient of the
         mean."""
-        _to.check(_c.sb_optimiser_step_scaled(self, factor))
+        _to.check(_c.sb_optimiser_step_scaled(self, _to.real(factor, "factor")))
 
     def steps(self) -> int:
         """the number of steps"""
@@ -3754,16 +3793,16 @@ class Optimiser(Object):
         """Sets the learning rate of all later steps, in place of the schedule. Fails when it is not a
         number
         >= 0."""
-        _to.check(_c.sb_optimiser_set_rate(self, rate))
+        _to.check(_c.sb_optimiser_set_rate(self, _to.real(rate, "rate")))
 
     def observe(self, loss) -> None:
         """Reports the loss of an evaluation to a plateau schedule."""
-        return _c.sb_optimiser_observe(self, loss)
+        return _c.sb_optimiser_observe(self, _to.real(loss, "loss"))
 
     def moment(self, i) -> Tensor:
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
         that are not frozen (NULL past the last), and counters."""
-        c = _c.sb_optimiser_moment(self, i)
+        c = _c.sb_optimiser_moment(self, _to.whole(c_int, i, "i"))
         if c:
             return _to.result(c)
         return _to.retry(self.moment, i)
@@ -3776,21 +3815,23 @@ class Optimiser(Object):
     def restore(self, steps, plateau) -> None:
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
         that are not frozen (NULL past the last), and counters."""
-        return _c.sb_optimiser_restore(self, steps, _to.value(sb_plateau, plateau))
+        return _c.sb_optimiser_restore(self, _to.whole(c_int64, steps, "steps"), _to.value(sb_plateau, plateau))
 
     def save(self, path) -> None:
         """The optimiser's whole state: moments under the names of their parameters, the numbers of steps,
         what a plateau schedule has seen, and a rate from sb_optimiser_set_rate. After loading it into an
         optimiser of the same kind, with the same parameters frozen, steps continue with the same bits."""
-        _to.check(_c.sb_optimiser_save(self, _to.text(path)))
+        _to.check(_c.sb_optimiser_save(self, _to.text(path, "path")))
 
     def load(self, path) -> None:
         """Fails, and changes nothing, when the file is of another kind of optimiser, or its moments are not
         those of the parameters that are trained."""
-        _to.check(_c.sb_optimiser_load(self, _to.text(path)))
+        _to.check(_c.sb_optimiser_load(self, _to.text(path, "path")))
 
 
 class Trainer(Object):
+    c_name = "sb_trainer"
+
     def __init__(self, model, source, **option: sb_trainer_options) -> None:
         """The model, the source and the communicator must outlive the trainer, which keeps copies of the
         two structs.
@@ -3816,7 +3857,7 @@ class Trainer(Object):
           stop: Asked after each batch of a step but the last: true gives up the step. NULL: never.
           stop_context: Asked after each batch of a step but the last: true gives up the step. NULL: never."""
         given = _to.options(sb_trainer_options, option, "trainer_for")
-        self.take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
+        self._take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
 
     _free = _c.sb_trainer_free
 
@@ -3873,12 +3914,12 @@ class Trainer(Object):
         """Writes the model and the state of its training, from which a trainer of the same model, source
         and options continues with the same bits. With data parallelism one rank calls it, with tensor
         parallelism all that hold parts of one model."""
-        _to.check(_c.sb_checkpoint_save(self, _to.text(path)))
+        _to.check(_c.sb_checkpoint_save(self, _to.text(path, "path")))
 
     def checkpoint_resume(self, path) -> None:
         """Puts the weights and the state of such a file into the trainer. Fails when the description
         of the model or the data differs; after a failure the trainer can only be freed."""
-        _to.check(_c.sb_checkpoint_resume(self, _to.text(path)))
+        _to.check(_c.sb_checkpoint_resume(self, _to.text(path, "path")))
 
 
 class EmbeddingLayer(sb_embedding_layer):
@@ -3937,12 +3978,12 @@ class EmbeddingLayer(sb_embedding_layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "embedding_layer_init")
         self.kept = [set, name, V, shared]
-        _to.check(_c.sb_embedding_layer_init(self, _to.instance(Parameters, set), _to.text(name), V, given, _to.tensor(shared)))
+        _to.check(_c.sb_embedding_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, V, "V"), given, _to.tensor(shared)))
 
     def __call__(self, ids, start=0) -> Tensor:
         """ids (B, L) of i32, the first at position `start` -> x (B, L, C). Source: Vaswani et al. 2017,
         section 3.4."""
-        c = _c.sb_embedding_layer_forward(self, _to.tensor(ids), start)
+        c = _c.sb_embedding_layer_forward(self, _to.tensor(ids), _to.whole(c_int64, start, "start"))
         if c:
             return _to.result(c)
         return _to.retry(self.__call__, ids, start)
@@ -3953,7 +3994,7 @@ class AdditiveAttention(sb_additive_attention):
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
         self.kept = [set, name, query_size, key_size, hidden, bias, dropout]
-        _to.check(_c.sb_additive_attention_init(self, _to.instance(Parameters, set), _to.text(name), query_size, key_size, hidden, bias, dropout))
+        _to.check(_c.sb_additive_attention_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, query_size, "query_size"), _to.whole(c_int64, key_size, "key_size"), _to.whole(c_int64, hidden, "hidden"), bias, _to.real(dropout, "dropout")))
 
     def __call__(self, q, k, v, mask=None) -> Any:
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
@@ -3969,7 +4010,7 @@ class MultiplicativeAttention(sb_multiplicative_attention):
     def __init__(self, set, name, query_size, key_size, dropout) -> None:
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         self.kept = [set, name, query_size, key_size, dropout]
-        _to.check(_c.sb_multiplicative_attention_init(self, _to.instance(Parameters, set), _to.text(name), query_size, key_size, dropout))
+        _to.check(_c.sb_multiplicative_attention_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, query_size, "query_size"), _to.whole(c_int64, key_size, "key_size"), _to.real(dropout, "dropout")))
 
     def __call__(self, q, k, v, mask=None) -> Any:
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
@@ -3985,7 +4026,7 @@ class CosineAttention(sb_cosine_attention):
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
         self.kept = [set, name, temperature, dropout]
-        _to.check(_c.sb_cosine_attention_init(self, _to.instance(Parameters, set), _to.text(name), temperature, dropout))
+        _to.check(_c.sb_cosine_attention_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.real(temperature, "temperature"), _to.real(dropout, "dropout")))
 
     def __call__(self, q, k, v, mask=None) -> Any:
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
@@ -4003,7 +4044,7 @@ class OutputHead(sb_output_head):
         instead,
         "<name>.weight". Fails as sb_linear_layer_init does."""
         self.kept = [set, name, C, V, bias, tied]
-        _to.check(_c.sb_output_head_init(self, _to.instance(Parameters, set), _to.text(name), C, V, bias, _to.tensor(tied)))
+        _to.check(_c.sb_output_head_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, C, "C"), _to.whole(c_int64, V, "V"), bias, _to.tensor(tied)))
 
     def logits(self, y) -> Tensor:
         """y (..., C) -> logits (..., V)"""
@@ -4082,7 +4123,7 @@ class PositionBias(sb_position_bias):
         hidden units; must outlive the model. NULL: none"""
         given = _to.options(sb_transformer_options, option, "position_bias_init")
         self.kept = [set, name]
-        _to.check(_c.sb_position_bias_init(self, _to.instance(Parameters, set), _to.text(name), given))
+        _to.check(_c.sb_position_bias_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given))
 
 
 for _name in ['add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'abs', 'sin', 'cos', 'expm1', 'log1p', 'erf', 'pow', 'clamp', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'variance', 'topk', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'rotary', 'rotary_scaled', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks']:

@@ -1,12 +1,11 @@
 """From arguments of Python to those of C, and back, for the generated functions."""
 import ctypes
 import numbers
-import os
 from functools import cache, partial, reduce
 from types import SimpleNamespace
 
 from ._declarations import sb_batch
-from .library import Error, c, choice, name_of, nearest
+from .library import Error, c, choice, name_of, nearest, real, text, whole
 from .objects import adopt
 from .structure import Structure
 from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned,
@@ -52,18 +51,29 @@ def instance(kind, x):
     return x
 
 
-def number(x):
+def number(x, name="a number"):
     """None stands for the default, as 0 does in C, and 0 for 0 itself (SB_ZERO)."""
-    return 0.0 if x is None else x or -0.0
+    return 0.0 if x is None else real(x, name) or -0.0
 
 
-def text(x):
-    return None if x is None else os.fspath(x).encode()
+def data(x):
+    """A text with its length, which may have NULs."""
+    expect(isinstance(x, str), x, "a text")
+    return x.encode()
 
 
 def texts(xs):
     expect(not isinstance(xs, str), xs, "a list of texts")
-    return (ctypes.c_char_p * len(xs))(*map(text, xs))
+    return (ctypes.c_char_p * len(xs))(*(text(x, f"text {i}") for i, x in enumerate(xs)))
+
+
+def handle(name, x):
+    """An object of this struct of C. A communicator, which Python cannot make, is a c_void_p."""
+    expect(x is None or isinstance(x, ctypes.c_void_p) or getattr(x, "c_name", None) == name, x, f"a pointer {name} *")
+    return x
+
+
+communicator = partial(handle, "sb_communicator")
 
 
 def value(struct, x):
@@ -112,12 +122,25 @@ def options(struct, given, who):
 def place(struct, name, kind, x, who):
     """Sets a field. Returns what must live as long as the struct."""
     form, *first = struct.forms.get(name, [None])
-    x = FORMS[form](*first, x) if form else x
+    what = f"{who}: {name}"
+    if form in ("number", "text"):
+        x = FORMS[form](x, what)
+    elif form:
+        x = FORMS[form](*first, x)
+    elif kind in NUMBERS:
+        x = NUMBERS[kind](x, what)
+    elif kind is ctypes.c_void_p and not isinstance(x, kind):
+        raise Error(f"{what} is {x!r}, which is no pointer of C (c_void_p)")
     try:
         setattr(struct, name, getattr(x, "_c", x) if kind is ctypes.c_void_p else x)
-    except TypeError:
-        raise Error(f"{who}: {name} is {x!r}, which is not of C's type {kind.__name__[2:]}") from None
+    except (TypeError, RuntimeError, ValueError):
+        raise Error(f"{what} is {x!r}, which is not of C's type {kind.__name__[2:]}") from None
     return x
+
+
+NUMBERS = {kind: partial(whole, kind) for kind in (ctypes.c_int, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint64,
+                                                   ctypes.c_size_t)} | dict.fromkeys(
+                                                       (ctypes.c_double, ctypes.c_float), real)
 
 
 class Out(ctypes.c_void_p):
@@ -130,7 +153,7 @@ def out(wanted):
     return Out() if wanted else None
 
 
-FORMS = {f.__name__: f for f in (tensor, mask, text, choice, number, value, out)}
+FORMS = {f.__name__: f for f in (tensor, mask, text, choice, number, value, out, handle)}
 READERS = {"tensor": found, "choice": name_of}
 
 

@@ -1,6 +1,8 @@
 """The shared library: its functions, the names of its enums' members, and the error that they raise."""
 import ctypes
 import difflib
+import numbers
+import operator
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +24,38 @@ def choice(enum, name):
     if name not in ENUMS[enum]:
         raise Error(f'"{name}" is no {enum[3:].replace("_", " ")}; {nearest(name, list(ENUMS[enum]))}')
     return ENUMS[enum][name]
+
+
+def whole(kind, x, name):
+    """A whole number that this type of C holds."""
+    bits = 8 * ctypes.sizeof(kind)
+    low = -(1 << bits - 1) if kind(-1).value < 0 else 0
+    try:
+        number = operator.index(x)
+    except TypeError:
+        raise Error(f"{name} is {x!r}, which is not a whole number") from None
+    if not low <= number < low + (1 << bits):
+        raise Error(f"{name} is {number:#x}, which is not in {low}..{low + (1 << bits) - 1}")
+    return number
+
+
+def real(x, name):
+    """A real number of Python or NumPy."""
+    if isinstance(x, numbers.Real):
+        return float(x)
+    raise Error(f"{name} is {x!r}, which is not a number" + (
+        "; x.item() is that of a tensor" if hasattr(x, "item") else ""))
+
+
+def text(x, name):
+    """A text or a path for C, which ends at a NUL."""
+    try:
+        made = None if x is None else os.fsencode(x)
+    except TypeError:
+        raise Error(f"{name} is {x!r}, which is not a text") from None
+    if made and b"\0" in made:
+        raise Error(f"{name} has a NUL at byte {made.index(0)}, where C would end it; remove it")
+    return made
 
 
 def name_of(enum, number):
@@ -56,3 +90,18 @@ def load(path):
 
 path = find()
 c = load(path)
+
+
+def refuse_threads(threads):
+    if threads != 1:
+        c.sb_fail(b"set_threads: after a fork there is one thread; start processes with the method spawn")
+    return threads == 1
+
+
+def forked():
+    """The threads of OpenMP stay in the parent: the child computes with one."""
+    c.sb_set_threads(1)
+    c.sb_set_threads = refuse_threads
+
+
+os.register_at_fork(after_in_child=forked)

@@ -12,13 +12,13 @@ class Object:
         ways = [n for n, f in vars(type(self)).items() if isinstance(f, staticmethod)]
         raise TypeError(f"{type(self).__name__}: make one with {', '.join(ways)}")
 
-    def take(self, pointer, kept, owned=True):
+    def _take(self, pointer, kept, owned=True):
         self._c = self._as_parameter_ = check(pointer)
         self.owned, self.kept = owned, kept  # `kept` must not be freed before this object
 
     def __del__(self):
         if self.owned and type(self)._free:
-            type(self)._free(self._c)
+            type(self)._free(self)
 
     def __reduce__(self):
         raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled" + (
@@ -31,5 +31,5 @@ class Object:
 def adopt(kind, pointer, kept, owned=True):
     """An object of what C has made, or lends."""
     made = object.__new__(kind)
-    made.take(pointer, kept, owned)
+    made._take(pointer, kept, owned)
     return made

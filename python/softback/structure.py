@@ -2,6 +2,18 @@
 import ctypes
 
 
+class Handle:
+    """The type of a parameter that is an object of this struct of C."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def from_param(self, x):
+        if x is not None and getattr(x, "c_name", None) != self.name:
+            raise TypeError(f"{type(x).__name__} was given where a {self.name} is expected")
+        return None if x is None else ctypes.c_void_p(x._c)
+
+
 class Structure(ctypes.Structure):
     forms = {}  # of a field: the function of convert.py that makes it, and that function's first argument
     _as_parameter_, _c = property(ctypes.byref), property(ctypes.addressof)

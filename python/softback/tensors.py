@@ -8,7 +8,7 @@ import threading
 import numpy as np
 
 from ._declarations import sb_tape
-from .library import Error, c, choice, name_of
+from .library import Error, c, choice, name_of, real, whole
 
 new, retain = object.__new__, c.sb_tensor_retain
 DTYPES = {"f32": "<f4", "f64": "<f8", "i32": "<i4", "bool": "|b1"}
@@ -298,7 +298,7 @@ def pointers(tensors):
 def sizes(shape, kind=ctypes.c_int64):
     """A rank and an array."""
     dims = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
-    return len(dims), (kind * len(dims))(*dims)
+    return len(dims), (kind * len(dims))(*(whole(kind, n, "a size") for n in dims))
 
 
 def dtype_of(array):
@@ -311,11 +311,11 @@ def address(array):
 
 
 def device_of(name):
-    named = re.fullmatch("cpu|cuda(:([0-9]+))?", name)
+    named = re.fullmatch("cpu|cuda(:([0-9]+))?", name if isinstance(name, str) else "")
     if not named:
-        raise Error(f"device: \"{name}\" is none of cpu, cuda, cuda:0, cuda:1, ...")
+        raise Error(f"device: {name!r} is none of cpu, cuda, cuda:0, cuda:1, ...")
     if named[2]:
-        check(c.sb_choose_cuda(int(named[2])))
+        check(c.sb_choose_cuda(whole(ctypes.c_int, int(named[2]), "device")))
     return check(c.sb_device_cpu() if name == "cpu" else c.sb_device_cuda())
 
 
@@ -344,7 +344,10 @@ def from_numpy(array):
 
 def from_dlpack(other):
     """A tensor that shares the memory of a PyTorch, JAX or NumPy array on the CPU."""
-    return share(np.from_dlpack(other))
+    array = np.from_dlpack(other)
+    if not array.flags.writeable:
+        raise Error(f"from_dlpack: this {type(other).__name__} is read-only; sb.tensor(array) copies it")
+    return share(array)
 
 
 def converted(data, dtype=None):
@@ -380,12 +383,12 @@ def tensor_of(x):
     """x as a tensor that shares its memory where that is possible."""
     if isinstance(x, Tensor):
         return x
-    sharable = isinstance(x, np.ndarray) and x.flags.c_contiguous and dtype_of(x) is not None
+    sharable = isinstance(x, np.ndarray) and x.flags.carray and dtype_of(x) is not None
     return share(x) if sharable else tensor(x)
 
 
 def full(shape, value, dtype="f32", requires_grad=False):
-    made = owned(c.sb_tensor_full(choice("sb_dtype", dtype), *sizes(shape), value))
+    made = owned(c.sb_tensor_full(choice("sb_dtype", dtype), *sizes(shape), real(value, "value")))
     return made.requires_grad() if requires_grad else made
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from . import _functions
 from ._declarations import *
-from .convert import adopt, check, model, options, source, text
-from .library import c, nearest
+from .convert import adopt, check, expect, instance, model, options, source, value
+from .library import Error, c, nearest, text, whole
 from .tensors import tensor_of
 
 MODELS = {"seq2seq": _functions.Seq2Seq, "language_model": _functions.LanguageModel,
@@ -17,7 +17,7 @@ MODELS = {"seq2seq": _functions.Seq2Seq, "language_model": _functions.LanguageMo
 def load(path):
     """The model of a file, of any kind of the library; its weights are model.weights."""
     weights, read = _functions.Parameters(), sb_model()
-    check(c.sb_model_load(read, None, weights, text(path)))
+    check(c.sb_model_load(read, None, weights, text(path, "path")))
     loaded = adopt(MODELS[sb_model_kind.from_address(read.kind).name], read.self, [weights])
     loaded.weights = weights
     return loaded
@@ -27,6 +27,7 @@ def sample(logits, random, **option):
     """Draws a symbol from each row of logits (n, V) or (V). Options: temperature, top_k, top_p."""
     rows = tensor_of(logits)
     ids = (c_int32 * max(rows.size // max(rows.shape[-1], 1), 1))()
+    expect(isinstance(random, sb_random), random, "a random stream (sb.Random)")
     check(c.sb_sample(rows, options(sb_decoding_options, option, "sample"), random, ids))
     return list(ids) if len(rows.shape) > 1 else ids[0]
 
@@ -34,7 +35,7 @@ def sample(logits, random, **option):
 def encode(vocabulary, string):
     """The ids of a text."""
     count, unknown = c_int64(), sb_unknown()
-    found = check(c.sb_vocabulary_encode(vocabulary, text(string), byref(count), unknown))
+    found = check(c.sb_vocabulary_encode(vocabulary, text(string, "the text"), byref(count), unknown))
     ids = cast(found, POINTER(c_int32))[: count.value]
     c.sb_free(found)
     return ids
@@ -43,15 +44,21 @@ def encode(vocabulary, string):
 def batch(items=None, targets=1, **parts):
     """A batch of named tensors, for a model's loss: batch(source=ids, source_lengths=..., ...)."""
     struct, tensors = sb_batch(parts=len(parts)), {n: tensor_of(t) for n, t in parts.items()}
+    if not 1 <= len(parts) <= len(struct.part):
+        raise Error(f"batch: {len(parts)} parts are not in 1..{len(struct.part)}")
+    if not all(t.shape for t in tensors.values()):
+        raise Error("batch: a part is a number; its first axis must count the items")
     for place, (name, t) in zip(struct.part, tensors.items()):
         place.name, place.t = name.encode(), t._c
-    struct.items, struct.targets = items or next(iter(tensors.values())).shape[0], targets
+    items = next(iter(tensors.values())).shape[0] if items is None else items
+    struct.items, struct.targets = whole(c_int64, items, "items"), whole(c_int64, targets, "targets")
     return adopt(_functions.Batch, struct._c, [struct, tensors], owned=False)
 
 
 def evaluate(of, data, pairs=None, **option):
     """The mean loss over an epoch of the data, and the error on held-out pairs; options of decoding."""
     decoding, result, held = options(sb_decoding_options, option, "evaluate"), sb_evaluation(), None
+    instance(_functions.Pairs, pairs)
     if pairs is not None and isinstance(of, _functions.Classifier):
         held = sb_held_labelled(pairs=pairs._c)
     elif pairs is not None:

@@ -30,7 +30,7 @@ def test_wrong_options_are_named_with_the_nearest_right_one():
     refused('"men" is no reduction; did you mean "mean"?', sb.cross_entropy, x, [0, 1], reduction="men")
     refused('there is no option "widht"; did you mean "width"?', sb.Seq2Seq, sb.Parameters(1),
             sb.Data.task("copy", 1), widht=4)
-    refused("attention: dropout is 'much', which is not of C's type double", sb.attention, x, x, x,
+    refused("attention: dropout is 'much', which is not a number", sb.attention, x, x, x,
             dropout="much")
     refused('"florat" is no dtype; there are f32', sb.zeros, (2,), "florat")
     refused("<softback Data> was given where Parameters is expected", sb.Seq2Seq, sb.Data.task("copy", 1), None)
@@ -85,7 +85,7 @@ def test_results_that_c_writes_are_returned():
     y, weights = sb.attention(x, x, x, weights=True)
     assert weights.shape == (1, 1, 1, 1) and x.to("cpu").tolist() == x.tolist()
     assert "precision=[100.0" in repr(sb.bleu_corpus(["a b c d"], ["a b c d"]))
-    refused('"gpu" is none of cpu, cuda, cuda:0, cuda:1, ...', x.to, "gpu")
+    refused("'gpu' is none of cpu, cuda, cuda:0, cuda:1, ...", x.to, "gpu")
 
 
 # ---- derivatives ----
