@@ -5,9 +5,9 @@ from collections import namedtuple
 # A parameter, a field, or what a function returns: `const char *text`, `int64_t dim[]` with the array "[]".
 Variable = namedtuple("Variable", "type name array doc", defaults=["", ""])
 Function = namedtuple("Function", "name returns parameters doc header")
-# Functions by their names; structs as lists of fields, none if opaque; enums as {member: value}, where an
+# Functions by their names; the comments that headers begin with; structs as lists of fields, none if opaque; enums as {member: value}, where an
 # enum without a name has that of its first member.
-Headers = namedtuple("Headers", "functions structs enums")
+Headers = namedtuple("Headers", "functions structs enums comments")
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 MACRO = re.compile(r"^#(?:.*\\\n)*.*$|\s+SB_PRINTF\([^)]*\)", re.M)
@@ -74,8 +74,9 @@ def texts(header, seen):
 
 
 def read(include):
-    found = Headers({}, {}, {})
+    found = Headers({}, {}, {}, {})
     for header, text in texts(include / "softback.h", set()):
+        found.comments[header.relative_to(include).as_posix()] = prose(COMMENT.match(text)[0])
         for doc, declaration in documented(DECLARATION, text):
             read_declaration(found, header.relative_to(include).as_posix(), doc, declaration)
     return found

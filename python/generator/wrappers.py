@@ -243,6 +243,7 @@ def class_text(headers, objects, name, members):
         elif binding.bound:
             short = "__init__" if make else "__call__" if short == "forward" else python_name(short)
             parts.append("@staticmethod\n" * (not owner and not make) + binding.text(short))
+    parts.insert(0, f'"""{headers.comments[members[0].header]}"""')
     return "\n".join([f"class {class_name(name)}({base}):", textwrap.indent("\n\n".join(parts), "    ")])
 
 

@@ -1,7 +1,10 @@
 """softback: a small autograd tensor library for transformers."""
 from ._functions import *
 from .library import Error
-from . import arrays, operators
+from ._declarations import VERSION as __version__
+from . import arrays, indexing, operators
+from .functions import (arange, einsum, expand, flatten, l2_normalize, log_softmax, logsumexp, max, mean, min, permute,
+                        randn, reshape, softmax, squeeze, std, sum, transpose, variance)
 from .operation import Operation, gradcheck, hvp, jvp, operation
 from .show import explain
 from .tensors import Mask, Tape, Tensor, from_dlpack, from_numpy, full, ones, tensor, zeros

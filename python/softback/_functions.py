@@ -1954,6 +1954,13 @@ def model_save(model, path) -> None:
 
 
 class KVCache(Object):
+    """The key/value cache of incremental decoding: each step appends its keys and values, and attention
+    reads them in place. Step t costs a + b t: the projections are constant, attention reads t
+    positions.
+
+    A cache works on tapes that do not record; it saves nothing for backward. Self-attention appends
+    one or a few positions in each step; cross-attention appends all positions once."""
+
     c_name = "sb_kv_cache"
 
     def __init__(self) -> None:
@@ -1982,6 +1989,18 @@ class KVCache(Object):
 
 
 class SafeTensors(Object):
+    """safetensors: named tensors in one file, the format of huggingface.co/docs/safetensors.
+
+        8 bytes     N, the length of the header, little-endian
+        N bytes     JSON: {"__metadata__": {"key": "text", ...},
+                           "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
+        the rest    the elements, row-major, little-endian; offsets count from here
+
+    Files are untrusted. Opening one checks everything except the elements: the header (at most
+    16 MB) is strict JSON with unique names, no shape overflows, the bytes of each tensor match its
+    shape and dtype, and together they cover the data without overlap or gap. Opening reads only the
+    header and needs about ten times its size in memory; elements are read on request."""
+
     c_name = "sb_safetensors"
 
     def __init__(self, path) -> None:
@@ -2040,6 +2059,12 @@ class SafeTensors(Object):
 
 
 class Parameters(Object):
+    """Parameters: a set of the named weights of a model, which owns them.
+
+    Names are dotted paths, "encoder.layers.0.self_attention.query.weight". One flat buffer has all
+    values and another all gradients, in the order in which the parameters were added, so that an
+    optimiser step, clipping and averaging are one pass each."""
+
     c_name = "sb_parameters"
 
     def __init__(self, seed=0) -> None:
@@ -2174,6 +2199,8 @@ class Parameters(Object):
 
 
 class LinearLayer(sb_linear_layer):
+    """A fully connected layer: y = activation(x W' + b)."""
+
     def __init__(self, set, name, in_, out, bias=True) -> None:
         """Adds "<name>.weight" and, with bias, "<name>.bias" to the set, and the adapters that
         sb_parameters_lora asked for. Fails when an argument is NULL, a
@@ -2204,6 +2231,8 @@ class LinearLayer(sb_linear_layer):
 
 
 class NormLayer(sb_norm_layer):
+    """Layer norm or RMS norm over the last axis, with a learned gain (and bias)."""
+
     def __init__(self, set, name, C, kind="layer") -> None:
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
         sb_linear_layer_init does."""
@@ -2240,6 +2269,10 @@ class NormLayer(sb_norm_layer):
 
 
 class MultiHeadAttention(sb_multi_head_attention):
+    """Multi-head attention: queries from x, keys and values from a memory (x itself in self-attention;
+    values may have a source of their own), attention in each head, and an output projection of the
+    concatenated heads. With tensor parallelism each rank holds some heads (Shoeybi et al. 2019)."""
+
     def __init__(self, set, name, rotary=False, **option: sb_transformer_options) -> None:
         """Adds "<name>.query", ".key", ".value" and ".output", each with weight and, as the options say,
         bias. `rotary` applies
@@ -2322,6 +2355,10 @@ class MultiHeadAttention(sb_multi_head_attention):
 
 
 class FeedForward(sb_feed_forward):
+    """The feed-forward network of a layer: y = activation(x U' + a) W' + b, or gated, where the gate
+    gets the activation: y = (activation(x G' + g) * (x U' + a)) W' + b. With tensor parallelism each
+    rank holds some hidden units (Shoeybi et al. 2019)."""
+
     def __init__(self, set, name, **option: sb_transformer_options) -> None:
         """Adds, if gated, "<name>.gate", and "<name>.up" and "<name>.down".
 
@@ -2385,6 +2422,11 @@ class FeedForward(sb_feed_forward):
 
 
 class TransformerLayer(sb_transformer_layer):
+    """One layer of a transformer: self-attention, cross-attention to a memory if it has one, and
+    feed-forward, each with a residual connection. Without cross-attention it is an encoder's layer;
+    with a causal mask, a language model's. Source: Vaswani et al. 2017, section 3.1; where the norms
+    stand: Xiong et al. 2020."""
+
     def __init__(self, set, name, crosses=False, **option: sb_transformer_options) -> None:
         """Adds "<name>.self_attention", ".feed_forward", ".self_norm", ".feed_norm", and for
         cross-attention ".cross_attention" and ".cross_norm".
@@ -2453,6 +2495,11 @@ class TransformerLayer(sb_transformer_layer):
 
 
 class EncoderLayer(sb_encoder_layer):
+    """One layer of a transformer: self-attention, cross-attention to a memory if it has one, and
+    feed-forward, each with a residual connection. Without cross-attention it is an encoder's layer;
+    with a causal mask, a language model's. Source: Vaswani et al. 2017, section 3.1; where the norms
+    stand: Xiong et al. 2020."""
+
     def __init__(self, set, name, **option: sb_transformer_options) -> None:
         """The same for an encoder, whose layers have no cross-attention.
 
@@ -2529,6 +2576,11 @@ class EncoderLayer(sb_encoder_layer):
 
 
 class DecoderLayer(sb_decoder_layer):
+    """One layer of a transformer: self-attention, cross-attention to a memory if it has one, and
+    feed-forward, each with a residual connection. Without cross-attention it is an encoder's layer;
+    with a causal mask, a language model's. Source: Vaswani et al. 2017, section 3.1; where the norms
+    stand: Xiong et al. 2020."""
+
     def __init__(self, set, name, crosses=False, **option: sb_transformer_options) -> None:
         """The same for a decoder, whose positions belong to the target sequence.
 
@@ -2592,6 +2644,8 @@ class DecoderLayer(sb_decoder_layer):
 
 
 class Encoder(Object):
+    """The encoder: layers of self-attention and feed-forward over a source sequence."""
+
     c_name = "sb_encoder"
 
     def __init__(self, set, name, V, **option: sb_transformer_options) -> None:
@@ -2672,6 +2726,8 @@ class Encoder(Object):
 
 
 class Labels(Object):
+    """Labels: the names of classes, each with a number."""
+
     c_name = "sb_labels"
 
     def __init__(self, texts) -> None:
@@ -2695,6 +2751,22 @@ class Labels(Object):
 
 
 class Pairs(Object):
+    """Pairs of a source and a target text, from memory or from files.
+
+    Files are TSV, a line `source<TAB>target` for each pair, or two files whose lines belong
+    together. They are UTF-8; LF and CRLF end a line, the last line may lack its end, and a
+    byte-order mark is skipped. These lines are malformed:
+
+      train.tsv:17: no tab between source and target
+      train.tsv:18: 2 tabs, expected one between source and target
+      train.tsv:19: the source is empty          (or the target; or the line)
+      train.tsv:20: byte 5 (0xff) is not UTF-8   (bytes of a line are counted from 1)
+      train.tsv:21: byte 5 is NUL
+      train.tsv:22: 70,000 bytes, expected at most 65,536
+
+    By default they are skipped and counted, and the first messages are kept; reading fails when
+    no pair is left or more than one line in ten is malformed. With `strict` the first one fails."""
+
     c_name = "sb_pairs"
 
     def __init__(self) -> None:
@@ -2769,6 +2841,15 @@ class Pairs(Object):
 
 
 class Vocabulary(Object):
+    """Vocabularies: texts to ids and back.
+
+    A text is UTF-8. It is cut into units (units.h), and each unit's symbol has an id. Four special
+    symbols come first; encoding never returns the first three, which are added when a batch is
+    made.
+
+    Decoding is the exact inverse of encoding for every text whose symbols are known. The vocabulary
+    depends on the training texts but not on their order."""
+
     c_name = "sb_vocabulary"
 
     def __init__(self, texts, **option: sb_vocabulary_options) -> None:
@@ -2823,6 +2904,8 @@ class Vocabulary(Object):
 
 
 class Batch(Object):
+    """A batch: the items of one forward and backward pass, as named tensors."""
+
     c_name = "sb_batch"
 
     def get(self, name) -> Tensor:
@@ -2836,6 +2919,14 @@ class Batch(Object):
 
 
 class Data(Object):
+    """Training data: encoded pairs that come in batches, in an order fixed by a seed.
+
+    A built-in task generates its pairs on demand and never ends. Pairs from a file come in
+    epochs: each is shuffled by seed and epoch, sorted by length within stretches of some hundred
+    batches, cut into batches bounded by their number of symbols, and these are shuffled again. So
+    the position (epoch, batch) determines the next batch, and a resumed run continues with the batch
+    that an uninterrupted one would have reached."""
+
     c_name = "sb_data"
 
     @staticmethod
@@ -2912,6 +3003,16 @@ class Data(Object):
 
 
 class Labelled(Object):
+    """Labelled texts: what a classifier learns from, as batches.
+
+    Texts come in epochs, shuffled and batched as pairs are (data.h): the position (epoch, batch)
+    alone says what comes next. Parts of a batch:
+
+      text     (B, L) i32  begin, the text's symbols, then padding
+      lengths  (B) i32     symbols and begin
+      pooling  (B, L) f32  1 / length where there are symbols, else 0: the weights of their mean
+      label    (B) i32     the numbers of the labels; -1 where a text has none"""
+
     c_name = "sb_labelled"
 
     def __init__(self, pairs, vocabulary, labels, **option: sb_data_options) -> None:
@@ -2957,6 +3058,10 @@ class Labelled(Object):
 
 
 class Description(Object):
+    """A description: all of a model but its weights. It has values by name, all of them texts,
+    vocabularies by name, and the labels of classes. A model is built from a description and can
+    write one; files contain it (models/training/checkpoint.h)."""
+
     c_name = "sb_description"
 
     def __init__(self, kind) -> None:
@@ -3017,6 +3122,9 @@ class Description(Object):
 
 
 class Classifier(Object):
+    """The classifier: an encoder, the mean over its outputs or the first of them, and a logit for each
+    label."""
+
     c_name = "sb_classifier"
 
     @staticmethod
@@ -3082,6 +3190,13 @@ class Classifier(Object):
 
 
 class Documents(Object):
+    """Documents: the texts that a language model learns from, in UTF-8.
+
+    A file is one document, or many, one a line or one between blank lines. Ends of lines are LF;
+    CRLF becomes LF, and a byte-order mark at the start of a file is left out. A document may be a
+    piece of a longer one, from which another part was held out: then it lacks a beginning or an end,
+    and no model learns one there."""
+
     c_name = "sb_documents"
 
     def __init__(self) -> None:
@@ -3122,6 +3237,17 @@ class Documents(Object):
 
 
 class Windows(Object):
+    """Windows over documents: what a language model learns from, as batches.
+
+    A document is the stream begin, its symbols, end; a piece of one lacks what was cut off. An epoch
+    cuts every stream into windows of up to `length` symbols, so that each symbol behind the first of
+    a stream is predicted once, from those before it in its window. Where the cuts lie differs from
+    epoch to epoch, unless windows are fixed. Windows are shuffled and batched as pairs are
+    (data.h): the position (epoch, batch) alone says what comes next.
+
+    Parts of a batch, of i32: target_in (B, L), what is read; target_out (B, L), what is to be
+    predicted at each place, -1 behind the end of a window; target_lengths (B)."""
+
     c_name = "sb_windows"
 
     def __init__(self, documents, vocabulary, **option: sb_windows_options) -> None:
@@ -3182,6 +3308,10 @@ class Windows(Object):
 
 
 class Decoder(Object):
+    """The decoder: layers of causal self-attention, cross-attention to the encoder's memory, and
+    feed-forward, over a target sequence; and its state for incremental decoding. Without a memory it
+    is a decoder-only language model."""
+
     c_name = "sb_decoder"
 
     def __init__(self, set, name, V, crosses=False, shared=None, **option: sb_transformer_options) -> None:
@@ -3271,6 +3401,10 @@ class Decoder(Object):
 
 
 class DecoderState(Object):
+    """The decoder: layers of causal self-attention, cross-attention to the encoder's memory, and
+    feed-forward, over a target sequence; and its state for incremental decoding. Without a memory it
+    is a decoder-only language model."""
+
     c_name = "sb_decoder_state"
 
     def __init__(self, decoder) -> None:
@@ -3284,6 +3418,9 @@ class DecoderState(Object):
 
 
 class LanguageModel(Object):
+    """The language model: a decoder without an encoder, which predicts each symbol from those before
+    it (Radford et al. 2018)."""
+
     c_name = "sb_language_model"
 
     def __init__(self, weights, data, **option: sb_language_model_options) -> None:
@@ -3452,6 +3589,8 @@ class LanguageModel(Object):
 
 
 class Seq2Seq(Object):
+    """The encoder-decoder transformer of "Attention Is All You Need" (Vaswani et al. 2017)."""
+
     c_name = "sb_seq2seq"
 
     def __init__(self, weights, data, **option: sb_seq2seq_options) -> None:
@@ -3658,6 +3797,9 @@ class Seq2Seq(Object):
 
 
 class Average(Object):
+    """The exponential moving average (EMA) of parameters, which often gives better results in decoding
+    than the parameters themselves (Polyak and Juditsky 1992)."""
+
     c_name = "sb_average"
 
     def __init__(self, set, decay) -> None:
@@ -3693,6 +3835,10 @@ class Average(Object):
 
 
 class Optimiser(Object):
+    """Optimisers: SGD with momentum, Adam and AdamW. A step is one pass over the parameters of a set
+    that are not frozen, or one for each run of neighbours that have the same rate and decay
+    (nn/groups.h)."""
+
     c_name = "sb_optimiser"
 
     @staticmethod
@@ -3830,6 +3976,12 @@ class Optimiser(Object):
 
 
 class Trainer(Object):
+    """A trainer: it runs training steps with a model, a source of batches, an optimiser and the random
+    stream of dropout.
+
+    The options and the number of steps determine its state. A checkpoint stores the tensors and
+    sb_trainer_state, so that another trainer continues with the same bits."""
+
     c_name = "sb_trainer"
 
     def __init__(self, model, source, **option: sb_trainer_options) -> None:
@@ -3923,6 +4075,8 @@ class Trainer(Object):
 
 
 class EmbeddingLayer(sb_embedding_layer):
+    """The input layer of a model: scaled token embeddings plus positional encodings, and maybe a norm."""
+
     def __init__(self, set, name, V, shared=None, **option: sb_transformer_options) -> None:
         """Adds "<name>.weight", unless `shared` is another layer's table to use instead,
         "<name>.positions" for learned positions, and "<name>.norm" if the options have one. Fails as
@@ -3990,6 +4144,22 @@ class EmbeddingLayer(sb_embedding_layer):
 
 
 class AdditiveAttention(sb_additive_attention):
+    """Attention with a learned score: additive, multiplicative and cosine attention, for comparison
+    with the scaled dot product of attention.h. Each has one head.
+
+    From queries q (B, Lq, Dq), keys k (B, Lk, Dk) and values v (B, Lk, Dv) they compute a score s_ij
+    for each pair, and
+
+        a_i = softmax over the kept j of s_ij,   y_i = sum_j a_ij v_j     (B, Lq, Dv)
+
+    with dropout of the weights a, by the tape's random stream. The mask applies to the scores
+    (B, 1, Lq, Lk); NULL keeps every pair. `weights`, unless NULL, receives a, before dropout, as
+    (B, 1, Lq, Lk). A fully masked query has y = 0 and zero gradients, whatever the values are. A NaN
+    in a blocked key or value changes neither y nor the gradients of queries, values and other keys;
+    only the gradient of W_k, a sum over all keys, becomes NaN.
+
+    Backward always begins with ds_ij = a_ij (g_ij - sum_n a_in g_in), g_ij = v_j . dy_i."""
+
     def __init__(self, set, name, query_size, key_size, hidden, bias, dropout) -> None:
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
@@ -4007,6 +4177,22 @@ class AdditiveAttention(sb_additive_attention):
 
 
 class MultiplicativeAttention(sb_multiplicative_attention):
+    """Attention with a learned score: additive, multiplicative and cosine attention, for comparison
+    with the scaled dot product of attention.h. Each has one head.
+
+    From queries q (B, Lq, Dq), keys k (B, Lk, Dk) and values v (B, Lk, Dv) they compute a score s_ij
+    for each pair, and
+
+        a_i = softmax over the kept j of s_ij,   y_i = sum_j a_ij v_j     (B, Lq, Dv)
+
+    with dropout of the weights a, by the tape's random stream. The mask applies to the scores
+    (B, 1, Lq, Lk); NULL keeps every pair. `weights`, unless NULL, receives a, before dropout, as
+    (B, 1, Lq, Lk). A fully masked query has y = 0 and zero gradients, whatever the values are. A NaN
+    in a blocked key or value changes neither y nor the gradients of queries, values and other keys;
+    only the gradient of W_k, a sum over all keys, becomes NaN.
+
+    Backward always begins with ds_ij = a_ij (g_ij - sum_n a_in g_in), g_ij = v_j . dy_i."""
+
     def __init__(self, set, name, query_size, key_size, dropout) -> None:
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         self.kept = [set, name, query_size, key_size, dropout]
@@ -4022,6 +4208,22 @@ class MultiplicativeAttention(sb_multiplicative_attention):
 
 
 class CosineAttention(sb_cosine_attention):
+    """Attention with a learned score: additive, multiplicative and cosine attention, for comparison
+    with the scaled dot product of attention.h. Each has one head.
+
+    From queries q (B, Lq, Dq), keys k (B, Lk, Dk) and values v (B, Lk, Dv) they compute a score s_ij
+    for each pair, and
+
+        a_i = softmax over the kept j of s_ij,   y_i = sum_j a_ij v_j     (B, Lq, Dv)
+
+    with dropout of the weights a, by the tape's random stream. The mask applies to the scores
+    (B, 1, Lq, Lk); NULL keeps every pair. `weights`, unless NULL, receives a, before dropout, as
+    (B, 1, Lq, Lk). A fully masked query has y = 0 and zero gradients, whatever the values are. A NaN
+    in a blocked key or value changes neither y nor the gradients of queries, values and other keys;
+    only the gradient of W_k, a sum over all keys, becomes NaN.
+
+    Backward always begins with ds_ij = a_ij (g_ij - sum_n a_in g_in), g_ij = v_j . dy_i."""
+
     def __init__(self, set, name, temperature, dropout) -> None:
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
@@ -4039,6 +4241,8 @@ class CosineAttention(sb_cosine_attention):
 
 
 class OutputHead(sb_output_head):
+    """The output layer of a model: a logit for each symbol, and the loss of the targets."""
+
     def __init__(self, set, name, C, V, bias=True, tied=None) -> None:
         """Adds "<name>.bias", if it has one, and, unless `tied` is an embedding table (V, C) to use
         instead,
@@ -4071,6 +4275,9 @@ class OutputHead(sb_output_head):
 
 
 class PositionBias(sb_position_bias):
+    """Positional encoding as a bias of self-attention scores: ALiBi, or learned relative positions,
+    each distance with a bias of its own or in logarithmic buckets."""
+
     def __init__(self, set, name, **option: sb_transformer_options) -> None:
         """Adds "<name>.distance" for learned biases, one table for all layers.
 

@@ -2,7 +2,7 @@
 take the values where no gradient is lost, and are refused elsewhere."""
 import numpy as np
 
-from . import _functions as f
+from . import _functions as f, functions
 from .tensors import Tensor, full
 
 UFUNCS = {
@@ -23,7 +23,11 @@ def reduction(function):
 
 
 FUNCTIONS = {
-    np.sum: reduction(f.sum), np.mean: reduction(f.mean), np.max: reduction(f.max),
+    np.sum: reduction(functions.sum), np.mean: reduction(functions.mean), np.max: reduction(functions.max),
+    np.min: reduction(functions.min), np.squeeze: functions.squeeze, np.einsum: functions.einsum,
+    np.transpose: lambda x, axes=None: functions.transpose(x) if axes is None else f.permute(x, axes),
+    np.var: lambda x, axis=None, ddof=0, keepdims=False: functions.variance(x, axis, ddof, keepdims),
+    np.std: lambda x, axis=None, ddof=0, keepdims=False: functions.std(x, axis, ddof, keepdims),
     np.argmax: f.argmax, np.where: f.where, np.clip: f.clamp, np.dot: f.matmul,
     np.concatenate: lambda arrays, axis=0: f.concatenate(arrays, axis),
     np.stack: lambda arrays, axis=0: f.stack(arrays, axis),

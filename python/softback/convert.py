@@ -4,12 +4,14 @@ import numbers
 from functools import cache, partial, reduce
 from types import SimpleNamespace
 
+import numpy as np
+
 from ._declarations import sb_batch
 from .library import Error, c, choice, name_of, nearest, real, text, whole
 from .objects import adopt
 from .structure import Structure
 from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned,
-                      pointers, result, sizes, tensor_of, text_of as owned_text)
+                      pointers, result, sizes, tensor as copied, tensor_of, text_of as owned_text)
 
 
 def retry(function, *arguments, **options):
@@ -26,10 +28,14 @@ def tensor(x):
 
 
 def like(x, other):
-    """The same; a number has the dtype of the other tensor."""
-    if isinstance(x, numbers.Real) and isinstance(other, Tensor):
+    """The same; a number, a list or whole numbers beside a real tensor have its dtype."""
+    if isinstance(x, Tensor) or not isinstance(other, Tensor):
+        return tensor(x)
+    if isinstance(x, numbers.Real):
         return owned(c.sb_tensor_scalar(c.sb_tensor_dtype(other), float(x)))
-    return tensor(x)
+    real = other.dtype not in ("i32", "bool")
+    whole = isinstance(x, np.ndarray) and x.dtype.kind in "iu"
+    return copied(x, other.dtype) if real and (whole or isinstance(x, (list, tuple))) else tensor(x)
 
 
 def tensors(xs):
@@ -38,7 +44,7 @@ def tensors(xs):
 
 def expect(right, x, what):
     if not right:
-        raise Error(f"{x!r} was given where {what} is expected")
+        raise Error(f"{repr(x).splitlines()[0]} was given where {what} is expected")
 
 
 def mask(x):
@@ -105,6 +111,12 @@ def paths(struct):
     return deeper | {name: ([], kind) for name, kind in struct._fields_}
 
 
+# Names of options in other libraries.
+ELSEWHERE = {"lr": "learning_rate", "betas": "beta1", "eps": "epsilon", "d_model": "width", "embed_dim": "width",
+             "nhead": "heads", "num_heads": "heads", "dim_feedforward": "feed_forward", "num_layers": "encoder_layers",
+             "attn_mask": "mask", "weight": "class_weight", "num_beams": "beam_width", "max_length": "longest"}
+
+
 def options(struct, given, who):
     """An option struct from keyword arguments, which keeps what it points to."""
     expect(isinstance(given, dict), given, f"a dict of options for {who}")
@@ -112,7 +124,9 @@ def options(struct, given, who):
     made.kept = []
     for name, x in given.items():
         if name not in places:
-            raise Error(f'{who}: there is no option "{name}"; {nearest(name, list(places))}')
+            known = ELSEWHERE.get(name)
+            hint = f'did you mean "{known}"?' if known in places else nearest(name, list(places))
+            raise Error(f'{who}: there is no option "{name}"; {hint}')
         if x is not None:
             way, kind = places[name]
             made.kept.append(place(reduce(getattr, way, made), name, kind, x, who))

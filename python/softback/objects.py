@@ -25,7 +25,9 @@ class Object:
             ": save it to a file, and load that" if hasattr(self, "save") else ""))
 
     def __repr__(self):
-        return f"<softback {type(self).__name__}>"
+        """A model shows its parameters."""
+        table = repr(self.parameters()) if hasattr(self, "parameters") else ""
+        return f"<softback {type(self).__name__}>" + table.replace("<softback Parameters>", "")
 
 
 def adopt(kind, pointer, kept, owned=True):

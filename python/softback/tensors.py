@@ -116,9 +116,22 @@ class Tensor:
     def grad(self):
         c.sb_tensor_clear_grad(self)
 
+    @property
     def requires_grad(self):
+        """Whether backward computes a gradient for it; it can be set to True for a leaf."""
+        return c.sb_tensor_needs_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, wanted):
+        if not wanted and self.requires_grad:
+            raise Error("requires_grad: x.detach() is a constant of the same values; Parameters.freeze freezes")
+        if wanted:
+            check(c.sb_tensor_requires_grad(self))
+
+    def requires_grad_(self):
         """Makes backward compute a gradient for this leaf. Returns it."""
-        return check(c.sb_tensor_requires_grad(self)) and self
+        self.requires_grad = True
+        return self
 
     def backward(self, dy=None):
         """Adds the gradient of this number to all leaves; of any y with dy given."""
@@ -136,6 +149,7 @@ class Tensor:
 
     def assign(self, values):
         """Writes all elements, which backward notices; what numpy() shares, it does not notice."""
+        values = values.numpy() if isinstance(values, Tensor) else values
         values = np.ascontiguousarray(np.broadcast_to(values, self.shape), dtype="f8")
         check(c.sb_tensor_write(self, values.ctypes.data))
 
@@ -200,20 +214,16 @@ class Tensor:
     def __bool__(self):
         return bool(self.item())
 
-    def __getitem__(self, index):
-        """Parts by whole numbers and slices of step 1; those of the first axis share the data."""
-        y, axis = self, 0
-        for i in index if isinstance(index, tuple) else (index,):
-            places = range(y.shape[axis] if axis < y.ndim else 0)
-            if isinstance(i, slice) and i.step in (None, 1):
-                y, axis = y.slice(axis, places[i].start, len(places[i])), axis + 1
-            elif isinstance(i, numbers.Integral) and -len(places) <= i < len(places):
-                y = y.slice(axis, places[i], 1)
-                y = y.reshape(y.shape[:axis] + y.shape[axis + 1:])
-            else:
-                raise IndexError(f"index: {i} is neither in 0..{len(places) - 1} nor a slice of step 1, on "
-                                 f"axis {axis} of {self.shape}; sb.gather and sb.embedding take arrays")
-        return y
+    def __int__(self):
+        return int(self.item())
+
+    def __index__(self):
+        if self.dtype != "i32":
+            raise TypeError(f"{self.title} is no whole number")
+        return self.item()
+
+    def __format__(self, form):
+        return format(self.item() if form else str(self), form)
 
 
 Tensor._as_parameter_ = Tensor._c  # what ctypes passes
@@ -370,13 +380,13 @@ def tensor(data, dtype=None, requires_grad=False):
     array = converted(data, kind)
     made = owned(c.sb_tensor_from(dtype_of(array), *sizes(array.shape), address(array)))
     made = made if dtype in (None, kind) else made.cast(dtype)
-    return made.requires_grad() if requires_grad else made
+    return made.requires_grad_() if requires_grad else made
 
 
 def restored(values, dtype, device, requires_grad):
     """The tensor of a copy or a pickle."""
     made = tensor(values, dtype).to(device)
-    return made.requires_grad() if requires_grad else made
+    return made.requires_grad_() if requires_grad else made
 
 
 def tensor_of(x):
@@ -389,7 +399,7 @@ def tensor_of(x):
 
 def full(shape, value, dtype="f32", requires_grad=False):
     made = owned(c.sb_tensor_full(choice("sb_dtype", dtype), *sizes(shape), real(value, "value")))
-    return made.requires_grad() if requires_grad else made
+    return made.requires_grad_() if requires_grad else made
 
 
 def zeros(shape, dtype="f32", requires_grad=False):

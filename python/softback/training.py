@@ -6,9 +6,9 @@ from pathlib import Path
 
 from . import _functions
 from ._declarations import *
-from .convert import adopt, check, expect, instance, model, options, source, value
+from .convert import adopt, check, expect, instance, model, options, retry, source, tensor, value
 from .library import Error, c, nearest, text, whole
-from .tensors import tensor_of
+from .tensors import result, tensor_of
 
 MODELS = {"seq2seq": _functions.Seq2Seq, "language_model": _functions.LanguageModel,
           "classifier": _functions.Classifier}
@@ -100,6 +100,43 @@ def named(parameters):
     return [(parameters.name(i), parameters.get(i)) for i in range(parameters.count())]
 
 
+def encoder_forward(encoder, ids, lengths=None, weights=False):
+    if not weights:
+        return forward(encoder, ids, lengths)
+    maps = (c_void_p * encoder.layers())()
+    y = c.sb_encoder_forward(encoder, tensor_of(ids), tensor(lengths), maps)
+    return (result(y), list(map(result, maps))) if y else retry(encoder_forward, encoder, ids, lengths, weights)
+
+
+def seq2seq_logits(model, batch, weights=False):
+    if not weights:
+        return logits(model, batch)
+    sizes = model.options_of().transformer
+    made = {"encoder": (c_void_p * sizes.encoder_layers)(), "self": (c_void_p * sizes.decoder_layers)(),
+            "cross": (c_void_p * sizes.decoder_layers)()}
+    encoder, *decoder = map(addressof, made.values())
+    struct = sb_seq2seq_weights(encoder, sb_decoder_weights(*decoder))
+    y = c.sb_seq2seq_logits(model, batch, struct)
+    if not y:
+        return retry(seq2seq_logits, model, batch, weights)
+    return result(y), {name: list(map(result, maps)) for name, maps in made.items()}
+
+
+forward, logits = _functions.Encoder.__call__, _functions.Seq2Seq.logits
+encoder_forward.__doc__ = forward.__doc__ + "\n\nWith weights=True: (memory, the weights of each layer)."
+seq2seq_logits.__doc__ = logits.__doc__ + """\n\nWith weights=True: (logits, {"encoder": [...], "self": [...],
+"cross": [...]}), the attention weights of each layer."""
+_functions.Encoder.__call__, _functions.Seq2Seq.logits = encoder_forward, seq2seq_logits
+
+
+def table(parameters):
+    """Names, dtypes and shapes, and which are frozen."""
+    items = named(parameters)
+    width = max((len(name) for name, _ in items), default=0)
+    lines = [f"{name:{width}}  {t.title}{'' if t.requires_grad else '  frozen'}" for name, t in items]
+    return "\n".join(["<softback Parameters>", *lines, f"{parameters.size():,} values in {len(items)} tensors"])
+
+
 def parameter(parameters, name):
     """The one of this name."""
     names = [name for name, _ in named(parameters)]
@@ -139,5 +176,6 @@ _functions.Parameters.__reduce__ = parameters_copied
 _functions.Trainer.train = train
 _functions.Vocabulary.encode = encode
 _functions.Parameters.items = named
+_functions.Parameters.__repr__ = table
 _functions.Parameters.__len__ = _functions.Parameters.count
 _functions.Parameters.__getitem__ = parameter

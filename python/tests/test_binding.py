@@ -27,6 +27,7 @@ def test_wrong_options_are_named_with_the_nearest_right_one():
     x = sb.zeros((2, 3))
     refused('cross_entropy: there is no option "label_smothing"; did you mean "label_smoothing"?',
             sb.cross_entropy, x, [0, 1], label_smothing=0.1)
+    refused('adam_new: there is no option "lr"; did you mean "learning_rate"', sb.Adam, sb.Parameters(1), lr=1)
     refused('"men" is no reduction; did you mean "mean"?', sb.cross_entropy, x, [0, 1], reduction="men")
     refused('there is no option "widht"; did you mean "width"?', sb.Seq2Seq, sb.Parameters(1),
             sb.Data.task("copy", 1), widht=4)
@@ -72,9 +73,13 @@ def test_operators_and_indexing_are_those_of_numpy():
         assert ours.dtype == bool and (ours == theirs).all()
     assert sb.where(x > 0, x, 0.0).numpy().min() == 0 and len({x, x}) == 1
     assert len(x) == 4 and float(x[0, 0, 0]) == a[0, 0, 0] and [r.shape for r in x] == [(3, 2)] * 4
-    for wrong, axis in ((4, 0), (slice(None, None, 2), 0), ((0, [1]), 0), ((0, 0, 0, 0), 0)):
-        with pytest.raises(IndexError, match=rf"on axis {axis} of \(4, 3, 2\); sb.gather"):
+    for wrong, said in ((4, "4 is not in -4..3, on axis 0 of"), ((0, [1, -4]), "-4 is not in -3..2, on axis 1"),
+                        ((0, 0, 0, 0), "4 axes are named"), (1.5, "1.5 is no whole"), ((..., ...), "at most once"),
+                        (np.ones((4, 3, 3), bool), "2 is not in -2..1, on axis 2"), ("a", "'a' is no whole")):
+        with pytest.raises(IndexError, match=said):
             x[wrong]
+    with pytest.raises(TypeError, match="sb.where, or write all with x.assign"):
+        x[0] = 1
 
 
 def test_results_that_c_writes_are_returned():
@@ -275,6 +280,19 @@ def evaluation_data(model):
     return sb.Data(pairs, model.source(), model.target())
 
 
+def test_attention_weights_of_models():
+    model, data = small()
+    batch = data.next()
+    logits, weights = model.logits(batch, weights=True)
+    assert logits.tolist() == model.logits(batch).tolist()
+    assert {name: len(maps) for name, maps in weights.items()} == {"encoder": 1, "self": 1, "cross": 1}
+    np.testing.assert_allclose(weights["cross"][0].sum(-1).numpy()[:, :, 0], 1, rtol=1e-5)
+    encoder = sb.Encoder(sb.Parameters(1), "e", 9, width=8, heads=2, encoder_layers=2)
+    with sb.Tape(record=False):
+        memory, (first, second) = encoder([[1, 2, 3]], [3], weights=True)
+    assert memory.tolist() == encoder([[1, 2, 3]], [3]).tolist() and first.shape == second.shape == (1, 2, 3, 3)
+
+
 def test_language_models_and_classifiers(tmp_path):
     documents = sb.Documents()
     documents.add("text", "abab\nbaba\n", "lines")
@@ -333,7 +351,12 @@ def test_things_draw_themselves():
     with sb.Tape() as tape:
         tape.draw(x.softmax().sum())
     assert tape._repr_svg_().startswith("<svg") and "softmax" in tape._repr_svg_()
-    assert repr(sb.Parameters(1)) == "<softback Parameters>"
+    assert repr(sb.Parameters(1)) == "<softback Parameters>\n0 values in 0 tensors"
+    weights = sb.Parameters(1)
+    layer = sb.LinearLayer(weights, "layer", 3, 2)
+    weights.freeze("*.bias", True)
+    assert repr(weights).endswith("layer.weight  f32 (2, 3)\nlayer.bias    f32 (2,)  frozen\n8 values in 2 tensors")
+    assert repr(small()[0]).startswith("<softback Seq2Seq>\nencoder.embedding.weight") and layer
 
 
 def test_explain_returns_the_page():
@@ -347,6 +370,8 @@ def test_docstrings_are_the_blocks_of_ops_h():
     assert "label_smoothing: e: targets become" in sb.cross_entropy.__doc__
     for name in [n for n, f in vars(sb).items() if n in vars(sb.Tensor)]:
         assert getattr(sb, name).__doc__, name
+    assert sb.Parameters.__doc__.startswith("Parameters: a set of the named weights of a model")
+    assert all(getattr(sb, name).__doc__ for name in sb._functions.__all__ if name[0].isupper())
 
 
 def test_every_function_of_the_headers_is_declared():

@@ -1,0 +1,133 @@
+"""Indices, reductions and functions of the names that NumPy and PyTorch have, with their gradients."""
+import numpy as np
+import pytest
+import softback as sb
+
+A = np.random.default_rng(1).normal(size=(4, 3, 2, 5))
+
+
+def same(ours, theirs, *arrays, linear=True):
+    """Values are NumPy's, and so is the gradient of linear functions, in exact differences."""
+    xs = [sb.tensor(a, requires_grad=True) for a in arrays]
+    with sb.Tape():
+        y = ours(*xs)
+        expected = theirs(*arrays)
+        assert y.shape == np.shape(expected)
+        np.testing.assert_allclose(y.numpy(), expected, rtol=1e-12, atol=1e-12)
+        if not y.size:
+            return
+        rng = np.random.default_rng(2)
+        dy = rng.normal(size=y.shape)
+        y.backward(dy)
+    for x, a in zip(xs, arrays):
+        v = rng.normal(size=a.shape)
+        moved = [b + v if b is a else b for b in arrays]
+        change = ((theirs(*moved) - expected) * dy).sum() if linear else None
+        if linear:
+            assert (x.grad.numpy() * v).sum() == pytest.approx(change, rel=1e-9)
+    if not linear:
+        assert sb.gradcheck(ours, *arrays)
+
+
+INDICES = [np.s_[..., 0], np.s_[None], np.s_[::2], np.s_[::-1, 1:, None, 0], np.s_[1, ..., 2:4], np.s_[[0, 2]],
+           np.s_[[0, -1, 0], [2, 1, 0]], np.s_[:, [2, 0]], np.s_[:, [0, 1], :, [1, 4]], np.s_[1, :, [0, 1, 1]],
+           np.s_[[[0, 1], [3, 3]]], np.s_[:, :, [[0], [1]], [2, 3]], np.s_[..., [True, False, True, True, False]],
+           np.s_[A > 0], np.s_[A[..., 0] > 0], np.s_[:, A[0, :, 0, 0] > 0, 1], np.s_[[]], np.s_[3:1], np.s_[...],
+           np.s_[None, 1, None, ::2, ..., None], np.s_[-1, -1, -1, -1], np.s_[:, 1:2, ::-1, 4:0:-2], np.s_[()],
+           np.s_[np.int64(1), np.array([1, 2]), None, 0], np.s_[:, None, [1, 0]], np.s_[[1], None, :, [0]]]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=lambda i: repr(i)[:30].replace("\n", ""))
+def test_indices_are_those_of_numpy(index):
+    same(lambda x: x[index], lambda a: a[index], A)
+
+
+def test_tensors_are_indices_and_whole_numbers_have_them_too():
+    x = sb.tensor(np.arange(6).reshape(2, 3))
+    assert x[:, [2, 0]].tolist() == [[2, 0], [5, 3]] and x[::-1].tolist() == [[3, 4, 5], [0, 1, 2]]
+    assert x[x > 2].tolist() == [3, 4, 5] and x[sb.tensor([1, 0]), sb.tensor([0, 1])].tolist() == [3, 1]
+    assert list(range(x[0, 2])) == [0, 1] and [1, 2, 3][x[0, 1]] == 2 and int(x[1, 1]) == 4
+
+
+def test_reductions_over_several_axes():
+    for axis in (None, 1, -1, (0, 2), (-1, 1), (), (0, 1, 2, 3)):
+        for keep in (False, True):
+            same(lambda x: x.sum(axis, keep), lambda a: a.sum(axis, keepdims=keep), A)
+            same(lambda x: sb.mean(x, axis, keep), lambda a: a.mean(axis, keepdims=keep), A)
+            for ours, theirs in ((sb.max, np.max), (sb.min, np.min)):
+                same(lambda x: ours(x, axis, keep), lambda a: theirs(a, axis, keepdims=keep), A[:2, :2], linear=False)
+            if axis != ():
+                same(lambda x: sb.std(x, axis, 0, keep), lambda a: a.std(axis, keepdims=keep), A, linear=False)
+    same(lambda x: x.variance((0, 1)), lambda a: a.var((0, 1), ddof=1), A, linear=False)
+    for f in (np.std, np.var, np.min):
+        same(lambda x: f(x, axis=(0, 3), keepdims=True), lambda a: f(a, axis=(0, 3), keepdims=True), A, linear=False)
+    with pytest.raises(sb.Error, match=r"sum: the axes \(0, 4\) of \(4, 3, 2, 5\) are not different ones of -4..3"):
+        sb.sum(A, (0, 4))
+
+
+def test_shapes_are_given_in_either_way():
+    same(lambda x: x.reshape(6, -1), lambda a: a.reshape(6, -1), A)
+    same(lambda x: x.reshape((6, -1)).T, lambda a: a.reshape(6, -1).T, A)
+    same(lambda x: x.permute(2, 0, 3, 1), lambda a: a.transpose(2, 0, 3, 1), A)
+    same(lambda x: x.transpose(), lambda a: a.transpose(), A)
+    same(lambda x: x[:, :1, :1].squeeze(), lambda a: a[:, :1, :1].squeeze(), A)
+    same(lambda x: x[:, :1].squeeze(1).flatten(), lambda a: a[:, :1].squeeze(1).ravel(), A)
+    same(np.transpose, np.transpose, A)
+    with pytest.raises(sb.Error, match="squeeze: the axes 0 of"):
+        sb.tensor(A).squeeze(0)
+    for axis in (-1, 1):
+        y = np.exp(A) / np.exp(A).sum(axis, keepdims=True)
+        same(lambda x: x.softmax(axis), lambda _: y, A, linear=False)
+    same(lambda x: sb.log_softmax(x, axis=0), lambda a: a - np.log(np.exp(a).sum(0)), A, linear=False)
+
+
+@pytest.mark.parametrize("equation, shapes", [
+    ("ij,jk->ik", [(2, 3), (3, 4)]), ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]), ("ij->ji", [(2, 3)]), ("ij->", [(2, 3)]),
+    ("ii->i", [(3, 3)]), ("ii", [(3, 3)]), ("i,j->ij", [(2,), (3,)]), ("i,i", [(3,), (3,)]), ("bhqd,bhkd->bhqk", [(2, 2, 3, 4)] * 2),
+    ("...ij,...jk->...ik", [(2, 3, 4), (2, 4, 5)]), ("ab,bc,cd->da", [(2, 3), (3, 4), (4, 5)]), ("ij,ij->i", [(2, 3)] * 2),
+    ("ijk,k", [(2, 3, 4), (4,)]), ("i...->...", [(2, 3, 4)]), ("ba,cd->abc", [(2, 3), (4, 5)]), ("iij,jk->ik", [(3, 3, 2), (2, 4)])])
+def test_einsum_is_numpy_s(equation, shapes):
+    rng = np.random.default_rng(3)
+    arrays = [rng.normal(size=s) for s in shapes]
+    same(lambda *x: sb.einsum(equation, *x), lambda *a: np.einsum(equation, *a), *arrays)
+    same(lambda *x: np.einsum(equation, *x), lambda *a: np.einsum(equation, *a), *arrays)
+
+
+def test_einsum_says_what_is_wrong():
+    for equation, said in (("ij,jk->ik", "2 operands, but 1"), ("ijk->i", "names 3 axes of"), ("ii->i", "i is 2 and 3"),
+                           ("ij->ik", "the output must have"), ("i1->i", "names 2 axes")):
+        with pytest.raises(sb.Error, match=said):
+            sb.einsum(equation, np.ones((2, 3)))
+
+
+def test_whole_numbers_and_lists_take_the_dtype_of_the_tensor():
+    x = sb.tensor([1.0, 2.0], dtype="f64")
+    assert (x + np.arange(2)).tolist() == [1, 3] == ([0, 1] + x).tolist() and (x * [0.5, 2]).tolist() == [0.5, 4]
+
+
+def test_tensors_are_made_as_elsewhere():
+    assert sb.arange(3).tolist() == [0, 1, 2] and sb.arange(3).dtype == "i32"
+    assert sb.arange(1, 2, 0.25).tolist() == [1, 1.25, 1.5, 1.75] and sb.arange(2, dtype="f64").dtype == "f64"
+    x = sb.randn(100, 100, random=sb.Random(1), requires_grad=True)
+    assert abs(x.mean().item()) < 0.05 and abs(x.std().item() - 1) < 0.05 and x.requires_grad
+    assert x.tolist() == sb.randn((100, 100), random=sb.Random(1)).tolist() != sb.randn(100, 100).tolist()
+    y = sb.ones(2)
+    assert not y.requires_grad and not x.detach().requires_grad
+    y.requires_grad = True
+    assert y.requires_grad and y.requires_grad_() is y
+    with pytest.raises(sb.Error, match=r"x.detach\(\) is a constant"):
+        y.requires_grad = False
+    assert f"{y.sum():.2f} {y}" == "2.00 f32 (2) [1 1]" and sb.__version__ == sb.version()
+
+
+def test_matplotlib_takes_tensors():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    x = sb.tensor([1.0, 3.0, 2.0], requires_grad=True)
+    (line,) = pyplot.plot(x, x * 2)
+    assert line.get_ydata().tolist() == [2, 6, 4]
+    pyplot.imshow(sb.ones((2, 2)))
+    pyplot.hist(x)
+    pyplot.bar([0, 1, 2], x)
+    pyplot.close("all")
