@@ -4,19 +4,21 @@ import sys
 
 import numpy as np
 import softback as sb
+from numpy.typing import NDArray
 
 BYTES, WIDTH, LENGTH, BATCH, STEPS, WRITTEN = 256, 64, 64, 16, 600, 400
 WINDOW = LENGTH + 1
+Bytes = NDArray[np.int32]
 
-weights, sizes = sb.Parameters(1), {"width": WIDTH, "heads": 4}
-embedding = sb.EmbeddingLayer(weights, "embedding", BYTES, **sizes)
-first, second = (sb.DecoderLayer(weights, name, **sizes) for name in ("first", "second"))
+weights = sb.Parameters(1)
+embedding = sb.EmbeddingLayer(weights, "embedding", BYTES, width=WIDTH, heads=4)
+first, second = (sb.DecoderLayer(weights, name, width=WIDTH, heads=4) for name in ("first", "second"))
 norm, head = sb.NormLayer(weights, "norm", WIDTH), sb.OutputHead(weights, "head", WIDTH, BYTES)
 adam = sb.Adam(weights, learning_rate=0.003)
 causal = {"mask": sb.mask_causal()}
 
 
-def gpt(text):
+def gpt(text: sb.Tensor | Bytes) -> sb.Tensor:
     """bytes (B, L) -> (B, L, WIDTH), from which the head predicts the next byte at each place"""
     x = embedding(text)
     x = first(x, self_=causal)
@@ -24,7 +26,7 @@ def gpt(text):
     return norm(x)
 
 
-def train(text, n):
+def train(text: Bytes, n: int) -> None:
     for step in range(1, STEPS + 1):
         at = step * BATCH * WINDOW % n
         with sb.Tape():
@@ -35,7 +37,7 @@ def train(text, n):
             print(f"step {step}  loss {loss.item():.3f}", end="\r" if step % 100 else "\n")
 
 
-def main():
+def main() -> None:
     read = np.frombuffer(sys.stdin.buffer.read(1 << 20), "u1").astype("i4")
     # zeros before and after what is read
     text = np.concatenate([np.zeros(LENGTH, "i4"), read, np.zeros(BATCH * WINDOW, "i4")])

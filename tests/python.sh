@@ -38,6 +38,9 @@ if ! works "$python"; then
     works "$python" || { python3 -m venv "$cache" && "$python" -m pip install -q numpy pytest; } \
         >"$work/log" 2>&1 || true
 fi
+if [ "$python" = "$cache/bin/python" ] && ! "$python" -c 'import matplotlib, mypy, pyright' 2>/dev/null; then
+    "$python" -m pip install -q matplotlib mypy 'pyright[nodejs]' >>"$work/log" 2>&1 || true # their tests are skipped
+fi
 works "$python" || { echo "skipped: python: no NumPy and pytest, and pip cannot install them"; exit 77; }
 export SOFTBACK_LIBRARY="$LD_LIBRARY_PATH/libsoftback.so" SOFTBACK_PROGRAM="$build/softback"
 export PYTHONPATH="$PWD/python" PYTHONDONTWRITEBYTECODE=1

@@ -4,6 +4,7 @@ import keyword
 import re
 import textwrap
 
+from . import stubs
 from .declarations import NUMBERS, form, objects_of, plain_type
 
 # Headers whose functions are bound by hand, and single ones.
@@ -28,6 +29,9 @@ OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_d
        "sb_tensor *[]": ("(c_void_p * len(lengths))()", "list(map(_to.result, {}))"),
        "char *[]": ("(c_void_p * len({}))()", "list(map(_to.owned_text, {}))"),
        "sb_decoded[]": ("(sb_decoded * len({}))()", "_to.decoded({})")}
+OUT_KINDS = {"sb_tensor **": "Tensor", "double *": "float", "sb_tensor *[]": "list[Tensor]", "char *[]": "list[str]",
+             "sb_decoded[]": "list[SimpleNamespace]"}
+SEQUENCES = {"int": "_Shape", "const char *": "str", "sb_tensor *const[]": "Sequence[TensorLike]", "const int32_t *": "Sequence[int]"}
 # What a function returns: an expression and its type.
 RESULTS = dict.fromkeys(NUMBERS, ("{}", "int")) | {
     "void": ("{}", "None"), "bool": ("{}", "bool"), "double": ("{}", "float"), "float": ("{}", "float"),
@@ -69,8 +73,8 @@ class Binding:
 
     def __init__(self, headers, objects, function, owner=None, made=None):
         self.headers, self.objects, self.f, self.owner, self.made = headers, objects, function, owner, made
-        self.signature, self.arguments, self.before, self.outs = {}, [], [], []
-        self.options, self.texts, self.bound = None, None, True
+        self.signature, self.arguments, self.before, self.outs, self.out_kinds = {}, [], [], [], []
+        self.options, self.texts, self.bound, self.types = None, None, True, {}
         parameters = list(function.parameters)
         if owner:
             parameters.pop(0)
@@ -89,8 +93,9 @@ class Binding:
         said = re.search(rf"\b{p.name}\b(\s*\([^)]*\))?\s*(or|may be|unless|is)\s+NULL", self.f.doc)
         return said or p.name in OPTIONAL or is_options(p) or "communicator" in p.type
 
-    def accept(self, p, expression, default=None):
+    def accept(self, p, expression, default=None, kind=None):
         name = python_name("shape" if p.name == "dim" else p.name)
+        self.types[name] = kind or self.annotation(p)
         if default is None:  # no default before a parameter without one
             self.signature = dict.fromkeys(self.signature)
         self.signature[name] = default
@@ -101,6 +106,7 @@ class Binding:
         self.before.append(f"{name} = " + maker.format(self.texts))
         self.arguments.append(name if p.array else f"byref({name})")
         self.outs.append(shown.format(name))
+        self.out_kinds.append((name, OUT_KINDS.get(p.type + p.array, plain_type(p.type) if not p.array else f"list[{plain_type(p.type)}]")))
 
     def form(self, full, kind):
         """How one parameter of Python becomes one of C; None where that is not known."""
@@ -126,10 +132,10 @@ class Binding:
         if self.may_be_null(p) and all(q.name in DEFAULTS or self.may_be_null(q) for q in rest):
             default = "None"
         if p.name == "axis" and self.f.name in REDUCTIONS:
-            self.accept(p, 'ALL if {0} is None else _to.whole(c_int, {0}, "{0}")', "None")
+            self.accept(p, 'ALL if {0} is None else _to.whole(c_int, {0}, "{0}")', "None", "int")
         elif two in TWO:
             after = rest.pop(0)
-            self.accept(after if two[0] == "int" else p, TWO[two])
+            self.accept(after if two[0] == "int" else p, TWO[two], None, SEQUENCES[two[0]])
         elif p.name in OPERANDS and kind == "sb_tensor":
             self.accept(p, f"{{0}} if {{0}}.__class__ is Tensor else _to.like({{0}}, {OPERANDS[p.name]})")
         elif kind.endswith(("_weights", "_loaded")) or p.name == "weights" and p.array:
@@ -164,6 +170,21 @@ class Binding:
         if self.headers.structs.get(plain):
             return (f"_to.contents({plain}, {{}})" if "*" in kind else "{}"), plain
         return None, None
+
+    def annotation(self, p):
+        full, plain = p.type + p.array, plain_type(p.type)
+        if plain in self.objects and "*" in full:
+            return class_name(plain)
+        if "communicator" in full:
+            return "None"
+        found = ("text",) if full == "const char *" else form(self.headers, full)
+        return stubs.argument(self.headers, found, full if full in self.headers.enums else plain, p.name)
+
+    def kind(self):
+        """The type of the result, with what C writes to pointers."""
+        own = [self.type] if self.type not in ("None", "bool") or not self.checked() and self.type == "bool" else []
+        kinds = own * (self.f.returns != "bool" or not self.outs) + [kind for _, kind in self.out_kinds]
+        return "None" if not kinds else kinds[0] if len(kinds) == 1 else f"tuple[{', '.join(kinds)}]"
 
     def text(self, name):
         """The function's source."""
@@ -217,22 +238,25 @@ def owner_of(f, objects):
 
 
 def write(headers):
-    """The text of _functions.py."""
+    """The texts of _functions.py and of its stub."""
     objects, members = objects_of(headers), {}
     for f in headers.functions.values():
         if not f.header.startswith(BY_HAND) and f.name not in ONE_BY_HAND:
             members.setdefault(owner_of(f, objects), []).append(f)
     bindings = {f.name.removeprefix("sb_"): Binding(headers, objects, f) for f in members.pop(None)}
     functions = {name: binding.text(name) for name, binding in bindings.items() if binding.bound}
-    classes = {class_name(name): class_text(headers, objects, name, members[name]) for name in members}
+    made = {class_name(name): class_text(headers, objects, name, members[name]) for name in members}
+    classes, typed = ({name: parts[i] for name, parts in made.items()} for i in (0, 1))
     methods = [name for name in functions if bindings[name].f.header == "ops/ops.h"
                and [p.type + p.array for p in bindings[name].f.parameters[:1]] == ["sb_tensor *"]]
     parts = [HEAD.format([*functions, *classes]), *functions.values(), *classes.values(), TAIL.format(methods)]
-    return "\n\n\n".join(parts)
+    bound = {name: binding for name, binding in bindings.items() if binding.bound}
+    return "\n\n\n".join(parts), stubs.package(bound, typed, methods)
 
 
 def class_text(headers, objects, name, members):
     base, parts = (name, []) if f"{name}_init" in headers.functions else ("Object", [f'c_name = "{name}"'])
+    typed = []
     for f in members:
         short = f.name.removeprefix(name + "_").removeprefix("sb_").removesuffix("_new")
         owner = name if f.parameters and plain_type(f.parameters[0].type) == name else None
@@ -242,23 +266,9 @@ def class_text(headers, objects, name, members):
             parts.append(f"_free = _c.{f.name}")
         elif binding.bound:
             short = "__init__" if make else "__call__" if short == "forward" else python_name(short)
-            parts.append("@staticmethod\n" * (not owner and not make) + binding.text(short))
+            static = not owner and not make
+            parts.append("@staticmethod\n" * static + binding.text(short))
+            typed.append((static, short, None if static else "self", "None" if make else None, binding))
     parts.insert(0, f'"""{headers.comments[members[0].header]}"""')
-    return "\n".join([f"class {class_name(name)}({base}):", textwrap.indent("\n\n".join(parts), "    ")])
-
-
-def option_names(headers, struct):
-    """Those that Python can give, with those of inner structs."""
-    for v in headers.structs[struct]:
-        if v.type not in ("function", "void *"):
-            yield v.name
-        yield from option_names(headers, v.type) if v.type in headers.structs else ()
-
-
-def stub(headers, code):
-    """The same without bodies."""
-    def named(found):
-        return ", ".join(["*", *dict.fromkeys(f"{name}=..." for name in option_names(headers, found[1]))])
-
-    heads = re.findall(r"^(?:from .*|class .*| *@staticmethod| *def .*| *_free = .*)", code, re.M)
-    return re.sub(r"\*\*option: (\w+)", named, re.sub(r"(def .*:)", r"\1 ...", "\n".join(heads))) + "\n"
+    text = "\n".join([f"class {class_name(name)}({base}):", textwrap.indent("\n\n".join(parts), "    ")])
+    return text, (base, typed)

@@ -35,7 +35,8 @@ def like(x, other):
         return owned(c.sb_tensor_scalar(c.sb_tensor_dtype(other), float(x)))
     real = other.dtype not in ("i32", "bool")
     whole = isinstance(x, np.ndarray) and x.dtype.kind in "iu"
-    return copied(x, other.dtype) if real and (whole or isinstance(x, (list, tuple))) else tensor(x)
+    dtype = "f64" if other.dtype == "dual" else other.dtype  # dual numbers have constants of f64
+    return copied(x, dtype) if real and (whole or isinstance(x, (list, tuple))) else tensor(x)
 
 
 def tensors(xs):

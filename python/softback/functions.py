@@ -81,24 +81,21 @@ def unpacked(sizes):
     return sizes[0] if len(sizes) == 1 and hasattr(sizes[0], "__iter__") else sizes
 
 
-def reshape(x, *shape):
-    return f.reshape(x, unpacked(shape))
+def spread(function):
+    """The same with sizes or axes as one tuple or one by one."""
+    def of_sizes(x, *sizes):
+        return function(x, unpacked(sizes))
+
+    of_sizes.__doc__ = function.__doc__
+    return of_sizes
 
 
-def permute(x, *order):
-    return f.permute(x, unpacked(order))
-
-
-def expand(x, *shape):
-    return f.expand(x, unpacked(shape))
+reshape, permute, expand = map(spread, (f.reshape, f.permute, f.expand))
 
 
 def transpose(x, axis_a=None, axis_b=None):
     """Exchanges two axes; without them, reverses all."""
     return f.permute(x, range(x.ndim)[::-1]) if axis_a is None else f.transpose(x, axis_a, axis_b)
-
-
-reshape.__doc__, permute.__doc__, expand.__doc__ = f.reshape.__doc__, f.permute.__doc__, f.expand.__doc__
 
 
 def squeeze(x, axis=None):
@@ -109,14 +106,10 @@ def squeeze(x, axis=None):
     return f.reshape(x, [n for a, n in enumerate(x.shape) if a not in given])
 
 
-def flatten(x):
-    """All elements along one axis."""
-    return f.reshape(x, (-1,))
-
-
 def arange(start, stop=None, step=1, dtype=None):
-    """The numbers of numpy.arange."""
-    return tensor(np.arange(start, stop, step).tolist() if stop is not None else np.arange(start).tolist(), dtype)
+    """The numbers of numpy.arange, of i32 or f32."""
+    made = np.arange(start) if stop is None else np.arange(start, stop, step)
+    return tensor(made, dtype or ("f32" if made.dtype.kind == "f" else "i32"))
 
 
 normals = sb_random(seed=0)  # what randn draws from unless told otherwise
@@ -199,6 +192,6 @@ def product(x, a, y, b, kept):
 
 
 for _name in ("sum", "mean", "max", "min", "variance", "std", "softmax", "log_softmax", "logsumexp", "l2_normalize",
-              "reshape", "permute", "expand", "transpose", "squeeze", "flatten"):
+              "reshape", "permute", "expand", "transpose", "squeeze"):
     setattr(Tensor, _name, globals()[_name])
 Tensor.T = property(transpose, doc="All axes reversed.")

@@ -95,4 +95,8 @@ def setitem(x, index, value):
     raise TypeError("tensors are not written in part: make another one with sb.where, or write all with x.assign(values)")
 
 
-Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
+def iterate(x):
+    return (x[i] for i in range(len(x)))
+
+
+Tensor.__getitem__, Tensor.__setitem__, Tensor.__iter__ = getitem, setitem, iterate

@@ -49,10 +49,9 @@ def real(x, name):
 
 def text(x, name):
     """A text or a path for C, which ends at a NUL."""
-    try:
-        made = None if x is None else os.fsencode(x)
-    except TypeError:
-        raise Error(f"{name} is {x!r}, which is not a text") from None
+    if not isinstance(x, (str, bytes, os.PathLike, type(None))):
+        raise Error(f"{name} is {x!r}, which is not a text")
+    made = None if x is None else os.fsencode(x)
     if made and b"\0" in made:
         raise Error(f"{name} has a NUL at byte {made.index(0)}, where C would end it; remove it")
     return made
@@ -92,16 +91,11 @@ path = find()
 c = load(path)
 
 
-def refuse_threads(threads):
-    if threads != 1:
-        c.sb_fail(b"set_threads: after a fork there is one thread; start processes with the method spawn")
-    return threads == 1
-
-
 def forked():
     """The threads of OpenMP stay in the parent: the child computes with one."""
     c.sb_set_threads(1)
-    c.sb_set_threads = refuse_threads
+    said = b"set_threads: after a fork there is one thread; start processes with the method spawn"
+    c.sb_set_threads = lambda n: n == 1 or bool(c.sb_fail(said))
 
 
 os.register_at_fork(after_in_child=forked)

@@ -149,7 +149,7 @@ class Tensor:
 
     def assign(self, values):
         """Writes all elements, which backward notices; what numpy() shares, it does not notice."""
-        values = values.numpy() if isinstance(values, Tensor) else values
+        values = values.doubles() if isinstance(values, Tensor) else values
         values = np.ascontiguousarray(np.broadcast_to(values, self.shape), dtype="f8")
         check(c.sb_tensor_write(self, values.ctypes.data))
 
@@ -175,17 +175,18 @@ class Tensor:
     def __dlpack__(self, **options):
         return self.constant("dlpack").__dlpack__(**options)
 
+    def doubles(self):
+        """The elements of any dtype as an array of float64."""
+        values = np.empty(self.shape)
+        check(c.sb_tensor_read(self, values.ctypes.data))
+        return values
+
     def __reduce__(self):
         """Copies and pickles by value; a leaf that requires a gradient stays one."""
         leaf = owned(c.sb_tensor_to(self, c.sb_tensor_device(self)))
         if not c.sb_tensor_needs_grad(leaf) and recording() and c.sb_tensor_needs_grad(self):
             self.constant("a copy")
-        known = self.dtype in DTYPES
-        values = np.empty(self.shape, DTYPES[self.dtype] if known else "f8")
-        if known:
-            values[...] = self.numpy()
-        else:
-            check(c.sb_tensor_read(self, values.ctypes.data))
+        values = self.numpy().copy() if self.dtype in DTYPES else self.doubles()
         return restored, (values, self.dtype, self.device, c.sb_tensor_needs_grad(leaf))
 
     def numpy(self):
@@ -282,8 +283,9 @@ def text_of(pointer):
 
 def owned(pointer):
     """A Tensor that takes the caller's reference."""
+    check(pointer)
     y = new(Tensor)
-    y._c = check(pointer)
+    y._c = pointer
     return y
 
 

@@ -1,8 +1,6 @@
 """What the generated classes do not have: training with a progress line, files of any model, decoding."""
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 from . import _functions
 from ._declarations import *
@@ -145,31 +143,19 @@ def parameter(parameters, name):
     return parameters.find(name)
 
 
-def parameters_of(dtype, shapes, frozen, data):
+def parameters_of(dtype, items):
     """The parameters of a copy or a pickle."""
     made = _functions.Parameters.of(dtype)
-    for name, shape in shapes:
-        made.add(name, shape, 0.0)
-    if data:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "copy.safetensors")
-            path.write_bytes(data)
-            made.load(path)
-    for name in frozen:
-        made.freeze(name, True)
+    for name, t in items:
+        made.add(name, t.shape, 0.0).assign(t)
+        if not t.requires_grad:
+            made.freeze(name, True)
     return made
 
 
-def parameters_copied(parameters, *_):
-    """By value, through their file format; groups and the rule for adapters stay with the original."""
-    data, items = b"", named(parameters)
-    if items:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "copy.safetensors")
-            parameters.save(path)
-            data = path.read_bytes()
-    return parameters_of, (parameters.dtype(), [(name, t.shape) for name, t in items],
-                           [name for name, t in items if not c.sb_tensor_needs_grad(t)], data)
+def parameters_copied(parameters):
+    """By value; groups and the rule for adapters stay with the original."""
+    return parameters_of, (parameters.dtype(), named(parameters))
 
 
 _functions.Parameters.__reduce__ = parameters_copied

@@ -1,0 +1,98 @@
+"""Writes softback/__init__.pyi and _declarations.pyi: the types of all that the package has. What is made
+by hand there, by_hand.pyi here has."""
+import re
+from pathlib import Path
+
+from .declarations import NUMBERS, field_form, objects_of, plain_type, short_names
+
+# Types of what convert.py makes arguments of.
+FORMS = {"tensor": "TensorLike", "mask": "Mask", "model": "_Model", "source": "_Source", "device": "str",
+         "text": "str", "texts": "Sequence[str]", "out": "bool", "number": "float"}
+
+
+def number(kind):
+    return {"bool": "bool", "double": "float", "float": "float"}.get(kind, "int")
+
+
+def argument(headers, form, kind, name=""):
+    """The type of what an argument or an option may be, by the function of convert.py that takes it."""
+    if form and form[0] == "choice":
+        return kind
+    if form and form[0] in ("value", "handle", "instance"):
+        struct = plain_type(kind)
+        if struct in objects_of(headers):
+            return "Any" if form[0] == "handle" else form[1]
+        fields = [v.name for v in headers.structs.get(struct, [])]
+        return "None" if not fields else " | ".join(
+            [struct, "Mapping[str, Any]", *["str"] * ("kind" in fields), *["float"] * ("value" in fields)])
+    if form and form[0]:
+        return "_Path" if name.endswith("path") else FORMS[form[0]]
+    return number(kind) if kind in NUMBERS else "Any"
+
+
+def field(headers, struct, v):
+    """The type of a field that is read."""
+    form = field_form(headers, struct, v)[0]
+    if form in ("tensor", "out", "choice", "text"):
+        return {"tensor": "Tensor", "out": "Tensor", "choice": v.type, "text": "str"}[form]
+    plain = plain_type(v.type)
+    kind = number(plain) if plain in NUMBERS else plain if form == "value" and "*" not in v.type else "Any"
+    return "str" if v.array and plain == "char" else f"list[{kind}]" if v.array else kind
+
+
+def options(headers, struct):
+    """The keyword arguments for an option struct, with those of inner structs."""
+    for v in headers.structs[struct]:
+        if v.type not in ("function", "void *"):
+            form = field_form(headers, struct, v)
+            yield v.name, argument(headers, form, "float" if form[0] == "number" else v.type)
+        yield from options(headers, v.type) if v.type in headers.structs else ()
+
+
+def head(binding, name, first=None, kind=None):
+    """The lines of a function's stub; twice where weights=True asks for a second result."""
+    given = [first] if first else []
+    rest = list(binding.signature.items())[1 if first == "self, /" else 0:]
+    for n, default in rest:
+        wide = " | None" if default == "None" else ""
+        given.append(f"{n}: {binding.types[n]}{wide}" + (f" = {default}" if default else ""))
+    if not binding.options:
+        return [f"def {name}({', '.join(given)}) -> {kind or binding.kind()}: ..."]
+    named = dict(options(binding.headers, binding.options))
+    own, kind = kind or binding.kind(), "tuple[Tensor, Tensor]"
+    many = named.get("weights") == "bool" and own == "Tensor"
+    lines = []
+    for weights, made in (("Literal[False]", own), ("Literal[True]", kind)) if many else ((None, own),):
+        listed = [f"{n}: {weights}{' = ...' * (weights != 'Literal[True]')}" if weights and n == "weights" else f"{n}: {t} | None = ..."
+                  for n, t in named.items()]
+        lines += ["@overload"] * many + [f"def {name}({', '.join([*given, '*', *listed])}) -> {made}: ..."]
+    return lines
+
+
+def declarations(headers):
+    lines = ['"""Enums and structs. Made by python/generate.py; do not edit."""', "from typing import Any, Literal, TypeAlias", "",
+             "from . import Tensor", ""]
+    lines += [f"{name}: TypeAlias = Literal[{', '.join(map(repr, short_names(values)))}]"
+              for name, values in headers.enums.items() if name.startswith("sb_")]
+    for name, found in headers.structs.items():
+        if found:
+            lines += ["", f"class {name}:", *(f"    {v.name}: {field(headers, name, v)}" for v in found)]
+    return "\n".join([*lines, ""])
+
+
+def package(functions, classes, methods):
+    """functions: {name: binding}; classes: {name: (base, [(decorator, name, first, kind, binding)])}."""
+    template, _, more = (Path(__file__).parent / "by_hand.pyi").read_text().partition("# Methods by hand.\n")
+    added = dict(re.findall(r"^class (\w+):\n((?:    .*\n)+)", more, re.M))
+    by_hand = set(re.findall(r"^def (\w+)", template, re.M))
+    own = set(re.findall(r"^    def (\w+)", template.partition("# METHODS")[0], re.M))
+    lines = [line for name, b in functions.items() if name not in by_hand for line in head(b, name)]
+    inner = [f"    {line}" for name in methods if name not in own for line in head(functions[name], name, "self, /")]
+    for name, (base, members) in classes.items():
+        lines += ["", f"class {name}({base}):"]
+        for static, short, first, kind, binding in members:
+            if f"def {short}(" not in added.get(name, ""):
+                lines += ["    @staticmethod"] * static + [f"    {line}" for line in head(binding, short, first, kind)]
+        lines.append(added.get(name, ""))
+    aliases = template.index("Random = ")
+    return template[:aliases].replace("# METHODS", "\n".join(inner)) + "\n".join(lines) + "\n\n" + template[aliases:]
