@@ -1,6 +1,6 @@
 #!/bin/sh
 # The Python binding:  tests/python.sh [BUILD]
-# Its generated files are those of the installed headers, the package and its generator have at most 1,450 lines by
+# Its generated files are those of the installed headers, the package and its generator have at most 1,500 lines by
 # hand, and its tests and the notebook pass with the library of the build folder. What a call
 # costs more than in C, and the speed of a training loop in both, are printed. Needs a python3 with NumPy and pytest
 # (SOFTBACK_PYTHON, or one that pip makes in a cache folder); without, its last line begins with
@@ -18,8 +18,8 @@ lines() { # lines FILE...: those of code: no blanks, comments or docstrings
 package=$(lines python/softback/[a-z]*.py python/softback/__init__.py)
 generator=$(lines python/generate.py python/generator/*.py)
 echo "python: $package lines by hand, $generator in the generator"
-[ $((package + generator)) -le 1450 ] || {
-    echo "python: $((package + generator)) lines by hand, more than 1,450"
+[ $((package + generator)) -le 1500 ] || {
+    echo "python: $((package + generator)) lines by hand, more than 1,500"
     exit 1
 }
 mkdir "$work/made"

@@ -49,12 +49,10 @@ def objects_of(headers):
 
 def argument_type(headers, p):
     """The type of a parameter: pointers to objects and structs are checked, those to tensors by convert.py."""
-    plain = plain_type(p.type)
-    if p.type.count("*") == 1 and not p.array and plain in objects_of(headers):
-        return f"POINTER({plain})" if f"{plain}_init" in headers.functions else f'Handle("{plain}")'
-    if p.type.count("*") == 1 and not p.array and headers.structs.get(plain):
-        return f"POINTER({plain})"
-    return ctype(headers, p)
+    plain, one = plain_type(p.type), p.type.count("*") == 1 and not p.array
+    if one and plain in objects_of(headers) and f"{plain}_init" not in headers.functions:
+        return f'Handle("{plain}")'
+    return f"POINTER({plain})" if one and headers.structs.get(plain) else ctype(headers, p)
 
 
 def form(headers, kind):

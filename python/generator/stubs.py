@@ -10,24 +10,23 @@ FORMS = {"tensor": "TensorLike", "mask": "Mask", "model": "_Model", "source": "_
          "text": "str", "texts": "Sequence[str]", "out": "bool", "number": "float"}
 
 
-def number(kind):
-    return {"bool": "bool", "double": "float", "float": "float"}.get(kind, "int")
+KINDS = dict.fromkeys(NUMBERS, "int") | {"bool": "bool", "double": "float", "float": "float"}
 
 
 def argument(headers, form, kind, name=""):
     """The type of what an argument or an option may be, by the function of convert.py that takes it."""
     if form and form[0] == "choice":
         return kind
-    if form and form[0] in ("value", "handle", "instance"):
+    if form and form[0] == "handle":
+        return "Any"
+    if form and form[0] == "value":
         struct = plain_type(kind)
-        if struct in objects_of(headers):
-            return "Any" if form[0] == "handle" else form[1]
         fields = [v.name for v in headers.structs.get(struct, [])]
         return "None" if not fields else " | ".join(
             [struct, "Mapping[str, Any]", *["str"] * ("kind" in fields), *["float"] * ("value" in fields)])
     if form and form[0]:
         return "_Path" if name.endswith("path") else FORMS[form[0]]
-    return number(kind) if kind in NUMBERS else "Any"
+    return KINDS.get(kind, "Any")
 
 
 def field(headers, struct, v):
@@ -36,7 +35,7 @@ def field(headers, struct, v):
     if form in ("tensor", "out", "choice", "text"):
         return {"tensor": "Tensor", "out": "Tensor", "choice": v.type, "text": "str"}[form]
     plain = plain_type(v.type)
-    kind = number(plain) if plain in NUMBERS else plain if form == "value" and "*" not in v.type else "Any"
+    kind = KINDS[plain] if plain in KINDS else plain if form == "value" and "*" not in v.type else "Any"
     return "str" if v.array and plain == "char" else f"list[{kind}]" if v.array else kind
 
 

@@ -22,15 +22,13 @@ REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
 OPERANDS = {"a": "b", "b": "a"}  # where one is a number, it has the dtype of the other
 # One parameter of Python for two of C, and results that C writes to a pointer.
 TWO = {("int", "const int64_t *"): "*_to.sizes({}, c_int64)", ("int", "const int *"): "*_to.sizes({}, c_int)",
-       ("const char *", "size_t"): "(data := _to.data({})), len(data)",
+       ("const char *", "size_t"): "(data := _to.text({0}, \"{0}\")), len(data)",
        ("sb_tensor *const[]", "int"): "(array := _to.tensors({})), len(array)",
        ("const int32_t *", "int64_t"): "*_to.sizes({}, c_int32)[::-1]"}
-OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_double()", "{}.value"),
-       "sb_tensor *[]": ("(c_void_p * len(lengths))()", "list(map(_to.result, {}))"),
-       "char *[]": ("(c_void_p * len({}))()", "list(map(_to.owned_text, {}))"),
-       "sb_decoded[]": ("(sb_decoded * len({}))()", "_to.decoded({})")}
-OUT_KINDS = {"sb_tensor **": "Tensor", "double *": "float", "sb_tensor *[]": "list[Tensor]", "char *[]": "list[str]",
-             "sb_decoded[]": "list[SimpleNamespace]"}
+OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)", "Tensor"), "double *": ("c_double()", "{}.value", "float"),
+       "sb_tensor *[]": ("(c_void_p * len(lengths))()", "list(map(_to.result, {}))", "list[Tensor]"),
+       "char *[]": ("(c_void_p * len({}))()", "list(map(_to.owned_text, {}))", "list[str]"),
+       "sb_decoded[]": ("(sb_decoded * len({}))()", "_to.decoded({})", "list[SimpleNamespace]")}
 SEQUENCES = {"int": "_Shape", "const char *": "str", "sb_tensor *const[]": "Sequence[TensorLike]", "const int32_t *": "Sequence[int]"}
 # What a function returns: an expression and its type.
 RESULTS = dict.fromkeys(NUMBERS, ("{}", "int")) | {
@@ -39,10 +37,6 @@ RESULTS = dict.fromkeys(NUMBERS, ("{}", "int")) | {
     "sb_tensor *": ("_to.found({})", "Tensor"), "const sb_batch *": ("_to.batch(Batch, {}, self)", "Batch")}
 
 HEAD = '''"""Operations, objects and layers. Made by python/generate.py; do not edit."""
-from __future__ import annotations
-
-from typing import Any
-
 from . import convert as _to
 from ._declarations import *
 from .library import c as _c
@@ -101,25 +95,23 @@ class Binding:
         self.signature[name] = default
         self.arguments.append(expression.format(name))
 
-    def out(self, p, maker, shown):
+    def out(self, p, maker, shown, kind):
         name = p.name + "_" * (p.name in self.signature)
         self.before.append(f"{name} = " + maker.format(self.texts))
         self.arguments.append(name if p.array else f"byref({name})")
         self.outs.append(shown.format(name))
-        self.out_kinds.append((name, OUT_KINDS.get(p.type + p.array, plain_type(p.type) if not p.array else f"list[{plain_type(p.type)}]")))
+        self.out_kinds.append(kind)
 
     def form(self, full, kind):
         """How one parameter of Python becomes one of C; None where that is not known."""
         if kind in self.objects and full.removeprefix("const ") == kind + " *":
             return f"_to.instance({class_name(kind)}, {{}})"
         if "communicator" in full:
-            return "_to.communicator({})"
-        if full in ("double", "float"):
-            return '_to.real({0}, "{0}")'
+            return '_to.handle("sb_communicator", {})'
+        if full in ("double", "float", "const char *"):
+            return f'_to.{"text" if "*" in full else "real"}({{0}}, "{{0}}")'
         if full in NUMBERS and full != "bool":
             return f'_to.whole({NUMBERS[full]}, {{0}}, "{{0}}")'
-        if full == "const char *":
-            return '_to.text({0}, "{0}")'
         found = form(self.headers, full)
         return found and (f"_to.{found[0]}({', '.join(filter(None, [found[1], '{}']))})" if found[0] else "{}")
 
@@ -152,7 +144,7 @@ class Binding:
             self.texts = p.name if "texts" in form else self.texts
             self.accept(p, '_to.number({0}, "{0}")' if default == "None" and kind in NUMBERS else form, default)
         elif self.headers.structs.get(kind) and (self.texts if p.array else not rest):
-            self.out(p, *(f"({kind} * len({{}}))()", "list({})") if p.array else (f"{kind}()", "{}"))
+            self.out(p, *(f"({kind} * len({{}}))()", "list({})", f"list[{kind}]") if p.array else (f"{kind}()", "{}", kind))
         else:
             self.bound = False
 
@@ -183,18 +175,17 @@ class Binding:
     def kind(self):
         """The type of the result, with what C writes to pointers."""
         own = [self.type] if self.type not in ("None", "bool") or not self.checked() and self.type == "bool" else []
-        kinds = own * (self.f.returns != "bool" or not self.outs) + [kind for _, kind in self.out_kinds]
+        kinds = own * (self.f.returns != "bool" or not self.outs) + self.out_kinds
         return "None" if not kinds else kinds[0] if len(kinds) == 1 else f"tuple[{', '.join(kinds)}]"
 
     def text(self, name):
         """The function's source."""
         own = ["self"] if self.owner or self.made else []
         accepted = [n + (f"={default}" if default else "") for n, default in self.signature.items()]
-        options = [f"**option: {self.options}"] if self.options else []
-        kind = "Any" if self.outs else "None" if self.made or self.checked() else self.type
+        options = ["**option"] * bool(self.options)
         given = [f'given = _to.options({self.options}, option, "{self.f.name[3:]}")'] if self.options else []
         body = "\n".join([*self.docstring(), *self.before, *given, *self.call(name)])
-        return f"def {name}({', '.join(own + accepted + options)}) -> {kind}:\n{textwrap.indent(body, '    ')}"
+        return f"def {name}({', '.join(own + accepted + options)}):\n{textwrap.indent(body, '    ')}"
 
     def docstring(self):
         doc = self.f.doc.replace("\\", "\\\\")
@@ -243,20 +234,18 @@ def write(headers):
     for f in headers.functions.values():
         if not f.header.startswith(BY_HAND) and f.name not in ONE_BY_HAND:
             members.setdefault(owner_of(f, objects), []).append(f)
-    bindings = {f.name.removeprefix("sb_"): Binding(headers, objects, f) for f in members.pop(None)}
-    functions = {name: binding.text(name) for name, binding in bindings.items() if binding.bound}
+    bindings = {f.name[3:]: b for f in members.pop(None) if (b := Binding(headers, objects, f)).bound}
+    functions = {name: binding.text(name) for name, binding in bindings.items()}
     made = {class_name(name): class_text(headers, objects, name, members[name]) for name in members}
     classes, typed = ({name: parts[i] for name, parts in made.items()} for i in (0, 1))
     methods = [name for name in functions if bindings[name].f.header == "ops/ops.h"
                and [p.type + p.array for p in bindings[name].f.parameters[:1]] == ["sb_tensor *"]]
     parts = [HEAD.format([*functions, *classes]), *functions.values(), *classes.values(), TAIL.format(methods)]
-    bound = {name: binding for name, binding in bindings.items() if binding.bound}
-    return "\n\n\n".join(parts), stubs.package(bound, typed, methods)
+    return "\n\n\n".join(parts), stubs.package(bindings, typed, methods)
 
 
 def class_text(headers, objects, name, members):
-    base, parts = (name, []) if f"{name}_init" in headers.functions else ("Object", [f'c_name = "{name}"'])
-    typed = []
+    base, parts, typed = (name, [], []) if f"{name}_init" in headers.functions else ("Object", [f'c_name = "{name}"'], [])
     for f in members:
         short = f.name.removeprefix(name + "_").removeprefix("sb_").removesuffix("_new")
         owner = name if f.parameters and plain_type(f.parameters[0].type) == name else None
@@ -270,5 +259,4 @@ def class_text(headers, objects, name, members):
             parts.append("@staticmethod\n" * static + binding.text(short))
             typed.append((static, short, None if static else "self", "None" if make else None, binding))
     parts.insert(0, f'"""{headers.comments[members[0].header]}"""')
-    text = "\n".join([f"class {class_name(name)}({base}):", textwrap.indent("\n\n".join(parts), "    ")])
-    return text, (base, typed)
+    return f"class {class_name(name)}({base}):\n" + textwrap.indent("\n\n".join(parts), "    "), (base, typed)

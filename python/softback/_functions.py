@@ -1,8 +1,4 @@
 """Operations, objects and layers. Made by python/generate.py; do not edit."""
-from __future__ import annotations
-
-from typing import Any
-
 from . import convert as _to
 from ._declarations import *
 from .library import c as _c
@@ -12,74 +8,74 @@ from .tensors import Mask, Tensor
 __all__ = ['random_new', 'random_bits', 'random_uniform', 'random_below', 'random_normal', 'device_name', 'choose_cuda', 'device_description', 'use_device', 'device_synchronize', 'device_memory', 'device_reset_peak', 'device_trim', 'set_threads', 'threads', 'mask_allow', 'mask_block', 'mask_from_bias', 'mask_causal', 'mask_causal_last', 'mask_lengths', 'mask_window', 'mask_blocks', 'mask_local', 'mask_strided', 'mask_global', 'mask_and', 'add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'abs', 'sin', 'cos', 'expm1', 'log1p', 'erf', 'pow', 'clamp', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'concatenate', 'stack', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'variance', 'topk', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'sinusoidal', 'rotary', 'rotary_scaled', 'alibi', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks', 'attention_cached', 'version', 'transformer_complete', 'units_name', 'units_description', 'task_name', 'task_description', 'task_make', 'task_part', 'model_kind_find', 'model_decode', 'tensor_draw', 'edit_distance', 'perplexity', 'score_texts', 'bleu_corpus', 'bleu_signature', 'schedule_check', 'schedule_rate', 'plateau_observe', 'model_save', 'KVCache', 'SafeTensors', 'Parameters', 'LinearLayer', 'NormLayer', 'MultiHeadAttention', 'FeedForward', 'TransformerLayer', 'EncoderLayer', 'DecoderLayer', 'Encoder', 'Labels', 'Pairs', 'Vocabulary', 'Batch', 'Data', 'Labelled', 'Description', 'Classifier', 'Documents', 'Windows', 'Decoder', 'DecoderState', 'LanguageModel', 'Seq2Seq', 'Average', 'Optimiser', 'Trainer', 'EmbeddingLayer', 'AdditiveAttention', 'MultiplicativeAttention', 'CosineAttention', 'OutputHead', 'PositionBias']
 
 
-def random_new(seed=0, stream="user") -> sb_random:
+def random_new(seed=0, stream="user"):
     return _c.sb_random_new(_to.whole(c_uint64, seed, "seed"), _to.choice("sb_stream", stream))
 
 
-def random_bits(random) -> int:
+def random_bits(random):
     """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
     position of the stream."""
     return _c.sb_random_bits(_to.value(sb_random, random))
 
 
-def random_uniform(random) -> float:
+def random_uniform(random):
     """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
     position of the stream."""
     return _c.sb_random_uniform(_to.value(sb_random, random))
 
 
-def random_below(random, limit) -> int:
+def random_below(random, limit):
     """An integer in 0..limit-1, without bias. Fails and returns 0 when the limit is 0."""
     return _c.sb_random_below(_to.value(sb_random, random), _to.whole(c_uint32, limit, "limit"))
 
 
-def random_normal(random) -> float:
+def random_normal(random):
     """A standard normal variate (Box and Muller 1958)."""
     return _c.sb_random_normal(_to.value(sb_random, random))
 
 
-def device_name(device) -> str:
+def device_name(device):
     """The processor and its memory."""
     return _c.sb_device_name(_to.device(device))
 
 
-def choose_cuda(number) -> None:
+def choose_cuda(number):
     """Makes sb_device_cuda the GPU of this number, as the driver lists them from 0 on. A process uses
     one GPU: fails after the first sb_device_cuda with another number, and for a negative number; a
     GPU that does not exist is reported by sb_device_cuda."""
     _to.check(_c.sb_choose_cuda(_to.whole(c_int, number, "number")))
 
 
-def device_description(device) -> str:
+def device_description(device):
     """A short description of a device, such as its model."""
     return _c.sb_device_description(_to.device(device))
 
 
-def use_device(device) -> None:
+def use_device(device):
     """Sets the device on which constructors make tensors, parameters and batches from now on, in all
     threads; NULL stands for the CPU, the default."""
     return _c.sb_use_device(_to.device(device))
 
 
-def device_synchronize(device) -> None:
+def device_synchronize(device):
     """Waits for all work queued on a device; false, with a message, when some of it failed."""
     _to.check(_c.sb_device_synchronize(_to.device(device)))
 
 
-def device_memory(device) -> sb_memory:
+def device_memory(device):
     return _c.sb_device_memory(_to.device(device))
 
 
-def device_reset_peak(device) -> None:
+def device_reset_peak(device):
     return _c.sb_device_reset_peak(_to.device(device))
 
 
-def device_trim(device) -> None:
+def device_trim(device):
     """returns cached memory to the system"""
     return _c.sb_device_trim(_to.device(device))
 
 
-def set_threads(threads) -> None:
+def set_threads(threads):
     """Sets the number of threads that kernels use (default: one for each core). Results do not depend
     on it. Fails below 1, and when so many threads cannot be made; then it stays what it was. Without
     this call, kernels use one thread where more cannot be made. A build without OpenMP always uses
@@ -87,7 +83,7 @@ def set_threads(threads) -> None:
     _to.check(_c.sb_set_threads(_to.whole(c_int, threads, "threads")))
 
 
-def threads() -> int:
+def threads():
     """Sets the number of threads that kernels use (default: one for each core). Results do not depend
     on it. Fails below 1, and when so many threads cannot be made; then it stays what it was. Without
     this call, kernels use one thread where more cannot be made. A build without OpenMP always uses
@@ -95,52 +91,52 @@ def threads() -> int:
     return _c.sb_threads()
 
 
-def mask_allow(allowed) -> Mask:
+def mask_allow(allowed):
     """From booleans broadcastable to (B, H, Lq, Lk): true where a pair may attend."""
     return Mask(_c.sb_mask_allow, _to.tensor(allowed))
 
 
-def mask_block(blocked) -> Mask:
+def mask_block(blocked):
     """From booleans broadcastable to (B, H, Lq, Lk): true where a pair is blocked."""
     return Mask(_c.sb_mask_block, _to.tensor(blocked))
 
 
-def mask_from_bias(bias) -> Mask:
+def mask_from_bias(bias):
     """From numbers that are added to the scores (B, H, Lq, Lk), as other libraries take them: a pair is
     blocked where the number is -inf. Give the same tensor as the bias of attention if its other
     numbers count. A bias of -inf alone makes a fully masked query NaN; with the mask it is 0."""
     return Mask(_c.sb_mask_from_bias, _to.tensor(bias))
 
 
-def mask_causal() -> Mask:
+def mask_causal():
     """Query i attends to the keys 0..i: the first query is aligned with the first key."""
     return Mask(_c.sb_mask_causal)
 
 
-def mask_causal_last() -> Mask:
+def mask_causal_last():
     """Query i attends to the keys 0..i + Lk - Lq: the last query is aligned with the last key. Use it
     when the first Lk - Lq keys come from a cache."""
     return Mask(_c.sb_mask_causal_last)
 
 
-def mask_lengths(lengths) -> Mask:
+def mask_lengths(lengths):
     """Key padding mask: sequence b has lengths[b] keys, in 0..Lk (i32, (B)); later keys are blocked."""
     return Mask(_c.sb_mask_lengths, _to.tensor(lengths))
 
 
-def mask_window(before, after) -> Mask:
+def mask_window(before, after):
     """Sliding window: query i attends to the keys i - before .. i + after; both are at least 0."""
     return Mask(_c.sb_mask_window, _to.whole(c_int64, before, "before"), _to.whole(c_int64, after, "after"))
 
 
-def mask_blocks(kept, size) -> Mask:
+def mask_blocks(kept, size):
     """Block-sparse: query i attends to key j where kept[b, h, i / size, j / size], booleans
     broadcastable to (B, H, blocks of queries, blocks of keys), is true. Tiled attention skips the
     other blocks."""
     return Mask(_c.sb_mask_blocks, _to.tensor(kept), _to.whole(c_int64, size, "size"))
 
 
-def mask_local(Lq, Lk, size, around) -> Mask:
+def mask_local(Lq, Lk, size, around):
     """Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
       local    where |r - c| <= around;
       strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
@@ -150,7 +146,7 @@ def mask_local(Lq, Lk, size, around) -> Mask:
     return Mask(_c.sb_mask_local, _to.whole(c_int64, Lq, "Lq"), _to.whole(c_int64, Lk, "Lk"), _to.whole(c_int64, size, "size"), _to.whole(c_int64, around, "around"))
 
 
-def mask_strided(Lq, Lk, size, around, stride) -> Mask:
+def mask_strided(Lq, Lk, size, around, stride):
     """Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
       local    where |r - c| <= around;
       strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
@@ -160,7 +156,7 @@ def mask_strided(Lq, Lk, size, around, stride) -> Mask:
     return Mask(_c.sb_mask_strided, _to.whole(c_int64, Lq, "Lq"), _to.whole(c_int64, Lk, "Lk"), _to.whole(c_int64, size, "size"), _to.whole(c_int64, around, "around"), _to.whole(c_int64, stride, "stride"))
 
 
-def mask_global(Lq, Lk, size, around, globals) -> Mask:
+def mask_global(Lq, Lk, size, around, globals):
     """Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
       local    where |r - c| <= around;
       strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
@@ -170,12 +166,12 @@ def mask_global(Lq, Lk, size, around, globals) -> Mask:
     return Mask(_c.sb_mask_global, _to.whole(c_int64, Lq, "Lq"), _to.whole(c_int64, Lk, "Lk"), _to.whole(c_int64, size, "size"), _to.whole(c_int64, around, "around"), _to.whole(c_int64, globals, "globals"))
 
 
-def mask_and(a, b) -> Mask:
+def mask_and(a, b):
     """The pairs that both masks allow. At most eight masks can be combined."""
     return Mask(_c.sb_mask_and, _to.mask(a), _to.mask(b))
 
 
-def add(a, b) -> Tensor:
+def add(a, b):
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -193,7 +189,7 @@ def add(a, b) -> Tensor:
     return _to.retry(add, a, b)
 
 
-def subtract(a, b) -> Tensor:
+def subtract(a, b):
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -211,7 +207,7 @@ def subtract(a, b) -> Tensor:
     return _to.retry(subtract, a, b)
 
 
-def multiply(a, b) -> Tensor:
+def multiply(a, b):
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -229,7 +225,7 @@ def multiply(a, b) -> Tensor:
     return _to.retry(multiply, a, b)
 
 
-def divide(a, b) -> Tensor:
+def divide(a, b):
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -247,7 +243,7 @@ def divide(a, b) -> Tensor:
     return _to.retry(divide, a, b)
 
 
-def maximum(a, b) -> Tensor:
+def maximum(a, b):
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -265,7 +261,7 @@ def maximum(a, b) -> Tensor:
     return _to.retry(maximum, a, b)
 
 
-def minimum(a, b) -> Tensor:
+def minimum(a, b):
     """Elementwise arithmetic of two tensors.
 
     Shape     a, b broadcastable to each other -> y of the common shape
@@ -283,7 +279,7 @@ def minimum(a, b) -> Tensor:
     return _to.retry(minimum, a, b)
 
 
-def where(condition, a, b) -> Tensor:
+def where(condition, a, b):
     """y = a where the condition is true, else b.
 
     Shape     condition (bool), a, b broadcastable to each other -> y of the common shape
@@ -295,7 +291,7 @@ def where(condition, a, b) -> Tensor:
     return _to.retry(where, condition, a, b)
 
 
-def negate(x) -> Tensor:
+def negate(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -329,7 +325,7 @@ def negate(x) -> Tensor:
     return _to.retry(negate, x)
 
 
-def scale(x, factor) -> Tensor:
+def scale(x, factor):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -363,7 +359,7 @@ def scale(x, factor) -> Tensor:
     return _to.retry(scale, x, factor)
 
 
-def sqrt(x) -> Tensor:
+def sqrt(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -397,7 +393,7 @@ def sqrt(x) -> Tensor:
     return _to.retry(sqrt, x)
 
 
-def exp(x) -> Tensor:
+def exp(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -431,7 +427,7 @@ def exp(x) -> Tensor:
     return _to.retry(exp, x)
 
 
-def log(x) -> Tensor:
+def log(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -465,7 +461,7 @@ def log(x) -> Tensor:
     return _to.retry(log, x)
 
 
-def tanh(x) -> Tensor:
+def tanh(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -499,7 +495,7 @@ def tanh(x) -> Tensor:
     return _to.retry(tanh, x)
 
 
-def sigmoid(x) -> Tensor:
+def sigmoid(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -533,7 +529,7 @@ def sigmoid(x) -> Tensor:
     return _to.retry(sigmoid, x)
 
 
-def relu(x) -> Tensor:
+def relu(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -567,7 +563,7 @@ def relu(x) -> Tensor:
     return _to.retry(relu, x)
 
 
-def gelu(x) -> Tensor:
+def gelu(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -601,7 +597,7 @@ def gelu(x) -> Tensor:
     return _to.retry(gelu, x)
 
 
-def gelu_tanh(x) -> Tensor:
+def gelu_tanh(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -635,7 +631,7 @@ def gelu_tanh(x) -> Tensor:
     return _to.retry(gelu_tanh, x)
 
 
-def silu(x) -> Tensor:
+def silu(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -669,7 +665,7 @@ def silu(x) -> Tensor:
     return _to.retry(silu, x)
 
 
-def abs(x) -> Tensor:
+def abs(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -703,7 +699,7 @@ def abs(x) -> Tensor:
     return _to.retry(abs, x)
 
 
-def sin(x) -> Tensor:
+def sin(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -737,7 +733,7 @@ def sin(x) -> Tensor:
     return _to.retry(sin, x)
 
 
-def cos(x) -> Tensor:
+def cos(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -771,7 +767,7 @@ def cos(x) -> Tensor:
     return _to.retry(cos, x)
 
 
-def expm1(x) -> Tensor:
+def expm1(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -805,7 +801,7 @@ def expm1(x) -> Tensor:
     return _to.retry(expm1, x)
 
 
-def log1p(x) -> Tensor:
+def log1p(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -839,7 +835,7 @@ def log1p(x) -> Tensor:
     return _to.retry(log1p, x)
 
 
-def erf(x) -> Tensor:
+def erf(x):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -873,7 +869,7 @@ def erf(x) -> Tensor:
     return _to.retry(erf, x)
 
 
-def pow(x, exponent) -> Tensor:
+def pow(x, exponent):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -907,7 +903,7 @@ def pow(x, exponent) -> Tensor:
     return _to.retry(pow, x, exponent)
 
 
-def clamp(x, low, high) -> Tensor:
+def clamp(x, low, high):
     """negate:  y = -x                          dx = -dy
     scale:   y = factor x                    dx = factor dy
     sqrt:    y = sqrt x                      dx = dy / (2 y)
@@ -941,7 +937,7 @@ def clamp(x, low, high) -> Tensor:
     return _to.retry(clamp, x, low, high)
 
 
-def detach(x) -> Tensor:
+def detach(x):
     """y = x without a gradient; shares x's data."""
     c = _c.sb_detach(_to.tensor(x))
     if c:
@@ -949,7 +945,7 @@ def detach(x) -> Tensor:
     return _to.retry(detach, x)
 
 
-def cast(x, dtype) -> Tensor:
+def cast(x, dtype):
     """y = x in another dtype. Between real dtypes the gradient is cast back; casts to and from integers
     and booleans have no gradient. A real number outside the range of i32 becomes the nearest i32,
     and NaN becomes 0."""
@@ -959,7 +955,7 @@ def cast(x, dtype) -> Tensor:
     return _to.retry(cast, x, dtype)
 
 
-def matmul(a, b) -> Tensor:
+def matmul(a, b):
     """Matrix product. Leading axes are batch axes and broadcast. matmul_nt reads b transposed and
     matmul_tn reads a transposed, without a copy.
 
@@ -976,7 +972,7 @@ def matmul(a, b) -> Tensor:
     return _to.retry(matmul, a, b)
 
 
-def matmul_nt(a, b) -> Tensor:
+def matmul_nt(a, b):
     """Matrix product. Leading axes are batch axes and broadcast. matmul_nt reads b transposed and
     matmul_tn reads a transposed, without a copy.
 
@@ -993,7 +989,7 @@ def matmul_nt(a, b) -> Tensor:
     return _to.retry(matmul_nt, a, b)
 
 
-def matmul_tn(a, b) -> Tensor:
+def matmul_tn(a, b):
     """Matrix product. Leading axes are batch axes and broadcast. matmul_nt reads b transposed and
     matmul_tn reads a transposed, without a copy.
 
@@ -1010,7 +1006,7 @@ def matmul_tn(a, b) -> Tensor:
     return _to.retry(matmul_tn, a, b)
 
 
-def linear(x, weight, bias=None) -> Tensor:
+def linear(x, weight, bias=None):
     """A fully connected layer: y = activation(x W' + b), in one kernel. linear has no activation.
 
     Shape     x (..., in), weight (out, in), bias (out) or NULL -> y (..., out)
@@ -1022,7 +1018,7 @@ def linear(x, weight, bias=None) -> Tensor:
     return _to.retry(linear, x, weight, bias)
 
 
-def linear_activation(x, weight, bias=None, activation="identity") -> Tensor:
+def linear_activation(x, weight, bias=None, activation="identity"):
     """A fully connected layer: y = activation(x W' + b), in one kernel. linear has no activation.
 
     Shape     x (..., in), weight (out, in), bias (out) or NULL -> y (..., out)
@@ -1034,7 +1030,7 @@ def linear_activation(x, weight, bias=None, activation="identity") -> Tensor:
     return _to.retry(linear_activation, x, weight, bias, activation)
 
 
-def reshape(x, shape) -> Tensor:
+def reshape(x, shape):
     """The same elements in another shape; shares x's data. One dimension may be -1: it is inferred.
 
     Backward  dx = dy in x's shape
@@ -1045,7 +1041,7 @@ def reshape(x, shape) -> Tensor:
     return _to.retry(reshape, x, shape)
 
 
-def permute(x, order) -> Tensor:
+def permute(x, order):
     """Reorders axes: axis i of y is axis order[i] of x. transpose swaps two axes.
 
     Backward  dx = dy with its axes in x's order
@@ -1056,7 +1052,7 @@ def permute(x, order) -> Tensor:
     return _to.retry(permute, x, order)
 
 
-def transpose(x, axis_a, axis_b) -> Tensor:
+def transpose(x, axis_a, axis_b):
     """Reorders axes: axis i of y is axis order[i] of x. transpose swaps two axes.
 
     Backward  dx = dy with its axes in x's order
@@ -1067,7 +1063,7 @@ def transpose(x, axis_a, axis_b) -> Tensor:
     return _to.retry(transpose, x, axis_a, axis_b)
 
 
-def concatenate(x, axis) -> Tensor:
+def concatenate(x, axis):
     """Joins tensors along an existing axis (concatenate) or along a new axis (stack). Any dtype.
 
     Shape     concatenate: x_i of one shape except in `axis` -> y, whose size there is their sum
@@ -1080,7 +1076,7 @@ def concatenate(x, axis) -> Tensor:
     return _to.retry(concatenate, x, axis)
 
 
-def stack(x, axis) -> Tensor:
+def stack(x, axis):
     """Joins tensors along an existing axis (concatenate) or along a new axis (stack). Any dtype.
 
     Shape     concatenate: x_i of one shape except in `axis` -> y, whose size there is their sum
@@ -1093,7 +1089,7 @@ def stack(x, axis) -> Tensor:
     return _to.retry(stack, x, axis)
 
 
-def slice(x, axis, start, length) -> Tensor:
+def slice(x, axis, start, length):
     """Parts of a tensor along an axis: slice returns `length` elements from `start` on; split returns
     n parts of the given lengths. Any dtype. A slice along the first axis shares x's data.
 
@@ -1105,7 +1101,7 @@ def slice(x, axis, start, length) -> Tensor:
     return _to.retry(slice, x, axis, start, length)
 
 
-def split(x, axis, lengths) -> Any:
+def split(x, axis, lengths):
     """Parts of a tensor along an axis: slice returns `length` elements from `start` on; split returns
     n parts of the given lengths. Any dtype. A slice along the first axis shares x's data.
 
@@ -1118,7 +1114,7 @@ def split(x, axis, lengths) -> Any:
     return _to.retry(split, x, axis, lengths)
 
 
-def expand(x, shape) -> Tensor:
+def expand(x, shape):
     """Broadcasts x to a shape: repeats axes of size 1, and adds leading axes.
 
     Backward  dx = dy summed over the broadcast axes
@@ -1129,7 +1125,7 @@ def expand(x, shape) -> Tensor:
     return _to.retry(expand, x, shape)
 
 
-def sum(x, axis=None, keep=False) -> Tensor:
+def sum(x, axis=None, keep=False):
     """sum:  y = sum_i x_i                dx_i = dy
     mean: y = sum_i x_i / n            dx_i = dy / n
     max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
@@ -1143,7 +1139,7 @@ def sum(x, axis=None, keep=False) -> Tensor:
     return _to.retry(sum, x, axis, keep)
 
 
-def mean(x, axis=None, keep=False) -> Tensor:
+def mean(x, axis=None, keep=False):
     """sum:  y = sum_i x_i                dx_i = dy
     mean: y = sum_i x_i / n            dx_i = dy / n
     max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
@@ -1157,7 +1153,7 @@ def mean(x, axis=None, keep=False) -> Tensor:
     return _to.retry(mean, x, axis, keep)
 
 
-def max(x, axis=None, keep=False) -> Tensor:
+def max(x, axis=None, keep=False):
     """sum:  y = sum_i x_i                dx_i = dy
     mean: y = sum_i x_i / n            dx_i = dy / n
     max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
@@ -1171,7 +1167,7 @@ def max(x, axis=None, keep=False) -> Tensor:
     return _to.retry(max, x, axis, keep)
 
 
-def argmax(x, axis=None) -> Tensor:
+def argmax(x, axis=None):
     """sum:  y = sum_i x_i                dx_i = dy
     mean: y = sum_i x_i / n            dx_i = dy / n
     max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
@@ -1185,7 +1181,7 @@ def argmax(x, axis=None) -> Tensor:
     return _to.retry(argmax, x, axis)
 
 
-def variance(x, axis, correction, keep=False) -> Tensor:
+def variance(x, axis, correction, keep=False):
     """The variance over an axis or SB_ALL: y = sum_i (x_i - m)^2 / (n - correction), m the mean. A
     correction of 1 gives the unbiased estimate (Bessel), 0 that of the elements themselves, as norms
     have it.
@@ -1198,7 +1194,7 @@ def variance(x, axis, correction, keep=False) -> Tensor:
     return _to.retry(variance, x, axis, correction, keep)
 
 
-def topk(x, k) -> Any:
+def topk(x, k):
     """The k largest elements of each row, the largest first, and their places in it. Equal elements
     come in the order of their places; NaN counts as the largest.
 
@@ -1212,7 +1208,7 @@ def topk(x, k) -> Any:
     return _to.retry(topk, x, k)
 
 
-def softmax(x) -> Tensor:
+def softmax(x):
     """Softmax over the last axis: y_i = exp(x_i - max x) / sum_j exp(x_j - max x).
 
     Shape     x (..., C) -> y (..., C)
@@ -1225,7 +1221,7 @@ def softmax(x) -> Tensor:
     return _to.retry(softmax, x)
 
 
-def masked_softmax(x, mask=None, temperature=1.0) -> Tensor:
+def masked_softmax(x, mask=None, temperature=1.0):
     """Softmax over the entries that the mask allows, after division by the temperature:
     y_i = exp(x_i / T - max) / sum over the allowed j; blocked entries are exactly 0. A fully masked
     row has y = 0 and dx = 0. The mask alone decides, never the values: NaN in a blocked entry has no
@@ -1241,7 +1237,7 @@ def masked_softmax(x, mask=None, temperature=1.0) -> Tensor:
     return _to.retry(masked_softmax, x, mask, temperature)
 
 
-def log_softmax(x) -> Tensor:
+def log_softmax(x):
     """log_softmax: y_i = x_i - logsumexp(x), over the last axis.
 
     Backward  dx_i = dy_i - exp(y_i) sum_j dy_j
@@ -1252,7 +1248,7 @@ def log_softmax(x) -> Tensor:
     return _to.retry(log_softmax, x)
 
 
-def logsumexp(x) -> Tensor:
+def logsumexp(x):
     """logsumexp: y = max x + ln sum_j exp(x_j - max x), over the last axis.
 
     Shape     x (..., C) -> y (...)
@@ -1264,7 +1260,7 @@ def logsumexp(x) -> Tensor:
     return _to.retry(logsumexp, x)
 
 
-def layer_norm(x, gain, bias=None, epsilon=None) -> Tensor:
+def layer_norm(x, gain, bias=None, epsilon=None):
     """y = gain (x - m) / sqrt(v + epsilon) + bias, with m and v the mean and the (biased) variance of
     a row of x. epsilon 0 stands for 1e-5. With SB_ZERO it is 0, and a row without variance NaN.
 
@@ -1279,7 +1275,7 @@ def layer_norm(x, gain, bias=None, epsilon=None) -> Tensor:
     return _to.retry(layer_norm, x, gain, bias, epsilon)
 
 
-def residual_layer_norm(x, branch, p, gain, bias, epsilon=None) -> Any:
+def residual_layer_norm(x, branch, p, gain, bias, epsilon=None):
     """A residual connection and its layer norm in one pass: *sum = x + dropout(branch, p), which the
     next residual connection reads, and y = layer_norm(*sum).
 
@@ -1295,7 +1291,7 @@ def residual_layer_norm(x, branch, p, gain, bias, epsilon=None) -> Any:
     return _to.retry(residual_layer_norm, x, branch, p, gain, bias, epsilon)
 
 
-def rms_norm(x, gain, epsilon=None) -> Tensor:
+def rms_norm(x, gain, epsilon=None):
     """Root mean square norm: y = gain x / sqrt(mean(x^2) + epsilon). epsilon 0 stands for 1e-6,
     and SB_ZERO for 0, with which a row of zeros is NaN.
 
@@ -1309,7 +1305,7 @@ def rms_norm(x, gain, epsilon=None) -> Tensor:
     return _to.retry(rms_norm, x, gain, epsilon)
 
 
-def l2_normalize(x) -> Tensor:
+def l2_normalize(x):
     """y = x / max(|x|, 1e-12), where |x| is the L2 norm of a row.
 
     Backward  dx = (dy - y (y . dy)) / |x|; at x = 0: dx = 0"""
@@ -1319,7 +1315,7 @@ def l2_normalize(x) -> Tensor:
     return _to.retry(l2_normalize, x)
 
 
-def softmax_over(x, axis) -> Tensor:
+def softmax_over(x, axis):
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1335,7 +1331,7 @@ def softmax_over(x, axis) -> Tensor:
     return _to.retry(softmax_over, x, axis)
 
 
-def log_softmax_over(x, axis) -> Tensor:
+def log_softmax_over(x, axis):
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1351,7 +1347,7 @@ def log_softmax_over(x, axis) -> Tensor:
     return _to.retry(log_softmax_over, x, axis)
 
 
-def logsumexp_over(x, axis) -> Tensor:
+def logsumexp_over(x, axis):
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1367,7 +1363,7 @@ def logsumexp_over(x, axis) -> Tensor:
     return _to.retry(logsumexp_over, x, axis)
 
 
-def layer_norm_over(x, axis, gain, bias=None, epsilon=None) -> Tensor:
+def layer_norm_over(x, axis, gain, bias=None, epsilon=None):
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1383,7 +1379,7 @@ def layer_norm_over(x, axis, gain, bias=None, epsilon=None) -> Tensor:
     return _to.retry(layer_norm_over, x, axis, gain, bias, epsilon)
 
 
-def rms_norm_over(x, axis, gain, epsilon=None) -> Tensor:
+def rms_norm_over(x, axis, gain, epsilon=None):
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1399,7 +1395,7 @@ def rms_norm_over(x, axis, gain, epsilon=None) -> Tensor:
     return _to.retry(rms_norm_over, x, axis, gain, epsilon)
 
 
-def l2_normalize_over(x, axis) -> Tensor:
+def l2_normalize_over(x, axis):
     """The operations above over any one axis, which is -1 for the last. For the last axis they are
     those operations, to the bit; for another one x is permuted before, and y after.
 
@@ -1415,7 +1411,7 @@ def l2_normalize_over(x, axis) -> Tensor:
     return _to.retry(l2_normalize_over, x, axis)
 
 
-def embedding(table, ids) -> Tensor:
+def embedding(table, ids):
     """Rows of a table: y[i] = table[ids[i]].
 
     Shape     table (V, C), ids (...) of i32 -> y (..., C)
@@ -1427,7 +1423,7 @@ def embedding(table, ids) -> Tensor:
     return _to.retry(embedding, table, ids)
 
 
-def embedding_padded(table, ids, padding_id) -> Tensor:
+def embedding_padded(table, ids, padding_id):
     """The same where one id stands for padding: its row of the table gets no gradient, so that it
     stays what it was made, usually zeros.
 
@@ -1440,7 +1436,7 @@ def embedding_padded(table, ids, padding_id) -> Tensor:
     return _to.retry(embedding_padded, table, ids, padding_id)
 
 
-def gather(x, ids) -> Tensor:
+def gather(x, ids):
     """One entry of each row: y[i] = x[i, ids[i]].
 
     Shape     x (..., C), ids (...) of i32 -> y (...)
@@ -1452,7 +1448,7 @@ def gather(x, ids) -> Tensor:
     return _to.retry(gather, x, ids)
 
 
-def dropout(x, p) -> Tensor:
+def dropout(x, p):
     """Each element is 0 with probability p, else x / (1 - p). Random bits come from the open tape's
     stream (sb_tape_random); with p = 0, a NULL stream, or on a tape that does not record and
     has none, y = x. Element i of a call at stream
@@ -1469,7 +1465,7 @@ def dropout(x, p) -> Tensor:
     return _to.retry(dropout, x, p)
 
 
-def residual_dropout(x, branch, p) -> Tensor:
+def residual_dropout(x, branch, p):
     """x + dropout(branch, p), in one pass.
 
     Shape     x, branch of one shape -> y
@@ -1480,7 +1476,7 @@ def residual_dropout(x, branch, p) -> Tensor:
     return _to.retry(residual_dropout, x, branch, p)
 
 
-def cross_entropy(x, targets, **option: sb_cross_entropy_options) -> Tensor:
+def cross_entropy(x, targets, **option):
     """-sum_v t_v log softmax(x)_v for each row, where t is the one-hot target or a distribution.
 
     Shape     x (..., V); targets (...) of i32, where a negative id is ignored, or real (..., V):
@@ -1505,7 +1501,7 @@ def cross_entropy(x, targets, **option: sb_cross_entropy_options) -> Tensor:
     return _to.retry(cross_entropy, x, targets, **option)
 
 
-def linear_cross_entropy(x, weight, bias, targets, **option: sb_cross_entropy_options) -> Tensor:
+def linear_cross_entropy(x, weight, bias, targets, **option):
     """cross_entropy(x W' + b, targets) without the full tensor of logits: rows are processed in
     chunks, and backward recomputes the softmax of each chunk.
 
@@ -1524,7 +1520,7 @@ def linear_cross_entropy(x, weight, bias, targets, **option: sb_cross_entropy_op
     return _to.retry(linear_cross_entropy, x, weight, bias, targets, **option)
 
 
-def mean_squared_error(x, target, reduction="mean") -> Tensor:
+def mean_squared_error(x, target, reduction="mean"):
     """Mean squared error: (x - target)^2, reduced.
 
     Shape     x, target of one shape -> a scalar, or that shape with SB_REDUCE_NONE
@@ -1535,7 +1531,7 @@ def mean_squared_error(x, target, reduction="mean") -> Tensor:
     return _to.retry(mean_squared_error, x, target, reduction)
 
 
-def sinusoidal(dtype, start, length, C) -> Tensor:
+def sinusoidal(dtype, start, length, C):
     """Sinusoidal encoding, a constant: y[t, 2i] = sin(t / 10000^(2i/C)), y[t, 2i+1] = cos of the same,
     for t = start .. start + length - 1.
 
@@ -1548,7 +1544,7 @@ def sinusoidal(dtype, start, length, C) -> Tensor:
     return _to.retry(sinusoidal, dtype, start, length, C)
 
 
-def rotary(x, start=0, base=None) -> Tensor:
+def rotary(x, start=0, base=None):
     """Rotary position embedding (RoPE): rotates each pair (x_i, x_{i + D/2}) of a head by the angle
     t base^(-2i/D), where t = start + the index along the length axis. base 0 stands for 10000.
 
@@ -1562,7 +1558,7 @@ def rotary(x, start=0, base=None) -> Tensor:
     return _to.retry(rotary, x, start, base)
 
 
-def rotary_scaled(x, start, base, scaling) -> Tensor:
+def rotary_scaled(x, start, base, scaling):
     """The same with t divided by a factor (position interpolation), for more positions than a model was
     trained on. scaling 0 stands for 1.
 
@@ -1574,7 +1570,7 @@ def rotary_scaled(x, start, base, scaling) -> Tensor:
     return _to.retry(rotary_scaled, x, start, base, scaling)
 
 
-def alibi(dtype, H, Lq, Lk) -> Tensor:
+def alibi(dtype, H, Lq, Lk):
     """ALiBi, a constant attention bias: -m_h |j - (i + Lk - Lq)| with slopes m_h = 2^(-8 (h+1) / H).
 
     Shape     -> (1, H, Lq, Lk)
@@ -1586,7 +1582,7 @@ def alibi(dtype, H, Lq, Lk) -> Tensor:
     return _to.retry(alibi, dtype, H, Lq, Lk)
 
 
-def relative_bias(table, Lq, Lk) -> Tensor:
+def relative_bias(table, Lq, Lk):
     """Relative position bias, learned: y[0, h, i, j] = table[h, clip(j - (i + Lk - Lq), -R, R) + R].
     Distances beyond R share one bias.
 
@@ -1600,7 +1596,7 @@ def relative_bias(table, Lq, Lk) -> Tensor:
     return _to.retry(relative_bias, table, Lq, Lk)
 
 
-def attention(q, k, v, **option: sb_attention_options) -> Tensor:
+def attention(q, k, v, **option):
     """Scaled dot-product attention, for each head: softmax(q k' scale / T + bias, masked) v.
 
     Shape     q (B, Lq, H, D), k (B, Lk, G, D), v (B, Lk, G, Dv) -> y (B, Lq, H, Dv). With G < H it
@@ -1669,7 +1665,7 @@ def attention(q, k, v, **option: sb_attention_options) -> Tensor:
     return _to.retry(attention, q, k, v, **option)
 
 
-def attention_weights(y, first, count) -> Tensor:
+def attention_weights(y, first, count):
     """Recomputes the attention weights of tiled attention for the queries first .. first + count - 1 of
     every head. sb_keep() keeps them and their gradient d loss / d weights. No gradient flows through
     them.
@@ -1683,7 +1679,7 @@ def attention_weights(y, first, count) -> Tensor:
     return _to.retry(attention_weights, y, first, count)
 
 
-def to_ranks(x, ranks=None) -> Tensor:
+def to_ranks(x, ranks=None):
     """Before and after a layer whose heads or hidden units are distributed over ranks: to_ranks where x
     is the same on all ranks, from_ranks (an all-reduce) where each rank holds one term of a sum.
     Sums are formed in the order of ranks, so all ranks get the same bits. Every rank makes these
@@ -1693,13 +1689,13 @@ def to_ranks(x, ranks=None) -> Tensor:
     Value     to_ranks: y = x            from_ranks: y = sum of x over ranks
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
-    c = _c.sb_to_ranks(_to.tensor(x), _to.communicator(ranks))
+    c = _c.sb_to_ranks(_to.tensor(x), _to.handle("sb_communicator", ranks))
     if c:
         return _to.result(c)
     return _to.retry(to_ranks, x, ranks)
 
 
-def from_ranks(x, ranks=None) -> Tensor:
+def from_ranks(x, ranks=None):
     """Before and after a layer whose heads or hidden units are distributed over ranks: to_ranks where x
     is the same on all ranks, from_ranks (an all-reduce) where each rank holds one term of a sum.
     Sums are formed in the order of ranks, so all ranks get the same bits. Every rank makes these
@@ -1709,13 +1705,13 @@ def from_ranks(x, ranks=None) -> Tensor:
     Value     to_ranks: y = x            from_ranks: y = sum of x over ranks
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
-    c = _c.sb_from_ranks(_to.tensor(x), _to.communicator(ranks))
+    c = _c.sb_from_ranks(_to.tensor(x), _to.handle("sb_communicator", ranks))
     if c:
         return _to.result(c)
     return _to.retry(from_ranks, x, ranks)
 
 
-def attention_cached(q, cache, **option: sb_attention_options) -> Tensor:
+def attention_cached(q, cache, **option):
     """sb_attention with the cached keys and values, which are read in place. `layout` applies to q and
     the result only. The result of a row depends neither on the rest of the batch nor on the
     capacity: alone and in a batch, its bits are the same. Not differentiable.
@@ -1750,12 +1746,12 @@ def attention_cached(q, cache, **option: sb_attention_options) -> Tensor:
     return _to.retry(attention_cached, q, cache, **option)
 
 
-def version() -> str:
+def version():
     """The version of the library, as in "0.2.0"."""
     return _c.sb_version()
 
 
-def transformer_complete(**option: sb_transformer_options) -> Any:
+def transformer_complete(**option):
     """Fills in all defaults and checks the result; fails when sizes do not match.
 
     Options
@@ -1811,27 +1807,27 @@ def transformer_complete(**option: sb_transformer_options) -> Any:
     return complete
 
 
-def units_name(units) -> str:
+def units_name(units):
     """"words" """
     return _c.sb_units_name(_to.choice("sb_units", units))
 
 
-def units_description(units) -> str:
+def units_description(units):
     """"words (single-space tokens)" """
     return _c.sb_units_description(_to.choice("sb_units", units))
 
 
-def task_name(task) -> str:
+def task_name(task):
     """"reverse" """
     return _c.sb_task_name(_to.choice("sb_task", task))
 
 
-def task_description(task) -> str:
+def task_description(task):
     """"reverse the digits: 4 7 1 -> 1 7 4" """
     return _c.sb_task_description(_to.choice("sb_task", task))
 
 
-def task_make(task, seed, part, index, **option: sb_task_options) -> Any:
+def task_make(task, seed, part, index, **option):
     """Writes pair `index` (below 2^48) of a part; options may be NULL. Fails on lengths out of order or
     range.
 
@@ -1845,17 +1841,17 @@ def task_make(task, seed, part, index, **option: sb_task_options) -> Any:
     return pair
 
 
-def task_part(task, source, target) -> str:
+def task_part(task, source, target):
     """The part to which the pair of this source and target belongs."""
     return _to.name_of("sb_part", _c.sb_task_part(_to.choice("sb_task", task), _to.text(source, "source"), _to.text(target, "target")))
 
 
-def model_kind_find(name) -> sb_model_kind:
+def model_kind_find(name):
     """A kind of the library by its name; fails, listing the names, when there is none."""
     return _to.contents(sb_model_kind, _c.sb_model_kind_find(_to.text(name, "name")))
 
 
-def model_decode(model, texts, **option: sb_decoding_options) -> Any:
+def model_decode(model, texts, **option):
     """The model's outputs for n texts, sources or prompts, as symbols with their scores, to be freed
     with sb_decoded_free. Options may be NULL: greedy. Fails when the kind has no generator.
 
@@ -1885,7 +1881,7 @@ def model_decode(model, texts, **option: sb_decoding_options) -> Any:
     return _to.decoded(outputs)
 
 
-def tensor_draw(t) -> str:
+def tensor_draw(t):
     """The numbers of a tensor as SVG: a square for each, as opaque as the number is large, red where it
     is negative, with the number as a tooltip. The last two axes are rows and columns; all others
     count maps, such as the heads of attention weights.
@@ -1895,19 +1891,19 @@ def tensor_draw(t) -> str:
     return _to.owned_text(_c.sb_tensor_draw(_to.tensor(t)))
 
 
-def edit_distance(a, b) -> int:
+def edit_distance(a, b):
     """The edit distance of Levenshtein (1966): the least number of insertions, deletions and
     substitutions that turn a into b. -1, with a message, without memory."""
     return _c.sb_edit_distance(*_to.sizes(a, c_int32)[::-1], *_to.sizes(b, c_int32)[::-1])
 
 
-def perplexity(log_likelihood, count) -> float:
+def perplexity(log_likelihood, count):
     """exp(-log_likelihood / count): of `count` units whose natural log-probabilities add up to
     log_likelihood. NaN, with a message, when the count is below 1."""
     return _c.sb_perplexity(_to.real(log_likelihood, "log_likelihood"), _to.whole(c_int64, count, "count"))
 
 
-def score_texts(sources, references, outputs, units) -> Any:
+def score_texts(sources, references, outputs, units):
     """Scores `count` outputs; lines with the same source give it several references. Its output is that
     of its first line. Distances and accuracy count units: characters, bytes or words (bpe is taken
     as words). Fails on other units, on a count below 1, when a text is NULL or not UTF-8, and
@@ -1917,7 +1913,7 @@ def score_texts(sources, references, outputs, units) -> Any:
     return score
 
 
-def bleu_corpus(outputs, references) -> Any:
+def bleu_corpus(outputs, references):
     """Computes what sacreBLEU (Post 2018) computes by default, with one reference for each output:
     tokens as mteval-v13a cuts them, n-grams of up to four tokens, case-sensitive, exponential
     smoothing of orders without any match (Chen and Cherry 2014, method 3). Fails on a count below 1,
@@ -1927,27 +1923,27 @@ def bleu_corpus(outputs, references) -> Any:
     return bleu
 
 
-def bleu_signature() -> str:
+def bleu_signature():
     """How the score is computed: a signature in sacreBLEU's form, to be printed with it."""
     return _c.sb_bleu_signature()
 
 
-def schedule_check(schedule) -> None:
+def schedule_check(schedule):
     """Fails when a number is out of range."""
     _to.check(_c.sb_schedule_check(_to.value(sb_schedule, schedule)))
 
 
-def schedule_rate(schedule, step, plateau=None) -> float:
+def schedule_rate(schedule, step, plateau=None):
     """The learning rate of a step >= 1; `plateau` may be NULL."""
     return _c.sb_schedule_rate(_to.value(sb_schedule, schedule), _to.whole(c_int64, step, "step"), _to.value(sb_plateau, plateau))
 
 
-def plateau_observe(plateau, schedule, loss) -> None:
+def plateau_observe(plateau, schedule, loss):
     """Reports the loss of an evaluation to a plateau schedule."""
     return _c.sb_plateau_observe(_to.value(sb_plateau, plateau), _to.value(sb_schedule, schedule), _to.real(loss, "loss"))
 
 
-def model_save(model, path) -> None:
+def model_save(model, path):
     """Writes the model. An existing file is replaced atomically. All ranks that hold parts of a model
     save it together."""
     _to.check(_c.sb_model_save(_to.model(model), _to.text(path, "path")))
@@ -1963,27 +1959,27 @@ class KVCache(Object):
 
     c_name = "sb_kv_cache"
 
-    def __init__(self) -> None:
+    def __init__(self):
         """An empty cache; the first append determines its sizes. The caller frees it."""
         self._take(_c.sb_kv_cache_new(), [])
 
     _free = _c.sb_kv_cache_free
 
-    def length(self) -> int:
+    def length(self):
         """The number of positions and of sequences in the cache; 0 for NULL."""
         return _c.sb_kv_cache_length(self)
 
-    def batch(self) -> int:
+    def batch(self):
         """The number of positions and of sequences in the cache; 0 for NULL."""
         return _c.sb_kv_cache_batch(self)
 
-    def append(self, k, v) -> None:
+    def append(self, k, v):
         """Appends the next L positions: k (B, L, G, D), v (B, L, G, Dv). A full cache doubles its capacity,
         so an append takes amortised constant time. Fails, and leaves the cache unchanged, when the open
         tape records, when sizes, dtype or device differ from the cache's, and when memory runs out."""
         _to.check(_c.sb_kv_cache_append(self, _to.tensor(k), _to.tensor(v)))
 
-    def truncate(self, length) -> None:
+    def truncate(self, length):
         """Removes all positions from `length` on; 0 empties the cache. The capacity stays."""
         _to.check(_c.sb_kv_cache_truncate(self, _to.whole(c_int64, length, "length")))
 
@@ -2003,35 +1999,35 @@ class SafeTensors(Object):
 
     c_name = "sb_safetensors"
 
-    def __init__(self, path) -> None:
+    def __init__(self, path):
         """Opens a file. Several threads may read it."""
         self._take(_c.sb_safetensors_open(_to.text(path, "path")), [path])
 
     _free = _c.sb_safetensors_close
 
-    def count(self) -> int:
+    def count(self):
         """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
         the file is closed."""
         return _c.sb_safetensors_count(self)
 
-    def find(self, name) -> int:
+    def find(self, name):
         """-1 if there is none"""
         return _c.sb_safetensors_find(self, _to.text(name, "name"))
 
-    def name(self, i) -> str:
+    def name(self, i):
         """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
         the file is closed."""
         return _c.sb_safetensors_name(self, _to.whole(c_int, i, "i"))
 
-    def dtype(self, i) -> str:
+    def dtype(self, i):
         """as in the file: "BF16" """
         return _c.sb_safetensors_dtype(self, _to.whole(c_int, i, "i"))
 
-    def rank(self, i) -> int:
+    def rank(self, i):
         """-1 on failure"""
         return _c.sb_safetensors_rank(self, _to.whole(c_int, i, "i"))
 
-    def tensor(self, name) -> Tensor:
+    def tensor(self, name):
         """Reads a tensor into a new tensor on the CPU, which the caller owns. F32, F64, I32 and BOOL keep
         their dtype; F16 and BF16 become f32; other integers become i32.
 
@@ -2042,17 +2038,17 @@ class SafeTensors(Object):
             return _to.owned(c)
         return _to.retry(self.tensor, name)
 
-    def read(self, name, into) -> None:
+    def read(self, name, into):
         """Reads into an existing tensor of that dtype and shape, on any device. On failure its contents are
         undefined."""
         _to.check(_c.sb_safetensors_read(self, _to.text(name, "name"), _to.tensor(into)))
 
-    def metadata(self, key) -> str:
+    def metadata(self, key):
         """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
         the byte order of keys: returns the key, and its value in *text."""
         return _c.sb_safetensors_metadata(self, _to.text(key, "key"))
 
-    def metadata_count(self) -> int:
+    def metadata_count(self):
         """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
         the byte order of keys: returns the key, and its value in *text."""
         return _c.sb_safetensors_metadata_count(self)
@@ -2067,20 +2063,20 @@ class Parameters(Object):
 
     c_name = "sb_parameters"
 
-    def __init__(self, seed=0) -> None:
+    def __init__(self, seed=0):
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
         initial weights, which are drawn in the order of sb_parameters_add."""
         self._take(_c.sb_parameters_new(_to.whole(c_uint64, seed, "seed")), [seed])
 
     @staticmethod
-    def of(dtype, seed=0) -> Parameters:
+    def of(dtype, seed=0):
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
         initial weights, which are drawn in the order of sb_parameters_add."""
         return _to.adopt(Parameters, _c.sb_parameters_of(_to.choice("sb_dtype", dtype), _to.whole(c_uint64, seed, "seed")), [dtype, seed])
 
     _free = _c.sb_parameters_free
 
-    def add(self, name, shape, initial) -> Tensor:
+    def add(self, name, shape, initial):
         """Adds a parameter, a leaf that requires a gradient. The set owns it; the pointer is valid as long
         as the set. For SB_INITIAL_XAVIER a matrix is (out, in). Fails when the name is taken, empty, or
         longer than 200 bytes."""
@@ -2089,7 +2085,7 @@ class Parameters(Object):
             return _to.result(c)
         return _to.retry(self.add, name, shape, initial)
 
-    def add_cut(self, name, shape, initial, cut) -> Tensor:
+    def add_cut(self, name, shape, initial, cut):
         """The same for a distributed parameter: this rank's part of a parameter of shape (dim), with the
         same initial values as without ranks. All distributed parameters of a set use the same ranks.
         Fails also when the axis cannot be split into equal parts."""
@@ -2098,35 +2094,35 @@ class Parameters(Object):
             return _to.result(c)
         return _to.retry(self.add_cut, name, shape, initial, cut)
 
-    def dtype(self) -> str:
+    def dtype(self):
         return _to.name_of("sb_dtype", _c.sb_parameters_dtype(self))
 
-    def count(self) -> int:
+    def count(self):
         """the number of tensors"""
         return _c.sb_parameters_count(self)
 
-    def size(self) -> int:
+    def size(self):
         """the number of values on this rank"""
         return _c.sb_parameters_size(self)
 
-    def name(self, i) -> str:
+    def name(self, i):
         return _c.sb_parameters_name(self, _to.whole(c_int64, i, "i"))
 
-    def get(self, i) -> Tensor:
+    def get(self, i):
         c = _c.sb_parameters_get(self, _to.whole(c_int64, i, "i"))
         if c:
             return _to.result(c)
         return _to.retry(self.get, i)
 
-    def find(self, name) -> Tensor:
+    def find(self, name):
         """The parameter of that name; NULL, without a message, when there is none."""
         return _to.found(_c.sb_parameters_find(self, _to.text(name, "name")))
 
-    def clear(self) -> None:
+    def clear(self):
         """Clears all gradients, as zero_grad does in PyTorch."""
         return _c.sb_parameters_clear(self)
 
-    def clip(self, limit) -> Any:
+    def clip(self, limit):
         """Clips the gradient by its global norm: with n the norm of all gradients together,
         g *= min(1, limit / (n + 1e-6)), as clip_grad_norm_ in PyTorch. Stores n, that before clipping,
         in *norm unless it is NULL. For a training loop that looks at gradients between backward and the
@@ -2139,25 +2135,25 @@ class Parameters(Object):
         _to.check(_c.sb_parameters_clip(self, _to.real(limit, "limit"), byref(norm)))
         return norm.value
 
-    def fingerprint(self) -> int:
+    def fingerprint(self):
         """A 64-bit hash (FNV-1a) of all values on this rank, for comparing them to the bit."""
         return _c.sb_parameters_fingerprint(self)
 
-    def group(self, pattern, group) -> None:
+    def group(self, pattern, group):
         """Fails, and changes nothing, when no parameter matches, or when a number is negative."""
         _to.check(_c.sb_parameters_group(self, _to.text(pattern, "pattern"), _to.value(sb_group, group)))
 
-    def freeze(self, pattern, frozen) -> None:
+    def freeze(self, pattern, frozen):
         """Freezes parameters, or thaws them again. A frozen parameter keeps its bits: backward computes no
         gradient for it, and no step moves or decays it. It has no memory for a gradient, for moments
         or for a moving average; once thawed, moments begin at 0. Fails when no parameter matches."""
         _to.check(_c.sb_parameters_freeze(self, _to.text(pattern, "pattern"), frozen))
 
-    def trainable(self) -> int:
+    def trainable(self):
         """The number of values on this rank that are not frozen."""
         return _c.sb_parameters_trainable(self)
 
-    def lora(self, **option: sb_lora_options) -> None:
+    def lora(self, **option):
         """Gives adapters to the linear layers that are made with this set from now on and whose names
         match; layers that were made before keep theirs, and their alpha / rank. Fails when a number is
         out of range.
@@ -2170,27 +2166,27 @@ class Parameters(Object):
         given = _to.options(sb_lora_options, option, "parameters_lora")
         _to.check(_c.sb_parameters_lora(self, given))
 
-    def lora_freeze(self) -> None:
+    def lora_freeze(self):
         """Freezes all parameters but the adapters. Fails when there are none: no layer matched."""
         _to.check(_c.sb_lora_freeze(self))
 
-    def lora_merge(self) -> None:
+    def lora_merge(self):
         """Adds the adapters to the weights, W += alpha / rank B A, and begins them again with B = 0. Fails
         when there are none; after a lack of memory some are added and the others are not."""
         _to.check(_c.sb_lora_merge(self))
 
-    def vector(self, random) -> Parameters:
+    def vector(self, random):
         """A new vector over a set: +-1 drawn from the stream, or zeros where it is NULL. To be freed with
         sb_parameters_free."""
         return _to.adopt(Parameters, _c.sb_parameters_vector(self, _to.value(sb_random, random)), [random])
 
-    def save(self, path, pattern=None) -> None:
+    def save(self, path, pattern=None):
         """Writes the parameters whose names match (nn/groups.h; NULL: all) under their names. An existing
         file is replaced atomically. Fails when no parameter matches, when ranks hold parts of the set,
         and when the file cannot be written."""
         _to.check(_c.sb_parameters_save(self, _to.text(pattern, "pattern"), _to.text(path, "path")))
 
-    def load(self, path, pattern=None) -> None:
+    def load(self, path, pattern=None):
         """Reads the parameters whose names match (NULL: all). Reals of any dtype are converted to that of
         the set. Fails, and changes nothing, when a shape differs or a tensor is not of reals, and
         without `loaded` also when anything is missing or left over: the message names the first. Fails
@@ -2201,30 +2197,30 @@ class Parameters(Object):
 class LinearLayer(sb_linear_layer):
     """A fully connected layer: y = activation(x W' + b)."""
 
-    def __init__(self, set, name, in_, out, bias=True) -> None:
+    def __init__(self, set, name, in_, out, bias=True):
         """Adds "<name>.weight" and, with bias, "<name>.bias" to the set, and the adapters that
         sb_parameters_lora asked for. Fails when an argument is NULL, a
         size is below 1, or a name is taken; then the layer is zero and the set is unchanged."""
         self.kept = [set, name, in_, out, bias]
         _to.check(_c.sb_linear_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, in_, "in_"), _to.whole(c_int64, out, "out"), bias))
 
-    def init_cut(self, set, name, in_, out, bias, cut) -> None:
+    def init_cut(self, set, name, in_, out, bias, cut):
         """The same for tensor parallelism, where each rank holds an equal part of the weight: of its
         outputs with axis 0 (column parallel), of its inputs with axis 1 (row parallel, with all of the
         bias)."""
         _to.check(_c.sb_linear_layer_init_cut(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, in_, "in_"), _to.whole(c_int64, out, "out"), bias, _to.value(sb_cut, cut)))
 
-    def __call__(self, x, activation="identity") -> Tensor:
+    def __call__(self, x, activation="identity"):
         """x (..., in) -> y (..., out)"""
         c = _c.sb_linear_layer_forward(self, _to.tensor(x), _to.choice("sb_activation", activation))
         if c:
             return _to.result(c)
         return _to.retry(self.__call__, x, activation)
 
-    def join(self, x, ranks=None) -> Tensor:
+    def join(self, x, ranks=None):
         """The same for a row-parallel layer: x (..., in / P) -> y (..., out), the sum over ranks plus the
         bias. `ranks` is NULL for a single rank."""
-        c = _c.sb_linear_layer_join(self, _to.tensor(x), _to.communicator(ranks))
+        c = _c.sb_linear_layer_join(self, _to.tensor(x), _to.handle("sb_communicator", ranks))
         if c:
             return _to.result(c)
         return _to.retry(self.join, x, ranks)
@@ -2233,13 +2229,13 @@ class LinearLayer(sb_linear_layer):
 class NormLayer(sb_norm_layer):
     """Layer norm or RMS norm over the last axis, with a learned gain (and bias)."""
 
-    def __init__(self, set, name, C, kind="layer") -> None:
+    def __init__(self, set, name, C, kind="layer"):
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
         sb_linear_layer_init does."""
         self.kept = [set, name, C, kind]
         _to.check(_c.sb_norm_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, C, "C"), _to.choice("sb_norm_kind", kind)))
 
-    def init_with(self, set, name, C, **option: sb_norm_options) -> None:
+    def init_with(self, set, name, C, **option):
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
         sb_linear_layer_init does.
 
@@ -2251,14 +2247,14 @@ class NormLayer(sb_norm_layer):
         given = _to.options(sb_norm_options, option, "norm_layer_init_with")
         _to.check(_c.sb_norm_layer_init_with(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, C, "C"), given))
 
-    def __call__(self, x) -> Tensor:
+    def __call__(self, x):
         """x (..., C) -> y (..., C)"""
         c = _c.sb_norm_layer_forward(self, _to.tensor(x))
         if c:
             return _to.result(c)
         return _to.retry(self.__call__, x)
 
-    def residual(self, x, branch, p, along) -> Any:
+    def residual(self, x, branch, p, along):
         """The norm of x + dropout(branch, p), and the sum itself in *sum. `along` is the sequence of x, for
         dropout with a partition."""
         sum = c_void_p()
@@ -2273,7 +2269,7 @@ class MultiHeadAttention(sb_multi_head_attention):
     values may have a source of their own), attention in each head, and an output projection of the
     concatenated heads. With tensor parallelism each rank holds some heads (Shoeybi et al. 2019)."""
 
-    def __init__(self, set, name, rotary=False, **option: sb_transformer_options) -> None:
+    def __init__(self, set, name, rotary=False, **option):
         """Adds "<name>.query", ".key", ".value" and ".output", each with weight and, as the options say,
         bias. `rotary` applies
         rotary positions to queries and keys; then x and the memory must be one sequence. The options
@@ -2331,7 +2327,7 @@ class MultiHeadAttention(sb_multi_head_attention):
         self.kept = [set, name, rotary]
         _to.check(_c.sb_multi_head_attention_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given, rotary))
 
-    def __call__(self, x, memory=None, **option: sb_attending) -> Tensor:
+    def __call__(self, x, memory=None, **option):
         """x (B, Lq, C), memory (B, Lk, key_width) -> y (B, Lq, C). Fails when a tensor does not have three
         axes, when sizes, batches or lengths differ, and as sb_attention. Source: Vaswani et al. 2017,
         section 3.2. On a CUDA device one product computes the projections that have the same input.
@@ -2359,7 +2355,7 @@ class FeedForward(sb_feed_forward):
     gets the activation: y = (activation(x G' + g) * (x U' + a)) W' + b. With tensor parallelism each
     rank holds some hidden units (Shoeybi et al. 2019)."""
 
-    def __init__(self, set, name, **option: sb_transformer_options) -> None:
+    def __init__(self, set, name, **option):
         """Adds, if gated, "<name>.gate", and "<name>.up" and "<name>.down".
 
         Options
@@ -2413,7 +2409,7 @@ class FeedForward(sb_feed_forward):
         self.kept = [set, name]
         _to.check(_c.sb_feed_forward_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given))
 
-    def __call__(self, x) -> Tensor:
+    def __call__(self, x):
         """x (..., C) -> y (..., C). Source: Vaswani et al. 2017; gated: Shazeer 2020."""
         c = _c.sb_feed_forward_forward(self, _to.tensor(x))
         if c:
@@ -2427,7 +2423,7 @@ class TransformerLayer(sb_transformer_layer):
     with a causal mask, a language model's. Source: Vaswani et al. 2017, section 3.1; where the norms
     stand: Xiong et al. 2020."""
 
-    def __init__(self, set, name, crosses=False, **option: sb_transformer_options) -> None:
+    def __init__(self, set, name, crosses=False, **option):
         """Adds "<name>.self_attention", ".feed_forward", ".self_norm", ".feed_norm", and for
         cross-attention ".cross_attention" and ".cross_norm".
 
@@ -2482,7 +2478,7 @@ class TransformerLayer(sb_transformer_layer):
         self.kept = [set, name, crosses]
         _to.check(_c.sb_transformer_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given, crosses))
 
-    def __call__(self, x, memory=None, self_=None, cross=None) -> Tensor:
+    def __call__(self, x, memory=None, self_=None, cross=None):
         """x (B, L, C), memory (B, Lm, C) or NULL without cross-attention -> y (B, L, C), with dropout on
         each branch.
 
@@ -2500,7 +2496,7 @@ class EncoderLayer(sb_encoder_layer):
     with a causal mask, a language model's. Source: Vaswani et al. 2017, section 3.1; where the norms
     stand: Xiong et al. 2020."""
 
-    def __init__(self, set, name, **option: sb_transformer_options) -> None:
+    def __init__(self, set, name, **option):
         """The same for an encoder, whose layers have no cross-attention.
 
         Options
@@ -2554,7 +2550,7 @@ class EncoderLayer(sb_encoder_layer):
         self.kept = [set, name]
         _to.check(_c.sb_encoder_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given))
 
-    def __call__(self, x, **option: sb_attending) -> Tensor:
+    def __call__(self, x, **option):
         """The same for an encoder, whose layers have no cross-attention.
 
         Options
@@ -2581,7 +2577,7 @@ class DecoderLayer(sb_decoder_layer):
     with a causal mask, a language model's. Source: Vaswani et al. 2017, section 3.1; where the norms
     stand: Xiong et al. 2020."""
 
-    def __init__(self, set, name, crosses=False, **option: sb_transformer_options) -> None:
+    def __init__(self, set, name, crosses=False, **option):
         """The same for a decoder, whose positions belong to the target sequence.
 
         Options
@@ -2635,7 +2631,7 @@ class DecoderLayer(sb_decoder_layer):
         self.kept = [set, name, crosses]
         _to.check(_c.sb_decoder_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), given, crosses))
 
-    def __call__(self, x, memory=None, self_=None, cross=None) -> Tensor:
+    def __call__(self, x, memory=None, self_=None, cross=None):
         """The same for a decoder, whose positions belong to the target sequence."""
         c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), _to.value(sb_attending, self_), _to.value(sb_attending, cross))
         if c:
@@ -2648,7 +2644,7 @@ class Encoder(Object):
 
     c_name = "sb_encoder"
 
-    def __init__(self, set, name, V, **option: sb_transformer_options) -> None:
+    def __init__(self, set, name, V, **option):
         """An encoder for a vocabulary of V symbols: an embedding ("<name>.embedding"), layers
         ("<name>.layers.0", ...) and, with pre-norm, a final norm ("<name>.norm"). The set owns the
         weights.
@@ -2705,7 +2701,7 @@ class Encoder(Object):
 
     _free = _c.sb_encoder_free
 
-    def __call__(self, ids, lengths=None) -> Tensor:
+    def __call__(self, ids, lengths=None):
         """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). `weights`, unless NULL, receives
         one tensor (B, H, L, L) for each layer."""
         c = _c.sb_encoder_forward(self, _to.tensor(ids), _to.tensor(lengths), None)
@@ -2713,14 +2709,14 @@ class Encoder(Object):
             return _to.result(c)
         return _to.retry(self.__call__, ids, lengths)
 
-    def table(self) -> Tensor:
+    def table(self):
         """The embedding table (V, C), for weight sharing."""
         c = _c.sb_encoder_table(self)
         if c:
             return _to.result(c)
         return _to.retry(self.table)
 
-    def layers(self) -> int:
+    def layers(self):
         """The embedding table (V, C), for weight sharing."""
         return _c.sb_encoder_layers(self)
 
@@ -2730,22 +2726,22 @@ class Labels(Object):
 
     c_name = "sb_labels"
 
-    def __init__(self, texts) -> None:
+    def __init__(self, texts):
         """The different texts among `count`, in the order of their bytes. Fails when one is NULL, empty or
         not UTF-8, when there are fewer than two, and without memory."""
         self._take(_c.sb_labels_new(_to.texts(texts), len(texts)), [texts])
 
     _free = _c.sb_labels_free
 
-    def count(self) -> int:
+    def count(self):
         """NULL: 0"""
         return _c.sb_labels_count(self)
 
-    def text(self, i) -> str:
+    def text(self, i):
         """The i-th label; NULL, without a message, past the last."""
         return _c.sb_labels_text(self, _to.whole(c_int64, i, "i"))
 
-    def find(self, text) -> int:
+    def find(self, text):
         """The number of a label; -1, without a message, where there is none."""
         return _c.sb_labels_find(self, _to.text(text, "text"))
 
@@ -2769,40 +2765,40 @@ class Pairs(Object):
 
     c_name = "sb_pairs"
 
-    def __init__(self) -> None:
+    def __init__(self):
         """without any pair; NULL without memory"""
         self._take(_c.sb_pairs_new(), [])
 
     _free = _c.sb_pairs_free
 
-    def add(self, source, target) -> None:
+    def add(self, source, target):
         """Adds a pair of copies. Fails when a text is not UTF-8 or there is no memory."""
         _to.check(_c.sb_pairs_add(self, _to.text(source, "source"), _to.text(target, "target")))
 
-    def count(self) -> int:
+    def count(self):
         """NULL: 0"""
         return _c.sb_pairs_count(self)
 
-    def source(self, index) -> str:
+    def source(self, index):
         """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
         return _c.sb_pairs_source(self, _to.whole(c_int64, index, "index"))
 
-    def target(self, index) -> str:
+    def target(self, index):
         """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
         return _c.sb_pairs_target(self, _to.whole(c_int64, index, "index"))
 
-    def skipped(self) -> int:
+    def skipped(self):
         """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
         of them; NULL, without a message, after the last."""
         return _c.sb_pairs_skipped(self)
 
-    def problem(self, index) -> str:
+    def problem(self, index):
         """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
         of them; NULL, without a message, after the last."""
         return _c.sb_pairs_problem(self, _to.whole(c_int64, index, "index"))
 
     @staticmethod
-    def read(path, **option: sb_pairs_options) -> Pairs:
+    def read(path, **option):
         """Reads TSV from a file; "-" is the standard input. Options may be NULL.
 
         Options
@@ -2813,7 +2809,7 @@ class Pairs(Object):
         return _to.adopt(Pairs, _c.sb_pairs_read(_to.text(path, "path"), given), [path])
 
     @staticmethod
-    def read_two(source_path, target_path, **option: sb_pairs_options) -> Pairs:
+    def read_two(source_path, target_path, **option):
         """Reads two files with as many lines each.
 
         Options
@@ -2824,7 +2820,7 @@ class Pairs(Object):
         return _to.adopt(Pairs, _c.sb_pairs_read_two(_to.text(source_path, "source_path"), _to.text(target_path, "target_path"), given), [source_path, target_path])
 
     @staticmethod
-    def parse(name, text, **option: sb_pairs_options) -> Pairs:
+    def parse(name, text, **option):
         """Reads TSV from memory; `name` stands for the file in messages.
 
         Options
@@ -2832,9 +2828,9 @@ class Pairs(Object):
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
         given = _to.options(sb_pairs_options, option, "pairs_parse")
-        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name, "name"), (data := _to.data(text)), len(data), given), [name, text])
+        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name, "name"), (data := _to.text(text, "text")), len(data), given), [name, text])
 
-    def shared(self, b) -> int:
+    def shared(self, b):
         """How many pairs of b have a source that is also a's: data leakage, if one is a test of the other.
         -1 without memory."""
         return _c.sb_pairs_shared(self, _to.instance(Pairs, b))
@@ -2852,7 +2848,7 @@ class Vocabulary(Object):
 
     c_name = "sb_vocabulary"
 
-    def __init__(self, texts, **option: sb_vocabulary_options) -> None:
+    def __init__(self, texts, **option):
         """Learns a vocabulary from `count` texts; options may be NULL.
 
         characters, words   the symbols that occur, in code-point order. Where `size` leaves too little
@@ -2878,25 +2874,25 @@ class Vocabulary(Object):
 
     _free = _c.sb_vocabulary_release
 
-    def size(self) -> int:
+    def size(self):
         """ids are below it; NULL: 0"""
         return _c.sb_vocabulary_size(self)
 
-    def units(self) -> str:
+    def units(self):
         return _to.name_of("sb_units", _c.sb_vocabulary_units(self))
 
-    def symbol(self, id) -> str:
+    def symbol(self, id):
         """A symbol as a printable text, owned by the vocabulary: "<padding>", "<begin>", "<end>",
         "<unknown>", or its text; a byte outside printable ASCII is "<0xC3>". A bpe symbol begins with a
         space where a word begins. Fails when there is no such id."""
         return _c.sb_vocabulary_symbol(self, _to.whole(c_int32, id, "id"))
 
-    def id(self, symbol) -> int:
+    def id(self, symbol):
         """The id of a symbol by its text as above, but never a special one; -1, without a message, when the
         vocabulary has none."""
         return _c.sb_vocabulary_id(self, _to.text(symbol, "symbol"))
 
-    def decode(self, ids) -> str:
+    def decode(self, ids):
         """The text of ids, to be freed with sb_free. SB_SYMBOL_END ends it; padding and begin have no text,
         and unknown is U+FFFD. It is always UTF-8: bytes that are not part of a character become
         U+FFFD. Fails on an id that the vocabulary does not have, and without memory."""
@@ -2908,7 +2904,7 @@ class Batch(Object):
 
     c_name = "sb_batch"
 
-    def get(self, name) -> Tensor:
+    def get(self, name):
         """The part of this name; fails when there is none, and when `parts` is not in 0..SB_BATCH_PARTS."""
         c = _c.sb_batch_get(self, _to.text(name, "name"))
         if c:
@@ -2930,18 +2926,18 @@ class Data(Object):
     c_name = "sb_data"
 
     @staticmethod
-    def task(task, seed=0) -> Data:
+    def task(task, seed=0):
         """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
         part, with its vocabularies; 64 pairs a batch."""
         return _to.adopt(Data, _c.sb_data_task(_to.text(task, "task"), _to.whole(c_uint64, seed, "seed")), [task, seed])
 
     @staticmethod
-    def task_with(task, task_options=None, options=None) -> Data:
+    def task_with(task, task_options=None, options=None):
         """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
         part, with its vocabularies; 64 pairs a batch."""
         return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), _to.value(sb_task_options, task_options), _to.value(sb_data_options, options)), [task, task_options, options])
 
-    def __init__(self, pairs, source, target, **option: sb_data_options) -> None:
+    def __init__(self, pairs, source, target, **option):
         """Pairs of texts, encoded by two vocabularies (which may be one); both are retained, the pairs may
         be freed afterwards. Fails when no pair is short enough.
 
@@ -2957,47 +2953,47 @@ class Data(Object):
 
     _free = _c.sb_data_free
 
-    def source(self) -> Vocabulary:
+    def source(self):
         return _to.adopt(Vocabulary, _c.sb_data_source(self), self, owned=False)
 
-    def target(self) -> Vocabulary:
+    def target(self):
         return _to.adopt(Vocabulary, _c.sb_data_target(self), self, owned=False)
 
-    def pairs(self) -> int:
+    def pairs(self):
         """in an epoch; 0: endless"""
         return _c.sb_data_pairs(self)
 
-    def left_out(self) -> int:
+    def left_out(self):
         """pairs that were too long"""
         return _c.sb_data_left_out(self)
 
-    def longest_source(self) -> int:
+    def longest_source(self):
         """The most symbols of a source and of a target; 0: endless."""
         return _c.sb_data_longest_source(self)
 
-    def longest_target(self) -> int:
+    def longest_target(self):
         """The most symbols of a source and of a target; 0: endless."""
         return _c.sb_data_longest_target(self)
 
-    def batches(self) -> int:
+    def batches(self):
         """in this epoch, once begun; 0: endless"""
         return _c.sb_data_batches(self)
 
-    def next(self) -> Batch:
+    def next(self):
         """The next batch; it belongs to the data and lives until the next call."""
         return _to.batch(Batch, _c.sb_data_next(self), self)
 
-    def tell(self) -> sb_data_position:
+    def tell(self):
         return _c.sb_data_tell(self)
 
-    def seek(self, position) -> None:
+    def seek(self, position):
         _to.check(_c.sb_data_seek(self, _to.value(sb_data_position, position)))
 
-    def hash(self) -> int:
+    def hash(self):
         """A hash of the pairs, their symbols, and how they are cut into batches."""
         return _c.sb_data_hash(self)
 
-    def as_source(self) -> sb_source:
+    def as_source(self):
         """The data as a source of batches, which the data must outlive."""
         return _c.sb_data_as_source(self)
 
@@ -3015,7 +3011,7 @@ class Labelled(Object):
 
     c_name = "sb_labelled"
 
-    def __init__(self, pairs, vocabulary, labels, **option: sb_data_options) -> None:
+    def __init__(self, pairs, vocabulary, labels, **option):
         """Pairs of text and label, of which the vocabulary is retained and the others may be freed
         afterwards. Options may be NULL; texts longer than `longest` are left out. Fails where a label is
         none of `labels` and when no text is short enough.
@@ -3032,27 +3028,27 @@ class Labelled(Object):
 
     _free = _c.sb_labelled_free
 
-    def count(self) -> int:
+    def count(self):
         """texts of an epoch"""
         return _c.sb_labelled_count(self)
 
-    def left_out(self) -> int:
+    def left_out(self):
         """texts that were too long"""
         return _c.sb_labelled_left_out(self)
 
-    def next(self) -> Batch:
+    def next(self):
         """The next batch; it belongs to the object and lives until the next call."""
         return _to.batch(Batch, _c.sb_labelled_next(self), self)
 
-    def tell(self) -> sb_data_position:
+    def tell(self):
         """The next batch; it belongs to the object and lives until the next call."""
         return _c.sb_labelled_tell(self)
 
-    def seek(self, position) -> None:
+    def seek(self, position):
         """The next batch; it belongs to the object and lives until the next call."""
         _to.check(_c.sb_labelled_seek(self, _to.value(sb_data_position, position)))
 
-    def as_source(self) -> sb_source:
+    def as_source(self):
         """As a source of batches; the object must outlive it."""
         return _c.sb_labelled_as_source(self)
 
@@ -3064,59 +3060,59 @@ class Description(Object):
 
     c_name = "sb_description"
 
-    def __init__(self, kind) -> None:
+    def __init__(self, kind):
         """Of a model of this kind, a name that is copied."""
         self._take(_c.sb_description_new(_to.text(kind, "kind")), [kind])
 
     _free = _c.sb_description_free
 
-    def kind(self) -> str:
+    def kind(self):
         """Of a model of this kind, a name that is copied."""
         return _c.sb_description_kind(self)
 
-    def set(self, name, value) -> None:
+    def set(self, name, value):
         """Sets a value, or changes it. Values keep the order in which they were set first."""
         _to.check(_c.sb_description_set(self, _to.text(name, "name"), _to.text(value, "value")))
 
-    def set_number(self, name, value) -> None:
+    def set_number(self, name, value):
         """The same with a number, in the fewest digits that restore its bits."""
         _to.check(_c.sb_description_set_number(self, _to.text(name, "name"), _to.real(value, "value")))
 
-    def get(self, name) -> str:
+    def get(self, name):
         """The value of this name; NULL, without a message, where there is none."""
         return _c.sb_description_get(self, _to.text(name, "name"))
 
-    def name(self, i) -> str:
+    def name(self, i):
         """The i-th value, in their order; NULL past the last."""
         return _c.sb_description_name(self, _to.whole(c_int64, i, "i"))
 
-    def value(self, i) -> str:
+    def value(self, i):
         """The i-th value, in their order; NULL past the last."""
         return _c.sb_description_value(self, _to.whole(c_int64, i, "i"))
 
-    def add_vocabulary(self, name, vocabulary) -> None:
+    def add_vocabulary(self, name, vocabulary):
         """Adds a vocabulary, which is retained; one may have several names."""
         _to.check(_c.sb_description_add_vocabulary(self, _to.text(name, "name"), _to.instance(Vocabulary, vocabulary)))
 
-    def vocabulary(self, name) -> Vocabulary:
+    def vocabulary(self, name):
         """The vocabulary of this name, which the description owns; fails when there is none."""
         return _to.adopt(Vocabulary, _c.sb_description_vocabulary(self, _to.text(name, "name")), self, owned=False)
 
-    def add_label(self, label) -> None:
+    def add_label(self, label):
         """Adds the label of the next class, and the i-th one; NULL past the last."""
         _to.check(_c.sb_description_add_label(self, _to.text(label, "label")))
 
-    def label(self, i) -> str:
+    def label(self, i):
         """Adds the label of the next class, and the i-th one; NULL past the last."""
         return _c.sb_description_label(self, _to.whole(c_int64, i, "i"))
 
-    def set_ranks(self, ranks=None) -> None:
+    def set_ranks(self, ranks=None):
         """The ranks over which a model that is built from it is cut by heads (tensor parallelism); NULL,
         the default: it is whole. Files do not contain this."""
-        return _c.sb_description_set_ranks(self, _to.communicator(ranks))
+        return _c.sb_description_set_ranks(self, _to.handle("sb_communicator", ranks))
 
     @staticmethod
-    def model_describe(model) -> Description:
+    def model_describe(model):
         """A description of the model, to be freed."""
         return _to.adopt(Description, _c.sb_model_describe(_to.model(model)), [model])
 
@@ -3128,7 +3124,7 @@ class Classifier(Object):
     c_name = "sb_classifier"
 
     @staticmethod
-    def for_(weights, vocabulary, labels, **option: sb_classifier_options) -> Classifier:
+    def for_(weights, vocabulary, labels, **option):
         """A model for a vocabulary, which it retains, and for `count` different labels, which it copies and
         numbers in the order of their bytes, as sb_labels does. It adds its weights to the set:
         "encoder...", "output.weight", "output.bias". The set must outlive the model. Options may be
@@ -3144,47 +3140,47 @@ class Classifier(Object):
 
     _free = _c.sb_classifier_free
 
-    def options_of(self) -> sb_classifier_options:
+    def options_of(self):
         """The options with every default filled in."""
         return _to.contents(sb_classifier_options, _c.sb_classifier_options_of(self))
 
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self):
         """The options with every default filled in."""
         return _to.adopt(Vocabulary, _c.sb_classifier_vocabulary(self), self, owned=False)
 
-    def labels(self) -> int:
+    def labels(self):
         """The options with every default filled in."""
         return _c.sb_classifier_labels(self)
 
-    def label(self, i) -> str:
+    def label(self, i):
         """The i-th label; NULL, without a message, past the last."""
         return _c.sb_classifier_label(self, _to.whole(c_int64, i, "i"))
 
-    def logits(self, batch) -> Tensor:
+    def logits(self, batch):
         """The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape."""
         c = _c.sb_classifier_logits(self, _to.instance(Batch, batch))
         if c:
             return _to.result(c)
         return _to.retry(self.logits, batch)
 
-    def classify(self, texts) -> Any:
+    def classify(self, texts):
         """The most probable label of each of n texts."""
         classes = (sb_class * len(texts))()
         _to.check(_c.sb_classify(self, _to.texts(texts), len(texts), classes))
         return list(classes)
 
-    def save(self, path) -> None:
+    def save(self, path):
         """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
         a failure can only be freed; as sb_model_save and sb_model_load do."""
         _to.check(_c.sb_classifier_save(self, _to.text(path, "path")))
 
     @staticmethod
-    def load(weights, path) -> Classifier:
+    def load(weights, path):
         """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
         a failure can only be freed; as sb_model_save and sb_model_load do."""
         return _to.adopt(Classifier, _c.sb_classifier_load(_to.instance(Parameters, weights), _to.text(path, "path")), [weights, path])
 
-    def as_model(self) -> sb_model:
+    def as_model(self):
         """The model for training and files, of the kind "classifier"."""
         return _c.sb_classifier_as_model(self)
 
@@ -3199,39 +3195,39 @@ class Documents(Object):
 
     c_name = "sb_documents"
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._take(_c.sb_documents_new(), [])
 
     _free = _c.sb_documents_free
 
-    def add(self, name, text, cut="files") -> None:
+    def add(self, name, text, cut="files"):
         """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
         UTF-8 and at a NUL, naming the line, and where the text has no document."""
-        _to.check(_c.sb_documents_add(self, _to.text(name, "name"), (data := _to.data(text)), len(data), _to.choice("sb_document_cut", cut)))
+        _to.check(_c.sb_documents_add(self, _to.text(name, "name"), (data := _to.text(text, "text")), len(data), _to.choice("sb_document_cut", cut)))
 
-    def read(self, path, cut="files") -> None:
+    def read(self, path, cut="files"):
         """The same of a file; "-" is standard input."""
         _to.check(_c.sb_documents_read(self, _to.text(path, "path"), _to.choice("sb_document_cut", cut)))
 
-    def count(self) -> int:
+    def count(self):
         return _c.sb_documents_count(self)
 
-    def bytes(self) -> int:
+    def bytes(self):
         """of all texts"""
         return _c.sb_documents_bytes(self)
 
-    def text(self, i) -> str:
+    def text(self, i):
         return _c.sb_documents_text(self, _to.whole(c_int64, i, "i"))
 
-    def begins(self, i) -> bool:
+    def begins(self, i):
         """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
         return _c.sb_documents_begins(self, _to.whole(c_int64, i, "i"))
 
-    def ends(self, i) -> bool:
+    def ends(self, i):
         """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
         return _c.sb_documents_ends(self, _to.whole(c_int64, i, "i"))
 
-    def hash(self) -> int:
+    def hash(self):
         """A number that changes with the texts, their order and their cuts."""
         return _c.sb_documents_hash(self)
 
@@ -3250,7 +3246,7 @@ class Windows(Object):
 
     c_name = "sb_windows"
 
-    def __init__(self, documents, vocabulary, **option: sb_windows_options) -> None:
+    def __init__(self, documents, vocabulary, **option):
         """Encodes documents, which may be freed afterwards, by a vocabulary, which is retained. Options may
         be NULL. Fails where no document has two symbols.
 
@@ -3267,42 +3263,42 @@ class Windows(Object):
 
     _free = _c.sb_windows_free
 
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self):
         return _to.adopt(Vocabulary, _c.sb_windows_vocabulary(self), self, owned=False)
 
-    def symbols(self) -> int:
+    def symbols(self):
         """predicted in an epoch"""
         return _c.sb_windows_symbols(self)
 
-    def bytes(self) -> int:
+    def bytes(self):
         """of the documents"""
         return _c.sb_windows_bytes(self)
 
-    def unknown(self) -> int:
+    def unknown(self):
         """symbols without an id"""
         return _c.sb_windows_unknown(self)
 
-    def batches(self) -> int:
+    def batches(self):
         """in this epoch, once begun"""
         return _c.sb_windows_batches(self)
 
-    def next(self) -> Batch:
+    def next(self):
         """The next batch; it belongs to the windows and lives until the next call."""
         return _to.batch(Batch, _c.sb_windows_next(self), self)
 
-    def tell(self) -> sb_data_position:
+    def tell(self):
         """The next batch; it belongs to the windows and lives until the next call."""
         return _c.sb_windows_tell(self)
 
-    def seek(self, position) -> None:
+    def seek(self, position):
         """The next batch; it belongs to the windows and lives until the next call."""
         _to.check(_c.sb_windows_seek(self, _to.value(sb_data_position, position)))
 
-    def hash(self) -> int:
+    def hash(self):
         """A number that changes with the symbols and how they are cut into batches."""
         return _c.sb_windows_hash(self)
 
-    def as_source(self) -> sb_source:
+    def as_source(self):
         """The windows as a source of batches; they must outlive it."""
         return _c.sb_windows_as_source(self)
 
@@ -3314,7 +3310,7 @@ class Decoder(Object):
 
     c_name = "sb_decoder"
 
-    def __init__(self, set, name, V, crosses=False, shared=None, **option: sb_transformer_options) -> None:
+    def __init__(self, set, name, V, crosses=False, shared=None, **option):
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
         use instead of a new one. Parameters are named as in the encoder.
 
@@ -3370,7 +3366,7 @@ class Decoder(Object):
 
     _free = _c.sb_decoder_free
 
-    def table(self) -> Tensor:
+    def table(self):
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
         use instead of a new one. Parameters are named as in the encoder."""
         c = _c.sb_decoder_table(self)
@@ -3378,19 +3374,19 @@ class Decoder(Object):
             return _to.result(c)
         return _to.retry(self.table)
 
-    def layers(self) -> int:
+    def layers(self):
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
         use instead of a new one. Parameters are named as in the encoder."""
         return _c.sb_decoder_layers(self)
 
-    def __call__(self, ids, memory=None, lengths=None) -> Tensor:
+    def __call__(self, ids, memory=None, lengths=None):
         """ids (B, Lt) of i32; memory (B, Ls, C) with lengths (B) of i32, or both NULL -> (B, Lt, C)."""
         c = _c.sb_decoder_forward(self, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
         if c:
             return _to.result(c)
         return _to.retry(self.__call__, ids, memory, lengths)
 
-    def step(self, state, ids, memory=None, lengths=None) -> Tensor:
+    def step(self, state, ids, memory=None, lengths=None):
         """Like sb_decoder_forward for the next positions, on a tape that does not record: ids (B, L) of the
         new positions -> (B, L, C). The memory is read in the first step only and may be NULL later;
         lengths (B) belong to the present sequences. A step that fails leaves the state unchanged."""
@@ -3407,12 +3403,12 @@ class DecoderState(Object):
 
     c_name = "sb_decoder_state"
 
-    def __init__(self, decoder) -> None:
+    def __init__(self, decoder):
         self._take(_c.sb_decoder_state_new(_to.instance(Decoder, decoder)), [decoder])
 
     _free = _c.sb_decoder_state_free
 
-    def length(self) -> int:
+    def length(self):
         """The number of positions in the state."""
         return _c.sb_decoder_state_length(self)
 
@@ -3423,7 +3419,7 @@ class LanguageModel(Object):
 
     c_name = "sb_language_model"
 
-    def __init__(self, weights, data, **option: sb_language_model_options) -> None:
+    def __init__(self, weights, data, **option):
         """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
         weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
         model. Options may be NULL.
@@ -3442,7 +3438,7 @@ class LanguageModel(Object):
         self._take(_c.sb_language_model_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
 
     @staticmethod
-    def for_(weights, vocabulary, **option: sb_language_model_options) -> LanguageModel:
+    def for_(weights, vocabulary, **option):
         """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
         weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
         model. Options may be NULL.
@@ -3462,19 +3458,19 @@ class LanguageModel(Object):
 
     _free = _c.sb_language_model_free
 
-    def options_of(self) -> sb_language_model_options:
+    def options_of(self):
         """The options with every default filled in."""
         return _to.contents(sb_language_model_options, _c.sb_language_model_options_of(self))
 
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self):
         """The options with every default filled in."""
         return _to.adopt(Vocabulary, _c.sb_language_model_vocabulary(self), self, owned=False)
 
-    def parameters(self) -> Parameters:
+    def parameters(self):
         """The options with every default filled in."""
         return _to.adopt(Parameters, _c.sb_language_model_parameters(self), self, owned=False)
 
-    def loss(self, ids) -> Tensor:
+    def loss(self, ids):
         """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
         after it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
         from "begin".
@@ -3486,7 +3482,7 @@ class LanguageModel(Object):
             return _to.result(c)
         return _to.retry(self.loss, ids)
 
-    def logits(self, ids) -> Tensor:
+    def logits(self, ids):
         """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
         after it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
         from "begin".
@@ -3498,7 +3494,7 @@ class LanguageModel(Object):
             return _to.result(c)
         return _to.retry(self.logits, ids)
 
-    def window_loss(self, input, targets) -> Tensor:
+    def window_loss(self, input, targets):
         """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
         is what is read, and targets (B, L) what follows at each place; negative ones do not count.
         The logits at position t, (B, L, V), are of the symbol that follows input t."""
@@ -3507,7 +3503,7 @@ class LanguageModel(Object):
             return _to.result(c)
         return _to.retry(self.window_loss, input, targets)
 
-    def window_logits(self, input) -> Tensor:
+    def window_logits(self, input):
         """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
         is what is read, and targets (B, L) what follows at each place; negative ones do not count.
         The logits at position t, (B, L, V), are of the symbol that follows input t."""
@@ -3516,23 +3512,23 @@ class LanguageModel(Object):
             return _to.result(c)
         return _to.retry(self.window_logits, input)
 
-    def save(self, path) -> None:
+    def save(self, path):
         """Writes the model to a file, and reads one that may come from anywhere into an empty set of
         weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
         _to.check(_c.sb_language_model_save(self, _to.text(path, "path")))
 
     @staticmethod
-    def load(weights, path) -> LanguageModel:
+    def load(weights, path):
         """Writes the model to a file, and reads one that may come from anywhere into an empty set of
         weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
         return _to.adopt(LanguageModel, _c.sb_language_model_load(_to.instance(Parameters, weights), _to.text(path, "path")), [weights, path])
 
-    def as_model(self) -> sb_model:
+    def as_model(self):
         """The model for training and files, of the kind "language_model". It learns windows of text, or the
         targets of sentence pairs, and ignores their sources."""
         return _c.sb_language_model_as_model(self)
 
-    def continue_(self, prompt, **option: sb_decoding_options) -> str:
+    def continue_(self, prompt, **option):
         """The model's continuation of a prompt (which may be empty), without the prompt, to be freed with
         sb_free. Options as in decoding.h, where "source" is the prompt.
 
@@ -3559,7 +3555,7 @@ class LanguageModel(Object):
         given = _to.options(sb_decoding_options, option, "continue")
         return _to.owned_text(_c.sb_continue(self, _to.text(prompt, "prompt"), given))
 
-    def continue_texts(self, prompts, **option: sb_decoding_options) -> Any:
+    def continue_texts(self, prompts, **option):
         """The same for n prompts, as symbols with their scores, to be freed with sb_decoded_free.
 
         Options
@@ -3593,7 +3589,7 @@ class Seq2Seq(Object):
 
     c_name = "sb_seq2seq"
 
-    def __init__(self, weights, data, **option: sb_seq2seq_options) -> None:
+    def __init__(self, weights, data, **option):
         """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
         weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
         outlive the model. Options may be NULL.
@@ -3608,7 +3604,7 @@ class Seq2Seq(Object):
         self._take(_c.sb_seq2seq_new(_to.instance(Parameters, weights), _to.instance(Data, data), given), [weights, data])
 
     @staticmethod
-    def for_(weights, source, target, **option: sb_seq2seq_options) -> Seq2Seq:
+    def for_(weights, source, target, **option):
         """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
         weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
         outlive the model. Options may be NULL.
@@ -3624,7 +3620,7 @@ class Seq2Seq(Object):
 
     _free = _c.sb_seq2seq_free
 
-    def save(self, path) -> None:
+    def save(self, path):
         """Writes the model to a safetensors file: its weights under their names, options and vocabularies
         in the metadata. An existing file is replaced atomically. The program reads such files, and
         sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
@@ -3633,7 +3629,7 @@ class Seq2Seq(Object):
         _to.check(_c.sb_seq2seq_save(self, _to.text(path, "path")))
 
     @staticmethod
-    def load(weights, path) -> Seq2Seq:
+    def load(weights, path):
         """Writes the model to a safetensors file: its weights under their names, options and vocabularies
         in the metadata. An existing file is replaced atomically. The program reads such files, and
         sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
@@ -3641,78 +3637,78 @@ class Seq2Seq(Object):
         that hold parts of a model save it together."""
         return _to.adopt(Seq2Seq, _c.sb_seq2seq_load(_to.instance(Parameters, weights), _to.text(path, "path")), [weights, path])
 
-    def options_of(self) -> sb_seq2seq_options:
+    def options_of(self):
         """The options with every default filled in."""
         return _to.contents(sb_seq2seq_options, _c.sb_seq2seq_options_of(self))
 
-    def source(self) -> Vocabulary:
+    def source(self):
         """The options with every default filled in."""
         return _to.adopt(Vocabulary, _c.sb_seq2seq_source(self), self, owned=False)
 
-    def target(self) -> Vocabulary:
+    def target(self):
         """The options with every default filled in."""
         return _to.adopt(Vocabulary, _c.sb_seq2seq_target(self), self, owned=False)
 
-    def parameters(self) -> Parameters:
+    def parameters(self):
         """The options with every default filled in."""
         return _to.adopt(Parameters, _c.sb_seq2seq_parameters(self), self, owned=False)
 
-    def as_model(self) -> sb_model:
+    def as_model(self):
         """The model for training and files, of the kind "seq2seq"."""
         return _c.sb_seq2seq_as_model(self)
 
-    def loss(self, batch) -> Tensor:
+    def loss(self, batch):
         """The mean cross entropy, in nats a symbol, of the batch's targets."""
         c = _c.sb_seq2seq_loss(self, _to.instance(Batch, batch))
         if c:
             return _to.result(c)
         return _to.retry(self.loss, batch)
 
-    def loss_sum(self, batch) -> Tensor:
+    def loss_sum(self, batch):
         """The sum of what sb_seq2seq_loss is the mean of: for gradient accumulation."""
         c = _c.sb_seq2seq_loss_sum(self, _to.instance(Batch, batch))
         if c:
             return _to.result(c)
         return _to.retry(self.loss_sum, batch)
 
-    def cost(self, batch) -> Tensor:
+    def cost(self, batch):
         """The sum of the cross entropies without label smoothing: for evaluation."""
         c = _c.sb_seq2seq_cost(self, _to.instance(Batch, batch))
         if c:
             return _to.result(c)
         return _to.retry(self.cost, batch)
 
-    def logits(self, batch) -> Tensor:
+    def logits(self, batch):
         """The logits (B, Lt, V) of the symbol after each one of target_in."""
         c = _c.sb_seq2seq_logits(self, _to.instance(Batch, batch), None)
         if c:
             return _to.result(c)
         return _to.retry(self.logits, batch)
 
-    def encode(self, ids, lengths=None) -> Tensor:
+    def encode(self, ids, lengths=None):
         """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
         c = _c.sb_seq2seq_encode(self, _to.tensor(ids), _to.tensor(lengths))
         if c:
             return _to.result(c)
         return _to.retry(self.encode, ids, lengths)
 
-    def decoder(self) -> Decoder:
+    def decoder(self):
         """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
         return _to.adopt(Decoder, _c.sb_seq2seq_decoder(self), self, owned=False)
 
-    def output(self, y) -> Tensor:
+    def output(self, y):
         """y (..., C) of the decoder -> logits (..., V)."""
         c = _c.sb_seq2seq_output(self, _to.tensor(y))
         if c:
             return _to.result(c)
         return _to.retry(self.output, y)
 
-    def evaluate_loss(self, data) -> float:
+    def evaluate_loss(self, data):
         """The mean cross entropy of an encoder-decoder, in nats a symbol, over one epoch of the data; NaN
         on failure, and when the loss is not finite."""
         return _c.sb_evaluate_loss(self, _to.instance(Data, data))
 
-    def translate(self, text, **option: sb_decoding_options) -> str:
+    def translate(self, text, **option):
         """The model's output for a text (which may be empty), to be freed with sb_free. Options may be
         NULL: greedy.
 
@@ -3739,7 +3735,7 @@ class Seq2Seq(Object):
         given = _to.options(sb_decoding_options, option, "translate")
         return _to.owned_text(_c.sb_translate(self, _to.text(text, "text"), given))
 
-    def translate_texts(self, texts, **option: sb_decoding_options) -> Any:
+    def translate_texts(self, texts, **option):
         """The same for n texts, each output to be freed with sb_free. On failure there is none.
 
         Options
@@ -3767,7 +3763,7 @@ class Seq2Seq(Object):
         _to.check(_c.sb_translate_texts(self, _to.texts(texts), len(texts), given, outputs))
         return list(map(_to.owned_text, outputs))
 
-    def decode_texts(self, texts, **option: sb_decoding_options) -> Any:
+    def decode_texts(self, texts, **option):
         """The same as symbols, with their scores, to be freed with sb_decoded_free.
 
         Options
@@ -3802,34 +3798,34 @@ class Average(Object):
 
     c_name = "sb_average"
 
-    def __init__(self, set, decay) -> None:
+    def __init__(self, set, decay):
         """`decay` is in (0, 1). The average starts with the present parameters, except for frozen ones, and
         ends when parameters are added, frozen or thawed. The set must outlive it."""
         self._take(_c.sb_average_new(_to.instance(Parameters, set), _to.real(decay, "decay")), [set, decay])
 
     _free = _c.sb_average_free
 
-    def update(self) -> None:
+    def update(self):
         """average = d average + (1 - d) parameters, with d = min(decay, (1 + t) / (10 + t)) in update t, so
         that the initial values lose their weight quickly."""
         _to.check(_c.sb_average_update(self))
 
-    def swap(self) -> None:
+    def swap(self):
         """Swaps the parameters with their average; a second call swaps them back."""
         _to.check(_c.sb_average_swap(self))
 
-    def values(self) -> Tensor:
+    def values(self):
         """For checkpoints: the values, as long as the gradients, and the number of updates."""
         c = _c.sb_average_values(self)
         if c:
             return _to.result(c)
         return _to.retry(self.values)
 
-    def updates(self) -> int:
+    def updates(self):
         """For checkpoints: the values, as long as the gradients, and the number of updates."""
         return _c.sb_average_updates(self)
 
-    def restore(self, updates) -> None:
+    def restore(self, updates):
         """For checkpoints: the values, as long as the gradients, and the number of updates."""
         return _c.sb_average_restore(self, _to.whole(c_int64, updates, "updates"))
 
@@ -3842,7 +3838,7 @@ class Optimiser(Object):
     c_name = "sb_optimiser"
 
     @staticmethod
-    def sgd(set, **option: sb_optimiser_options) -> Optimiser:
+    def sgd(set, **option):
         """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
         range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
         small steps would be lost. The set must outlive the optimiser.
@@ -3864,7 +3860,7 @@ class Optimiser(Object):
         return _to.adopt(Optimiser, _c.sb_sgd_new(_to.instance(Parameters, set), given), [set])
 
     @staticmethod
-    def adam(set, **option: sb_optimiser_options) -> Optimiser:
+    def adam(set, **option):
         """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
         range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
         small steps would be lost. The set must outlive the optimiser.
@@ -3886,7 +3882,7 @@ class Optimiser(Object):
         return _to.adopt(Optimiser, _c.sb_adam_new(_to.instance(Parameters, set), given), [set])
 
     @staticmethod
-    def adamw(set, **option: sb_optimiser_options) -> Optimiser:
+    def adamw(set, **option):
         """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
         range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
         small steps would be lost. The set must outlive the optimiser.
@@ -3909,7 +3905,7 @@ class Optimiser(Object):
 
     _free = _c.sb_optimiser_free
 
-    def step(self) -> None:
+    def step(self):
         """One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient is
         neither moved nor decayed, and its moments stay, as in PyTorch.
 
@@ -3917,35 +3913,35 @@ class Optimiser(Object):
         message names the first such parameter. Fails also when no parameter has a gradient."""
         _to.check(_c.sb_optimiser_step(self))
 
-    def step_scaled(self, factor) -> None:
+    def step_scaled(self, factor):
         """The same with all gradients multiplied by a factor > 0. For gradient accumulation: after several
         backward passes of summed losses, the factor 1 / (number of targets) gives the gradient of the
         mean."""
         _to.check(_c.sb_optimiser_step_scaled(self, _to.real(factor, "factor")))
 
-    def steps(self) -> int:
+    def steps(self):
         """the number of steps"""
         return _c.sb_optimiser_steps(self)
 
-    def rate(self) -> float:
+    def rate(self):
         """learning rate of the last step"""
         return _c.sb_optimiser_rate(self)
 
-    def norm(self) -> float:
+    def norm(self):
         """gradient norm of the last step, before clipping"""
         return _c.sb_optimiser_norm(self)
 
-    def set_rate(self, rate) -> None:
+    def set_rate(self, rate):
         """Sets the learning rate of all later steps, in place of the schedule. Fails when it is not a
         number
         >= 0."""
         _to.check(_c.sb_optimiser_set_rate(self, _to.real(rate, "rate")))
 
-    def observe(self, loss) -> None:
+    def observe(self, loss):
         """Reports the loss of an evaluation to a plateau schedule."""
         return _c.sb_optimiser_observe(self, _to.real(loss, "loss"))
 
-    def moment(self, i) -> Tensor:
+    def moment(self, i):
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
         that are not frozen (NULL past the last), and counters."""
         c = _c.sb_optimiser_moment(self, _to.whole(c_int, i, "i"))
@@ -3953,23 +3949,23 @@ class Optimiser(Object):
             return _to.result(c)
         return _to.retry(self.moment, i)
 
-    def plateau(self) -> sb_plateau:
+    def plateau(self):
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
         that are not frozen (NULL past the last), and counters."""
         return _c.sb_optimiser_plateau(self)
 
-    def restore(self, steps, plateau) -> None:
+    def restore(self, steps, plateau):
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
         that are not frozen (NULL past the last), and counters."""
         return _c.sb_optimiser_restore(self, _to.whole(c_int64, steps, "steps"), _to.value(sb_plateau, plateau))
 
-    def save(self, path) -> None:
+    def save(self, path):
         """The optimiser's whole state: moments under the names of their parameters, the numbers of steps,
         what a plateau schedule has seen, and a rate from sb_optimiser_set_rate. After loading it into an
         optimiser of the same kind, with the same parameters frozen, steps continue with the same bits."""
         _to.check(_c.sb_optimiser_save(self, _to.text(path, "path")))
 
-    def load(self, path) -> None:
+    def load(self, path):
         """Fails, and changes nothing, when the file is of another kind of optimiser, or its moments are not
         those of the parameters that are trained."""
         _to.check(_c.sb_optimiser_load(self, _to.text(path, "path")))
@@ -3984,7 +3980,7 @@ class Trainer(Object):
 
     c_name = "sb_trainer"
 
-    def __init__(self, model, source, **option: sb_trainer_options) -> None:
+    def __init__(self, model, source, **option):
         """The model, the source and the communicator must outlive the trainer, which keeps copies of the
         two structs.
 
@@ -4013,7 +4009,7 @@ class Trainer(Object):
 
     _free = _c.sb_trainer_free
 
-    def step(self) -> Any:
+    def step(self):
         """One step: forward, backward, update, on as many batches as are accumulated.
 
         A gradient that is not finite skips the step and is no failure, up to ten times in a row. A loss
@@ -4024,51 +4020,51 @@ class Trainer(Object):
         _to.check(_c.sb_trainer_step(self, byref(trained)))
         return trained
 
-    def batch(self) -> Batch:
+    def batch(self):
         """The batch of the last step (the last one of several); belongs to the source."""
         return _to.batch(Batch, _c.sb_trainer_batch(self), self)
 
-    def subject(self) -> sb_model:
+    def subject(self):
         """The batch of the last step (the last one of several); belongs to the source."""
         return _to.contents(sb_model, _c.sb_trainer_subject(self))
 
-    def source(self) -> sb_source:
+    def source(self):
         """The batch of the last step (the last one of several); belongs to the source."""
         return _to.contents(sb_source, _c.sb_trainer_source(self))
 
-    def model(self) -> Seq2Seq:
+    def model(self):
         """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
         return _to.adopt(Seq2Seq, _c.sb_trainer_model(self), self, owned=False)
 
-    def data(self) -> Data:
+    def data(self):
         """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
         return _to.adopt(Data, _c.sb_trainer_data(self), self, owned=False)
 
-    def optimiser(self) -> Optimiser:
+    def optimiser(self):
         """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
         return _to.adopt(Optimiser, _c.sb_trainer_optimiser(self), self, owned=False)
 
-    def average(self) -> Average:
+    def average(self):
         """NULL without one"""
         return _to.adopt(Average, _c.sb_trainer_average(self), self, owned=False)
 
-    def steps(self) -> int:
+    def steps(self):
         """taken or skipped"""
         return _c.sb_trainer_steps(self)
 
-    def save(self) -> sb_trainer_state:
+    def save(self):
         return _c.sb_trainer_save(self)
 
-    def restore(self, state) -> None:
+    def restore(self, state):
         _to.check(_c.sb_trainer_restore(self, _to.value(sb_trainer_state, state)))
 
-    def checkpoint_save(self, path) -> None:
+    def checkpoint_save(self, path):
         """Writes the model and the state of its training, from which a trainer of the same model, source
         and options continues with the same bits. With data parallelism one rank calls it, with tensor
         parallelism all that hold parts of one model."""
         _to.check(_c.sb_checkpoint_save(self, _to.text(path, "path")))
 
-    def checkpoint_resume(self, path) -> None:
+    def checkpoint_resume(self, path):
         """Puts the weights and the state of such a file into the trainer. Fails when the description
         of the model or the data differs; after a failure the trainer can only be freed."""
         _to.check(_c.sb_checkpoint_resume(self, _to.text(path, "path")))
@@ -4077,7 +4073,7 @@ class Trainer(Object):
 class EmbeddingLayer(sb_embedding_layer):
     """The input layer of a model: scaled token embeddings plus positional encodings, and maybe a norm."""
 
-    def __init__(self, set, name, V, shared=None, **option: sb_transformer_options) -> None:
+    def __init__(self, set, name, V, shared=None, **option):
         """Adds "<name>.weight", unless `shared` is another layer's table to use instead,
         "<name>.positions" for learned positions, and "<name>.norm" if the options have one. Fails as
         described in transformer.h, when the shared table is not (V, C), and when padding_id is not below
@@ -4134,7 +4130,7 @@ class EmbeddingLayer(sb_embedding_layer):
         self.kept = [set, name, V, shared]
         _to.check(_c.sb_embedding_layer_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, V, "V"), given, _to.tensor(shared)))
 
-    def __call__(self, ids, start=0) -> Tensor:
+    def __call__(self, ids, start=0):
         """ids (B, L) of i32, the first at position `start` -> x (B, L, C). Source: Vaswani et al. 2017,
         section 3.4."""
         c = _c.sb_embedding_layer_forward(self, _to.tensor(ids), _to.whole(c_int64, start, "start"))
@@ -4160,13 +4156,13 @@ class AdditiveAttention(sb_additive_attention):
 
     Backward always begins with ds_ij = a_ij (g_ij - sum_n a_in g_in), g_ij = v_j . dy_i."""
 
-    def __init__(self, set, name, query_size, key_size, hidden, bias, dropout) -> None:
+    def __init__(self, set, name, query_size, key_size, hidden, bias, dropout):
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
         self.kept = [set, name, query_size, key_size, hidden, bias, dropout]
         _to.check(_c.sb_additive_attention_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, query_size, "query_size"), _to.whole(c_int64, key_size, "key_size"), _to.whole(c_int64, hidden, "hidden"), bias, _to.real(dropout, "dropout")))
 
-    def __call__(self, q, k, v, mask=None) -> Any:
+    def __call__(self, q, k, v, mask=None):
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
         weights = c_void_p()
@@ -4193,12 +4189,12 @@ class MultiplicativeAttention(sb_multiplicative_attention):
 
     Backward always begins with ds_ij = a_ij (g_ij - sum_n a_in g_in), g_ij = v_j . dy_i."""
 
-    def __init__(self, set, name, query_size, key_size, dropout) -> None:
+    def __init__(self, set, name, query_size, key_size, dropout):
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         self.kept = [set, name, query_size, key_size, dropout]
         _to.check(_c.sb_multiplicative_attention_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, query_size, "query_size"), _to.whole(c_int64, key_size, "key_size"), _to.real(dropout, "dropout")))
 
-    def __call__(self, q, k, v, mask=None) -> Any:
+    def __call__(self, q, k, v, mask=None):
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         weights = c_void_p()
         c = _c.sb_multiplicative_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
@@ -4224,13 +4220,13 @@ class CosineAttention(sb_cosine_attention):
 
     Backward always begins with ds_ij = a_ij (g_ij - sum_n a_in g_in), g_ij = v_j . dy_i."""
 
-    def __init__(self, set, name, temperature, dropout) -> None:
+    def __init__(self, set, name, temperature, dropout):
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
         self.kept = [set, name, temperature, dropout]
         _to.check(_c.sb_cosine_attention_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.real(temperature, "temperature"), _to.real(dropout, "dropout")))
 
-    def __call__(self, q, k, v, mask=None) -> Any:
+    def __call__(self, q, k, v, mask=None):
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
         weights = c_void_p()
@@ -4243,21 +4239,21 @@ class CosineAttention(sb_cosine_attention):
 class OutputHead(sb_output_head):
     """The output layer of a model: a logit for each symbol, and the loss of the targets."""
 
-    def __init__(self, set, name, C, V, bias=True, tied=None) -> None:
+    def __init__(self, set, name, C, V, bias=True, tied=None):
         """Adds "<name>.bias", if it has one, and, unless `tied` is an embedding table (V, C) to use
         instead,
         "<name>.weight". Fails as sb_linear_layer_init does."""
         self.kept = [set, name, C, V, bias, tied]
         _to.check(_c.sb_output_head_init(self, _to.instance(Parameters, set), _to.text(name, "name"), _to.whole(c_int64, C, "C"), _to.whole(c_int64, V, "V"), bias, _to.tensor(tied)))
 
-    def logits(self, y) -> Tensor:
+    def logits(self, y):
         """y (..., C) -> logits (..., V)"""
         c = _c.sb_output_head_logits(self, _to.tensor(y))
         if c:
             return _to.result(c)
         return _to.retry(self.logits, y)
 
-    def loss(self, y, targets, **option: sb_cross_entropy_options) -> Tensor:
+    def loss(self, y, targets, **option):
         """The cross entropy of the logits of y (..., C) with targets (...) of i32, without storing all
         logits (sb_linear_cross_entropy).
 
@@ -4278,7 +4274,7 @@ class PositionBias(sb_position_bias):
     """Positional encoding as a bias of self-attention scores: ALiBi, or learned relative positions,
     each distance with a bias of its own or in logarithmic buckets."""
 
-    def __init__(self, set, name, **option: sb_transformer_options) -> None:
+    def __init__(self, set, name, **option):
         """Adds "<name>.distance" for learned biases, one table for all layers.
 
         Options

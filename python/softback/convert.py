@@ -33,10 +33,9 @@ def like(x, other):
         return tensor(x)
     if isinstance(x, numbers.Real):
         return owned(c.sb_tensor_scalar(c.sb_tensor_dtype(other), float(x)))
-    real = other.dtype not in ("i32", "bool")
-    whole = isinstance(x, np.ndarray) and x.dtype.kind in "iu"
+    whole = isinstance(x, np.ndarray) and x.dtype.kind in "iu" or isinstance(x, (list, tuple))
     dtype = "f64" if other.dtype == "dual" else other.dtype  # dual numbers have constants of f64
-    return copied(x, dtype) if real and (whole or isinstance(x, (list, tuple))) else tensor(x)
+    return copied(x, dtype) if whole and dtype not in ("i32", "bool") else tensor(x)
 
 
 def tensors(xs):
@@ -63,12 +62,6 @@ def number(x, name="a number"):
     return 0.0 if x is None else real(x, name) or -0.0
 
 
-def data(x):
-    """A text with its length, which may have NULs."""
-    expect(isinstance(x, str), x, "a text")
-    return x.encode()
-
-
 def texts(xs):
     expect(not isinstance(xs, str), xs, "a list of texts")
     return (ctypes.c_char_p * len(xs))(*(text(x, f"text {i}") for i, x in enumerate(xs)))
@@ -78,9 +71,6 @@ def handle(name, x):
     """An object of this struct of C. A communicator, which Python cannot make, is a c_void_p."""
     expect(x is None or isinstance(x, ctypes.c_void_p) or getattr(x, "c_name", None) == name, x, f"a pointer {name} *")
     return x
-
-
-communicator = partial(handle, "sb_communicator")
 
 
 def value(struct, x):
@@ -113,9 +103,8 @@ def paths(struct):
 
 
 # Names of options in other libraries.
-ELSEWHERE = {"lr": "learning_rate", "betas": "beta1", "eps": "epsilon", "d_model": "width", "embed_dim": "width",
-             "nhead": "heads", "num_heads": "heads", "dim_feedforward": "feed_forward", "num_layers": "encoder_layers",
-             "attn_mask": "mask", "weight": "class_weight", "num_beams": "beam_width", "max_length": "longest"}
+ELSEWHERE = {"lr": "learning_rate", "betas": "beta1", "eps": "epsilon", "d_model": "width", "nhead": "heads",
+             "num_heads": "heads", "dim_feedforward": "feed_forward", "attn_mask": "mask", "num_beams": "beam_width"}
 
 
 def options(struct, given, who):
@@ -153,9 +142,8 @@ def place(struct, name, kind, x, who):
     return x
 
 
-NUMBERS = {kind: partial(whole, kind) for kind in (ctypes.c_int, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint64,
-                                                   ctypes.c_size_t)} | dict.fromkeys(
-                                                       (ctypes.c_double, ctypes.c_float), real)
+NUMBERS = dict.fromkeys((ctypes.c_double, ctypes.c_float), real) | {kind: partial(whole, kind) for kind in (
+    ctypes.c_int, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_size_t)}
 
 
 class Out(ctypes.c_void_p):

@@ -9,6 +9,8 @@ from .convert import value
 from .library import Error, c
 from .tensors import Tensor, tensor
 
+__all__ = ["arange", "einsum", "randn", "sum", "mean", "max", "min", "variance", "std", "softmax", "log_softmax", "logsumexp",
+           "l2_normalize", "reshape", "permute", "expand", "transpose", "squeeze"]
 
 def axes_of(x, axis, who):
     """The numbers of axes, None: all."""
@@ -191,7 +193,6 @@ def product(x, a, y, b, kept):
     return f.reshape(f.matmul(x, y), [(sizes | more)[t] for t in term]), "".join(term)
 
 
-for _name in ("sum", "mean", "max", "min", "variance", "std", "softmax", "log_softmax", "logsumexp", "l2_normalize",
-              "reshape", "permute", "expand", "transpose", "squeeze"):
+for _name in __all__[3:]:
     setattr(Tensor, _name, globals()[_name])
 Tensor.T = property(transpose, doc="All axes reversed.")

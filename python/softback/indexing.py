@@ -10,7 +10,7 @@ from .tensors import Tensor, tensor
 def getitem(x, index):
     """A part, as in NumPy. Numbers and slices of step 1 of the first axis share the data; others copy."""
     items = [array_of(i) for i in (index if isinstance(index, tuple) else (index,))]
-    items = whole_index(x, [part for i in items for part in (i.nonzero() if is_mask(i) else [i])])
+    items = whole_index(x, [part for i in items for part in (i.nonzero() if getattr(i, "dtype", None) == bool else [i])])
     if x.dtype in ("i32", "bool") and any(isinstance(i, np.ndarray) for i in items):
         return tensor(x.numpy()[tuple(items)])
     many, axis, arrays, shape = any(isinstance(i, np.ndarray) for i in items), 0, {}, []
@@ -42,10 +42,6 @@ def array_of(i):
     if array.dtype.kind not in "iub" or array.dtype.kind == "b" and array.ndim == 0:
         raise IndexError(f"index: {i!r} is no whole number, slice, None, ... or array of whole numbers or truth values")
     return array
-
-
-def is_mask(i):
-    return isinstance(i, np.ndarray) and i.dtype.kind == "b"
 
 
 def whole_index(x, items):
@@ -85,18 +81,13 @@ def picked(x, arrays, shape):
     first = at[0] if at == list(range(at[0], at[-1] + 1)) else 0
     rest, own = [n for n in shape if n is not None], list(flat.shape)
     y = f.reshape(y, own + rest)
-    if first == 0 or not own:
-        return y
     k = len(own)  # own axes stand behind the first ones of the rest
-    return f.permute(y, [*range(k, k + first), *range(k), *range(k + first, y.ndim)])
+    return f.permute(y, [*range(k, k + first), *range(k), *range(k + first, y.ndim)]) if first and own else y
 
 
 def setitem(x, index, value):
     raise TypeError("tensors are not written in part: make another one with sb.where, or write all with x.assign(values)")
 
 
-def iterate(x):
-    return (x[i] for i in range(len(x)))
-
-
-Tensor.__getitem__, Tensor.__setitem__, Tensor.__iter__ = getitem, setitem, iterate
+Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
+Tensor.__iter__ = lambda x: (x[i] for i in range(len(x)))

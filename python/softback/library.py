@@ -30,10 +30,9 @@ def whole(kind, x, name):
     """A whole number that this type of C holds."""
     bits = 8 * ctypes.sizeof(kind)
     low = -(1 << bits - 1) if kind(-1).value < 0 else 0
-    try:
-        number = operator.index(x)
-    except TypeError:
-        raise Error(f"{name} is {x!r}, which is not a whole number") from None
+    if not hasattr(x, "__index__"):
+        raise Error(f"{name} is {x!r}, which is not a whole number")
+    number = operator.index(x)
     if not low <= number < low + (1 << bits):
         raise Error(f"{name} is {number:#x}, which is not in {low}..{low + (1 << bits) - 1}")
     return number
@@ -43,8 +42,7 @@ def real(x, name):
     """A real number of Python or NumPy."""
     if isinstance(x, numbers.Real):
         return float(x)
-    raise Error(f"{name} is {x!r}, which is not a number" + (
-        "; x.item() is that of a tensor" if hasattr(x, "item") else ""))
+    raise Error(f"{name} is {x!r}, which is not a number" + "; x.item() is that of a tensor" * hasattr(x, "item"))
 
 
 def text(x, name):

@@ -2,8 +2,6 @@
 import math
 import numbers
 
-import numpy as np
-
 from . import _functions as f
 from .tensors import Tensor
 
@@ -17,8 +15,7 @@ Tensor.__neg__, Tensor.__abs__, Tensor.__pow__ = f.negate, f.abs, f.pow
 def power_of(x, base):
     """base ** x of a number."""
     if not isinstance(base, numbers.Real) or base <= 0:
-        raise TypeError(f"{base!r} ** tensor: the base must be a positive number; of a tensor a, write "
-                        "sb.exp(x * sb.log(a))")
+        raise TypeError(f"{base!r} ** tensor: the base must be a positive number; write sb.exp(x * sb.log(a))")
     return f.exp(x * math.log(base))
 
 

@@ -23,8 +23,7 @@ class Structure(ctypes.Structure):
         try:
             return super().__reduce__()
         except ValueError:
-            raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled; Parameters can, and "
-                            "models and optimisers are saved to files") from None
+            raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled; Parameters can") from None
 
     def __repr__(self):
         fields = [(name, getattr(self, name)) for name, _ in self._fields_]

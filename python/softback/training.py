@@ -99,6 +99,8 @@ def named(parameters):
 
 
 def encoder_forward(encoder, ids, lengths=None, weights=False):
+    """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). With weights=True: (memory, a list
+    of the attention weights (B, H, L, L) of each layer)."""
     if not weights:
         return forward(encoder, ids, lengths)
     maps = (c_void_p * encoder.layers())()
@@ -107,6 +109,8 @@ def encoder_forward(encoder, ids, lengths=None, weights=False):
 
 
 def seq2seq_logits(model, batch, weights=False):
+    """The logits (B, Lt, V) of the symbol after each one of target_in. With weights=True: (logits,
+    {"encoder": [...], "self": [...], "cross": [...]}), the attention weights of each layer."""
     if not weights:
         return logits(model, batch)
     sizes = model.options_of().transformer
@@ -121,18 +125,15 @@ def seq2seq_logits(model, batch, weights=False):
 
 
 forward, logits = _functions.Encoder.__call__, _functions.Seq2Seq.logits
-encoder_forward.__doc__ = forward.__doc__ + "\n\nWith weights=True: (memory, the weights of each layer)."
-seq2seq_logits.__doc__ = logits.__doc__ + """\n\nWith weights=True: (logits, {"encoder": [...], "self": [...],
-"cross": [...]}), the attention weights of each layer."""
 _functions.Encoder.__call__, _functions.Seq2Seq.logits = encoder_forward, seq2seq_logits
 
 
 def table(parameters):
     """Names, dtypes and shapes, and which are frozen."""
     items = named(parameters)
-    width = max((len(name) for name, _ in items), default=0)
-    lines = [f"{name:{width}}  {t.title}{'' if t.requires_grad else '  frozen'}" for name, t in items]
-    return "\n".join(["<softback Parameters>", *lines, f"{parameters.size():,} values in {len(items)} tensors"])
+    width = max([0, *(len(name) for name, _ in items)])
+    return "\n".join(["<softback Parameters>", *(
+        f"{name:{width}}  {t.title}{'' if t.requires_grad else '  frozen'}" for name, t in items), f"{parameters.size():,} values in {len(items)} tensors"])
 
 
 def parameter(parameters, name):

@@ -51,7 +51,7 @@ def test_a_nul_is_refused_where_c_would_end_the_text():
     refused("the text has a NUL at byte 2, where C would end it", letters.encode, "ab\0cd")
     refused("path has a NUL at byte 4", sb.Parameters(1).save, "a.st\0b")
     refused("text 1 has a NUL at byte 0", sb.bleu_corpus, ["a", "\0"], ["a", "b"])
-    refused("text:1: there is a NUL byte", sb.Documents().add, "text", "ab\0cd\n", "lines")
+    refused("text has a NUL at byte 2", sb.Documents().add, "text", "ab\0cd\n", "lines")
 
 
 def test_read_only_memory_stays_what_it_is():
