@@ -12,7 +12,7 @@ BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h",
            "ops/context.h", "tensor/communicator.h")
 ONE_BY_HAND = {"sb_sample", "sb_vocabulary_encode", "sb_decoded_free", "sb_evaluate", "sb_trainer_new",
                "sb_model_load", "sb_model_build", "sb_model_free", "sb_tape_draw", "sb_mask_text",
-               "sb_vocabulary_retain", "sb_loaded_free"}
+               "sb_vocabulary_retain", "sb_loaded_free", "sb_trainer_batch"}  # the last: its source may have freed it
 CLASSES = {"seq2seq": "Seq2Seq", "kv_cache": "KVCache", "safetensors": "SafeTensors"}
 DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"mean"',
             "activation": '"identity"', "temperature": "1.0", "start": "0", "seed": "0", "bias": "True",

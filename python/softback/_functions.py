@@ -4020,10 +4020,6 @@ class Trainer(Object):
         _to.check(_c.sb_trainer_step(self, byref(trained)))
         return trained
 
-    def batch(self):
-        """The batch of the last step (the last one of several); belongs to the source."""
-        return _to.batch(Batch, _c.sb_trainer_batch(self), self)
-
     def subject(self):
         """The batch of the last step (the last one of several); belongs to the source."""
         return _to.contents(sb_model, _c.sb_trainer_subject(self))

@@ -73,6 +73,7 @@ def test_a_batch_has_at_most_eight_parts():
 
 def test_objects_are_made_and_freed_by_the_library_alone():
     assert not hasattr(sb.Parameters, "free") and not hasattr(sb.Parameters, "take")
+    assert not hasattr(sb.Trainer, "batch")  # the source's, which another next() frees
 
 
 def test_a_forked_child_computes_with_one_thread():

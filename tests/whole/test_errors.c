@@ -50,7 +50,6 @@ static void bad_tensors(struct errors *f)
     ALONE(sb_tensor_requires_grad(f->b));
     ALONE(sb_tensor_text(NULL));
     ALONE(sb_set_threads(0));
-    ALONE(sb_set_threads(-4));
     ALONE(sb_set_threads(100000));
 }
 
@@ -559,9 +558,7 @@ static void bad_kinds(struct errors *f)
     ALONE(sb_model_save(NULL, "model.safetensors"));
     ALONE(sb_model_load(&other, NULL, f->set, "model.safetensors"));
     ALONE(sb_batch_get(&(sb_batch){.parts = 0}, "source"));
-    ALONE(sb_batch_get(&(sb_batch){.parts = 1}, "source"));
     ALONE(sb_batch_get(&(sb_batch){.parts = 9}, "source"));
-    ALONE(sb_batch_get(&(sb_batch){.parts = -1}, "source"));
     ALONE(sb_trainer_for(NULL, NULL, NULL));
     ALONE(sb_trainer_for(&model, &source, NULL));
     ALONE(sb_checkpoint_save(NULL, "model.safetensors"));
