@@ -17,8 +17,9 @@ static int64_t variance_count(const sb_tensor *x, int axis)
 static sb_tensor *variance_shift(sb_tensor *x, int axis)
 {
     x = sb_detach(x);
-    return axis == SB_ALL ? sb_slice(sb_reshape(x, SB_SHAPE(-1)), 0, 0, 1)
-                          : sb_slice(x, shape_axis(x->rank, axis), 0, 1);
+    return !x               ? NULL
+           : axis == SB_ALL ? sb_slice(sb_reshape(x, SB_SHAPE(-1)), 0, 0, 1)
+                            : sb_slice(x, shape_axis(x->rank, axis), 0, 1);
 }
 
 /* x - m. The shift leaves the variance as it is, and the mean of what is left loses no digits to a

@@ -544,6 +544,8 @@ class sb_lora_options:
 class sb_output_head:
     weight: Tensor
     bias: Tensor
+    padded: bool
+    padding_id: int
 
 class sb_loaded:
     count: int

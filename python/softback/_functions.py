@@ -2188,9 +2188,10 @@ class Parameters(Object):
 
     def load(self, path, pattern=None):
         """Reads the parameters whose names match (NULL: all). Reals of any dtype are converted to that of
-        the set. Fails, and changes nothing, when a shape differs or a tensor is not of reals, and
-        without `loaded` also when anything is missing or left over: the message names the first. Fails
-        as well when nothing was read, and when ranks hold parts of the set."""
+        the set. Fails, and changes nothing, when a shape differs, a tensor is not of reals, or an
+        adapter (nn/lora.h) has another scale, and without `loaded` also when anything is missing or left
+        over: the message names the first. Fails as well when nothing was read, and when ranks hold parts
+        of the set."""
         _to.check(_c.sb_parameters_load(self, _to.text(pattern, "pattern"), _to.text(path, "path"), None))
 
 

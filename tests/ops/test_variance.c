@@ -62,3 +62,11 @@ TEST(variance, a_correction_that_leaves_nothing_is_refused)
         sb_tape_end(&tape);
     }
 }
+
+CPU_TEST(variance, without_a_tape_it_is_refused)
+{
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(2, 3));
+    cr_expect(!sb_variance(x, 1, 0, false) && !sb_variance(x, SB_ALL, 0, false));
+    EXPECT_ERROR("no tape is open");
+    sb_tensor_release(x);
+}
