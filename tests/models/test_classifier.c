@@ -51,6 +51,7 @@ static sb_labelled *data_of(const struct judge *j, const sb_pairs *pairs)
 
 TEST(classifier, it_learns_labels_with_either_pooling)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int pooling = 0; pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F32, (sb_pooling)pooling);
         sb_pairs *pairs = labelled_texts();

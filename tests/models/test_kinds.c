@@ -58,6 +58,7 @@ static void expect_falls(const char *kind, int place, const struct parallel_run 
 
 TEST(kinds, the_loss_falls_with_every_kind_of_positions)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int k = 0; k < 2; k++)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             const struct settings s = settings_of(place);
@@ -84,6 +85,7 @@ static void expect_same_when_recomputed(const char *kind, int place, sb_precisio
 
 TEST(kinds, recomputation_gives_the_same_bits)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int k = 0; k < 3; k++)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             expect_same_when_recomputed(kinds[k], place, SB_PRECISION_F32);
@@ -93,6 +95,7 @@ TEST(kinds, recomputation_gives_the_same_bits)
 
 TEST(kinds, bf16_trains_as_f32_does_but_for_rounding)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int k = 0; k < 2; k++)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             struct settings s = settings_of(place);

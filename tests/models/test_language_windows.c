@@ -45,6 +45,7 @@ static sb_documents *alphabet(int length)
 
 TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct writer w = {tiny_vocabulary(), sb_parameters_new(1), NULL};
     w.model = sb_language_model_for(w.weights, w.vocabulary, &small);
     sb_documents *text = alphabet(1500);
@@ -131,6 +132,7 @@ TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols)
 
 TEST(language_windows, steps_that_the_device_takes_alone_go_on_beyond_the_context_too)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum { PROMPTS = 3 };
     const char *prompts[PROMPTS] = {"abc", "gfe", "bad"};
     device_needed();
@@ -213,6 +215,7 @@ TEST(language_windows, a_listener_hears_each_symbol_and_may_end_it)
 
 TEST(language_windows, a_file_keeps_context_and_running_text)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct writer w = writer_new(SB_F32, &small);
     char path[300];
     strcpy(path, test_temporary("lm.safetensors"));

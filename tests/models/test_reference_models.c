@@ -106,6 +106,7 @@ static void expect_losses(const char *path, const sb_seq2seq_options *options,
 
 TEST(reference_models, losses_of_pre_norm_with_adam_follow_pytorch)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_seq2seq_options model = {TRANSFORMER(.norm_place = SB_NORM_PRE)};
     expect_losses("pre", &model, sb_adam_new,
                   &(sb_optimiser_options){
@@ -114,6 +115,7 @@ TEST(reference_models, losses_of_pre_norm_with_adam_follow_pytorch)
 
 TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pytorch)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_seq2seq_options model = {TRANSFORMER(.norm_place = SB_NORM_POST),
                                       .tie_embeddings = true, .label_smoothing = 0.1};
     expect_losses(
@@ -129,6 +131,7 @@ TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pyto
 
 TEST(reference_models, losses_of_shared_embeddings_with_momentum_follow_pytorch)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_seq2seq_options model = {
         TRANSFORMER(.norm_place = SB_NORM_PRE, .activation = SB_ACTIVATION_GELU),
         .tie_embeddings = true, .share_embeddings = true};

@@ -139,6 +139,7 @@ static bool may_vanish(const char *name)
 
 TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int v = 0; tiny_variant(v); v++) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
         sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
@@ -167,7 +168,8 @@ TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
 
 TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
 {
-    const int steps = test_some(30);
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
+    const int steps = 2 + test_some(28);
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
         struct tiny tiny = {tiny_vocabulary(), sb_parameters_new(1), NULL};
@@ -241,6 +243,7 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
 /* The same bits without recording; with it BLAS may sum in another order. */
 TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int v = 0; tiny_variant(v); v += tiny_step())
         for (int record = 0; record < 2; record++) {
             struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
@@ -372,6 +375,7 @@ static bool build_and_step(void *context)
 
 TEST(seq2seq, each_allocation_may_fail)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(build_and_step, vocabulary) > 200);
     sb_vocabulary_release(vocabulary);
@@ -403,6 +407,7 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
 
 TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int i = 0; tiny_variant(i); i++) {
         sb_seq2seq_options o = tiny_variant(i)->options;
         int64_t n;
@@ -419,6 +424,7 @@ TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
 
 TEST(seq2seq, tiles_give_the_same_gradients_in_every_variant)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int i = 0; tiny_variant(i); i++) {
         sb_seq2seq_options o = tiny_variant(i)->options;
         int64_t n;
@@ -458,6 +464,7 @@ static int64_t encoder_peak(bool recompute, int layers)
 /* A further layer costs its boundary, (B, L, C), and handles, not all its intermediate results. */
 TEST(seq2seq, recomputation_keeps_one_layer_and_the_boundaries)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int64_t boundary = 8 * 32 * 32 * (int64_t)sizeof(float);
     int64_t plain = (encoder_peak(false, 12) - encoder_peak(false, 2)) / 10;
     int64_t held = (encoder_peak(true, 12) - encoder_peak(true, 2)) / 10;

@@ -181,6 +181,7 @@ TEST(layers, feed_forward_has_the_right_gradient)
 
 TEST(layers, attention_has_the_right_gradient)
 {
+    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     static const struct {
         sb_score score;
         int64_t key_heads;
@@ -212,6 +213,7 @@ TEST(layers, attention_has_the_right_gradient)
 
 TEST(layers, encoder_and_decoder_layers_have_the_right_gradient)
 {
+    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++)
         for (int kind = SB_NORM_KIND_LAYER; kind <= SB_NORM_KIND_RMS; kind++) {
             if (test_slow() && kind != place)
@@ -318,6 +320,7 @@ static void expect_whole(const char *name, const sb_seq2seq_options *options)
 
 TEST(layers, a_whole_model_has_the_right_gradient)
 {
+    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     for (int place = test_slow(); place <= SB_NORM_POST; place++) {
         sb_seq2seq_options options = {.transformer = sizes()};
         options.transformer.norm_place = (sb_norm_place)place;

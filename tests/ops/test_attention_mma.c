@@ -367,6 +367,7 @@ TEST(attention_bf16, non_finite_values_propagate_only_through_kept_pairs)
 
 TEST(attention_tf32x3, non_finite_values_propagate_only_through_kept_pairs)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     device_needed();
     static const int64_t sizes[] = {16, 40, 65};
     for (int n = 0; n < 3; n++)
@@ -448,6 +449,7 @@ static struct variant tf32_variant(uint64_t seed)
  */
 TEST(attention_tf32x3, tiles_err_by_a_few_roundings_of_float)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     device_needed();
     for (uint64_t seed = 0; seed < variants(240, 12); seed++) {
         struct variant c = tf32_variant(seed);

@@ -62,6 +62,7 @@ static void expect_same_function(sb_tensor *a, sb_tensor *b, sb_tensor *x)
 /* More positions than a tile of keys has. */
 TEST(attention_properties, self_attention_without_positions_is_permutation_equivariant)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     enum { L = 300 };
     int64_t order[L];
     sb_random random = sb_random_new(5, SB_STREAM_USER);
@@ -98,6 +99,7 @@ TEST(attention_properties, attention_is_invariant_to_the_order_of_key_value_pair
 
 TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     enum { H = 2, L = 280 };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_tape tape;
@@ -145,6 +147,7 @@ TEST(attention_properties, with_a_scale_of_zero_the_bias_alone_counts)
 
 TEST(attention_properties, masked_scores_alone_have_gradient_zero)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     enum { L = 280 };
     for (int run = 0; run < 4; run++) {
         bool causal = run % 2;
@@ -226,6 +229,7 @@ static double score_variance(int64_t d, sb_attention_options o)
 
 TEST(attention_properties, scores_have_variance_d_and_1_when_scaled)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int run = 0; run < 4; run++) {
         int64_t d = run % 2 ? 64 : 128;
         sb_attention_options o = {.algorithm =
@@ -240,6 +244,7 @@ TEST(attention_properties, scores_have_variance_d_and_1_when_scaled)
 
 TEST(attention_properties, cosines_of_random_directions_have_variance_1_over_d)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int run = 0; run < 4; run++) {
         int64_t d = run % 2 ? 64 : 128;
         sb_attention_options o = {.algorithm = run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED,
@@ -272,6 +277,7 @@ static double squared_gradient(int64_t d, sb_attention_options o)
 
 TEST(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when_scaled)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int run = 0; run < 4; run++) {
         int64_t d = run % 2 ? 32 : 64;
         sb_attention_options o = {.algorithm =
@@ -293,6 +299,7 @@ static double hadamard(int64_t n, int64_t i, int64_t j)
 /* Heads are independent here. The variance of 4800 numbers each has a deviation of 2 %. */
 TEST(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and_mixing_keeps_it)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     enum { B = 300, L = 2, H = 8, D = 16, C = H * D };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};

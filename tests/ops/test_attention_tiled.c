@@ -34,9 +34,10 @@ static struct variant long_variant(uint64_t seed)
 
 TEST(attention_tiled, any_combination_equals_the_composed_path_in_float64)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     sb_random r = sb_random_new((uint64_t)(test_long() ? time(NULL) : 1), SB_STREAM_USER);
     uint64_t first = sb_random_below(&r, 1u << 30);
-    const int variants = test_long() ? 2000 : test_some(200);
+    const int variants = test_long() ? 2000 : test_some(test_slow() ? 80 : 200);
     for (uint64_t seed = first; seed < first + (uint64_t)variants; seed++) {
         struct variant c = long_variant(seed);
         variant_expect_same(&c, SB_F64, TILED, COMPOSED, 1e-12);
@@ -90,7 +91,8 @@ static double error_of(const struct variant *c, int i, sb_tensor *const a[], sb_
    cancel. */
 TEST(attention_tiled, float32_is_as_exact_as_the_composed_path)
 {
-    const int variants = test_long() ? 1000 : test_some(100);
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
+    const int variants = test_long() ? 1000 : test_some(test_slow() ? 64 : 100);
     for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
         struct variant c = long_variant(seed);
         sb_tensor *x[VARIANT_INPUTS], *exact_x[VARIANT_INPUTS];
@@ -143,6 +145,7 @@ static int64_t extra_bytes(int64_t L)
 
 TEST(attention_tiled, memory_is_linear_in_the_length)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     int64_t L = test_long() ? 16384 : 2048;
     int64_t whole = extra_bytes(L), quarter = extra_bytes(L / 4);
     cr_log_info("causal, 8 heads of 64: %.2f MB of extra memory at length %lld, "

@@ -62,6 +62,7 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
 
 TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_set_threads(1); /* a second one would slow down many small calls */
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)

@@ -180,6 +180,7 @@ static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t eve
 
 TEST(linear, without_recording_a_row_does_not_depend_on_its_batch)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         if (test_kernel_set(set))

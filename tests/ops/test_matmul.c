@@ -103,6 +103,7 @@ static void expect_product(sb_function f, bool transpose_a, bool transpose_b, sb
 
 TEST(matmul, every_element_follows_the_definition)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const char *const ab[] = {"1x1 1x1",         "2x7 7x1",          "63x64 64x65",
                               "2x3x4 4x5",       "3x4 2x4x5",        "2x1x2x3 4x3x2",
                               "1x3x2x3 2x1x3x4", "5x2x2x3 3x2",      "2x3x2x1x3x4 3x1x1x4x2",

@@ -13,6 +13,7 @@ enum { ROUNDING = 16 };
 
 TEST(operations, gradients_agree_with_differences)
 {
+    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     if (test_slow_device()) /* test_devices.c compares it with the CPU */
         for_each_example_once(example_gradients_agree);
     else
@@ -318,5 +319,6 @@ static void nan_propagates(const struct example *e, const char *shapes)
 
 TEST(operations, a_nan_propagates)
 {
+    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     for_each_example(nan_propagates);
 }

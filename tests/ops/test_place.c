@@ -211,6 +211,7 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
 
 TEST(place, parts_of_attention_weights_drop_the_same_elements)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const sb_attention_algorithm algorithms[] = {SB_ATTENTION_COMPOSED, SB_ATTENTION_TILED,
                                                  SB_ATTENTION_TILED};
     const sb_dtype dtypes[] = {SB_F64, SB_F64, SB_BF16};

@@ -107,6 +107,7 @@ TEST(devices, cuda_agrees_with_the_cpu_in_f64)
    16 bytes or not. */
 TEST(devices, cuda_agrees_with_the_cpu_on_long_rows)
 {
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     device_needed();
     for_each_long_example(300, f64_agrees);
     for_each_long_example(1030, f64_agrees);

@@ -55,6 +55,7 @@ static bool open_and_step(void *context)
 
 TEST(allocation, each_failing_allocation_of_a_first_step_is_reported)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     cr_expect(test_each_allocation_fails(open_and_step, &scene) > 200);
     scene_free(&scene);
@@ -69,6 +70,7 @@ static bool step(void *context)
 
 TEST(allocation, each_failing_allocation_of_a_training_step_is_reported)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     struct small_run undisturbed = small_run(&scene.settings, scene.pairs);
     small_run_train(&scene.run, 1);
@@ -103,6 +105,7 @@ static bool evaluate(void *context)
 
 TEST(allocation, each_failing_allocation_of_an_evaluation_is_reported)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     uint64_t bits = small_run_bits(&scene.run);
     cr_expect(test_each_allocation_fails(evaluate, &scene) > 50);
@@ -175,6 +178,7 @@ static bool go_on(void *context)
 
 TEST(allocation, each_failing_allocation_of_a_language_model_is_reported)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     const sb_language_model_options options = {
         .transformer = {.width = 8, .heads = 2, .decoder_layers = 1}};
@@ -209,6 +213,7 @@ static bool decode(void *context)
 
 TEST(allocation, each_failing_allocation_of_decoding_is_reported)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     static const sb_decoding_options ways[] = {
         {.longest = 3},
         {.beam_width = 2, .longest = 3},

@@ -3,6 +3,7 @@
 
 TEST(beam, a_beam_never_scores_below_greedy)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     int better = 0, n = test_slow() ? 10 : TEXTS;
     for (uint64_t seed = 0; seed < 6; seed += test_slow() ? 5 : 1) {
         struct tiny tiny = tiny_new(SB_F32, 10 + seed, NULL);
@@ -53,6 +54,7 @@ static double best_score(const struct tiny *tiny, const char *text, sb_decoded *
 
 TEST(beam, a_wide_beam_finds_the_best_of_all_outputs)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (uint64_t seed = 1; seed < 5; seed += test_slow() ? 4 : 1) {
         struct tiny tiny = tiny_new(SB_F64, seed, NULL);
         for (uint64_t i = 0; i < 6; i += test_slow() ? 4 : 1) {
@@ -74,6 +76,7 @@ TEST(beam, a_wide_beam_finds_the_best_of_all_outputs)
 /* score = log p / ((5 + |Y|) / 6)^alpha, |Y| with the end, log p as in training. */
 TEST(beam, scores_follow_the_formula)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F64, 6, NULL);
     char **texts = texts_new(30, TEXTS);
     sb_decoded outputs[TEXTS];
@@ -138,6 +141,7 @@ TEST(beam, by_default_words_have_a_length_penalty_and_characters_have_none)
 /* With 7 symbols, a beam of 9 has slots that stay empty. */
 TEST(beam, beams_that_the_device_extends_alone_have_the_bits_of_single_steps)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_decoding_options narrow = {.beam_width = 2, .longest = 18, .length_penalty = 1};
     const sb_decoding_options wide = {.beam_width = 9, .longest = 6};
     expect_bits_of_single_steps(&narrow);
@@ -147,6 +151,7 @@ TEST(beam, beams_that_the_device_extends_alone_have_the_bits_of_single_steps)
 /* The hypotheses of many models, some of which the host prunes and the device does not. */
 TEST(beam, beams_of_a_device_are_those_of_the_processor)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum { SOME = 6 };
     device_needed();
     char **texts = texts_new(400, SOME);

@@ -62,18 +62,21 @@ static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
 
 TEST(decoding, the_cache_does_not_change_outputs)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     expect_cache_changes_nothing(SB_F32, 1e-5, &plain);
     expect_cache_changes_nothing(SB_F64, 1e-13, &plain);
 }
 
 TEST(decoding, the_cache_does_not_change_beams)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_decoding_options beam = {.beam_width = 3, .longest = 8};
     expect_cache_changes_nothing(SB_F32, 1e-5, &beam);
 }
 
 TEST(decoding, steps_that_the_device_takes_alone_have_the_bits_of_single_steps)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     expect_bits_of_single_steps(&(sb_decoding_options){.longest = 30});
 }
 
@@ -115,6 +118,7 @@ static void expect_same_in_any_batch(const struct tiny *tiny, char *const *texts
 
 TEST(decoding, a_thousand_texts_do_not_depend_on_their_batch)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int many = test_slow() ? 50 : 1000;
     struct tiny tiny = tiny_new(SB_F32, 2, NULL);
     char **texts = texts_new(1000, many);
@@ -153,6 +157,7 @@ CPU_TEST(decoding, int8_weights_depend_on_no_batch_and_change_scores_a_little)
 
 TEST(decoding, no_variant_depends_on_the_batch)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_decoding_options beam = {.beam_width = 3, .longest = 7, .length_penalty = 0.6};
     const sb_decoding_options sample = {.sample = true, .longest = 7}, greedy = {.longest = 7};
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
@@ -170,6 +175,7 @@ TEST(decoding, no_variant_depends_on_the_batch)
 /* Every instruction set, with one thread and with several. */
 TEST(decoding, no_kernels_depend_on_the_batch)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum kernel_set usual = kernel_cpu_set();
     int64_t usual_work = kernel_parallel_work;
     enum { FEW = 8 };
@@ -200,6 +206,7 @@ TEST(decoding, no_kernels_depend_on_the_batch)
    of draws. */
 TEST(decoding, samples_follow_the_distribution)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum { DRAWS = 4000 };
     const int draws = test_some(DRAWS);
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
@@ -233,6 +240,7 @@ TEST(decoding, samples_follow_the_distribution)
 
 TEST(decoding, samples_depend_only_on_seed_and_index)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
     char *texts[TEXTS];
     sb_decoded x[TEXTS], y[TEXTS];
@@ -259,6 +267,7 @@ TEST(decoding, samples_depend_only_on_seed_and_index)
 
 TEST(decoding, special_symbols_are_never_written)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
     sb_tensor_set(bias, SB_SYMBOL_PADDING, 9);
@@ -300,6 +309,7 @@ TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
 
 TEST(decoding, outputs_end_at_the_length_limit)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *text = "abc";
@@ -333,6 +343,7 @@ TEST(decoding, learned_positions_end_an_output)
 
 TEST(decoding, small_batches_need_little_memory)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     char **texts = texts_new(30, TEXTS);
     int64_t need[2];
@@ -352,6 +363,7 @@ TEST(decoding, small_batches_need_little_memory)
 
 TEST(decoding, outputs_have_the_order_of_their_texts)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     char **texts = texts_new(30, TEXTS), *outputs[TEXTS];
     const sb_decoding_options batches = {.longest = LONGEST, .batch_pairs = 6};
@@ -504,6 +516,7 @@ static bool translate(void *context)
 
 TEST(decoding, each_allocation_may_fail)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_seq2seq_options options = tiny_options();
     options.transformer.encoder_layers = options.transformer.decoder_layers = 1;
     struct tiny tiny = tiny_new(SB_F32, 3, &options);

@@ -21,6 +21,7 @@ static struct checkpoint *load(const char *path)
 
 TEST(checkpoint, a_model_is_loaded_as_it_was_saved)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 5);
@@ -189,6 +190,7 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
 
 TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
     s.trainer.average_decay = 0.95;

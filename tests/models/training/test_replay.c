@@ -76,6 +76,7 @@ static void expect_same_bits(const sb_trainer_options *options)
 
 TEST(replay, a_graph_launch_has_the_same_bits_as_eager_execution)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     device_needed();
     expect_same_bits(&(sb_trainer_options){.accumulate = 1});
 }
@@ -83,6 +84,7 @@ TEST(replay, a_graph_launch_has_the_same_bits_as_eager_execution)
 /* Adam's step is in the graph, with numbers that change from step to step. */
 TEST(replay, a_graph_launch_clips_decays_and_follows_the_schedule_to_the_same_bits)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     device_needed();
     const sb_schedule schedule = {
         .kind = SB_SCHEDULE_COSINE, .rate = 0.01, .warmup = 5, .steps = STEPS};
@@ -143,6 +145,7 @@ TEST(replay, a_step_in_a_graph_leaves_the_parameters_unless_loss_and_norm_are_fi
 
 TEST(replay, a_graph_launch_that_accumulates_batches_has_the_same_bits)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     device_needed();
     expect_same_bits(&(sb_trainer_options){.accumulate = 3});
 }

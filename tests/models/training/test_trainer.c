@@ -59,6 +59,7 @@ static bool stop_at_third(void *count)
 
 TEST(trainer, a_step_that_is_given_up_leaves_no_trace)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     int count = 0;
     s.trainer.accumulate = 5;
@@ -164,6 +165,7 @@ static int64_t system_calls(void)
 
 TEST(trainer, from_the_third_step_of_a_shape_no_memory_is_requested)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.task.min_length = s.task.max_length;
     s.trainer.average_decay = 0.9;
@@ -205,6 +207,7 @@ CPU_TEST(trainer, after_the_third_step_no_new_pages_are_touched)
 
 TEST(trainer, after_the_first_epoch_no_memory_is_requested)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.data.batch_pairs = 2; /* so many batches that shapes change with each epoch */
     sb_pairs *pairs = small_pairs(250, 12);
@@ -247,6 +250,7 @@ TEST(trainer, memory_falls_during_backward)
 /* An allocation fails in each step, which is then repeated. */
 TEST(trainer, a_failed_step_can_be_repeated)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
     s.data.batch_pairs = 3;
