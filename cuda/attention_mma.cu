@@ -30,7 +30,7 @@ template <class S> struct forward_memory {
     typename S::number q[S::ROWS * P], k[2][S::COLUMNS * P], v[2][S::COLUMNS * P];
     pair_bits<S::ROWS, S::COLUMNS> bits[2];
     mma_tile tile[2];
-    unfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_v;
+    nonfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_v;
 };
 
 /* The results of a warp for its queries: the largest score so far, this lane's part of the sum of

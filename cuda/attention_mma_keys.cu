@@ -35,7 +35,7 @@ template <class S> struct keys_memory {
     pair_bits<S::COLUMNS, S::ROWS> bits[2];
     query_rows<S::COLUMNS> rows[2];
     mma_tile tile[2];
-    unfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_q, in_dy;
+    nonfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_q, in_dy;
 };
 
 /* The next tile of queries, head after head, that is not fully masked. */

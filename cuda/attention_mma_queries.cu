@@ -28,7 +28,7 @@ template <class S> struct queries_memory {
     pair_bits<S::ROWS, S::COLUMNS> bits[2];
     query_rows<S::ROWS> rows;
     mma_tile tile[2];
-    unfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_k;
+    nonfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_k;
 };
 
 /* Starts loading a tile, if there is one. */

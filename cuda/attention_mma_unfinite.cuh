@@ -12,7 +12,7 @@
 #include "cuda/attention_mma.cuh"
 
 /* For ROWS rows of a result, COLUMNS rows of a tile at a time, D numbers each. */
-template <int D, int ROWS, int COLUMNS, int THREADS> struct unfinite {
+template <int D, int ROWS, int COLUMNS, int THREADS> struct nonfinite {
     enum { WORDS = (D + 31) / 32 };
     uint64_t in_column[D];     /* bit n: row n of the tile is not finite there */
     uint32_t nan[ROWS][WORDS]; /* the results that are NaN */

@@ -316,8 +316,8 @@ static void window_free(struct window *w)
 
 /* Asserts that a part is the same in both except for the rows from .. to, and is not finite in one
    column of them, or in all. */
-static void expect_unfinite(const struct window *a, const struct window *b, int part, int64_t from,
-                            int64_t to, int64_t column)
+static void expect_nonfinite(const struct window *a, const struct window *b, int part, int64_t from,
+                             int64_t to, int64_t column)
 {
     for (int64_t i = 0; i < a->L * a->D; i++) {
         const int64_t row = i / a->D, d = i % a->D;
@@ -337,21 +337,21 @@ static void expect_only_kept_pairs_propagate(bool tf32x3, int64_t D)
     const int64_t L = 70;
     struct window plain = window_run(tf32x3, L, D, PARTS, 0, 0, 0);
     struct window v = window_run(tf32x3, L, D, V, 40, 3, INFINITY);
-    expect_unfinite(&v, &plain, Y, 39, 42, 3);
-    expect_unfinite(&v, &plain, DQ, 39, 42, -1);
-    expect_unfinite(&v, &plain, DK, 37, 43, -1);
+    expect_nonfinite(&v, &plain, Y, 39, 42, 3);
+    expect_nonfinite(&v, &plain, DQ, 39, 42, -1);
+    expect_nonfinite(&v, &plain, DK, 37, 43, -1);
     struct window k = window_run(tf32x3, L, D, K, 66, 2, NAN);
-    expect_unfinite(&k, &plain, Y, 65, 68, -1);
-    expect_unfinite(&k, &plain, DQ, 65, 68, -1);
-    expect_unfinite(&k, &plain, DV, 63, 69, -1);
+    expect_nonfinite(&k, &plain, Y, 65, 68, -1);
+    expect_nonfinite(&k, &plain, DQ, 65, 68, -1);
+    expect_nonfinite(&k, &plain, DV, 63, 69, -1);
     struct window q = window_run(tf32x3, L, D, Q, 5, -1, NAN);
-    expect_unfinite(&q, &plain, Y, 5, 5, -1);
-    expect_unfinite(&q, &plain, DK, 3, 6, -1);
-    expect_unfinite(&q, &plain, DV, 3, 6, -1);
+    expect_nonfinite(&q, &plain, Y, 5, 5, -1);
+    expect_nonfinite(&q, &plain, DK, 3, 6, -1);
+    expect_nonfinite(&q, &plain, DV, 3, 6, -1);
     struct window dy = window_run(tf32x3, L, D, DY, 62, 7, -INFINITY);
-    expect_unfinite(&dy, &plain, DV, 60, 63, 7);
-    expect_unfinite(&dy, &plain, DQ, 62, 62, -1);
-    expect_unfinite(&dy, &plain, DK, 60, 63, -1);
+    expect_nonfinite(&dy, &plain, DV, 60, 63, 7);
+    expect_nonfinite(&dy, &plain, DQ, 62, 62, -1);
+    expect_nonfinite(&dy, &plain, DK, 60, 63, -1);
     struct window *all[] = {&plain, &v, &k, &q, &dy};
     for (int i = 0; i < 5; i++)
         window_free(all[i]);

@@ -346,13 +346,13 @@ TEST(attention_ring, non_finite_numbers_propagate_only_through_kept_pairs)
         for (int i = 0; i < 4; i++) {
             sb_tensor *got = joined(&job, 3, i, expected[i]);
             double *x = numbers_of(got), *y = numbers_of(expected[i]);
-            int64_t unfinite = 0;
+            int64_t nonfinite = 0;
             for (int64_t e = 0; e < L * D; e++) {
-                unfinite += !isfinite(y[e]);
+                nonfinite += !isfinite(y[e]);
                 cr_expect(!isfinite(x[e]) == !isfinite(y[e]), "%s, result %d, %d: %g, not %g",
                           sb_dtype_name(dtype), i, (int)e, x[e], y[e]);
             }
-            cr_expect(unfinite > 0 && (i > 1 || unfinite < L * D), "%s, result %d",
+            cr_expect(nonfinite > 0 && (i > 1 || nonfinite < L * D), "%s, result %d",
                       sb_dtype_name(dtype), i);
             free(x);
             free(y);
