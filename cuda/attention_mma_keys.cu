@@ -8,7 +8,7 @@
  * queries.
  */
 #include "cuda/attention_mma_scores.cuh"
-#include "cuda/attention_mma_unfinite.cuh"
+#include "cuda/attention_mma_nonfinite.cuh"
 #include "cuda/attention_steps.cuh"
 
 namespace

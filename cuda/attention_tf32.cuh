@@ -94,7 +94,7 @@ __device__ tf32_parts<2> load_rows_across(const float *y, int row, int d, bool c
 }
 
 /* z += p y: a warp's pairs times 8 N rows of y from `row` on. With `careful`, non-finite numbers in
-   y are replaced by 0 (cuda/attention_mma_unfinite.cuh). A lane has columns 2 part and 2 part + 1
+   y are replaced by 0 (cuda/attention_mma_nonfinite.cuh). A lane has columns 2 part and 2 part + 1
    of eight; as a fragment a they count as its columns part and part + 4, without shuffles. */
 template <int D, int M, int N>
 __device__ __forceinline__ void add_products(const float (&p)[M][N][4], const float *y, int row,

@@ -109,7 +109,7 @@ if [ -z "$sample" ]; then
     try_all gemm_mma.cu gemm_mma
     filter='attention_bf16/*'
     mma="attention_mma attention_mma_bias attention_mma_keys attention_mma_queries"
-    try_all attention_mma_unfinite.cuh "$mma"
+    try_all attention_mma_nonfinite.cuh "$mma"
     for kernel in $mma; do
         try_all $kernel.cu $kernel
     done

@@ -6,8 +6,8 @@
  * one belongs by a kept pair are marked and set to NaN at the end. A tile that is whole needs none
  * of this.
  */
-#ifndef SOFTBACK_CUDA_ATTENTION_MMA_UNFINITE_CUH
-#define SOFTBACK_CUDA_ATTENTION_MMA_UNFINITE_CUH
+#ifndef SOFTBACK_CUDA_ATTENTION_MMA_NONFINITE_CUH
+#define SOFTBACK_CUDA_ATTENTION_MMA_NONFINITE_CUH
 
 #include "cuda/attention_mma.cuh"
 
