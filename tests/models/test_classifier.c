@@ -143,6 +143,7 @@ CPU_TEST(classifier, its_gradient_is_that_of_dual_numbers)
 
 TEST(classifier, its_gradient_is_right)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for (int pooling = 0; pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
         sb_batch *batch = two_texts();
@@ -271,5 +272,6 @@ static bool learn_a_little(void *unused)
 
 TEST(classifier, each_allocation_may_fail)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     cr_expect(test_each_allocation_fails(learn_a_little, NULL) > 100);
 }

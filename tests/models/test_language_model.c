@@ -84,6 +84,7 @@ static sb_tensor *table_gradient(bool padded, sb_precision precision, bool by_lo
 
 TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for (int way = 0; way < 4; way++) {
         const sb_precision precision = way % 2 ? SB_PRECISION_BF16 : SB_PRECISION_F32;
         sb_tensor *got = table_gradient(true, precision, way > 1),
@@ -117,6 +118,7 @@ TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
 
 TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     const int steps = 2 + test_some(28);
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
@@ -229,6 +231,7 @@ static double *next(const struct writer *w, const char *prompt, const int32_t *i
 
 TEST(language_model, it_continues_with_the_most_probable_symbols)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     const int n = test_some(TEXTS);
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
         struct writer w = writer_new(SB_F64, 2, v);

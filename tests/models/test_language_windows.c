@@ -108,6 +108,7 @@ static int32_t best_after(const struct writer *w, int64_t n, const int32_t *ids)
 
 TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for (int cached = 0; cached < 2; cached++) {
         struct writer w = writer_new(SB_F64, &small);
         const char *prompt = "abc";
@@ -185,6 +186,7 @@ static bool hear(void *heard_, int64_t i, int32_t id)
 
 TEST(language_windows, a_listener_hears_each_symbol_and_may_end_it)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct writer w = writer_new(SB_F32, &small);
     const char *prompts[] = {"abc", "dab"};
     struct heard heard[2] = {{0}};

@@ -49,6 +49,7 @@ static sb_tensor *in_one_pass(const struct steps *s)
 
 TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for (int v = 0; tiny_variant(v); v++)
         for (int64_t size = 1 + v % tiny_step(); size <= 4; size += tiny_step()) {
             struct steps s = steps_new(v);
@@ -133,6 +134,7 @@ static bool step(void *context)
 
 TEST(decoder_state, a_failed_step_can_be_repeated)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct steps s = steps_new(0);
     struct trial trial = {&s, sb_decoder_state_new(s.decoder), 0};
     int failures = 0;

@@ -56,6 +56,7 @@ TEST(dropouts, hidden_units_are_dropped_apart_from_branches)
 /* With many hidden units the mean over draws is the output without dropout. */
 TEST(dropouts, dropped_hidden_units_keep_their_mean)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     enum { DRAWS = 4000 };
     const sb_transformer_options o = {.width = 4, .feed_forward = 8, .feed_forward_dropout = 0.5};
     sb_parameters *set = sb_parameters_of(SB_F64, 1);
@@ -92,6 +93,7 @@ static sb_tensor *loss_of(void *layer, sb_tensor *const inputs[])
 
 TEST(dropouts, the_gradient_passes_the_units_that_are_left)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     const sb_transformer_options o = {.width = C, .feed_forward = 12, .feed_forward_dropout = 0.4};
     sb_parameters *set = sb_parameters_of(SB_F64, 1);
     sb_feed_forward layer;

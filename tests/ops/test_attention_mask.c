@@ -166,6 +166,7 @@ static void check_all_padding(sb_dtype dtype, bool biased, double dropout)
 
 TEST(attention_mask, padding_has_no_effect)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     in_all_ways(check_all_padding);
 }
 
@@ -317,6 +318,7 @@ static void check_visible(sb_dtype dtype, bool biased, double dropout)
 
 TEST(attention_mask, nan_in_a_kept_pair_always_propagates)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     in_all_ways(check_visible);
 }
 

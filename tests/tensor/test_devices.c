@@ -217,7 +217,9 @@ TEST(devices, bf16_is_not_widened_where_there_are_kernels)
     device_needed();
     sb_use_device(device_cuda());
     sb_tape tape;
+    sb_random random = sb_random_new(1, SB_STREAM_USER);
     sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
     sb_tensor *x = sb_tape_own(test_leaf(SB_BF16, 1, SB_SHAPE(6, 8)));
     sb_tensor *w = sb_tape_own(test_leaf(SB_BF16, 2, SB_SHAPE(8, 8)));
     sb_tensor *b = sb_tape_own(test_leaf(SB_BF16, 3, SB_SHAPE(8)));

@@ -60,6 +60,7 @@ CPU_TEST(checkpoint, a_new_model_does_not_replace_another_one)
 
 TEST(checkpoint, a_program_saves_and_loads_its_own_model)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 5);
@@ -227,6 +228,7 @@ TEST(checkpoint, equal_training_gives_equal_files)
 
 TEST(checkpoint, an_average_is_the_mean_of_the_parameters)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     static char path[3][256];
