@@ -1,9 +1,9 @@
 #!/bin/sh
 # Runs the suite on the emulated CUDA device: every test of a device, unless it is marked as too slow
 # (too_slow in tests/support/test.h). tests/sanitize.sh has the address sanitizer.
-#   guarded  products and sums are contracted, as nvcc does it, functions and tensor cores are as inexact
-#            as a device's, and the host dies if it touches device memory,
-#            until a test has run 200 kernels; vectors of the compiler would contract some sums only
+#   guarded  products and sums are contracted, as nvcc does it (not by vectors, which would leave some
+#            alone), functions and tensor cores are as inexact as a device's, and the host dies if it
+#            touches device memory before a test has run 200 kernels
 #   races    under the thread sanitizer, which sees each thread of a kernel as one
 # --long runs what is too slow as well, and adds
 #   seed 1, seed 2, seed 3   exact arithmetic, with other schedules of threads
