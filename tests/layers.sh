@@ -7,7 +7,8 @@
 # with_json of meson.build and the program have those that do. No header includes itself through others,
 # and no folder is deeper than ten levels of inclusion. Every test is built. ops/call.c handles bf16 for
 # all operations except cast and those with their own bf16 kernels.
-# Prints each line that breaks a rule; exits with 1 if there is one.
+# Prints each line that breaks a rule; exits with 1 if there is one. --levels also prints how many levels
+# each folder has.
 cd "$(dirname "$0")/.." || exit 2
 bad=0
 files='"tensor/(file|safetensors)|"file\.h|<(fcntl|unistd|dlfcn|dirent|jansson|sys/)'
@@ -110,8 +111,12 @@ awk '
     }
     folder($1) == folder($2) { below[$1] = below[$1] " " $2 }
     END {
-        for (file in below)
-            if (height(file) > 10) { print file " is " height(file) " levels deep, more than 10"; bad = 1 }
+        for (file in below) {
+            n = height(file)
+            if (n > levels[folder(file)]) levels[folder(file)] = n
+            if (n > 10) { print file " is " n " levels deep, more than 10"; bad = 1 }
+        }
+        if (shown) for (f in levels) print f ": " levels[f] " levels of inclusion" | "sort"
         exit bad
-    }' "$inclusions" || bad=1
+    }' shown="$([ "${1:-}" != --levels ] || echo 1)" "$inclusions" || bad=1
 exit $bad
