@@ -42,7 +42,7 @@ struct topic {
 
 /* In the order in which they are listed; NULL when i is past the end. */
 const struct topic *topic_at(int i);
-/* NULL when there is none; names of earlier versions are known. */
+/* NULL when there is none. */
 const struct topic *topic_named(const char *name);
 
 /* The page of a topic; NULL, with a message, when it cannot be made. */

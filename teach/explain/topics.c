@@ -21,8 +21,6 @@ const struct topic *topic_at(int i)
 
 const struct topic *topic_named(const char *name)
 {
-    if (strcmp(name, "deaf") == 0) /* the earlier name of the topic */
-        return &topic_saturated_rows;
     for (int i = 0; i < TOPICS; i++)
         if (strcmp(topics[i]->name, name) == 0)
             return topics[i];

@@ -257,14 +257,6 @@ CPU_TEST(explain, json_has_the_numbers_of_the_text)
     }
 }
 
-CPU_TEST(explain, a_topic_is_found_by_its_earlier_name)
-{
-    static char today[1 << 14];
-    strcpy(today, run_well("saturated-rows --width 4").out);
-    cr_expect_str_eq(run_well("deaf --width 4").out, today);
-    expect_text(today, "saturated-rows: ");
-}
-
 CPU_TEST(explain, the_program_prints_json_with_its_option)
 {
     json_t *json = json_of("softmax --json");
