@@ -65,7 +65,7 @@ try_slider() {
 
 # A run of 2,000 steps, as a log: the loss falls and is noisy.
 write_long_log() {
-    echo '{"softback":"log","format":1}'
+    echo '{"softback":"log","format":2}'
     awk 'BEGIN { srand(1)
         for (step = 10; step <= 2000; step += 10) {
             loss = 3 * exp(-step / 600)

@@ -1,7 +1,6 @@
 #include "program/run/log.h"
 #include "teach/report/signature.h"
 #include "tensor/file.h"
-#include "tensor/memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -43,37 +42,11 @@ static long log_kept(FILE *log, int64_t step)
     return keep;
 }
 
-/* Whether a line is one with which a log of an earlier version can begin. */
-static bool log_is_line(const char *text)
+bool log_begins(const char *head)
 {
-    static const char *const kinds[][4] = {{"loss", "rate", "norm", "symbols"},
-                                           {"held_out_loss", "held_out_error", "best"},
-                                           {"gradients", "deaf", "evenness"}};
-    json_t *json = json_loads(text, 0, NULL);
-    bool any = false;
-    for (int kind = 0; kind < 3; kind++) {
-        bool all = json_is_integer(json_object_get(json, "step"));
-        for (int i = 0; i < 4 && kinds[kind][i]; i++)
-            all = all && json_object_get(json, kinds[kind][i]);
-        any = any || all;
-    }
-    json_decref(json);
-    return any;
-}
-
-bool log_begins(const char *head, bool earlier)
-{
-    static const char cut_off[] = "{\"step\":";
     const size_t size = strcspn(head, "\n"), least = strlen("{\"softback\"");
     const bool whole = head[size] == '\n';
-    if (!head[0] || (size >= least && strncmp(head, SIGNATURE_LOG, size + whole) == 0))
-        return true; /* also an incomplete signature */
-    if (!earlier || !whole)
-        return earlier && strncmp(head, cut_off, sizeof cut_off - 1) == 0;
-    char *line = memory_text_part(head, size);
-    const bool is = line && log_is_line(line);
-    memory_free(line);
-    return is;
+    return !head[0] || (size >= least && strncmp(head, SIGNATURE_LOG, size + whole) == 0);
 }
 
 /* A log that keeps no line starts again with the signature. */

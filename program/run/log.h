@@ -1,13 +1,12 @@
 /*
  * The log of a training run: one JSON object a line,
  *
- *     {"softback":"log","format":1}    first; not in logs of earlier versions
+ *     {"softback":"log","format":2}    first
  *     {"step": 10, "loss": 2.31, "rate": 0.00005, "norm": 1.7, "symbols": 812}
  *     {"step": 10, ..., "symbols": 812, "sent": 97152}   on several ranks: bytes that rank 0 sent
  *     {"step": 500, "gradients": [0.1, ...], "histograms": [[0, 4, ...], ...],
  *      "saturated": [0, 0.1, ...], "evenness": [0.8, ...]}
- *         with --report (models/training/diagnosis.h); logs of earlier versions have no
- *         "histograms", and "deaf" in place of "saturated"
+ *         with --report (models/training/diagnosis.h)
  *     {"step": 500, "held_out_loss": 0.21, "held_out_error": 0.04, "best": true}
  *     {"step": 500, ..., "held_out_unit_error": 0.02, "held_out_bleu": 61.3, "best": true}   of
  *         texts
@@ -24,9 +23,9 @@
 
 enum { LOG_HEAD = 1 << 16 }; /* bytes, enough to recognise a log */
 
-/* Whether the first bytes of a file, at most LOG_HEAD and a NUL, are those of a log or of an empty
-   file. `earlier`: a log without a signature, written by an earlier version, counts too. */
-bool log_begins(const char *head, bool earlier);
+/* Whether the first bytes of a file, at most LOG_HEAD and a NUL, are those of a log, whose first
+   line may be incomplete, or of an empty file. */
+bool log_begins(const char *head);
 
 /* Opens a log that paths_check has accepted, to continue after `step`: removes later lines and an
    incomplete last line; 0 starts a new log. The log is locked until it is closed. NULL, with a

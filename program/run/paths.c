@@ -1,5 +1,6 @@
 #include "program/run/paths.h"
 #include "program/run/log.h"
+#include "teach/report/run_log.h"
 #include "teach/report/signature.h"
 #include "tensor/error.h"
 #include "tensor/file.h"
@@ -124,11 +125,6 @@ void paths_add_numbered(struct paths *paths, const char *role, const char *prefi
 
 /* ---- two paths, one file ---- */
 
-static bool paths_is_log(const struct path *path)
-{
-    return path->use == PATH_LOG || path->use == PATH_LOG_RESUMED;
-}
-
 /* Devices and pipes have no content to overwrite. */
 static bool paths_same_file(const struct place *a, const struct place *b)
 {
@@ -173,9 +169,7 @@ static bool paths_is_own(enum path_use use, const char *head)
 {
     switch (use) {
     case PATH_LOG:
-        return log_begins(head, false);
-    case PATH_LOG_RESUMED:
-        return log_begins(head, true);
+        return log_begins(head);
     case PATH_PAGE:
         return !head[0] || paths_begins_with(head, SIGNATURE_PAGE);
     case PATH_FIGURE:
@@ -198,6 +192,13 @@ static bool paths_refuse(const struct path *path, const char *problem, const cha
                    problem, remedy);
 }
 
+static bool paths_refuse_format(const struct path *path, long long format)
+{
+    char problem[80];
+    snprintf(problem, sizeof problem, "its format is %lld, expected %d", format, LOG_FORMAT);
+    return paths_refuse(path, problem, "move it away and train the model anew with this version");
+}
+
 static bool paths_check_content(const struct path *path, const struct place *place)
 {
     if (path->use == PATH_NEW)
@@ -210,8 +211,11 @@ static bool paths_check_content(const struct path *path, const struct place *pla
         return paths_refuse(path, strerror(errno), "name another file");
     head[fread(head, 1, sizeof head - 1, file)] = '\0';
     fclose(file);
-    return ((head[0] || place->about.st_size == 0) && paths_is_own(path->use, head)) ||
-           paths_refuse(path, paths_problem_of(path->use), "move it away or name another file");
+    if ((head[0] || place->about.st_size == 0) && paths_is_own(path->use, head))
+        return true;
+    if (path->use == PATH_LOG && run_log_format(head) >= 0)
+        return paths_refuse_format(path, run_log_format(head));
+    return paths_refuse(path, paths_problem_of(path->use), "move it away or name another file");
 }
 
 /* The first `size` bytes of a path; 0: the folder that the program runs in. */
@@ -224,7 +228,7 @@ static bool paths_may_write(const char *path, size_t size, int mode)
 
 static bool paths_check_access(const struct path *path)
 {
-    if (!paths_is_log(path))
+    if (path->use != PATH_LOG)
         return file_try(path->role, path->path) || sb_fail("%s; name another file", sb_error());
     const struct place p = paths_find(path->path);
     const bool ok = p.exists ? paths_may_write(p.target, strlen(p.target), W_OK)
@@ -245,7 +249,7 @@ static bool paths_check_written(const struct path *path)
         return paths_refuse(path, "its folder does not exist", "create it or name another file");
     if (p.error)
         return paths_refuse(path, strerror(p.error), "name another file");
-    if (special && !paths_is_log(path))
+    if (special && path->use != PATH_LOG)
         return paths_refuse(path, "it is a device or pipe", "name a file");
     return path->use == PATH_TEMPORARY || !p.exists || special || paths_check_content(path, &p);
 }

@@ -14,7 +14,6 @@ enum path_use {
     PATH_CREATED, /* must not exist yet */
     PATH_NEW,     /* written; the command itself refuses a file that exists */
     PATH_LOG,
-    PATH_LOG_RESUMED, /* continued; may have no signature, as in earlier versions */
     PATH_PAGE,
     PATH_FIGURE,
     PATH_TEMPORARY, /* added by paths_add for each file that is replaced as a whole */

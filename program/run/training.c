@@ -63,8 +63,7 @@ static bool training_check_paths(const struct training *t, const struct training
     char *bad_batch = training_bad_batch(t, 1);
     paths_add(&paths, PATH_NEW, "--out", t->out);
     paths_add(&paths, PATH_NEW, "the state of --out", t->state_path);
-    paths_add(&paths, r->resume ? PATH_LOG_RESUMED : PATH_LOG,
-              r->log ? "--log" : "--log (by default)", t->log_path);
+    paths_add(&paths, PATH_LOG, r->log ? "--log" : "--log (by default)", t->log_path);
     paths_add(&paths, PATH_PAGE, "--report", r->report);
     paths_add(&paths, PATH_NEW, "the bad batch of --out", bad_batch);
     for (int i = 0; i < r->file_count; i++)

@@ -45,27 +45,24 @@ static void shares_of_all(const struct run_log *run, const double *counts, doubl
         share[bin] = sums[DIAGNOSIS_BINS - 1 - bin] / total(sums);
 }
 
-/* Of the diagnoses that have histograms. */
 static bool add_over_time(struct html *html, const struct run_log *run)
 {
     double *steps = memory_new((size_t)run->diagnoses * sizeof *steps);
     const double **values = memory_new((size_t)run->diagnoses * sizeof *values);
     double *shares = memory_new((size_t)(run->diagnoses * DIAGNOSIS_BINS) * sizeof *shares);
     const bool ok = (steps && values && shares) || sb_fail("out of memory for histograms");
-    int64_t columns = 0;
-    for (int64_t i = 0; ok && i < run->diagnoses; i++)
-        if (run->diagnosis[i].histograms) {
-            double *share = shares + columns * DIAGNOSIS_BINS;
-            shares_of_all(run, run->diagnosis[i].histograms, share);
-            values[columns] = share;
-            steps[columns++] = run->diagnosis[i].step;
-        }
+    for (int64_t i = 0; ok && i < run->diagnoses; i++) {
+        double *share = shares + i * DIAGNOSIS_BINS;
+        shares_of_all(run, run->diagnosis[i].histograms, share);
+        values[i] = share;
+        steps[i] = run->diagnosis[i].step;
+    }
     if (ok)
         strip_add(html, &(struct strip){.title = "How large the elements of gradients are",
                                         .text = "The share of all elements with an absolute value "
                                                 "of this size, on a few held-out texts.",
                                         .rows = DIAGNOSIS_BINS,
-                                        .columns = columns,
+                                        .columns = run->diagnoses,
                                         .steps = steps,
                                         .values = values,
                                         .name = size_name});
@@ -107,9 +104,7 @@ static bool add_of_parameters(struct html *html, const struct run_log *run, cons
 
 bool histograms_add(struct html *html, const struct run_log *run, const sb_parameters *weights)
 {
-    const double *last = NULL;
-    for (int64_t i = 0; i < run->diagnoses; i++)
-        if (run->diagnosis[i].histograms)
-            last = run->diagnosis[i].histograms;
-    return !last || (add_over_time(html, run) && add_of_parameters(html, run, last, weights));
+    const int64_t n = run->diagnoses;
+    return n == 0 || (add_over_time(html, run) &&
+                      add_of_parameters(html, run, run->diagnosis[n - 1].histograms, weights));
 }

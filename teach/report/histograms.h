@@ -7,7 +7,7 @@
 #include "teach/report/run_log.h"
 
 /* Strips of the histograms in a log, whose parameters are those of `weights`; nothing where there
-   are none, as in logs of earlier versions. */
+   are none. */
 bool histograms_add(struct html *html, const struct run_log *run, const sb_parameters *weights);
 
 #endif

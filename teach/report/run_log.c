@@ -69,13 +69,6 @@ static double *histograms_of(const json_t *rows, int64_t parameters)
     return NULL;
 }
 
-/* Logs of earlier versions have the earlier name. */
-static const json_t *saturated_of(const json_t *json)
-{
-    const json_t *saturated = json_object_get(json, "saturated");
-    return saturated ? saturated : json_object_get(json, "deaf");
-}
-
 static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
 {
     if (!memory_room(&log->diagnosis, log->diagnoses, &log->diagnoses_room, sizeof *log->diagnosis))
@@ -83,12 +76,11 @@ static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
     struct run_diagnosis *d = &log->diagnosis[log->diagnoses++];
     *d = (struct run_diagnosis){.step = step};
     d->gradients = numbers(json_object_get(json, "gradients"), &log->parameters);
-    d->saturated = d->gradients ? numbers(saturated_of(json), &log->heads) : NULL;
+    d->saturated = d->gradients ? numbers(json_object_get(json, "saturated"), &log->heads) : NULL;
     d->evenness = d->saturated ? numbers(json_object_get(json, "evenness"), &log->heads) : NULL;
-    const json_t *rows = json_object_get(json, "histograms");
-    if (d->evenness && rows)
-        d->histograms = histograms_of(rows, log->parameters);
-    return d->evenness && (d->histograms || !rows);
+    d->histograms =
+        d->evenness ? histograms_of(json_object_get(json, "histograms"), log->parameters) : NULL;
+    return d->histograms != NULL;
 }
 
 /* Seconds are summed, as each line has those since the last one. */
@@ -134,10 +126,26 @@ static int64_t read_file(void *from, char *bytes, size_t room)
     return -1;
 }
 
-static bool run_log_is_signature(const struct lines *lines)
+long long run_log_format(const char *line)
+{
+    const size_t size = strlen(SIGNATURE_LOG_START);
+    return strncmp(line, SIGNATURE_LOG_START, size) == 0 ? strtoll(line + size, NULL, 10) : -1;
+}
+
+static bool run_log_check_first(const struct lines *lines, const char *path)
 {
     const size_t size = strlen(SIGNATURE_LOG) - 1; /* without its LF */
-    return lines->size == size && memcmp(lines->text, SIGNATURE_LOG, size) == 0;
+    const long long format = run_log_format(lines->text);
+    if (lines->size == size && memcmp(lines->text, SIGNATURE_LOG, size) == 0)
+        return true;
+    if (format < 0)
+        return sb_fail(
+            "line 1 of %s is not that of a training log, %.*s; train the model anew with "
+            "this version, or name another log",
+            path, (int)size, SIGNATURE_LOG);
+    return sb_fail("the log %s: its format is %lld, expected %d; train the model anew with this "
+                   "version",
+                   path, format, LOG_FORMAT);
 }
 
 /* The last line, if it does not end, is one that is being written. */
@@ -148,8 +156,9 @@ static bool read_lines(struct run_log *log, struct lines *lines, const char *pat
         const struct lines_problem problem = lines_problem(lines);
         if (problem.text[0])
             ok = sb_fail("line %lld of %s: %s", (long long)lines->number, path, problem.text);
-        else if (lines->number > 1 || !run_log_is_signature(lines))
-            ok = read_line(log, lines->text, lines->number, path);
+        else
+            ok = lines->number == 1 ? run_log_check_first(lines, path)
+                                    : read_line(log, lines->text, lines->number, path);
     }
     return ok;
 }

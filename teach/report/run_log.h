@@ -14,16 +14,19 @@ struct run_line {
 struct run_diagnosis {
     double step;
     double *gradients, *saturated, *evenness; /* `parameters` and `heads` of them */
-    double *histograms; /* DIAGNOSIS_BINS of each parameter; NULL in logs of earlier versions */
+    double *histograms;                       /* DIAGNOSIS_BINS of each parameter */
 };
 
 struct run_log {
     int64_t count, room, diagnoses, diagnoses_room;
     struct run_line *line;
     struct run_diagnosis *diagnosis;
-    double seconds;            /* that training took; NaN in logs of earlier versions */
+    double seconds;            /* that training took; NaN where no line has them */
     int64_t parameters, heads; /* of a diagnosis; lines with other numbers are a failure */
 };
+
+/* The format that the first line of a log names; -1: it names none. */
+long long run_log_format(const char *line);
 
 /* A line that is not of a log is a failure; an incomplete last line is ignored. A missing file is
    an empty log, and a pipe a failure. */

@@ -4,6 +4,10 @@
 
 #define SIGNATURE_PAGE "<!DOCTYPE html>\n<!-- softback report -->\n"
 #define SIGNATURE_FIGURE "<!-- softback figure -->\n"
-#define SIGNATURE_LOG "{\"softback\":\"log\",\"format\":1}\n" /* its first line */
+
+/* The first line of a log; later versions read this format. */
+#define SIGNATURE_LOG SIGNATURE_LOG_START "2}\n"
+#define SIGNATURE_LOG_START "{\"softback\":\"log\",\"format\":"
+enum { LOG_FORMAT = 2 };
 
 #endif

@@ -1,9 +1,6 @@
 /* The best model of a resumed run: without it, or with a different one, the run is not resumed. */
 #include "tests/support/program.h"
-#include <signal.h>
 #include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 
 /* The learning rate is so low that each evaluation is better. */
 #define TRAIN                                                                                      \
@@ -201,96 +198,4 @@ CPU_TEST(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_fails)
     cr_expect(o.code == 1 && strstr(o.err, "m is the best model, of step 10, but this run stopped "
                                            "earlier; resume with the --patience"),
               "%s%s", o.out, o.err);
-}
-
-/* ---- files of earlier versions ---- */
-
-static void copy_golden(const char *from, const char *to)
-{
-    char command[2000];
-    snprintf(command, sizeof command, "cp '%s/golden/%s' '%s'", TEST_FOLDER, from,
-             test_temporary(to));
-    cr_assert(system(command) == 0);
-}
-
-static void copy_earlier(void)
-{
-    copy_golden("earlier.safetensors", "m.safetensors");
-    copy_golden("earlier.state.safetensors", "m.state.safetensors");
-    copy_golden("earlier.jsonl", "m.jsonl");
-}
-
-#define RESUME "train --task copy --resume --threads 1 --out m.safetensors "
-
-CPU_TEST(program_best, a_run_of_an_earlier_version_resumes)
-{
-    copy_earlier();
-    struct outcome o = program_run("translate m.safetensors '1 2'");
-    cr_expect(o.code == 0, "%s", o.err);
-    o = program_run("report m.safetensors --input '1 2'");
-    cr_expect(o.code == 0, "%s", o.err);
-    o = program_run(RESUME);
-    cr_expect(o.code == 0 && strstr(o.out, "best       at step 20: held-out loss 2.3816"), "%s%s",
-              o.out, o.err);
-    o = program_run(RESUME "--steps 40 --log another.jsonl --threads 1");
-    cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 20\n"), "%s%s", o.out, o.err);
-    program_copy("m.safetensors", "whole");
-    program_copy("m.state.safetensors", "whole.state");
-    copy_earlier();
-    o = program_run(RESUME "--steps 40");
-    cr_expect(o.code == 0, "%s", o.err);
-    cr_expect(program_same("m.safetensors", "whole"));
-    cr_expect(program_same("m.state.safetensors", "whole.state"));
-    char *log = program_read("m.jsonl", NULL);
-    cr_expect(log && strncmp(log, "{\"step\":10,", 11) == 0 && strstr(log, "\n{\"step\":40,"), "%s",
-              log);
-    free(log);
-    o = program_run(RESUME "--steps 50");
-    cr_expect(o.code == 0, "its files are not of this version: %s", o.err);
-}
-
-CPU_TEST(program_best, resuming_an_earlier_version_needs_a_model_that_loads)
-{
-    copy_earlier();
-    cr_assert(remove(test_temporary("m.safetensors")) == 0);
-    struct outcome o = program_run(RESUME);
-    cr_expect(o.code == 1 && strstr(o.err, "m.safetensors, the best model (step 20), is missing"),
-              "%s", o.err);
-    program_write("m.safetensors", "a text\n", 7);
-    o = program_run(RESUME);
-    cr_expect(o.code == 1 && strstr(o.err, "restore the best model"), "%s", o.err);
-    copy_golden("earlier.state.safetensors", "m.safetensors");
-    o = program_run(RESUME);
-    cr_expect(o.code == 1 && strstr(o.err, "that of the best model"), "%s", o.err);
-    copy_earlier();
-    o = program_run("train --task copy --threads 1 --steps 4 --out n --log m.jsonl");
-    cr_expect(o.code == 1 && strstr(o.err, "it is not a log"), "no --resume: %s", o.err);
-    cr_expect(program_run(RESUME).code == 0);
-}
-
-static bool log_has(const char *text)
-{
-    char *log = program_read("m.jsonl", NULL);
-    const bool has = log && strstr(log, text);
-    free(log);
-    return has;
-}
-
-/* The state of an earlier version has no fingerprint; that of a resumed run has. */
-CPU_TEST(program_best, a_resumed_run_of_an_earlier_version_saves_the_fingerprint)
-{
-    copy_earlier();
-    size_t size = 0;
-    free(program_read("m.safetensors", &size));
-    forge("m.state.safetensors", "p+1\\\",\\\"best_step",
-          "p-9\\\",\\\"best_step"); /* no later evaluation is better */
-    pid_t process = program_start(RESUME "--steps 1000000");
-    while (!log_has("{\"step\":30,"))
-        nanosleep(&(struct timespec){0, 2000000}, NULL);
-    kill(process, SIGTERM);
-    struct outcome o = program_wait(process);
-    cr_assert(strstr(o.err, "Stopped after step "), "%s", o.err);
-    damage("m.safetensors", "m.safetensors", SIZE_MAX, size - 3);
-    o = program_run(RESUME "--steps 1000000");
-    cr_expect(o.code == 1 && strstr(o.err, "that of the best model, of step 20"), "%s", o.err);
 }

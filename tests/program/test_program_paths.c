@@ -207,7 +207,7 @@ CPU_TEST(program_paths, a_log_overwrites_only_a_log)
     struct outcome o = program_run(TRAIN "--out n");
     cr_assert(o.code == 0, "%s", o.err);
     char *log = program_read("n.jsonl", NULL);
-    static const char begins[] = "{\"softback\":\"log\",\"format\":1}\n{\"step\":4,";
+    static const char begins[] = "{\"softback\":\"log\",\"format\":2}\n{\"step\":4,";
     cr_expect(log && strncmp(log, begins, sizeof begins - 1) == 0, "%s", log);
     free(log);
     o = program_run(TRAIN "--out p --log n.jsonl");

@@ -197,7 +197,7 @@ CPU_TEST(program_resume, the_log_has_each_step_once)
     char *text = program_read("m.jsonl", NULL);
     int64_t last = 0;
     char *line = strtok(text, "\n");
-    cr_expect(line && strcmp(line, "{\"softback\":\"log\",\"format\":1}") == 0, "%s", line);
+    cr_expect(line && strcmp(line, "{\"softback\":\"log\",\"format\":2}") == 0, "%s", line);
     while ((line = strtok(NULL, "\n"))) {
         json_t *json = json_loads(line, 0, NULL);
         int64_t step = json_integer_value(json_object_get(json, "step"));
