@@ -185,8 +185,7 @@ void language_add_settings(struct setting_table *t, struct language_settings *s)
     t->kinds = SETTING_FOR_ALL;
 }
 
-/* Its settings, bound to options. Files of earlier versions have none of the kind's own, and those
-   without them stay as they were. */
+/* Its settings, bound to options. */
 static struct setting_table language_settings(sb_language_model_options *o,
                                               struct language_settings *own)
 {
@@ -195,8 +194,7 @@ static struct setting_table language_settings(sb_language_model_options *o,
     setting_add_ties(&t, &o->tie_embeddings);
     setting_add_dropout(&t, &o->transformer);
     setting_add_smoothing(&t, &o->label_smoothing);
-    if (own)
-        language_add_settings(&t, own);
+    language_add_settings(&t, own);
     return t;
 }
 
@@ -218,8 +216,7 @@ static bool language_describe(const void *self, sb_description *d)
     const sb_language_model *m = self;
     sb_language_model_options o = m->options; /* a copy, as settings can be written to */
     struct language_settings own = {o.context, o.running_text};
-    const bool plain = o.context == 0 && !o.running_text;
-    const struct setting_table table = language_settings(&o, plain ? NULL : &own);
+    const struct setting_table table = language_settings(&o, &own);
     return settings_describe(&table, d) && sb_description_add_vocabulary(d, "text", m->vocabulary);
 }
 

@@ -59,22 +59,6 @@ void setting_add_text(struct setting_table *t, const char *name, char text[SETTI
     setting->text = text;
     setting->argument = argument;
     setting->separator = separator;
-    setting->optional = true;
-}
-
-void setting_optional(struct setting_table *t)
-{
-    t->at[t->count - 1].optional = true;
-}
-
-bool setting_is_left_out(const struct setting *setting)
-{
-    if (!setting->optional)
-        return false;
-    const struct setting_text value = setting_read(setting);
-    return setting->choice ? *setting->choice == 0
-           : setting->flag ? !*setting->flag
-                           : !value.text[0] || strcmp(value.text, "0") == 0;
 }
 
 void setting_zero(struct setting_table *t, enum setting_zero zero)
@@ -204,8 +188,7 @@ struct setting_text setting_read(const struct setting *setting)
 bool settings_describe(const struct setting_table *table, sb_description *description)
 {
     for (int i = 0; i < table->count; i++)
-        if (!setting_is_left_out(&table->at[i]) &&
-            !sb_description_set(description, table->at[i].name, setting_read(&table->at[i]).text))
+        if (!sb_description_set(description, table->at[i].name, setting_read(&table->at[i]).text))
             return false;
     return true;
 }

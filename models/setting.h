@@ -35,13 +35,10 @@ struct setting {
     double *number;
     unsigned *choice; /* an enum */
     bool *flag;
-    char *text;             /* SETTING_TEXT bytes */
-    const char *argument;   /* what a text is called in help: "PATTERN" */
-    char separator;         /* between texts that were given one after the other */
-    enum setting_zero zero; /* of a number */
-    /* A file has it only where it is not 0, false or the first choice, as earlier versions knew
-       nothing of it. */
-    bool optional;
+    char *text;                 /* SETTING_TEXT bytes */
+    const char *argument;       /* what a text is called in help: "PATTERN" */
+    char separator;             /* between texts that were given one after the other */
+    enum setting_zero zero;     /* of a number */
     double least, most;         /* of a count or number */
     const char *const *choices; /* of a choice, ended by NULL */
 };
@@ -67,17 +64,12 @@ void setting_add_flag(struct setting_table *table, const char *name, bool *flag,
 void setting_add_choice(struct setting_table *table, const char *name, unsigned *choice,
                         const char *const *choices, const char *help);
 
-/* A text, empty by default, which files then leave out. What is given later is appended, after the
-   separator. */
+/* A text, empty by default. What is given later is appended, after the separator. */
 void setting_add_text(struct setting_table *table, const char *name, char text[SETTING_TEXT],
                       const char *argument, char separator, const char *help);
 
-/* Says of the number that was added last what its 0 is, and that files leave out a 0. */
+/* Says of the number that was added last what its 0 is. */
 void setting_zero(struct setting_table *table, enum setting_zero zero);
-void setting_optional(struct setting_table *table);
-
-/* Whether a file says nothing of a setting. */
-bool setting_is_left_out(const struct setting *setting);
 
 /* As setting_write, for a text that somebody gave: 0 is 0, and refused where it can only stand for
    the default. */

@@ -33,13 +33,12 @@ static const char *const positions[] = {[SB_POSITIONS_SINUSOIDAL] = "sinusoidal"
 static const char *const biases[] = {
     [SB_BIASES_ALL] = "all", [SB_BIASES_QKV] = "qkv", [SB_BIASES_NONE] = "none", NULL};
 
-/* A number whose 0 is the default, and that files have only where it is given. */
+/* A number whose 0 is the default. */
 static void setting_add_variant(struct setting_table *t, const char *name, double *number,
                                 const char *help)
 {
     setting_add_number(t, name, number, 0, 1e12, help);
     setting_zero(t, ZERO_IS_DEFAULT_ALONE);
-    setting_optional(t);
 }
 
 /* Variants of published models. */
@@ -47,13 +46,10 @@ static void setting_add_variants(struct setting_table *t, sb_transformer_options
 {
     setting_add_count(t, "head-size", &o->head_size, 0, 1 << 16,
                       "size of an attention head (0: width / heads)");
-    setting_optional(t);
     setting_add_choice(t, "biases", &o->biases, biases,
                        "layers that have a bias: all, only the projections of queries, keys and "
                        "values, or none");
-    setting_optional(t);
     setting_add_flag(t, "no-output-bias", &o->no_output_bias, "no bias of the output's logits");
-    setting_optional(t);
     setting_add_variant(t, "norm-epsilon", &o->norm_epsilon,
                         "epsilon of the norms (0: 1e-5, of RMS norm 1e-6)");
     setting_add_variant(t, "score-scale", &o->score_scale,
@@ -61,7 +57,6 @@ static void setting_add_variants(struct setting_table *t, sb_transformer_options
     setting_add_variant(t, "embedding-scale", &o->embedding_scale,
                         "factor of embeddings (0: square root of width)");
     setting_add_flag(t, "embedding-norm", &o->embedding_norm, "normalise the embeddings");
-    setting_optional(t);
 }
 
 static void setting_add_positions(struct setting_table *t, sb_transformer_options *o)
@@ -73,16 +68,13 @@ static void setting_add_positions(struct setting_table *t, sb_transformer_option
                         "factor of learned positions (0: square root of width)");
     setting_add_count(t, "position-offset", &o->position_offset, 0, 1 << 24,
                       "unused rows before the first learned position");
-    setting_optional(t);
     setting_add_variant(t, "rotary-base", &o->rotary_base, "base of rotary positions (0: 10000)");
     setting_add_variant(t, "rotary-scaling", &o->rotary_scaling,
                         "position interpolation: divisor of rotary positions (0: 1)");
     setting_add_count(t, "position-buckets", &o->position_buckets, 0, 1 << 16,
                       "number of buckets of distances (0: 32)");
-    setting_optional(t);
     setting_add_count(t, "position-distance", &o->position_distance, 0, 1 << 20,
                       "distance from which on positions share the last bucket (0: 128)");
-    setting_optional(t);
 }
 
 void setting_add_transformer(struct setting_table *t, sb_transformer_options *o, unsigned kinds)
@@ -139,10 +131,8 @@ void setting_add_dropout(struct setting_table *t, sb_transformer_options *o)
     setting_add_number(t, "attention-dropout", &o->attention_dropout, 0, 0.999,
                        "dropout of attention weights (0: as --dropout)");
     setting_zero(t, ZERO_IS_DEFAULT);
-    setting_optional(t);
     setting_add_number(t, "feed-forward-dropout", &o->feed_forward_dropout, 0, 0.999,
                        "dropout of hidden units of the feed-forward network");
-    setting_optional(t);
     setting_add_choice(t, "precision", &o->precision, precisions,
                        "dtype of activations in training; weights stay f32. tf32x3: f32, with "
                        "attention on a GPU's tensor cores");

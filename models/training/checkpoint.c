@@ -11,7 +11,6 @@
 static bool checkpoint_build(struct checkpoint *c, const struct model_tensors *tensors,
                              const sb_model_kind *kind, const struct metadata *d)
 {
-    c->format = d->format;
     c->has_state = d->has_state;
     c->progress = d->progress;
     c->state = d->state;
@@ -81,12 +80,11 @@ struct checkpoint *checkpoint_load_kind(const char *path, const sb_model_kind *k
     return c ? c : sb_fail("%s: %s", path, sb_error());
 }
 
-static bool checkpoint_read_format(const sb_safetensors *file, int *format)
+static bool checkpoint_is_readable(const sb_safetensors *file, const char *path)
 {
     struct metadata d;
     if (!checkpoint_read_metadata(file, &d))
-        return false;
-    *format = d.format;
+        return sb_fail("%s: %s", path, sb_error());
     metadata_free(&d);
     return true;
 }
@@ -97,11 +95,10 @@ struct checkpoint *checkpoint_load_adapted(const char *path, const char *base,
     if (!base)
         return checkpoint_load_kind(path, kind, NULL);
     sb_safetensors *own = sb_safetensors_open(path), *its = own ? sb_safetensors_open(base) : NULL;
-    struct model_tensors tensors = {.file = own, .base = its};
-    struct checkpoint *c = its && checkpoint_read_format(its, &tensors.base_format)
-                               ? read_checkpoint(&tensors, kind, NULL)
-                               : NULL;
-    if (its && !c)
+    const struct model_tensors tensors = {.file = own, .base = its};
+    const bool readable = its && checkpoint_is_readable(its, base);
+    struct checkpoint *c = readable ? read_checkpoint(&tensors, kind, NULL) : NULL;
+    if (readable && !c)
         sb_fail("%s: %s", path, sb_error());
     sb_safetensors_close(own);
     sb_safetensors_close(its);
@@ -187,7 +184,7 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
     if (!c->has_state)
         return sb_fail("checkpoint: %s has a model, but no training state", path);
     sb_safetensors *file = sb_safetensors_open(path);
-    const bool ok = file && checkpoint_read_training(file, c->format, trainer, &c->state);
+    const bool ok = file && checkpoint_read_training(file, trainer, &c->state);
     sb_safetensors_close(file);
     return ok;
 }

@@ -3,13 +3,11 @@
  *
  * The parameters have their dotted names. A training state adds "average", "optimiser.moment.0" and
  * ".1", each as long as all parameters together that are not frozen. The metadata's one key,
- * "softback", contains JSON: format, the model's kind (if missing "seq2seq", the only one of
- * earlier versions), settings by name, the vocabularies, the task, the fingerprint of all tensors
- * (models/training/fingerprint.h), and the counters of the state, or the step of a best model.
- * There is no time, host, path, thread or rank count, so equal training gives equal bytes. In
- * format 2 the gate of a feed-forward network gets its activation; in format 1, of earlier
- * versions, gate and up have each other's names. Loading compares the fingerprint; files of earlier
- * versions have none.
+ * "softback", contains JSON: format, the model's kind, settings by name, the vocabularies, the
+ * task, the fingerprint of all tensors (models/training/fingerprint.h), and the counters of the
+ * state, or the step of a best model. There is no time, host, path, thread or rank count, so equal
+ * training gives equal bytes. Loading compares the fingerprint. Later versions read format 3; files
+ * of other formats are refused.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
@@ -33,7 +31,7 @@ struct progress {
     int64_t best_step;         /* its step; 0: none yet */
     int64_t waited;            /* evaluations since then */
     uint64_t data_hash;        /* of the training and held-out pairs, to detect other data */
-    uint64_t best_fingerprint; /* of the best model's file; 0: unknown to an earlier version */
+    uint64_t best_fingerprint; /* of the best model's file; 0: none yet */
     struct kept kept;
     bool finished;
 };
@@ -45,7 +43,6 @@ struct checkpoint {
     sb_parameters *weights;
     sb_model subject;
     sb_seq2seq *model; /* the subject; NULL where that is of another kind */
-    int format;        /* of the file */
     bool has_state;    /* the two below are set, and checkpoint_resume can be called */
     struct progress progress;
     sb_trainer_state state;

@@ -1,7 +1,6 @@
 #include "models/training/checkpoint_counters.h"
 #include "models/training/fingerprint.h"
 #include "tensor/failure.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +26,8 @@ const struct counter state_counters[] = {
     {"waited", WHOLE, AT(progress.waited)},
     {"data_hash", WHOLE, AT(progress.data_hash)},
     {"best_fingerprint", MARK, AT(progress.best_fingerprint)},
-    {"best_unit_error", SCORE, AT(progress.best.unit_error)},
-    {"best_bleu", SCORE, AT(progress.best.bleu)},
+    {"best_unit_error", REAL, AT(progress.best.unit_error)},
+    {"best_bleu", REAL, AT(progress.best.bleu)},
     {"finished", FLAG, AT(progress.finished)},
     {"kept", MODELS, AT(progress.kept)},
     {NULL, WHOLE, 0},
@@ -87,23 +86,11 @@ static json_t *counter_to_json(const struct metadata *d, const struct counter *c
     return json_string(text);
 }
 
-/* A score that is not measured, or no models. */
-static bool counter_is_left_out(const struct metadata *d, const struct counter *c)
-{
-    double score = 0;
-    if (c->type == MODELS)
-        return d->progress.kept.count == 0;
-    if (c->type == SCORE)
-        memcpy(&score, (const char *)d + c->offset, sizeof score);
-    return isnan(score);
-}
-
 json_t *counters_to_json(const struct metadata *d, const struct counter *counters)
 {
     json_t *all = json_object();
     for (const struct counter *c = counters; c->name; c++)
-        if (!counter_is_left_out(d, c) &&
-            json_object_set_new(all, c->name, counter_to_json(d, c)) != 0) {
+        if (json_object_set_new(all, c->name, counter_to_json(d, c)) != 0) {
             json_decref(all);
             return NULL;
         }
@@ -124,20 +111,18 @@ static bool counter_read_whole(const char *owner, const struct counter *c, int64
     return true;
 }
 
-/* Files of earlier versions have neither marks nor scores. */
-static bool counter_read_score(const json_t *value, void *place)
+static bool counter_read_real(const char *text, void *place)
 {
     char *end = NULL;
-    const double score = value ? strtod(json_string_value(value), &end) : (double)NAN;
-    memcpy(place, &score, sizeof score);
-    return !value || (end != json_string_value(value) && *end == '\0');
+    const double real = strtod(text, &end);
+    memcpy(place, &real, sizeof real);
+    return end != text && *end == '\0';
 }
 
 static bool counter_read_mark(const json_t *value, void *place)
 {
     uint64_t mark = 0;
-    const bool ok =
-        !value || (json_is_string(value) && fingerprint_parse(json_string_value(value), &mark));
+    const bool ok = json_is_string(value) && fingerprint_parse(json_string_value(value), &mark);
     memcpy(place, &mark, sizeof mark);
     return ok;
 }
@@ -148,7 +133,7 @@ static bool counter_read_models(const json_t *all, struct kept *kept)
     const char *key;
     json_t *value;
     *kept = (struct kept){0};
-    if (all && (!json_is_object(all) || json_object_size(all) > MOST_KEPT + 1))
+    if (!json_is_object(all) || json_object_size(all) > MOST_KEPT + 1)
         return false;
     json_object_foreach((json_t *)(uintptr_t)all, key, value)
     {
@@ -175,10 +160,9 @@ static bool counter_read(const char *owner, const json_t *all, const struct coun
     }
     if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
         return counter_read_whole(owner, c, json_integer_value(value), place);
-    if (((c->type == SCORE && !value) || (c->type <= SCORE && json_is_string(value))) &&
-        counter_read_score(value, place))
-        return true;
-    if ((c->type == MARK && counter_read_mark(value, place)) ||
+    if ((c->type == REAL && json_is_string(value) &&
+         counter_read_real(json_string_value(value), place)) ||
+        (c->type == MARK && counter_read_mark(value, place)) ||
         (c->type == MODELS && counter_read_models(value, (void *)place)))
         return true;
     return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);

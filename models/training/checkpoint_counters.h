@@ -6,9 +6,8 @@
 #include "models/training/checkpoint_json.h"
 #include "tensor/json.h"
 
-/* double, double that may be missing, int64_t, int, bool, uint64_t, struct kept (an object
-   of fingerprints by step, left out if there is none) */
-enum counter_type { REAL, SCORE, WHOLE, SMALL, FLAG, MARK, MODELS };
+/* double, int64_t, int, bool, uint64_t, struct kept (an object of fingerprints by step) */
+enum counter_type { REAL, WHOLE, SMALL, FLAG, MARK, MODELS };
 
 struct counter {
     const char *name;

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 2, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
-
-#define UNNAMED_KIND "seq2seq"
+enum { FORMAT = 3, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
 
 static json_t *settings_to_json(const sb_description *d)
 {
@@ -52,28 +50,6 @@ static json_t *vocabularies_to_json(const sb_description *d)
     return all;
 }
 
-/* Whether a model is of the only kind of earlier versions, whose files do not name it. */
-static bool checkpoint_is_unnamed(const sb_description *d)
-{
-    return strcmp(sb_description_kind(d), UNNAMED_KIND) == 0;
-}
-
-/* Its vocabularies are members of their own; a joint one occurs once. */
-static bool checkpoint_add_unnamed(json_t *json, const sb_description *d)
-{
-    sb_vocabulary *source = sb_description_vocabulary(d, "source"),
-                  *target = source ? sb_description_vocabulary(d, "target") : NULL;
-    return target && json_object_set_new(json, "source", vocabulary_to_json(source)) == 0 &&
-           (source == target ||
-            json_object_set_new(json, "target", vocabulary_to_json(target)) == 0);
-}
-
-static bool checkpoint_add_named(json_t *json, const sb_description *d)
-{
-    return json_object_set_new(json, "kind", json_string(sb_description_kind(d))) == 0 &&
-           json_object_set_new(json, "vocabularies", vocabularies_to_json(d)) == 0;
-}
-
 /* Labels are written if there are any. */
 static bool checkpoint_add_labels(json_t *json, const sb_description *d)
 {
@@ -96,15 +72,14 @@ static bool checkpoint_add_counters(json_t *json, const struct metadata *d, bool
 static json_t *to_json(const struct metadata *d)
 {
     json_t *json = json_object();
-    bool ok = json_object_set_new(json, "format", json_integer(d->format)) == 0 &&
+    bool ok = json_object_set_new(json, "format", json_integer(FORMAT)) == 0 &&
               json_object_set_new(json, "task", json_string(d->task)) == 0 &&
               json_object_set_new(json, "settings", settings_to_json(d->model)) == 0 &&
-              (checkpoint_is_unnamed(d->model) ? checkpoint_add_unnamed
-                                               : checkpoint_add_named)(json, d->model) &&
+              json_object_set_new(json, "kind", json_string(sb_description_kind(d->model))) == 0 &&
+              json_object_set_new(json, "vocabularies", vocabularies_to_json(d->model)) == 0 &&
               checkpoint_add_labels(json, d->model) &&
-              (!d->has_fingerprint ||
-               json_object_set_new(json, "fingerprint",
-                                   json_string(fingerprint_text(d->fingerprint).text)) == 0) &&
+              json_object_set_new(json, "fingerprint",
+                                  json_string(fingerprint_text(d->fingerprint).text)) == 0 &&
               checkpoint_add_counters(json, d, d->has_base, "base", base_counters) &&
               checkpoint_add_counters(json, d, d->has_best, "best", best_counters) &&
               checkpoint_add_counters(json, d, d->has_state, "state", state_counters);
@@ -140,9 +115,9 @@ char *metadata_write(const struct metadata *description)
 static bool checkpoint_read_fingerprint(const json_t *value, struct metadata *d)
 {
     const char *text = json_string_value(value);
-    d->has_fingerprint = value != NULL;
-    return !value || (text && fingerprint_parse(text, &d->fingerprint)) ||
-           sb_fail("checkpoint: its fingerprint is malformed; it must be 16 hexadecimal digits");
+    return (text && fingerprint_parse(text, &d->fingerprint)) ||
+           sb_fail("checkpoint: its fingerprint is missing or malformed; it must be 16 hexadecimal "
+                   "digits");
 }
 
 static bool checkpoint_read_settings(const json_t *all, sb_description *d)
@@ -175,16 +150,7 @@ static bool checkpoint_add_vocabulary(sb_description *d, const char *name, const
     return ok;
 }
 
-static bool checkpoint_read_unnamed(const json_t *json, sb_description *d)
-{
-    const json_t *target = json_object_get(json, "target");
-    return checkpoint_add_vocabulary(d, "source", json_object_get(json, "source")) &&
-           (target ? checkpoint_add_vocabulary(d, "target", target)
-                   : sb_description_add_vocabulary(d, "target",
-                                                   sb_description_vocabulary(d, "source")));
-}
-
-static bool checkpoint_read_named(const json_t *json, sb_description *d)
+static bool checkpoint_read_vocabularies(const json_t *json, sb_description *d)
 {
     const json_t *all = json_object_get(json, "vocabularies");
     const char *key;
@@ -216,25 +182,30 @@ static bool checkpoint_read_labels(const json_t *all, sb_description *d)
 static bool checkpoint_take_model(const json_t *json, struct metadata *d)
 {
     const json_t *kind = json_object_get(json, "kind");
-    if (kind && (!json_is_string(kind) || json_string_length(kind) > 100))
-        return sb_fail("checkpoint: its kind is malformed");
-    d->model = sb_description_new(kind ? json_string_value(kind) : UNNAMED_KIND);
+    if (!json_is_string(kind) || json_string_length(kind) > 100)
+        return sb_fail("checkpoint: its kind is missing or malformed");
+    d->model = sb_description_new(json_string_value(kind));
     return d->model && checkpoint_read_settings(json_object_get(json, "settings"), d->model) &&
-           (checkpoint_is_unnamed(d->model) ? checkpoint_read_unnamed
-                                            : checkpoint_read_named)(json, d->model) &&
+           checkpoint_read_vocabularies(json, d->model) &&
            checkpoint_read_labels(json_object_get(json, "labels"), d->model);
+}
+
+static bool checkpoint_check_format(const json_t *format)
+{
+    const long long number = json_integer_value(format);
+    if (!json_is_integer(format))
+        return sb_fail("checkpoint: its format is missing or malformed");
+    return number == FORMAT ||
+           sb_fail("checkpoint: its format is %lld, expected %d; %s", number, FORMAT,
+                   number < FORMAT ? "train the model anew with this version"
+                                   : "read it with the version of softback that wrote it");
 }
 
 static bool checkpoint_read(const json_t *json, struct metadata *d)
 {
     const json_t *format = json_object_get(json, "format"), *task = json_object_get(json, "task");
-    const json_int_t number = json_integer_value(format);
-    if (!json_is_integer(format))
-        return sb_fail("checkpoint: its format is missing or malformed");
-    if (number < 1 || number > FORMAT)
-        return sb_fail("checkpoint: its format is %lld; this version reads 1 to %d",
-                       (long long)number, FORMAT);
-    d->format = (int)number;
+    if (!checkpoint_check_format(format))
+        return false;
     if (!json_is_string(task) || json_string_length(task) > 100)
         return sb_fail("checkpoint: its task is missing or malformed");
     d->task = memory_text(json_string_value(task));

@@ -12,10 +12,9 @@ struct best_model {
 
 /* The contents of the JSON. */
 struct metadata {
-    int format;            /* of the file: 1, or 2 where there are gated feed-forward networks */
     sb_description *model; /* its kind, settings by name, vocabularies */
     char *task;
-    bool has_fingerprint, has_best, has_state, has_base;
+    bool has_best, has_state, has_base;
     uint64_t fingerprint; /* of all tensors */
     uint64_t base;        /* fingerprint of the model that the LoRA adapters are for */
     bool adapters;        /* the file has these alone */
@@ -25,15 +24,14 @@ struct metadata {
     sb_trainer_state state;
 };
 
-/* A text for memory_free; fingerprint, best and state are written if there are any. */
+/* A text for memory_free; base, best and state are written if there are any. */
 char *metadata_write(const struct metadata *metadata);
 
 /* Reads a text that may be untrusted; on failure there is nothing to free. */
 bool metadata_read(const char *text, struct metadata *metadata);
 void metadata_free(struct metadata *metadata);
 
-/* Reads the metadata of a file, and compares the fingerprint of its tensors. A file of an earlier
-   version has none: then `fingerprint` is computed. */
+/* Reads the metadata of a file, and compares the fingerprint of its tensors. */
 bool metadata_of_file(const char *path, struct metadata *metadata);
 
 #endif

@@ -6,29 +6,7 @@
 #include "nn/optimiser_parts.h"
 #include "nn/parts.h"
 #include "tensor/failure.h"
-#include <stdio.h>
 #include <string.h>
-
-struct stored_name {
-    char text[256];
-};
-
-/* The name of a parameter in a file: in format 1, gate and up have each other's. */
-static struct stored_name read_name(const sb_safetensors *file, int format, const char *name)
-{
-    static const char *const halves[] = {".gate.weight", ".up.weight", ".gate.bias", ".up.bias"};
-    const size_t length = strlen(name);
-    struct stored_name own, other;
-    snprintf(own.text, sizeof own.text, "%s", name);
-    for (int i = 0; format < 2 && i < 4; i++) {
-        const size_t end = strlen(halves[i]);
-        if (length < end || strcmp(name + length - end, halves[i]) != 0)
-            continue;
-        snprintf(other.text, sizeof other.text, "%.*s%s", (int)(length - end), name, halves[i ^ 1]);
-        return sb_safetensors_find(file, other.text) >= 0 ? other : own;
-    }
-    return own;
-}
 
 /* Reads `count` whole parameters from parameter `first` on, as a tensor of shape dim, and keeps
    this rank's part in a flat buffer. */
@@ -42,29 +20,26 @@ static bool read_part(const sb_safetensors *file, const char *name, const sb_par
     return ok;
 }
 
-/* The file that has a parameter, under a name that `stored` receives; NULL: none. */
-static const sb_safetensors *file_of(const struct model_tensors *t, const char *name,
-                                     struct stored_name *stored)
+/* The file that has a parameter; NULL: none. */
+static const sb_safetensors *file_of(const struct model_tensors *t, const char *name)
 {
-    *stored = read_name(t->file, t->format, name);
-    if (sb_safetensors_find(t->file, stored->text) >= 0 || !t->base)
-        return sb_safetensors_find(t->file, stored->text) >= 0 ? t->file : NULL;
-    *stored = read_name(t->base, t->base_format, name);
-    return sb_safetensors_find(t->base, stored->text) >= 0 ? t->base : NULL;
+    return sb_safetensors_find(t->file, name) >= 0              ? t->file
+           : t->base && sb_safetensors_find(t->base, name) >= 0 ? t->base
+                                                                : NULL;
 }
 
 static bool read_parameter(const struct model_tensors *tensors, const sb_parameters *weights,
                            int64_t i)
 {
     int64_t dim[SB_MAX_RANK];
-    struct stored_name name;
-    const sb_safetensors *file = file_of(tensors, sb_parameters_name(weights, i), &name);
+    const char *name = sb_parameters_name(weights, i);
+    const sb_safetensors *file = file_of(tensors, name);
     if (!file) /* a new adapter, as the model was built */
         return true;
     if (!parameters_is_cut(weights, i))
-        return sb_safetensors_read(file, name.text, sb_parameters_get(weights, i));
+        return sb_safetensors_read(file, name, sb_parameters_get(weights, i));
     const int rank = parameters_whole(weights, i, dim);
-    return read_part(file, name.text, weights, i, 1, rank, dim, parameters_values(weights));
+    return read_part(file, name, weights, i, 1, rank, dim, parameters_values(weights));
 }
 
 static bool read_parameters(const struct model_tensors *tensors, sb_parameters *weights)
@@ -98,13 +73,12 @@ static bool checkpoint_read_file_has(const void *tensors_, const char *name, int
                                      const int64_t *dim)
 {
     const struct model_tensors *tensors = tensors_;
-    struct stored_name stored;
-    const sb_safetensors *file = file_of(tensors, name, &stored);
+    const sb_safetensors *file = file_of(tensors, name);
     if (!file && tensors->new_adapters && lora_is_adapter(name))
         return true;
     if (!file)
         return sb_fail("checkpoint: its settings require \"%s\", which is missing", name);
-    const int i = sb_safetensors_find(file, stored.text);
+    const int i = sb_safetensors_find(file, name);
     int its_rank = sb_safetensors_rank(file, i);
     const int64_t *its_dim = sb_safetensors_shape(file, i);
     return shape_equal(rank, dim, its_rank, its_dim) ||
@@ -117,7 +91,7 @@ bool checkpoint_fingerprint(const sb_safetensors *file, const struct metadata *d
 {
     if (!fingerprint_file(file, fingerprint))
         return false;
-    if (!d->has_fingerprint || *fingerprint == d->fingerprint)
+    if (*fingerprint == d->fingerprint)
         return true;
     return sb_fail("checkpoint: its tensors have the fingerprint %s, expected %s: the file was "
                    "changed after it was saved; use an unchanged copy",
@@ -177,14 +151,12 @@ bool checkpoint_read_model(sb_model *model, const struct model_tensors *tensors,
     if (!kind || !checkpoint_check_base(tensors, d) ||
         !checkpoint_read_take_settings(d, kind, weights))
         return false;
-    struct model_tensors stored = *tensors;
-    stored.format = d->format;
-    parameters_restrict(weights, checkpoint_read_file_has, &stored);
+    parameters_restrict(weights, checkpoint_read_file_has, tensors);
     const bool built = sb_model_build(model, kind, weights, d->model);
     parameters_restrict(weights, NULL, NULL);
     uint64_t fingerprint;
-    if (built && (!d->has_fingerprint || checkpoint_fingerprint(tensors->file, d, &fingerprint)) &&
-        read_parameters(&stored, weights))
+    if (built && checkpoint_fingerprint(tensors->file, d, &fingerprint) &&
+        read_parameters(tensors, weights))
         return true;
     if (built)
         sb_model_free(model);
@@ -211,13 +183,13 @@ static bool read_steps(const sb_safetensors *file, sb_optimiser *optimiser)
     return ok;
 }
 
-bool checkpoint_read_training(const sb_safetensors *file, int format, sb_trainer *trainer,
+bool checkpoint_read_training(const sb_safetensors *file, sb_trainer *trainer,
                               const sb_trainer_state *state)
 {
     sb_named_tensor item[STATE_TENSORS];
     int n = checkpoint_state(trainer, item);
     sb_parameters *weights = sb_trainer_subject(trainer)->weights;
-    const struct model_tensors tensors = {.file = file, .format = format};
+    const struct model_tensors tensors = {.file = file};
     bool ok = read_parameters(&tensors, weights);
     for (int i = 0; ok && i < n; i++)
         ok = read_state(file, weights, &item[i]);

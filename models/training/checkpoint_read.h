@@ -10,7 +10,7 @@ bool checkpoint_read_metadata(const sb_safetensors *file, struct metadata *metad
 /* The kind of the file, which must be `wanted` (NULL: any of the library's). */
 const sb_model_kind *checkpoint_kind(const struct metadata *metadata, const sb_model_kind *wanted);
 
-/* The fingerprint of the tensors, which must be the one that the metadata name, if any. */
+/* The fingerprint of the tensors, which must be the one that the metadata name. */
 bool checkpoint_fingerprint(const sb_safetensors *file, const struct metadata *metadata,
                             uint64_t *fingerprint);
 
@@ -21,7 +21,6 @@ sb_dtype checkpoint_dtype(const sb_safetensors *file);
 struct model_tensors {
     const sb_safetensors *file;
     const sb_safetensors *base; /* what the file has not, if it has adapters alone; or NULL */
-    int format, base_format;    /* of both; checkpoint_read_model finds the first itself */
     bool new_adapters;          /* adapters that the file lacks keep their initial values */
 };
 
@@ -31,7 +30,7 @@ bool checkpoint_read_model(sb_model *model, const struct model_tensors *tensors,
                            const struct metadata *metadata);
 
 /* The weights and the state of a trainer. */
-bool checkpoint_read_training(const sb_safetensors *file, int format, sb_trainer *trainer,
+bool checkpoint_read_training(const sb_safetensors *file, sb_trainer *trainer,
                               const sb_trainer_state *state);
 
 #endif

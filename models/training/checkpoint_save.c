@@ -189,7 +189,6 @@ static bool checkpoint_write_contents(const char *path, struct contents *c, stru
     if ((ranks && !parameters_flatten(c->weights)) ||
         !checkpoint_fingerprint_of(c, &d->fingerprint))
         return false;
-    d->has_fingerprint = true;
     char *text = metadata_write(d);
     const char *const metadata[][2] = {{"softback", text}};
     source.is_new = path && d->is_new && !checkpoint_is_written(path, d);
@@ -198,23 +197,9 @@ static bool checkpoint_write_contents(const char *path, struct contents *c, stru
     return ok;
 }
 
-/* Readers of format 1 would give the activation to the wrong half of a gated network. */
-static int checkpoint_format(const sb_parameters *weights)
-{
-    static const char gate[] = ".gate.weight";
-    for (int64_t i = 0; i < sb_parameters_count(weights); i++) {
-        const char *name = sb_parameters_name(weights, i);
-        const size_t length = strlen(name), end = sizeof gate - 1;
-        if (length >= end && strcmp(name + length - end, gate) == 0)
-            return 2;
-    }
-    return 1;
-}
-
 bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer *trainer,
                       struct metadata *d)
 {
-    d->format = checkpoint_format(weights);
     struct contents c = {.weights = weights};
     bool ok = d->model && checkpoint_list_parameters(&c, d->adapters) &&
               (!trainer || checkpoint_list_states(&c, trainer));

@@ -11,13 +11,11 @@ static void lora_add_settings(struct setting_table *t, struct fine_tuning *tunin
     setting_add_count(t, "lora", &tuning->lora, 0, 1 << 16,
                       "train LoRA adapters of rank N for the model of --from, which is frozen; "
                       "--out has the adapters alone (0: off)");
-    setting_optional(t);
     setting_add_text(t, "lora-on", tuning->lora_on, "PATTERN", ',',
                      "the layers that get adapters (0: *.query,*.value)");
     setting_add_number(t, "lora-alpha", &tuning->lora_alpha, 0, 1e6,
                        "adapters are multiplied by X / rank (0: rank)");
     setting_zero(t, ZERO_IS_DEFAULT_ALONE);
-    setting_optional(t);
 }
 
 void fine_tuning_add_settings(struct setting_table *t, struct fine_tuning *tuning)

@@ -123,13 +123,6 @@ static bool model_file_describes(const struct metadata *d, const sb_description 
             return sb_fail("checkpoint: \"%s\" is %s in the file, but %s in the trainer's model",
                            name, its ? its : "missing", mine);
     }
-    for (int64_t i = 0; (name = sb_description_name(d->model, i)); i++) {
-        const int at = setting_find(name);
-        struct settings any;
-        if (at >= 0 && setting_at(&any, at).optional && !sb_description_get(own, name))
-            return sb_fail("checkpoint: \"%s\" is %s in the file, the trainer's model has 0", name,
-                           sb_description_value(d->model, i));
-    }
     return description_same_words(d->model, own) ||
            sb_fail("checkpoint: its vocabularies or labels differ from the trainer's model");
 }
@@ -158,7 +151,7 @@ static bool model_file_resume(const sb_safetensors *file, sb_trainer *trainer)
         return false;
     const bool ok = model_file_check_training(&d, trainer) &&
                     checkpoint_fingerprint(file, &d, &fingerprint) &&
-                    checkpoint_read_training(file, d.format, trainer, &d.state);
+                    checkpoint_read_training(file, trainer, &d.state);
     metadata_free(&d);
     return ok;
 }

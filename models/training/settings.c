@@ -26,7 +26,6 @@ static const char *const document_cuts[] = {[SB_DOCUMENTS_FILES] = "files",
                                             [SB_DOCUMENTS_LINES] = "lines",
                                             NULL};
 
-static const char decay_all[] = "decay-all";
 static const char *const best_scores[] = {[BEST_AUTO] = "auto",
                                           [BEST_LOSS] = "loss",
                                           [BEST_EXACT] = "exact",
@@ -62,10 +61,8 @@ static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *
                        "cosine, linear, restarts, plateau: lowest rate");
     setting_add_count(t, "cycle", &schedule->cycle, 0, 1e12,
                       "restarts: steps of the first cycle (0: steps / 4)");
-    setting_optional(t);
     setting_add_number(t, "cycle-growth", &schedule->growth, 0, 1e6,
                        "restarts: how many times longer each cycle is than the last (0: 1)");
-    setting_optional(t);
     setting_add_small(t, "plateau-patience", &schedule->patience, 0, 1000000,
                       "evaluations without improvement before plateau lowers the rate (0: 2)");
     setting_add_number(t, "plateau-factor", &schedule->factor, 0, 0.999999,
@@ -81,7 +78,7 @@ static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *
     setting_add_flag(t, "nesterov", &o->nesterov, "SGD: Nesterov momentum");
     setting_add_number(t, "weight-decay", &o->weight_decay, 0, 1e6,
                        "weight decay; with adamw not of biases and norms");
-    setting_add_flag(t, decay_all, &o->decay_all, "AdamW: weight decay of biases and norms too");
+    setting_add_flag(t, "decay-all", &o->decay_all, "AdamW: weight decay of biases and norms too");
     setting_add_number(t, "clip", &o->clip, 0, 1e12,
                        "clip the gradient's norm to this (0: no limit)");
     setting_add_count(t, "accumulate", &trainer->accumulate, 1, 1 << 20,
@@ -107,11 +104,9 @@ static void settings_add_run(struct setting_table *t, struct settings *s)
                        "choose the best model by loss, exact match, error (edit distance), BLEU or "
                        "accuracy; auto: bleu from words to words, exact for other pairs, accuracy "
                        "for a classifier, loss for a language model");
-    setting_optional(t);
     setting_add_count(t, "keep", &s->keep, 0, MOST_KEPT,
                       "keep the models of the last N evaluations next to --out, for softback "
                       "average (0: none)");
-    setting_optional(t);
 }
 
 static void settings_add_data(struct setting_table *t, struct settings *s)
@@ -230,38 +225,23 @@ unsigned settings_for(const char *kind)
                                                  : SETTING_FOR_ALL;
 }
 
-/* Whether the files of a run say nothing of a setting, as those of earlier versions. */
-static bool settings_leave_out(const struct settings *s, const struct setting *setting)
-{
-    const bool adamw = s->trainer.optimiser_kind == SB_OPTIMISER_ADAMW;
-    return setting_is_left_out(setting) || (setting->name == decay_all && !adamw);
-}
-
 bool settings_write(const struct settings *settings, sb_description *description)
 {
     struct settings copy = *settings; /* not const, as a setting can be written to */
     const unsigned kind = settings_for(sb_description_kind(description));
     const struct setting_table t = settings_table_of(&copy);
     for (int i = 0; i < t.count; i++)
-        if (t.at[i].kinds & kind && !settings_leave_out(&copy, &t.at[i]) &&
+        if (t.at[i].kinds & kind &&
             !sb_description_set(description, t.at[i].name, setting_read(&t.at[i]).text))
             return false;
     return true;
 }
 
-/* AdamW of earlier versions decayed all parameters, and their files do not say so. */
-static bool settings_decayed_all(const sb_description *d)
-{
-    const char *optimiser = sb_description_get(d, "optimiser");
-    return !sb_description_get(d, decay_all) && optimiser && strcmp(optimiser, "adamw") == 0;
-}
-
-/* Settings that are missing keep their defaults, so that older files can be read. */
+/* Settings that are missing keep their defaults: sb_model_save writes the model's alone. */
 bool settings_read(struct settings *settings, const sb_description *description)
 {
     const char *name;
     *settings = settings_default();
-    settings->trainer.optimiser.decay_all = settings_decayed_all(description);
     for (int64_t i = 0; (name = sb_description_name(description, i)); i++) {
         const int setting = setting_find(name);
         if (setting < 0)

@@ -58,15 +58,6 @@ static bool best_take_newer(struct training *t, int64_t step)
     return true;
 }
 
-/* Earlier versions stored no fingerprint: the model must at least load. */
-static bool best_take_older(struct training *t, const struct metadata *d)
-{
-    struct checkpoint *c = checkpoint_load_kind(t->out, t->subject.kind, t->heads);
-    t->progress.best_fingerprint = t->progress.best_step > 0 && c ? d->fingerprint : 0;
-    checkpoint_free(c);
-    return c != NULL;
-}
-
 static bool best_refuse(const struct training *t, const struct metadata *d)
 {
     const struct progress *p = &t->progress;
@@ -88,8 +79,6 @@ static bool best_compare(struct training *t, const struct metadata *d)
         return true;
     if (best_is_newer(t, d))
         return best_take_newer(t, d->best.step);
-    if (p->best_fingerprint == 0 && !d->has_best && best_same_kind(t, d))
-        return best_take_older(t, d);
     return best_refuse(t, d);
 }
 

@@ -21,8 +21,7 @@ static double training_score(const struct training *t, const sb_evaluation *e)
                                    : e->error;
 }
 
-/* With equal scores, or with one that an earlier version did not measure, fewer errors are better;
-   with equal errors, or without decoding, a lower loss. */
+/* With equal scores fewer errors are better; with equal errors, or none decoded, a lower loss. */
 bool training_is_best(const struct training *t, const sb_evaluation *e)
 {
     const sb_evaluation *was = &t->progress.best;

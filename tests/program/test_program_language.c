@@ -210,14 +210,6 @@ CPU_TEST(program_language, dropout_is_set_apart_and_a_zero_that_is_given_is_zero
                           "--feed-forward-dropout 0.1 --resume");
     cr_expect(o.code == 1 && strstr(o.err, "--attention-dropout is 0.3, but m was started with -0"),
               "%s", o.err);
-    program_write_pairs();
-    run_well(
-        program_run("train --data pairs.tsv --steps 10 --warmup 2 --out p --width 16 --heads 2 "
-                    "--encoder-layers 1 --decoder-layers 1 --evaluate-pairs 4"));
-    size_t size;
-    char *file = program_read("p", &size);
-    cr_expect(!memmem(file, size, "attention-dropout", 17), "files without it stay as they were");
-    free(file);
 }
 
 /* As small as Llama's or T5's are large. */

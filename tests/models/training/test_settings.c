@@ -47,8 +47,7 @@ static void expect_settings_survive(const char *kind)
         cr_assert(setting_set(&s, i, other(&s, i)), "%s", sb_error());
     const char *text = "a b";
     sb_vocabulary *v = sb_vocabulary_new(&text, 1, NULL);
-    struct metadata d = {
-        .format = 1, .model = sb_description_new(kind), .task = (char *)(uintptr_t) ""};
+    struct metadata d = {.model = sb_description_new(kind), .task = (char *)(uintptr_t) ""};
     cr_assert(settings_write(&s, d.model) && sb_description_add_vocabulary(d.model, "source", v) &&
                   sb_description_add_vocabulary(d.model, "target", v),
               "%s", sb_error());
@@ -121,29 +120,5 @@ CPU_TEST(settings, wrong_values_are_refused_with_the_reason)
         cr_expect(!setting_set(&s, setting_find(cases[i][0]), cases[i][1]));
         EXPECT_ERROR(cases[i][2]);
         cr_expect(memcmp(&s, &before, sizeof s) == 0, "%s changes", cases[i][0]);
-    }
-}
-
-/* AdamW of earlier versions decayed biases and norms too: what was begun then goes on so. */
-CPU_TEST(settings, adamw_of_an_earlier_file_still_decays_all_parameters)
-{
-    static const char *const optimisers[] = {"adam", "adamw"};
-    for (int i = 0; i < 2; i++) {
-        sb_description *earlier = sb_description_new("seq2seq"),
-                       *own = sb_description_new("seq2seq");
-        struct settings read;
-        cr_assert(sb_description_set(earlier, "optimiser", optimisers[i]) &&
-                  settings_read(&read, earlier) && settings_write(&read, own));
-        cr_expect(read.trainer.optimiser.decay_all == (i == 1));
-        const char *written = sb_description_get(own, "decay-all");
-        cr_expect(i == 0 ? !written : strcmp(written, "true") == 0);
-        sb_description_free(earlier);
-        sb_description_free(own);
-        struct settings now = settings_default();
-        own = sb_description_new("seq2seq");
-        now.trainer.optimiser_kind = (sb_optimiser_kind)i;
-        cr_assert(settings_write(&now, own) && settings_read(&read, own));
-        cr_expect(!read.trainer.optimiser.decay_all);
-        sb_description_free(own);
     }
 }
