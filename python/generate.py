@@ -2,20 +2,20 @@
 """Writes what the binding takes from the headers: _declarations.py, _functions.py, and the types in
 __init__.pyi and _declarations.pyi.
 
-    python/generate.py [INCLUDE [FOLDER]]
+    python/generate.py INCLUDE FOLDER [FILE...]
 
-INCLUDE has softback.h, as installed, or the source tree; FOLDER is python/softback.
+INCLUDE has softback.h: the source tree, or the folder of the installed headers. FOLDER gets a link to each FILE, too:
+with those that are written by hand it is the package.
 """
 import re
 import sys
 from pathlib import Path
 
-from generator import declarations, headers, stubs, wrappers
+sys.dont_write_bytecode = True  # a build leaves the source tree as it is
+from generator import declarations, headers, stubs, wrappers  # noqa: E402
 
-HERE = Path(__file__).resolve().parent
 
-
-def main(include=HERE.parent, folder=HERE / "softback"):
+def main(include, folder, *by_hand):
     found = headers.read(Path(include).resolve())
     version = ".".join(re.findall(r"SB_VERSION_[A-Z]+ (\d+)", Path(include, "tensor/version.h").read_text()))
     code, stub = wrappers.write(found)
@@ -23,8 +23,10 @@ def main(include=HERE.parent, folder=HERE / "softback"):
             "__init__.pyi": stub, "_declarations.pyi": stubs.declarations(found)}
     for name, text in made.items():
         Path(folder, name).write_text(text)
-    called = "".join([code, *(path.read_text() for path in (HERE / "softback").glob("[a-z]*.py"))])
-    print("without a Python form:", *(f for f in found.functions if not re.search(rf"c\.{f}\b", called)))
+    for path in map(Path, by_hand):
+        link = Path(folder, path.name)
+        link.unlink(missing_ok=True)
+        link.symlink_to(path.resolve())
 
 
 main(*sys.argv[1:])

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The Python binding:  tests/python.sh [BUILD]
-# Its generated files are those of the installed headers, the package and its generator have at most 1,500 lines by
-# hand, and its tests and the notebook pass with the library of the build folder. What a call
+# The package and its generator have at most 1,500 lines by hand, and the tests and the notebook pass with the
+# package and the library of the build folder (SOFTBACK_TEST_LONG=1: with more steps and random programs). What a call
 # costs more than in C, and the speed of a training loop in both, are printed. Needs a python3 with NumPy and pytest
 # (SOFTBACK_PYTHON, or one that pip makes in a cache folder); without, its last line begins with
 # "skipped: " and it exits with 77.
@@ -22,12 +22,6 @@ echo "python: $package lines by hand, $generator in the generator"
     echo "python: $((package + generator)) lines by hand, more than 1,500"
     exit 1
 }
-mkdir "$work/made"
-python3 python/generate.py "$(find "$work/root" -path '*/include/softback')" "$work/made"
-for made in "$work/made"/*; do
-    cmp "$made" "python/softback/$(basename "$made")" || { echo "run python/generate.py"; exit 1; }
-done
-
 works() {
     "$1" -c 'import numpy, pytest' 2>/dev/null
 }
@@ -42,8 +36,7 @@ if [ "$python" = "$cache/bin/python" ] && ! "$python" -c 'import matplotlib, myp
     "$python" -m pip install -q matplotlib mypy 'pyright[nodejs]' >>"$work/log" 2>&1 || true # their tests are skipped
 fi
 works "$python" || { echo "skipped: python: no NumPy and pytest, and pip cannot install them"; exit 77; }
-export SOFTBACK_LIBRARY="$LD_LIBRARY_PATH/libsoftback.so" SOFTBACK_PROGRAM="$build/softback"
-export PYTHONPATH="$PWD/python" PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$build/python" PYTHONDONTWRITEBYTECODE=1
 "$python" -m pytest -q -p no:cacheprovider python/tests
 
 cc -O2 -std=gnu17 -Wall -Wextra -Werror python/tests/call_cost.c $(pkg-config --cflags --libs softback) \

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from types import SimpleNamespace
 
+from . import _declarations
 from ._declarations import ENUMS, FUNCTIONS, VERSION
 
 
@@ -60,12 +61,14 @@ def name_of(enum, number):
 
 
 def find():
-    """The library's path: SOFTBACK_LIBRARY, or the one that was installed with this package."""
-    folder = Path(__file__).resolve().parents[1] / ".softback.mesonpy.libs"
-    for path in [os.environ.get("SOFTBACK_LIBRARY"), *folder.glob("libsoftback.*")]:
-        if path:
-            return str(path)
-    raise Error(f"no libsoftback in {folder}; install the package with pip, or set SOFTBACK_LIBRARY to "
+    """The library's path: SOFTBACK_LIBRARY, or the one installed with this package, or that of its build folder."""
+    above = Path(_declarations.__file__).resolve().parents
+    folders = above[1] / ".softback.mesonpy.libs", above[2]
+    found = (folder / name for folder in folders for name in ("libsoftback.so", "libsoftback.dylib"))
+    path = os.environ.get("SOFTBACK_LIBRARY") or next(filter(Path.exists, found), None)
+    if path:
+        return str(path)
+    raise Error(f"no libsoftback in {folders[0]} or {folders[1]}; install the package with pip, or set SOFTBACK_LIBRARY to "
                 "the file that Meson built")
 
 
@@ -75,7 +78,7 @@ def load(path):
     for name, (result, *parameters) in FUNCTIONS.items():
         function = getattr(library, name, None)
         if function is None:
-            raise Error(f"{path} has no {name}; run python/generate.py with the headers of this library")
+            raise Error(f"{path} has no {name}: this package was made from the headers of another library; build both again")
         function.restype, function.argtypes = result, parameters
         if result is ctypes.c_char_p:
             function.errcheck = lambda made, *_: made and made.decode()

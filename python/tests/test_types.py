@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import softback as sb
 
-HERE = Path(__file__).resolve().parent
+HERE, PACKAGE = Path(__file__).resolve().parent, Path(sb.__file__).parent
 LENIENT = {"reportUnusedExpression": False, "reportUnknownMemberType": "error"}
 # A notebook does not annotate its own functions.
 NOTEBOOK = dict.fromkeys(("reportMissingParameterType", "reportUnknownParameterType", "reportUnknownVariableType",
@@ -24,7 +24,7 @@ def mypy(path, folder, *options):
     """The lines with errors, and what is said."""
     pytest.importorskip("mypy", reason="pip could not install mypy")
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-incremental", *options, path], cwd=folder,
-                          capture_output=True, text=True, env=os.environ | {"MYPYPATH": str(HERE.parent)})
+                          capture_output=True, text=True, env=os.environ | {"MYPYPATH": str(PACKAGE.parent)})
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return lines(done.stdout, r"^(.*?):(\d+): error: .*", path)
 
@@ -33,7 +33,7 @@ def pyright(path, folder, **options):
     pytest.importorskip("pyright", reason="pip could not install pyright")
     Path(folder, "checked.py").write_text(Path(path).read_text())
     Path(folder, "pyrightconfig.json").write_text(json.dumps(
-        {"include": ["checked.py"], "typeCheckingMode": "strict", "extraPaths": [str(HERE.parent)], **LENIENT, **options}))
+        {"include": ["checked.py"], "typeCheckingMode": "strict", "extraPaths": [str(PACKAGE.parent)], **LENIENT, **options}))
     done = subprocess.run([sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", str(folder)],
                           capture_output=True, text=True)
     if "error" not in done.stdout and done.returncode:
@@ -78,7 +78,7 @@ def arguments(node):
 
 def test_the_stub_has_what_the_package_has():
     """Every public name with its parameters; names of options come from structs."""
-    stub, seen = ast.parse((HERE.parent / "softback" / "__init__.pyi").read_text()), set()
+    stub, seen = ast.parse((PACKAGE / "__init__.pyi").read_text()), set()
     owners = [(sb, stub.body), *((getattr(sb, c.name, None), c.body) for c in stub.body if isinstance(c, ast.ClassDef))]
     for owner, node in [(owner, node) for owner, body in owners if owner for node in body]:
         seen.add(getattr(node, "name", None))
