@@ -1,7 +1,12 @@
 import gc
+import os
 
 import pytest
 import softback as sb
+
+LONG = os.environ.get("SOFTBACK_TEST_LONG", "") not in ("", "0")
+
+gc.freeze()  # what is imported: collections visit only what tests make
 
 
 @pytest.fixture(autouse=True)

@@ -5,71 +5,78 @@ import inspect
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import types
+from functools import cache
 from pathlib import Path
 
 import pytest
 import softback as sb
 
 HERE, PACKAGE = Path(__file__).resolve().parent, Path(sb.__file__).parent
-LENIENT = {"reportUnusedExpression": False, "reportUnknownMemberType": "error"}
+RIGHT, WRONG = (HERE / "types_right.py", HERE.parents[1] / "examples" / "gpt.py"), HERE / "types_wrong.py"
+STRICT = {"include": ["*.py"], "typeCheckingMode": "strict", "extraPaths": [str(PACKAGE.parent)],
+          "reportUnusedExpression": False, "reportUnknownMemberType": "error"}
 # A notebook does not annotate its own functions.
-NOTEBOOK = dict.fromkeys(("reportMissingParameterType", "reportUnknownParameterType", "reportUnknownVariableType",
-                          "reportUnknownArgumentType", "reportUnknownMemberType", "reportUnknownLambdaType"), False)
+NOTEBOOK = """\
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-any-generics, allow-redefinition
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownLambdaType=false
+"""
 
 
-def mypy(path, folder, *options):
-    """The lines with errors, and what is said."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What is checked: each program reads all of it once."""
+    made = tmp_path_factory.mktemp("types")
+    for path in (*RIGHT, WRONG):
+        shutil.copy(path, made)
+    cells = json.loads((HERE.parent / "tutorial.ipynb").read_text())["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    (made / "tutorial.py").write_text(NOTEBOOK + "\n".join(code))
+    (made / "pyrightconfig.json").write_text(json.dumps(STRICT))
+    return made
+
+
+@cache
+def mypy(folder):
+    """The lines with errors, and what is said: {(file, line): message}."""
     pytest.importorskip("mypy", reason="pip could not install mypy")
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-incremental", *options, path], cwd=folder,
+    files = sorted(path.name for path in folder.glob("*.py"))
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-incremental", *files], cwd=folder,
                           capture_output=True, text=True, env=os.environ | {"MYPYPATH": str(PACKAGE.parent)})
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    return lines(done.stdout, r"^(.*?):(\d+): error: .*", path)
+    return lines(done.stdout, r"^(.*?):(\d+): error: .*")
 
 
-def pyright(path, folder, **options):
+@cache
+def pyright(folder):
     pytest.importorskip("pyright", reason="pip could not install pyright")
-    Path(folder, "checked.py").write_text(Path(path).read_text())
-    Path(folder, "pyrightconfig.json").write_text(json.dumps(
-        {"include": ["checked.py"], "typeCheckingMode": "strict", "extraPaths": [str(PACKAGE.parent)], **LENIENT, **options}))
     done = subprocess.run([sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", str(folder)],
                           capture_output=True, text=True)
     if "error" not in done.stdout and done.returncode:
         pytest.skip(f"pyright cannot run: {done.stderr[-200:]}")
-    assert "checked.py" in done.stdout or "0 errors" in done.stdout, done.stdout
-    return lines(done.stdout, r"^ *(.*?):(\d+):\d+ - error: .*", "checked.py")
+    return lines(done.stdout, r"^ *(.*?):(\d+):\d+ - error: .*")
 
 
-def lines(output, pattern, path):
-    return {int(found[2]): found[0] for found in re.finditer(pattern, output, re.M) if found[1].endswith(Path(path).name)}
-
-
-@pytest.mark.parametrize("check", [mypy, pyright])
-def test_right_lines_are_accepted(check, tmp_path):
-    for path in (HERE / "types_right.py", HERE.parents[1] / "examples" / "gpt.py"):
-        assert check(path, tmp_path) == {}
+def lines(output, pattern):
+    return {(Path(found[1]).name, int(found[2])): found[0] for found in re.finditer(pattern, output, re.M)}
 
 
 @pytest.mark.parametrize("check", [mypy, pyright])
-def test_each_wrong_line_is_rejected(check, tmp_path):
-    path = HERE / "types_wrong.py"
-    text = path.read_text().splitlines()
+def test_right_lines_the_example_and_the_tutorial_are_accepted(check, folder):
+    assert [said for (name, _), said in check(folder).items() if name != WRONG.name] == []
+
+
+@pytest.mark.parametrize("check", [mypy, pyright])
+def test_each_wrong_line_is_rejected(check, folder):
+    text = WRONG.read_text().splitlines()
     first = text.index("# From here on every line is wrong.") + 2
     wrong = set(range(first, len(text) + 1))
-    found = set(check(path, tmp_path))
+    found = {line for name, line in check(folder) if name == WRONG.name}
     assert len(wrong) == 32 and found == wrong, [text[n - 1] for n in found ^ wrong]
-
-
-@pytest.mark.parametrize("check, options", [
-    (mypy, ("--allow-untyped-defs", "--allow-untyped-calls", "--allow-any-generics", "--allow-redefinition")), (pyright, NOTEBOOK)])
-def test_the_tutorial_is_accepted(check, options, tmp_path):
-    cells = json.loads((HERE.parent / "tutorial.ipynb").read_text())["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    path = tmp_path / "tutorial.py"
-    path.write_text("\n".join(code))
-    assert (check(path, tmp_path, *options) if check is mypy else check(path, tmp_path, **options)) == {}
 
 
 def arguments(node):
