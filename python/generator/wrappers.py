@@ -34,7 +34,7 @@ SEQUENCES = {"int": "_Shape", "const char *": "str", "sb_tensor *const[]": "Sequ
 RESULTS = dict.fromkeys(NUMBERS, ("{}", "int")) | {
     "void": ("{}", "None"), "bool": ("{}", "bool"), "double": ("{}", "float"), "float": ("{}", "float"),
     "const char *": ("{}", "str"), "char *": ("_to.owned_text({})", "str"), "sb_mask *": ("Mask({})", "Mask"),
-    "sb_tensor *": ("_to.found({})", "Tensor"), "const sb_batch *": ("_to.batch(Batch, {}, self)", "Batch")}
+    "sb_tensor *": ("_to.found({})", "Tensor"), "const sb_batch *": ("_to.batch(Batch, lambda: {}, self)", "Batch")}
 
 HEAD = '''"""Operations, objects and layers. Made by python/generate.py; do not edit."""
 from . import convert as _to

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from . import library
 from ._declarations import sb_batch
 from .library import Error, c, choice, name_of, nearest, real, text, whole
 from .objects import adopt
@@ -196,8 +197,9 @@ def decoded(outputs):
     return [SimpleNamespace(**one) for one in made]
 
 
-def batch(kind, pointer, source):
+def batch(kind, following, source):
     """A copy of a batch, of which C keeps only the last one; it shares the tensors."""
-    struct = contents(sb_batch, pointer)
-    parts = [part.t for part in struct.part[: struct.parts]]
+    with library.lock:
+        struct = contents(sb_batch, following())
+        parts = [part.t for part in struct.part[: struct.parts]]
     return adopt(kind, struct._c, [struct, parts, source], owned=False)

@@ -4,11 +4,13 @@ import difflib
 import numbers
 import operator
 import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 from . import _declarations
 from ._declarations import ENUMS, FUNCTIONS, VERSION
+from .structure import Handle
 
 
 class Error(RuntimeError):
@@ -72,6 +74,23 @@ def find():
                 "the file that Meson built")
 
 
+lock = threading.RLock()
+
+
+def alone(function):
+    """The function for one thread at a time. There is one lock, since objects change others: a trainer its data."""
+    def call(*arguments):
+        with lock:
+            return function(*arguments)
+
+    return call
+
+
+def changes(parameter):
+    """Whether C may change the object that is given."""
+    return isinstance(parameter, Handle) and not parameter.const or parameter is ctypes.POINTER(_declarations.sb_source)
+
+
 def load(path):
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # waiting threads leave the processor to others
     library, functions = ctypes.CDLL(path), SimpleNamespace()
@@ -82,7 +101,8 @@ def load(path):
         function.restype, function.argtypes = result, parameters
         if result is ctypes.c_char_p:
             function.errcheck = lambda made, *_: made and made.decode()
-        setattr(functions, name, function)
+        guarded = any(map(changes, parameters)) and not name.endswith("_free")
+        setattr(functions, name, alone(function) if guarded else function)
     if functions.sb_version() != VERSION:
         raise Error(f"{path} is softback {functions.sb_version()}, but this package was made for {VERSION}")
     return functions
@@ -93,7 +113,9 @@ c = load(path)
 
 
 def forked():
-    """The threads of OpenMP stay in the parent: the child computes with one."""
+    """The threads stay in the parent, also one that holds the lock: the child computes with one thread."""
+    global lock
+    lock = threading.RLock()
     c.sb_set_threads(1)
     said = b"set_threads: after a fork there is one thread; start processes with the method spawn"
     c.sb_set_threads = lambda n: n == 1 or bool(c.sb_fail(said))

@@ -5,8 +5,8 @@ import ctypes
 class Handle:
     """The type of a parameter that is an object of this struct of C."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, const=False):
+        self.name, self.const = name, const
 
     def from_param(self, x):
         if x is not None and getattr(x, "c_name", None) != self.name:

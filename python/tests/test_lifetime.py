@@ -1,6 +1,7 @@
 """Memory is shared both ways, and nothing is freed too early or too late."""
 import gc
 import resource
+import sys
 import threading
 
 import numpy as np
@@ -230,6 +231,29 @@ def test_threads_have_tapes_of_their_own():
         thread.join()
     assert not failures
     assert results[0] == pytest.approx(0.64) and results[1] == pytest.approx(0.64 * np.e)
+
+
+def test_threads_share_data_and_a_trainer():
+    data, switching = sb.Data.task("copy", 1), sys.getswitchinterval()
+    model = sb.Seq2Seq(sb.Parameters(1), data, width=8, heads=2, encoder_layers=1, decoder_layers=1)
+    trainer, shapes, steps = sb.Trainer(model, data), [], 200
+
+    def work():
+        for step in range(steps):
+            shapes.append(data.next().get("source").shape[0])
+            if step % 10 == 0:
+                trainer.step()
+
+    threads = [threading.Thread(target=work) for _ in (0, 1)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(switching)
+    assert shapes == [64] * (2 * steps) and trainer.steps() == 2 * steps // 10
 
 
 def test_a_tape_of_another_thread_is_one_clear_error():
