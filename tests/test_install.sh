@@ -70,10 +70,14 @@ awk '/step 600/ {loss = $NF} END {exit !(loss > 0 && loss < 2.2)}' "$work/gpt.ou
     fail "gpt.c: its last loss is not below 2.2"
 run softplus tests/outside/softplus.c
 
-# The static library, with what pkg-config --static lists, makes a program that needs no libsoftback.so.
+# The static library, with what pkg-config --static lists, makes a program that needs no libsoftback.so, and
+# that may define a name of softback's own, since the API's names alone are global.
 archive=$LD_LIBRARY_PATH/libsoftback.a
+foreign=$(nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /^sb_/ {print $3}')
+[ -z "$foreign" ] || ! command -v objcopy >/dev/null || fail "libsoftback.a defines" $foreign
 static=$(pkg-config --static --libs softback | sed "s|-lsoftback\\b|$archive|")
-cc -std=c17 examples/vision.c $(pkg-config --cflags softback) $static -lm -o "$work/static" ||
+echo "const char ${foreign:+not_}shape_equal[] = \"the program's own\";" >"$work/own.c"
+cc -std=c17 examples/vision.c "$work/own.c" $(pkg-config --cflags softback) $static -lm -o "$work/static" ||
     fail "examples/vision.c does not link with libsoftback.a"
 ! ldd "$work/static" | grep -q libsoftback || fail "the static program needs libsoftback.so"
 "$work/static" >"$work/out" 2>&1 || fail "the static program fails: $(cat "$work/out")"
