@@ -2,9 +2,9 @@
 # Installs the library into a temporary folder and uses it from outside:  tests/test_install.sh [build]
 # The library exports only sb_ names, each header compiles alone in C and in C++, and programs build with
 # pkg-config and run: README.md's first C program; those of examples/, which must learn, one of them also
-# with libsoftback.a alone and one with CMake; an operation, whose wrong gradient is found; one in C++; and
-# a model, whose training is killed, resumes, ends with the bytes of an uninterrupted run, and gives the
-# same on two ranks.
+# with libsoftback.a alone, one with CMake, and one with softback as a Meson subproject; an operation, whose
+# wrong gradient is found; one in C++; and a model, whose training is killed, resumes, ends with the bytes of
+# an uninterrupted run, and gives the same on two ranks.
 # Uses the given build folder, or build/, or makes one.
 set -eu
 cd "$(dirname "$0")/.."
@@ -84,11 +84,16 @@ cc -std=c17 examples/vision.c "$work/own.c" $(pkg-config --cflags softback) $sta
 echo "install: libsoftback.a links alone"
 
 if command -v cmake >/dev/null; then
-    # pkg-config puts the root before the system's folders too, and CMake wants all to exist.
-    mkdir -p $(pkg-config --cflags-only-I softback | sed 's|-I||g')
-    cmake -S examples/cmake -B "$work/cmake" >"$work/out" 2>&1 &&
+    cmake -S examples/cmake -B "$work/cmake" -DCMAKE_PREFIX_PATH="${include%/include/*}" >"$work/out" 2>&1 &&
         cmake --build "$work/cmake" >>"$work/out" 2>&1 && "$work/cmake/train" >>"$work/out" 2>&1 ||
         fail "examples/cmake: $(cat "$work/out")"
+    for version in 0.1 99; do
+        sed "s/softback [0-9.]* REQUIRED/softback $version REQUIRED/" examples/cmake/CMakeLists.txt \
+            >"$work/CMakeLists.txt"
+        ! cmake -S "$work" -B "$work/cmake-$version" -DCMAKE_PREFIX_PATH="${include%/include/*}" \
+            >"$work/out" 2>&1 || fail "CMake finds version $version"
+        grep -q 'not accepted' "$work/out" || fail "CMake and version $version: $(cat "$work/out")"
+    done
     echo "install: examples/cmake builds and trains"
 else
     echo "install: cmake is missing, so examples/cmake is not tested"
@@ -98,6 +103,23 @@ if [ -n "$cpp" ]; then
     [ "$(cut -d' ' -f2 "$work/out")" = "$(pkg-config --modversion softback)" ] ||
         fail "sb_version() is not the package's version"
 fi
+
+# A Meson subproject: its dependency is found, with a header that compiles and the library to link with.
+mkdir -p "$work/meson/subprojects"
+ln -s "$PWD" "$work/meson/subprojects/softback"
+cp examples/train.c "$work/meson"
+cat >"$work/meson/meson.build" <<END
+project('outside', 'c', default_options : 'c_std=c17')
+softback = dependency('softback', default_options : ['tests=disabled', 'cuda=disabled', 'mpi=disabled'])
+executable('train', 'train.c', dependencies : softback)
+END
+env -u PKG_CONFIG_PATH -u PKG_CONFIG_SYSROOT_DIR \
+    meson setup "$work/meson/build" "$work/meson" --force-fallback-for=softback >"$work/out" 2>&1 &&
+    ninja -C "$work/meson/build" train.p/train.c.o >>"$work/out" 2>&1 ||
+    fail "a Meson subproject: $(cat "$work/out")"
+grep -q '^build train: .*libsoftback\.so' "$work/meson/build/build.ninja" ||
+    fail "a Meson subproject: the program is not linked with libsoftback.so"
+echo "install: works as a Meson subproject"
 
 build regression tests/outside/regression.c
 train() { # train FILE [STOP]: trains for 23 steps, or is killed before one

@@ -1,0 +1,2 @@
+/* The same for #include <softback/core.h>. */
+#include "../../../core.h"
