@@ -4,7 +4,7 @@
 # pkg-config and run: README.md's first C program; those of examples/, which must learn, one of them also
 # with libsoftback.a alone, one with CMake, and one with softback as a Meson subproject; an operation, whose
 # wrong gradient is found; one in C++; and a model, whose training is killed, resumes, ends with the bytes of
-# an uninterrupted run, and gives the same on two ranks.
+# an uninterrupted run, and gives the same on two ranks. The manual page and the completions are valid.
 # Uses the given build folder, or build/, or makes one.
 set -eu
 cd "$(dirname "$0")/.."
@@ -120,6 +120,38 @@ env -u PKG_CONFIG_PATH -u PKG_CONFIG_SYSROOT_DIR \
 grep -q '^build train: .*libsoftback\.so' "$work/meson/build/build.ninja" ||
     fail "a Meson subproject: the program is not linked with libsoftback.so"
 echo "install: works as a Meson subproject"
+
+page=$(find "$work/root" -path '*/share/man/man1/softback.1')
+[ -n "$page" ] || fail "there is no manual page"
+if man --version 2>/dev/null | grep -q '^man '; then
+    man --warnings -l "$page" 2>"$work/warnings" >"$work/out" || fail "the manual page: $(cat "$work/warnings")"
+    [ ! -s "$work/warnings" ] || fail "the manual page: $(cat "$work/warnings")"
+fi
+! command -v mandoc >/dev/null || mandoc -T lint -W warning "$page" || fail "mandoc rejects the manual page"
+"$build/softback" --help | awk '/^  [a-z]/ {print $1}' >"$work/commands"
+[ -s "$work/commands" ] || fail "softback --help lists no commands"
+while read -r command; do
+    "$build/softback" "$command" --help | grep -oE '^ {2,6}(-., )?--[a-z0-9-]+' | grep -oE -- '--.*' >"$work/options"
+    sed -n "/^\\.SH \"softback $command\"/,/^\\.SH/p" "$page" | tr -d '\\' |
+        sed -n 's/.*fB\(--[a-z0-9-]*\)fR.*/\1/p' | cmp - "$work/options" ||
+        fail "the manual page has other options of softback $command than --help"
+done <"$work/commands"
+echo "install: the manual page has the options of $(wc -l <"$work/commands") commands"
+
+complete() { # complete WORD... EXPECTED: what bash offers for the last word
+    bash -euc '. "$1"; expected=${*: -1}; COMP_WORDS=("${@:2:$#-2}"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        [ "$(complete -p softback)" = "complete -o default -F _softback softback" ]
+        _softback; [ "${COMPREPLY[*]}" = "$expected" ]' bash \
+        "$(find "$work/root" -path '*/share/bash-completion/completions/softback')" "$@" ||
+        fail "bash does not complete" "$@"
+}
+if command -v bash >/dev/null; then
+    complete softback tr 'train translate'
+    complete softback train --lea --learning-rate
+    complete softback translate --top '--top-k --top-p'
+    complete softback translate mod '' # a file
+    echo "install: bash completes commands and options"
+fi
 
 build regression tests/outside/regression.c
 train() { # train FILE [STOP]: trains for 23 steps, or is killed before one
