@@ -8,7 +8,7 @@
 # test    ./run test must end with "N passed, 0 failed"
 # sample  the same for some suites, and all gradient checks
 # python  pip install . into a fresh virtual environment must give a package that computes; its wheel, of at
-#         most 10 MB, must install on the same system without a compiler
+#         most 10 MB and with the licence, must install on the same system without a compiler
 #
 # The commit is in a folder with a space in its name; bookworm has it without .git, as in a tarball. No
 # compiler may warn. The base, with ccache, is kept as a tarball in a cache folder outside the tree, as are
@@ -133,6 +133,7 @@ for command in "$@"; do
             python3 -m venv /srv/venv && /srv/venv/bin/pip install . $kept && $python_computes" '^ok$'
         step 'its wheel without a compiler' "/srv/venv/bin/pip wheel --no-deps -w /srv/wheel . $kept &&
             find /srv/wheel -name '*.whl' -size -10000001c | grep . &&
+            python3 -m zipfile -l /srv/wheel/*.whl | grep licenses/LICENSE &&
             apt-get remove -y binutils && ! command -v cc && rm -r /srv/venv &&
             python3 -m venv /srv/venv && /srv/venv/bin/pip install /srv/wheel/*.whl &&
             $python_computes" '^ok$'
