@@ -24,9 +24,8 @@ def main(include, folder, *by_hand):
     for name, text in made.items():
         Path(folder, name).write_text(text)
     for path in map(Path, by_hand):
-        link = Path(folder, path.name)
-        link.unlink(missing_ok=True)
-        link.symlink_to(path.resolve())
+        Path(folder, path.name).unlink(missing_ok=True)
+        Path(folder, path.name).symlink_to(path.resolve())
 
 
 main(*sys.argv[1:])

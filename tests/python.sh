@@ -22,6 +22,7 @@ echo "python: $package lines by hand, $generator in the generator"
     echo "python: $((package + generator)) lines by hand, more than 1,500"
     exit 1
 }
+
 works() {
     "$1" -c 'import numpy, pytest' 2>/dev/null
 }

@@ -51,7 +51,7 @@ def argument_type(headers, p):
     """The type of a parameter: pointers to objects and structs are checked, those to tensors by convert.py."""
     plain, one = plain_type(p.type), p.type.count("*") == 1 and not p.array
     if one and plain in objects_of(headers) and f"{plain}_init" not in headers.functions:
-        return f'Handle("{plain}"{", const=True" * p.type.startswith("const ")})'
+        return f'Handle("{plain}"{", changes=False" * p.type.startswith("const ")})'
     return f"POINTER({plain})" if one and headers.structs.get(plain) else ctype(headers, p)
 
 

@@ -7,7 +7,7 @@ from .declarations import NUMBERS, field_form, objects_of, plain_type, short_nam
 
 # Types of what convert.py makes arguments of.
 FORMS = {"tensor": "TensorLike", "mask": "Mask", "model": "_Model", "source": "_Source", "device": "str",
-         "text": "str", "texts": "Sequence[str]", "out": "bool", "number": "float"}
+         "text": "str", "texts": "Sequence[str]", "out": "bool", "number": "float", "handle": "Any"}
 
 
 KINDS = dict.fromkeys(NUMBERS, "int") | {"bool": "bool", "double": "float", "float": "float"}
@@ -17,8 +17,6 @@ def argument(headers, form, kind, name=""):
     """The type of what an argument or an option may be, by the function of convert.py that takes it."""
     if form and form[0] == "choice":
         return kind
-    if form and form[0] == "handle":
-        return "Any"
     if form and form[0] == "value":
         struct = plain_type(kind)
         fields = [v.name for v in headers.structs.get(struct, [])]

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from . import library
 from ._declarations import sb_batch
-from .library import Error, c, choice, name_of, nearest, real, text, whole
+from .library import Error, c, choice, lock, name_of, nearest, real, text, whole
 from .objects import adopt
 from .structure import Structure
 from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned,
@@ -199,7 +198,7 @@ def decoded(outputs):
 
 def batch(kind, following, source):
     """A copy of a batch, of which C keeps only the last one; it shares the tensors."""
-    with library.lock:
+    with lock:
         struct = contents(sb_batch, following())
         parts = [part.t for part in struct.part[: struct.parts]]
     return adopt(kind, struct._c, [struct, parts, source], owned=False)

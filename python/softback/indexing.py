@@ -28,9 +28,7 @@ def getitem(x, index):
         else:
             x = f.slice(x, axis, int(checked(np.asarray(i), n, axis, x.shape)), 1)
         axis += 1
-    if many:
-        return picked(x, arrays, shape)
-    return f.reshape(x, shape) if tuple(shape) != x.shape else x
+    return picked(x, arrays, shape) if many else f.reshape(x, shape) if tuple(shape) != x.shape else x
 
 
 def array_of(i):

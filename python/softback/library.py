@@ -8,9 +8,7 @@ import threading
 from pathlib import Path
 from types import SimpleNamespace
 
-from . import _declarations
-from ._declarations import ENUMS, FUNCTIONS, VERSION
-from .structure import Handle
+from ._declarations import ENUMS, FUNCTIONS, VERSION, __file__ as made, sb_source
 
 
 class Error(RuntimeError):
@@ -64,14 +62,12 @@ def name_of(enum, number):
 
 def find():
     """The library's path: SOFTBACK_LIBRARY, or the one installed with this package, or that of its build folder."""
-    above = Path(_declarations.__file__).resolve().parents
+    above = Path(made).resolve().parents
     folders = above[1] / ".softback.mesonpy.libs", above[2]
     found = (folder / name for folder in folders for name in ("libsoftback.so", "libsoftback.dylib"))
-    path = os.environ.get("SOFTBACK_LIBRARY") or next(filter(Path.exists, found), None)
-    if path:
+    if path := os.environ.get("SOFTBACK_LIBRARY") or next(filter(Path.exists, found), None):
         return str(path)
-    raise Error(f"no libsoftback in {folders[0]} or {folders[1]}; install the package with pip, or set SOFTBACK_LIBRARY to "
-                "the file that Meson built")
+    raise Error(f"no libsoftback in {folders[0]} or {folders[1]}; install softback with pip, or set SOFTBACK_LIBRARY to the file")
 
 
 lock = threading.RLock()
@@ -79,16 +75,11 @@ lock = threading.RLock()
 
 def alone(function):
     """The function for one thread at a time. There is one lock, since objects change others: a trainer its data."""
-    def call(*arguments):
+    def call(*arguments, lock=lock):
         with lock:
             return function(*arguments)
 
     return call
-
-
-def changes(parameter):
-    """Whether C may change the object that is given."""
-    return isinstance(parameter, Handle) and not parameter.const or parameter is ctypes.POINTER(_declarations.sb_source)
 
 
 def load(path):
@@ -101,8 +92,8 @@ def load(path):
         function.restype, function.argtypes = result, parameters
         if result is ctypes.c_char_p:
             function.errcheck = lambda made, *_: made and made.decode()
-        guarded = any(map(changes, parameters)) and not name.endswith("_free")
-        setattr(functions, name, alone(function) if guarded else function)
+        changes = any(getattr(p, "changes", p is ctypes.POINTER(sb_source)) for p in parameters)
+        setattr(functions, name, alone(function) if changes else function)
     if functions.sb_version() != VERSION:
         raise Error(f"{path} is softback {functions.sb_version()}, but this package was made for {VERSION}")
     return functions
@@ -113,12 +104,11 @@ c = load(path)
 
 
 def forked():
-    """The threads stay in the parent, also one that holds the lock: the child computes with one thread."""
-    global lock
-    lock = threading.RLock()
+    """The threads of OpenMP stay in the parent: the child computes with one."""
+    lock.release()
     c.sb_set_threads(1)
     said = b"set_threads: after a fork there is one thread; start processes with the method spawn"
     c.sb_set_threads = lambda n: n == 1 or bool(c.sb_fail(said))
 
 
-os.register_at_fork(after_in_child=forked)
+os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=forked)

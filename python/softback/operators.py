@@ -19,18 +19,14 @@ def power_of(x, base):
     return f.exp(x * math.log(base))
 
 
-Tensor.__rpow__ = power_of
-
-
 def of_array(name):
     """The same of the array that shares the elements; comparisons give arrays of truth values."""
     def apply(x, *given, **options):
-        given = (y.numpy() if isinstance(y, Tensor) else y for y in given)
-        return getattr(x.numpy(), name)(*given, **options)
+        return getattr(x.numpy(), name)(*(y.numpy() if isinstance(y, Tensor) else y for y in given), **options)
 
     return apply
 
 
 for name in ("tolist", "__dlpack_device__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(Tensor, name, of_array(name))
-Tensor.__hash__ = object.__hash__
+Tensor.__rpow__, Tensor.__hash__ = power_of, object.__hash__

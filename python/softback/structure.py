@@ -3,10 +3,10 @@ import ctypes
 
 
 class Handle:
-    """The type of a parameter that is an object of this struct of C."""
+    """The type of a parameter that is an object of this struct of C, and whether the function may change it."""
 
-    def __init__(self, name, const=False):
-        self.name, self.const = name, const
+    def __init__(self, name, changes=True):
+        self.name, self.changes = name, changes
 
     def from_param(self, x):
         if x is not None and getattr(x, "c_name", None) != self.name:

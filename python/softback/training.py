@@ -154,15 +154,8 @@ def parameters_of(dtype, items):
     return made
 
 
-def parameters_copied(parameters):
-    """By value; groups and the rule for adapters stay with the original."""
-    return parameters_of, (parameters.dtype(), named(parameters))
-
-
-_functions.Parameters.__reduce__ = parameters_copied
-_functions.Trainer.train = train
-_functions.Vocabulary.encode = encode
-_functions.Parameters.items = named
-_functions.Parameters.__repr__ = table
-_functions.Parameters.__len__ = _functions.Parameters.count
-_functions.Parameters.__getitem__ = parameter
+# Copied by value; groups and the rule for adapters stay with the original.
+_functions.Parameters.__reduce__ = lambda parameters: (parameters_of, (parameters.dtype(), named(parameters)))
+_functions.Parameters.__len__, _functions.Parameters.__getitem__ = _functions.Parameters.count, parameter
+_functions.Parameters.items, _functions.Parameters.__repr__ = named, table
+_functions.Trainer.train, _functions.Vocabulary.encode = train, encode
