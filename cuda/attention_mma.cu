@@ -1,7 +1,7 @@
 /* Tiled attention on tensor cores: the forward (attention_tiled.cu), and the sequence of
    kernels of the backward. */
-#include "cuda/attention_mma_scores.cuh"
 #include "cuda/attention_mma_nonfinite.cuh"
+#include "cuda/attention_mma_scores.cuh"
 #include "cuda/attention_steps.cuh"
 
 namespace

@@ -149,8 +149,8 @@ __device__ inline uint32_t finite_pair(uint32_t pair)
 }
 
 /* z += p y: a warp's pairs, rounded to bf16, times 8 N rows of y from `row` on. With `careful`,
-   non-finite numbers in y are replaced by 0 (cuda/attention_mma_nonfinite.cuh). The branch for it is
-   in the inner loop, which limits how many operands are in registers; a constant removes it. */
+   non-finite numbers in y are replaced by 0 (cuda/attention_mma_nonfinite.cuh). The branch for it
+   is in the inner loop, which limits how many operands are in registers; a constant removes it. */
 template <int D, int M, int N>
 __device__ __forceinline__ void add_products(const float (&p)[M][N][4], const bf16 *y, int row,
                                              bool careful, float (&z)[M][D / 8][4])

@@ -1,6 +1,6 @@
-/* A copy of an encoder-decoder in a chosen real dtype, without bf16 and dropout in its layers, whose weights
-   may be changed, and the batch of its loss. The copy in float64 is what derivatives are checked
-   in. */
+/* A copy of an encoder-decoder in a chosen real dtype, without bf16 and dropout in its layers,
+   whose weights may be changed, and the batch of its loss. The copy in float64 is what derivatives
+   are checked in. */
 #ifndef SOFTBACK_MODELS_MODEL_TWIN_H
 #define SOFTBACK_MODELS_MODEL_TWIN_H
 
