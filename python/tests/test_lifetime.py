@@ -1,6 +1,8 @@
 """Memory is shared both ways, and nothing is freed too early or too late."""
 import gc
+import os
 import resource
+import signal
 import sys
 import threading
 
@@ -254,6 +256,27 @@ def test_threads_share_data_and_a_trainer():
     finally:
         sys.setswitchinterval(switching)
     assert shapes == [64] * (2 * steps) and trainer.steps() == 2 * steps // 10
+
+
+def test_a_fork_waits_for_the_call_of_another_thread():
+    data, ended, ways = sb.Data.task("copy", 1), threading.Event(), []
+
+    def work():
+        while not ended.is_set():
+            data.next()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)  # ends one that waits for ever
+            data.next()
+            os._exit(0)
+        ways.append(os.waitpid(child, 0)[1])
+    ended.set()
+    thread.join()
+    assert ways == [0] * 20
 
 
 def test_a_tape_of_another_thread_is_one_clear_error():
