@@ -38,7 +38,7 @@ part() {
     shift 2
     results=$(mktemp)
     tests/suite.sh "$folder" "$@" >"$results" || true
-    grep -v '^\[SKIP\]' "$results" | sed '$d'
+    sed '$d' "$results"
     counts=$(tail -n 1 "$results")
     rm -f "$results"
     passed=$((passed + ${counts%% passed*}))

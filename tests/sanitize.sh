@@ -15,7 +15,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_m
 on() {
     began=$(date +%s)
     tests/suite.sh $build --limit=300 >$build/results || failed=yes
-    grep -v '^\[SKIP\]' $build/results | sed '$d'
+    sed '$d' $build/results
     echo "sanitizers on $1: $(tail -n 1 $build/results), $(($(date +%s) - began)) s"
 }
 failed=

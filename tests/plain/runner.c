@@ -200,7 +200,7 @@ static void report(const struct plain_test *test, enum outcome outcome, const ch
     char *text = NULL;
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
-    if (!to || (outcome == PASSED && !options.verbose)) {
+    if (!to || (outcome != FAILED && !options.verbose)) {
         if (to)
             fclose(to);
         free(text);
@@ -367,7 +367,7 @@ static void help(void)
          "  --by-suite        runs the tests of a suite in one process\n"
          "  --in-process      runs all tests in this process, for debuggers\n"
          "  --list            prints the names\n"
-         "  --verbose         also shows tests that pass");
+         "  --verbose         also shows tests that pass, and why tests are skipped");
 }
 
 static int number(const char *text, int most)
