@@ -8,7 +8,7 @@
 #
 # They run as typed in a scratch folder that looks like the tree, with these exceptions:
 #
-#   ./run, ./run test       take minutes: tests/bare.sh runs them, as typed, in a bare Debian
+#   ./run, build, test      take minutes: tests/bare.sh runs them, as typed, in a bare Debian
 #   pip install .           the same
 #   ./run playground        the same; tests/playground.sh runs it
 #   ./run site              the same; tests/book.sh makes a site of stand-ins
@@ -53,7 +53,7 @@ skip_command() { # skip_command COMMAND REASON
 
 try() { # try COMMAND
     case $1 in
-    ./run | './run test') skip_command "$1" "run by tests/bare.sh" && return ;;
+    ./run | './run build' | './run test') skip_command "$1" "run by tests/bare.sh" && return ;;
     './run playground') skip_command "$1" "run by tests/playground.sh" && return ;;
     './run site') skip_command "$1" "tests/book.sh makes a site" && return ;;
     'pip install .') skip_command "$1" "run by tests/bare.sh" && return ;;
