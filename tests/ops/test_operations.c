@@ -39,6 +39,7 @@ static void gradients_of_a_repeated_input_agree(const struct example *e, const c
 
 TEST(operations, an_input_may_be_used_twice)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     if (test_slow_device())
         for_each_example_once(gradients_of_a_repeated_input_agree);
     else
@@ -62,6 +63,7 @@ static void f32_agrees(const struct example *e, const char *shapes)
 
 TEST(operations, f32_agrees_with_f64)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example(f32_agrees);
 }
 
@@ -216,6 +218,7 @@ static void allocations_fail(const struct example *e, const char *shapes)
 
 TEST(operations, each_allocation_that_fails_is_reported)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example_once(allocations_fail);
 }
 

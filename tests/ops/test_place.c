@@ -121,6 +121,7 @@ static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition
 
 TEST(place, parts_of_activations_drop_the_same_elements)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     const int64_t sizes[] = {1, 8, 13, 300};
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -264,6 +265,7 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
 
 TEST(place, blocks_of_keys_drop_the_same_elements)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     expect_blocks(SB_ATTENTION_COMPOSED, 70, 2);
     expect_blocks(SB_ATTENTION_TILED, 70, 3);
     if (test_slow_device())
@@ -344,6 +346,7 @@ static void expect_batch(const sb_seq2seq_options *options)
 
 TEST(place, parts_of_a_batch_give_the_gradients_of_the_batch)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for (int recompute = 0; recompute < 2; recompute++) {
         sb_seq2seq_options options = tiny_options();
         options.transformer.dropout = 0.3;

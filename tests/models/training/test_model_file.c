@@ -79,6 +79,7 @@ static double train(struct writing *w, int64_t steps)
 
 TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_pairs *pairs = small_pairs(11, 6);
     char whole[256], half[256];
     strcpy(whole, test_temporary("whole.safetensors"));
@@ -107,6 +108,7 @@ TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
 
 TEST(model_file, a_model_is_built_from_its_file_as_it_was)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_pairs *pairs = small_pairs(11, 6);
     const char *path = test_temporary("model.safetensors");
     struct writing w = begin(pairs, SB_F32, &options);
@@ -168,6 +170,7 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
 
 TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL), twin = small_run(&s, NULL);
     char whole[256], half[256];

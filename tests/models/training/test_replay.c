@@ -49,6 +49,7 @@ static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *
 /* Without dropout, which depends on positions, since batches on CUDA have more padding. */
 TEST(replay, a_model_trains_on_cuda_as_on_the_cpu)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     device_needed();
     double cpu[STEPS], cuda[STEPS];
     uint64_t fingerprint;
