@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 commit=$(git rev-parse HEAD 2>/dev/null || echo none)
 [ -z "$(git status --porcelain 2>/dev/null)" ] || commit=$commit-changed
 mkdir -p "build/long/$commit"
-echo "The long tests take about five hours on two cores. They go on where they ended when they are started again."
+echo "The long tests take hours. They go on where they ended when they are started again."
 
 # once NAME COMMAND...: unless it has passed
 once() {
