@@ -31,15 +31,15 @@ where_possible() {
 }
 
 # lanes NAME...: the steps of a lane run one after the other, and those of two lanes at the same time,
-# since a step often waits: so each lane has its own folders. "$0 NAME" runs one lane. The output of a
-# lane comes when it ends.
+# since a step often waits: so each lane has its own folders. `.ci/run NAME` runs one lane. The output of
+# a lane comes when it ends.
 lanes() {
     finish_step
     printf '%s\n' "$@" | xargs -P 2 -I LANE sh -c '
-        sh "$1" "$2" >"$record/lane.$2" 2>&1 </dev/null
+        sh .ci/run "$1" >"$record/lane.$1" 2>&1 </dev/null
         code=$?
-        cat "$record/lane.$2"
-        exit $code' lane "$0" LANE
+        cat "$record/lane.$1"
+        exit $code' lane LANE
 }
 
 # The last line of the suite is printed last.
@@ -52,7 +52,7 @@ finish() {
     cat "$record/times"
     printf '%5d s  total\n' $(($(date +%s) - began))
     cat "$record/skipped" 2>/dev/null || true
-    [ $code != 0 ] || tail -n 1 "$record/suite" 2>/dev/null
+    [ $code != 0 ] || tail -n 1 "$record/suite" 2>/dev/null || true
     rm -rf "$record"
     exit $code
 }
