@@ -181,7 +181,8 @@ struct job {
 static const struct plain_test *next_of_job(const struct plain_test *test)
 {
     const struct plain_test *next = options.by_suite ? next_wanted(test->next) : NULL;
-    return next && strcmp(next->suite, test->suite) == 0 ? next : NULL;
+    const bool alone = test->description || (next && next->description);
+    return next && !alone && strcmp(next->suite, test->suite) == 0 ? next : NULL;
 }
 
 static void print_output(FILE *to, FILE *output)

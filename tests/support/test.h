@@ -13,16 +13,21 @@
 
 /* Defines a test, whose name is a statement. It also asserts that no memory is
    live at its end; inside the test, since Criterion does not count failures in a .fini. */
-#define TEST(suite, name) TEST_AFTER(test_begin, suite, name)
+#define TEST(suite, name) TEST_BODY(suite, name, .init = test_begin)
 
 /* A test about host memory, threads, instruction sets, or operations that compute on the host. A
    run on another device skips it. The suite fails where one opens that device, and where a TEST
    asks nothing of it. */
-#define CPU_TEST(suite, name) TEST_AFTER(test_begin_on_the_cpu, suite, name)
+#define CPU_TEST(suite, name) TEST_BODY(suite, name, .init = test_begin_on_the_cpu)
 
+/* A test with a beginning of its own, in a process that no other test has changed. */
 #define TEST_AFTER(begin, suite, name)                                                             \
+    TEST_BODY(suite, name, .init = begin, .description = TEST_ALONE)
+#define TEST_ALONE "needs a new process"
+
+#define TEST_BODY(suite, name, ...)                                                                \
     static void body_##suite##_##name(void);                                                       \
-    Test(suite, name, .init = begin, .fini = test_end)                                             \
+    Test(suite, name, .fini = test_end, __VA_ARGS__)                                               \
     {                                                                                              \
         body_##suite##_##name();                                                                   \
         test_nothing_live();                                                                       \

@@ -13,6 +13,7 @@
 
 struct plain_test {
     const char *suite, *name;
+    const char *description; /* one with a description shares its process with no other */
     void (*body)(void), (*init)(void), (*fini)(void);
     struct plain_test *next;
 };
