@@ -1,5 +1,5 @@
-# Sourced by scripts of many steps. Their last lines are the time of each step, the one that failed, and
-# those that could not run here; $record is a folder for notes.
+# Sourced by scripts of many steps. Their last lines are the time of each step and the time of processors
+# in it, the step that failed, and those that could not run here; $record is a folder for notes.
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 # clones in other folders share the cache
 lane=${record:+yes} # this process runs one lane of a script that has begun
@@ -7,8 +7,16 @@ export record="${record:-$(mktemp -d)}"
 began=$(date +%s)
 name=
 
+# The seconds that processors have worked for what this shell has waited for.
+count_work() {
+    times >"$record/worked.$$" # not in a subshell, whose time begins at 0
+    worked=$(sed -n '2s/[ms]/ /gp' "$record/worked.$$" | awk '{ printf "%d", 60 * ($1 + $3) + $2 + $4 }')
+}
+
 finish_step() {
-    [ -z "$name" ] || printf '%5d s  %s\n' $(($(date +%s) - step_began)) "$name" >>"$record/times"
+    count_work
+    [ -z "$name" ] || printf '%5d s %5d core s  %s\n' $(($(date +%s) - step_began)) \
+        $((worked - step_worked)) "$name" >>"$record/times"
     name=
 }
 
@@ -16,6 +24,8 @@ step() {
     finish_step
     name=$*
     step_began=$(date +%s)
+    count_work
+    step_worked=$worked
     echo
     echo "== $*"
 }
@@ -50,7 +60,7 @@ finish() {
     [ -z "$lane" ] || exit $code
     echo
     cat "$record/times"
-    printf '%5d s  total\n' $(($(date +%s) - began))
+    printf '%5d s %5d core s  total\n' $(($(date +%s) - began)) "$worked"
     cat "$record/skipped" 2>/dev/null || true
     [ $code != 0 ] || tail -n 1 "$record/suite" 2>/dev/null || true
     rm -rf "$record"
