@@ -1,6 +1,7 @@
 #include "models/classifier.h"
 #include "autograd/tape.h"
 #include "models/classifier_kind.h"
+#include "models/example_texts.h"
 #include "models/text/labels.h"
 #include "models/transformer_settings.h"
 #include "nn/flat.h"
@@ -303,6 +304,17 @@ static bool classifier_attentions(const void *self, const sb_batch *batch, sb_at
     return a->loss != NULL;
 }
 
+static bool classifier_example(const void *self, const char *text, const char *target,
+                               sb_example *e)
+{
+    const sb_classifier *m = self;
+    sb_class predicted;
+    (void)target;
+    return sb_classify(m, &text, 1, &predicted) &&
+           example_of_encoder(e, m->vocabulary, &m->options.transformer, text,
+                              sb_classifier_labels(m), predicted.label);
+}
+
 const sb_model_kind classifier_kind = {.name = "classifier",
                                        .build = classifier_from,
                                        .describe = classifier_describe,
@@ -310,6 +322,7 @@ const sb_model_kind classifier_kind = {.name = "classifier",
                                        .loss = classifier_loss,
                                        .score = classifier_score,
                                        .attentions = classifier_attentions,
+                                       .example = classifier_example,
                                        .splits = "batch heads"};
 
 sb_model sb_classifier_as_model(sb_classifier *model)

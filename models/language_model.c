@@ -1,6 +1,7 @@
 #include "models/language_model.h"
 #include "autograd/tape.h"
 #include "models/decoding/generator.h"
+#include "models/example_texts.h"
 #include "models/language_kind.h"
 #include "models/transformer_settings.h"
 #include "nn/flat.h"
@@ -258,6 +259,14 @@ static bool language_attentions(const void *self, const sb_batch *batch, sb_atte
     return a->loss != NULL;
 }
 
+static bool language_example(const void *self, const char *text, const char *target, sb_example *e)
+{
+    const sb_language_model *m = self;
+    (void)target;
+    return example_of_decoder(e, m->vocabulary, &m->options.transformer, text,
+                              m->options.running_text, m->options.context);
+}
+
 static sb_tensor *language_output(const void *model, sb_tensor *y)
 {
     const sb_language_model *m = model;
@@ -286,6 +295,7 @@ const sb_model_kind language_model_kind = {.name = "language_model",
                                            .free = language_free,
                                            .loss = language_loss,
                                            .attentions = language_attentions,
+                                           .example = language_example,
                                            .generator = language_generator,
                                            .splits = "batch heads sequence"};
 

@@ -9,6 +9,7 @@
 #include "data/source.h"
 #include "decoding/decoding.h"
 #include "description.h"
+#include "example.h"
 
 typedef enum {
     SB_LOSS_MEAN, /* over the targets of the batch */
@@ -63,6 +64,9 @@ typedef struct {
     bool (*score)(const void *self, const void *held, sb_communicator *ranks,
                   sb_evaluation *evaluation);
     bool (*attentions)(const void *self, const sb_batch *batch, sb_attentions *attentions);
+    /* A text for which `attentions` are drawn, with the names of its rows and columns. `target`,
+       for models that write a text, is given or NULL: the model's own. */
+    bool (*example)(const void *self, const char *text, const char *target, sb_example *example);
     bool (*generator)(const void *self, struct generator *generator); /* internal */
     const char *splits; /* splits over ranks: some of "batch heads sequence"; NULL: "batch" */
 } sb_model_kind;

@@ -19,23 +19,38 @@ static bool copy(sb_parameters *to, const sb_parameters *from)
     return true;
 }
 
-bool model_twin_open(struct model_twin *twin, const sb_seq2seq *model, const sb_batch *batch,
+/* The model's description, with these settings changed where it has them. */
+static sb_description *describe(const sb_model *model)
+{
+    static const char *const changed[][2] = {{"precision", "f32"},
+                                             {"dropout", "0"},
+                                             {"attention-dropout", "0"},
+                                             {"feed-forward-dropout", "0"}};
+    sb_description *d = sb_model_describe(model);
+    bool ok = d != NULL;
+    for (size_t i = 0; ok && i < sizeof changed / sizeof *changed; i++)
+        ok = !sb_description_get(d, changed[i][0]) ||
+             sb_description_set(d, changed[i][0], changed[i][1]);
+    if (ok)
+        return d;
+    sb_description_free(d);
+    return NULL;
+}
+
+bool model_twin_open(struct model_twin *twin, const sb_model *model, const sb_batch *batch,
                      sb_dtype dtype)
 {
-    sb_seq2seq_options options = *sb_seq2seq_options_of(model);
-    options.transformer.precision = SB_PRECISION_F32;
-    options.transformer.dropout = options.transformer.attention_dropout =
-        options.transformer.feed_forward_dropout = 0;
-    *twin = (struct model_twin){.weights = sb_parameters_of(dtype, 0), .batch = batch};
-    if (twin->weights)
-        twin->model = sb_seq2seq_for(twin->weights, sb_seq2seq_source(model),
-                                     sb_seq2seq_target(model), &options);
-    return twin->model && copy(twin->weights, sb_seq2seq_parameters(model));
+    sb_description *d = describe(model);
+    *twin = (struct model_twin){.weights = d ? sb_parameters_of(dtype, 0) : NULL, .batch = batch};
+    const bool ok = twin->weights && sb_model_build(&twin->model, model->kind, twin->weights, d) &&
+                    copy(twin->weights, model->weights);
+    sb_description_free(d);
+    return ok;
 }
 
 void model_twin_close(struct model_twin *twin)
 {
-    sb_seq2seq_free(twin->model);
+    sb_model_free(&twin->model);
     sb_parameters_free(twin->weights);
     *twin = (struct model_twin){0};
 }
@@ -44,7 +59,7 @@ sb_tensor *model_twin_loss(void *context, sb_tensor *const unused[])
 {
     const struct model_twin *twin = context;
     (void)unused;
-    return sb_seq2seq_loss(twin->model, twin->batch);
+    return twin->model.kind->loss(twin->model.self, twin->batch, SB_LOSS_MEAN);
 }
 
 bool model_twin_backward(struct model_twin *twin)

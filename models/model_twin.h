@@ -1,19 +1,19 @@
-/* A copy of an encoder-decoder in a chosen real dtype, without bf16 and dropout in its layers,
-   whose weights may be changed, and the batch of its loss. The copy in float64 is what derivatives
-   are checked in. */
+/* A copy of a model in a chosen real dtype, without bf16 and dropout in its layers, whose weights
+   may be changed, and the batch of its loss. The copy in float64 is what derivatives are checked
+   in. */
 #ifndef SOFTBACK_MODELS_MODEL_TWIN_H
 #define SOFTBACK_MODELS_MODEL_TWIN_H
 
-#include "models/seq2seq.h"
+#include "models/model.h"
 
 struct model_twin {
     sb_parameters *weights;
-    sb_seq2seq *model;
+    sb_model model;
     const sb_batch *batch; /* the caller's */
 };
 
 /* To be closed also after a failure. The twin uses the vocabularies of the model. */
-bool model_twin_open(struct model_twin *twin, const sb_seq2seq *model, const sb_batch *batch,
+bool model_twin_open(struct model_twin *twin, const sb_model *model, const sb_batch *batch,
                      sb_dtype dtype);
 void model_twin_close(struct model_twin *twin);
 

@@ -1,5 +1,6 @@
 #include "models/seq2seq.h"
 #include "models/decoding/generator.h"
+#include "models/example_texts.h"
 #include "models/seq2seq_kind.h"
 #include "models/transformer_settings.h"
 #include "models/translation.h"
@@ -274,6 +275,13 @@ static bool seq2seq_attentions(const void *self, const sb_batch *batch, sb_atten
     return ok;
 }
 
+static bool seq2seq_example(const void *self, const char *text, const char *target, sb_example *e)
+{
+    const sb_seq2seq *m = self;
+    return example_of_pair(e, m->source, m->target, &m->options.transformer, text,
+                           target ? memory_text(target) : sb_translate(m, text, NULL));
+}
+
 static bool seq2seq_score(const void *self, const void *held, sb_communicator *ranks,
                           sb_evaluation *evaluation)
 {
@@ -312,6 +320,7 @@ const sb_model_kind seq2seq_kind = {.name = "seq2seq",
                                     .loss = seq2seq_loss,
                                     .score = seq2seq_score,
                                     .attentions = seq2seq_attentions,
+                                    .example = seq2seq_example,
                                     .generator = seq2seq_generator,
                                     .splits = "batch heads sequence"};
 

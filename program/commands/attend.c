@@ -1,13 +1,14 @@
 /* softback attend: attention as a picture in the terminal. */
-#include "program/commands/attend.h"
 #include "autograd/tape.h"
+#include "models/training/checkpoint.h"
 #include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/machine_options.h"
 #include "program/screen/options.h"
 #include "program/screen/terminal.h"
 #include "program/screen/unknown.h"
-#include "tensor/memory.h"
+#include "teach/explain/subject.h"
+#include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,21 +16,20 @@
 
 enum { KEY_KIND = 1, KEY_LAYER, KEY_HEAD, KEY_TARGET, KEY_NUMBERS };
 
-static const char *const kind_names[] = {"cross", "encoder", "decoder"};
-static const char *const kind_titles[] = {"Cross", "Encoder", "Decoder"};
+struct attend_request {
+    const char *attention; /* "cross", "encoder" or "decoder"; NULL: the model's first */
+    int64_t layer, head;   /* from 1; 0: the last layer, the mean over heads */
+    const char *target;    /* instead of the model's output */
+    bool numbers;
+    const char *path, *text;
+};
 
 static error_t attend_parse(int key, char *argument, struct argp_state *state)
 {
     struct attend_request *r = state->input;
     switch (key) {
     case KEY_KIND:
-        for (int kind = 0; kind < 3; kind++)
-            if (strcmp(kind_names[kind], argument) == 0) {
-                r->kind = (enum attention_kind)kind;
-                r->kind_given = true;
-                return 0;
-            }
-        options_refuse(state, "--kind: \"%s\" is none of cross, encoder, decoder", argument);
+        r->attention = options_attention(state, argument);
         return 0;
     case KEY_LAYER:
         r->layer = options_count(state, "layer", argument, 1, 1000);
@@ -64,7 +64,7 @@ static double attend_weight(const sb_tensor *w, int64_t head, int64_t i, int64_t
     return head == 0 ? sum / (double)H : sum;
 }
 
-static int attend_widest(const struct subject_axis *axis)
+static int attend_widest(const sb_example_axis *axis)
 {
     int most = 1;
     for (int64_t i = 0; i < axis->length; i++) {
@@ -97,8 +97,9 @@ static void attend_print_cell(double w, int width, bool numbers)
     fputs(coloured ? "\033[0m" : "", stdout);
 }
 
-void attend_draw(const sb_tensor *w, int64_t head, const struct subject_axis *rows,
-                 const struct subject_axis *cols, bool numbers)
+/* The weights (1, H, rows, columns) of a head; 0: the mean over all. */
+static void attend_draw(const sb_tensor *w, int64_t head, const sb_example_axis *rows,
+                        const sb_example_axis *cols, bool numbers)
 {
     int margin = attend_widest(rows), width = attend_widest(cols);
     width = numbers && width < 4 ? 4 : width;
@@ -121,91 +122,73 @@ void attend_draw(const sb_tensor *w, int64_t head, const struct subject_axis *ro
     }
 }
 
-static bool attend_check_place(const struct attend_request *r, const sb_seq2seq *model)
+static bool attend_check_place(const struct attend_request *r, const struct subject *s,
+                               const sb_example_attention *at)
 {
-    const sb_transformer_options *o = &sb_seq2seq_options_of(model)->transformer;
-    bool encoder = r->kind == ENCODER_ATTENTION;
-    int layers = encoder ? o->encoder_layers : o->decoder_layers;
-    if (r->layer > layers)
+    if (r->layer > at->layers && s->example.attentions > 1)
         return sb_fail("--layer: there is no layer %lld; the %s's last one is %d",
-                       (long long)r->layer, encoder ? "encoder" : "decoder", layers);
-    if (r->head > o->heads)
-        return sb_fail("--head: there is no head %lld; the last one is %lld", (long long)r->head,
-                       (long long)o->heads);
-    return true;
+                       (long long)r->layer, at->self ? at->name : "decoder", at->layers);
+    if (r->layer > at->layers)
+        return sb_fail("--layer: there is no layer %lld; the last one is %d", (long long)r->layer,
+                       at->layers);
+    return r->head <= s->example.heads ||
+           sb_fail("--head: there is no head %lld; the last one is %lld", (long long)r->head,
+                   (long long)s->example.heads);
 }
 
-/* Runs the model on the pair and draws the requested weights. */
-static bool attend_run_and_draw(const struct attend_request *r, const struct subject *subject)
+/* Runs the model on the text and draws the requested weights. */
+static bool attend_run_and_draw(const struct attend_request *r, const struct subject *s,
+                                const sb_example_attention *at)
 {
-    const int encoder = subject_layers(subject, ENCODER_ATTENTION),
-              decoder = subject_layers(subject, DECODER_ATTENTION);
-    sb_tensor **all = memory_new((size_t)(encoder + 2 * decoder) * sizeof(sb_tensor *));
-    if (!all)
-        return sb_fail("out of memory for the weights of %d layers", encoder + decoder);
-    sb_tensor **self = all + encoder, **cross = self + decoder;
-    const sb_seq2seq_weights weights = {all, {self, cross}};
-    sb_tensor **kind = r->kind == ENCODER_ATTENTION   ? all
-                       : r->kind == DECODER_ATTENTION ? self
-                                                      : cross;
-    const struct subject_axis rows = subject_queries(subject, r->kind),
-                              cols = subject_keys(subject, r->kind);
+    const int64_t layer = r->layer ? r->layer : at->layers;
+    sb_attentions found;
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    const bool ok = sb_seq2seq_logits(subject->checkpoint->model, subject->batch, &weights) != NULL;
-    if (ok)
-        attend_draw(kind[(r->layer ? r->layer : subject_layers(subject, r->kind)) - 1], r->head,
-                    &rows, &cols, r->numbers);
-    memory_free(all);
+    const bool ok = s->model.kind->attentions(s->model.self, s->example.batch, &found);
+    if (ok) {
+        attend_draw(found.map[at->first + layer - 1].weights, r->head, &at->queries, &at->keys,
+                    r->numbers);
+        sb_free(found.map);
+    }
     return sb_tape_end(&tape) && ok;
 }
 
-void attend_explain(const struct attend_request *r, const char *axes, const char *title, int layers,
-                    int64_t heads)
+static void attend_explain(const struct attend_request *r, const struct subject *s,
+                           const sb_example_attention *at)
 {
-    printf("\n%s\n%s attention, layer %lld of %d, ", axes, title,
-           (long long)(r->layer ? r->layer : layers), layers);
+    printf("\nRows: %s. Columns: %s.\n%c%s attention, layer %lld of %d, ", at->rows, at->columns,
+           at->name[0] - 'a' + 'A', at->name + 1, (long long)(r->layer ? r->layer : at->layers),
+           at->layers);
     if (r->head)
-        printf("head %lld of %lld.\n", (long long)r->head, (long long)heads);
+        printf("head %lld of %lld.\n", (long long)r->head, (long long)s->example.heads);
     else
-        printf("mean over %lld heads.\n", (long long)heads);
+        printf("mean over %lld heads.\n", (long long)s->example.heads);
     if (!r->numbers)
         puts("░ from 5 %, ▒ from 20 %, ▓ from 40 %, █ from 70 % of the attention.");
 }
 
-static void attend_explain_pair(const struct attend_request *r, const sb_transformer_options *o)
+static bool attend_show(const struct attend_request *r, const struct subject *s)
 {
-    static const char *const axes[] = {
-        "Rows: output symbols. Columns: the source symbols that they attend to.",
-        "Rows: source symbols. Columns: the source symbols that they attend to.",
-        "Rows: output symbols. Columns: the earlier symbols that they attend to."};
-    attend_explain(r, axes[r->kind], kind_titles[r->kind],
-                   r->kind == ENCODER_ATTENTION ? o->encoder_layers : o->decoder_layers, o->heads);
-}
-
-static bool attend_pair(const struct attend_request *r)
-{
-    struct subject subject;
-    bool ok = subject_open(&subject, r->path, r->text, r->target);
-    if (ok) {
-        const sb_seq2seq *model = subject.checkpoint->model;
-        ok = attend_check_place(r, model);
-        if (ok) {
-            unknown_note("attend", utf8_quote(r->text).text, sb_seq2seq_source(model), r->text);
-            printf("%s -> %s\n\n", foreign(r->text), foreign(subject.target));
-            ok = attend_run_and_draw(r, &subject);
-        }
-        if (ok)
-            attend_explain_pair(r, &sb_seq2seq_options_of(model)->transformer);
-        subject_close(&subject);
-    }
-    return ok;
+    const sb_example_attention *at = subject_attention(s, r->attention);
+    if (!at || !attend_check_place(r, s, at))
+        return false;
+    const char *target = s->example.target;
+    unknown_note("attend", utf8_quote(r->text).text, s->example.attention[0].keys.vocabulary,
+                 r->text);
+    printf(target ? "%s -> " : "%s", foreign(r->text));
+    printf("%s\n\n", target ? foreign(target) : "");
+    if (!attend_run_and_draw(r, s, at))
+        return false;
+    attend_explain(r, s, at);
+    return true;
 }
 
 static int attend(const struct attend_request *r)
 {
     struct checkpoint *c = checkpoint_load_any(r->path);
-    const bool ok = c && (c->model ? attend_pair(r) : attend_text(r, c));
+    struct subject s = {0};
+    const bool ok = c && subject_begin(&s, &c->subject, r->text, r->target) && attend_show(r, &s);
+    subject_end(&s);
     checkpoint_free(c);
     return ok ? EXIT_OK : command_failed("attend");
 }

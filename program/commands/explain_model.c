@@ -1,4 +1,5 @@
 #include "program/commands/explain_model.h"
+#include "models/training/checkpoint.h"
 #include "program/screen/command.h"
 #include "program/screen/options.h"
 #include "program/screen/terminal.h"
@@ -7,16 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static enum attention_kind explain_kind_of(const char *argument, struct argp_state *state)
-{
-    static const char *const kinds[] = {"cross", "encoder", "decoder"};
-    for (int kind = 0; kind < 3; kind++)
-        if (strcmp(kinds[kind], argument) == 0)
-            return (enum attention_kind)kind;
-    options_refuse(state, "--kind: \"%s\" is none of cross, encoder, decoder", argument);
-    return CROSS_ATTENTION;
-}
 
 error_t explain_model_option(int key, char *argument, struct argp_state *state,
                              struct model_request *r)
@@ -40,7 +31,7 @@ error_t explain_model_option(int key, char *argument, struct argp_state *state,
         r->target = argument;
         break;
     case KEY_KIND:
-        r->place.kind = explain_kind_of(argument, state);
+        r->place.attention = options_attention(state, argument);
         break;
     case KEY_LAYER:
         r->place.layer = options_count(state, "layer", argument, 1, 1000);
@@ -78,13 +69,15 @@ static char *explain_page_text(struct page *page, bool json)
 
 static char *explain_of_text(const char *topic, const struct model_request *r, bool json)
 {
-    struct subject subject;
-    if (!subject_open(&subject, r->stored.path, r->text, r->target))
-        return NULL;
-    char *text = strcmp(topic, "tape") == 0
-                     ? model_tape(&subject, r->dot ? drawing_dot : drawing_svg)
-                     : explain_page_text(model_row_page(&subject, &r->place), json);
-    subject_close(&subject);
+    struct checkpoint *c = checkpoint_load_any(r->stored.path);
+    struct subject subject = {0};
+    char *text = NULL;
+    if (c && subject_begin(&subject, &c->subject, r->text, r->target))
+        text = strcmp(topic, "tape") == 0
+                   ? model_tape(&subject, r->dot ? drawing_dot : drawing_svg)
+                   : explain_page_text(model_row_page(&subject, &r->place), json);
+    subject_end(&subject);
+    checkpoint_free(c);
     return text;
 }
 

@@ -196,6 +196,11 @@ static bool classifier_watch(struct training *t)
     return t->watched != NULL;
 }
 
+static const sb_pairs *classifier_held(const struct training *t)
+{
+    return t->held;
+}
+
 const struct training_kind training_classifier = {.name = "classifier",
                                                   .title = "a classifier",
                                                   .items = "texts",
@@ -215,4 +220,6 @@ const struct training_kind training_classifier = {.name = "classifier",
                                                   .batch_text = classifier_batch_text,
                                                   .evaluate = evaluate_classifier,
                                                   .watch = classifier_watch,
-                                                  .report_text = training_short_source};
+                                                  .report_text = training_short_source,
+                                                  .held = classifier_held,
+                                                  .report = &report_classifier};

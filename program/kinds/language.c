@@ -297,4 +297,5 @@ const struct training_kind training_language = {.name = "language",
                                                 .batch_text = language_batch_text,
                                                 .evaluate = evaluate_language,
                                                 .watch = language_watch,
-                                                .report_text = language_report_text};
+                                                .report_text = language_report_text,
+                                                .report = &report_language};

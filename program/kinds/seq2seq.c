@@ -136,6 +136,11 @@ static bool seq2seq_watch(struct training *t)
     return t->watched != NULL;
 }
 
+static const sb_pairs *seq2seq_held(const struct training *t)
+{
+    return t->held;
+}
+
 const struct training_kind training_seq2seq = {.name = "seq2seq",
                                                .title = "an encoder-decoder",
                                                .items = "pairs",
@@ -156,4 +161,7 @@ const struct training_kind training_seq2seq = {.name = "seq2seq",
                                                .batch_text = seq2seq_batch_text,
                                                .evaluate = evaluate_pairs,
                                                .watch = seq2seq_watch,
-                                               .report_text = training_short_source};
+                                               .task_pairs = training_task_pairs,
+                                               .report_text = training_short_source,
+                                               .held = seq2seq_held,
+                                               .report = &report_pairs};

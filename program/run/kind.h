@@ -6,6 +6,7 @@
 #define SOFTBACK_PROGRAM_RUN_KIND_H
 
 #include "program/run/training.h"
+#include "teach/report/report.h"
 
 struct evaluate_request;
 
@@ -37,9 +38,15 @@ struct training_kind {
                     char *text, size_t size);
     char *(*batch_text)(const struct training *training, const sb_batch *batch);
     bool (*evaluate)(const struct evaluate_request *request, const struct checkpoint *checkpoint);
-    /* For --report: makes the watched batch; a held-out text to draw, for memory_free. */
+    /* Pairs of a part of a built-in task that it learns in pairs; NULL: it has none. */
+    sb_pairs *(*task_pairs)(const char *task, const struct settings *settings, sb_part part,
+                            int64_t count);
+    /* For --report: makes the watched batch; a held-out text to draw, for memory_free; held-out
+       pairs, which may be NULL. */
     bool (*watch)(struct training *training);
     char *(*report_text)(const struct training *training);
+    const sb_pairs *(*held)(const struct training *training);
+    const struct report_kind *report;
 };
 
 extern const struct training_kind training_seq2seq, training_language, training_classifier;

@@ -170,7 +170,7 @@ static bool training_report(const struct training *t, const char *path)
                                            .text = text,
                                            .log = kept ? t->log_path : "/dev/null",
                                            .out = path,
-                                           .pairs = t->held};
+                                           .pairs = t->kind->held ? t->kind->held(t) : NULL};
     const bool ok = text && report_write(&request);
     memory_free(text);
     if (ok)

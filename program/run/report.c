@@ -1,11 +1,9 @@
 /* The page on one model. */
 #include "program/run/report.h"
-#include "models/classifier_kind.h"
-#include "models/training/checkpoint.h"
+#include "models/training/checkpoint_read.h"
+#include "program/run/kind.h"
 #include "program/run/paths.h"
-#include "program/run/training.h"
 #include "teach/report/report.h"
-#include "teach/report/text_report.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
@@ -32,111 +30,80 @@ char *report_name_of(const char *model)
    0 without one. */
 static uint64_t report_data_hash(const char *model)
 {
+    struct metadata d = {0};
     char *path = path_beside(model, ".state", NULL);
-    struct checkpoint *state = path && file_exists(path) ? checkpoint_load_any(path) : NULL;
-    const uint64_t hash = state ? state->progress.data_hash : 0;
-    checkpoint_free(state);
+    sb_safetensors *state = path && file_exists(path) ? sb_safetensors_open(path) : NULL;
+    const uint64_t hash = state && checkpoint_read_metadata(state, &d) ? d.progress.data_hash : 0;
+    metadata_free(&d);
+    sb_safetensors_close(state);
     memory_free(path);
     return hash;
 }
 
-/* Held-out pairs: of --data, or a hundred of the model's task; NULL where there are none. */
-static sb_pairs *report_pairs(const struct report_request *r, const struct checkpoint *c)
+/* What the model is tried on: the pairs of --data, those given, or a hundred of the model's task;
+ *pairs is NULL where there are none. *read: to be freed. */
+static bool report_find_pairs(const struct report_request *r, const struct checkpoint *c,
+                              const struct training_kind *kind, sb_pairs **read,
+                              const sb_pairs **pairs)
 {
+    const bool of_task = c->task[0] && kind && kind->task_pairs;
+    if (r->data && !(kind && kind->report && kind->report->errors))
+        return sb_fail("--data is for what a model gets wrong; softback evaluate measures %s",
+                       kind ? kind->title : "this model");
+    *read = NULL;
     if (r->data)
-        return sb_pairs_read(r->data, NULL);
-    return c->task[0] ? training_task_pairs(c->task, &c->settings, SB_PART_TEST, 100) : NULL;
+        *read = sb_pairs_read(r->data, NULL);
+    else if (of_task)
+        *read = kind->task_pairs(c->task, &c->settings, SB_PART_TEST, 100);
+    *pairs = r->data || of_task ? *read : r->pairs;
+    return *read || !(r->data || of_task);
 }
 
-static char *report_page_of(const struct report_request *r, const struct subject *subject,
-                            const char *name, const struct run_log *log)
-{
-    sb_pairs *pairs = report_pairs(r, subject->checkpoint);
-    if (!pairs && (r->data || subject->checkpoint->task[0]))
-        return NULL;
-    const struct report_sources sources = {log, pairs, report_data_hash(r->model)};
-    char *page = report_page(subject, name, r->text, &sources);
-    sb_pairs_free(pairs);
-    return page;
-}
-
-/* Of an encoder-decoder: the page or the figure. */
-static char *report_of_pair(const struct report_request *r, const char *name,
-                            const struct run_log *log)
+/* The page or the figure on a text. */
+static char *report_of_text(struct report *page, const struct report_request *r,
+                            const struct training_kind *kind)
 {
     struct subject subject;
-    if (!subject_open(&subject, r->model, r->text, r->target))
-        return NULL;
-    char *text =
-        r->figure ? figure_svg(r->figure, &subject, log) : report_page_of(r, &subject, name, log);
-    subject_close(&subject);
-    return text;
-}
-
-/* The confusion table of a classifier, if there are texts for it. */
-static bool report_confuse(const struct report_request *r, const struct checkpoint *c,
-                           struct confusion *confusion)
-{
-    sb_pairs *read = r->data ? sb_pairs_read(r->data, NULL) : NULL;
-    const sb_pairs *pairs = r->data ? read : r->pairs;
-    const bool ok =
-        (pairs || !r->data) && (!pairs || confusion_measure(confusion, c->subject.self, pairs));
-    sb_pairs_free(read);
-    return ok;
-}
-
-/* Of a model that reads one text. */
-static char *report_of_text(const struct report_request *r, const struct checkpoint *c,
-                            const char *name, const struct run_log *log)
-{
-    struct text_subject subject;
-    struct confusion confusion = {0};
-    const bool classifier = c->subject.kind == &classifier_kind;
-    if (r->figure || r->target)
-        return sb_fail("--%s is for encoder-decoders; leave it out for a page on this model",
-                       r->figure ? "figure" : "target");
-    if (r->data && !classifier)
-        return sb_fail("--data is for the confusion table of a classifier; softback evaluate "
-                       "measures a language model");
-    if (!text_subject_open(&subject, c, r->text))
-        return NULL;
-    char *text =
-        !classifier || report_confuse(r, c, &confusion)
-            ? text_report_page(&subject, name, r->text, confusion.texts > 0 ? &confusion : NULL,
-                               log, report_data_hash(r->model))
-            : NULL;
-    confusion_free(&confusion);
-    text_subject_close(&subject);
-    return text;
-}
-
-/* Without --input: a held-out text of the model's task, or of --data. */
-static char *report_text(const struct report_request *r, const struct checkpoint *c)
-{
-    if (r->text)
-        return memory_text(r->text);
-    if (!c->model || !(r->data || c->task[0]))
-        return sb_fail("report: no --input and no task whose held-out texts could be taken; give "
-                       "--input TEXT");
-    sb_pairs *pairs = report_pairs(r, c);
-    char *text = pairs ? memory_text(sb_pairs_source(pairs, 0)) : NULL;
-    sb_pairs_free(pairs);
+    char *text = NULL;
+    page->subject = &subject;
+    if (subject_begin(&subject, &page->checkpoint->subject, page->text, r->target)) {
+        if (!r->figure)
+            text = report_page(page, kind ? kind->report : NULL);
+        else if (subject.example.attention[0].self)
+            sb_fail("--figure is for encoder-decoders; leave it out for a page on this model");
+        else
+            text = figure_svg(r->figure, &subject, page->log);
+    }
+    subject_end(&subject);
     return text;
 }
 
 /* The page or the figure; NULL, with a message, when it cannot be made. */
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
-    char *name = report_name_of(r->model);
-    struct checkpoint *c = name ? checkpoint_load_any(r->model) : sb_fail("report: out of memory");
-    char *input = c ? report_text(r, c) : NULL, *text = NULL;
-    if (input) {
-        struct report_request with_text = *r;
-        with_text.text = input;
-        text = c->model ? report_of_pair(&with_text, name, log)
-                        : report_of_text(&with_text, c, name, log);
+    struct checkpoint *c = checkpoint_load_any(r->model);
+    const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
+    char *name = report_name_of(r->model), *text = NULL;
+    sb_pairs *read = NULL;
+    const sb_pairs *pairs = NULL;
+    if (c && report_find_pairs(r, c, kind, &read, &pairs)) {
+        struct report page = {.checkpoint = c,
+                              .title = name,
+                              .text = r->text,
+                              .log = log,
+                              .pairs = pairs,
+                              .data_hash = report_data_hash(r->model)};
+        if (!page.text && page.pairs) /* without --input */
+            page.text = sb_pairs_source(page.pairs, 0);
+        if (!page.text)
+            sb_fail("report: no --input and no task whose held-out texts could be taken; give "
+                    "--input TEXT");
+        else if (!name)
+            sb_fail("report: out of memory");
+        else
+            text = report_of_text(&page, r, kind);
     }
-    memory_free(input);
+    sb_pairs_free(read);
     checkpoint_free(c);
     memory_free(name);
     return text;

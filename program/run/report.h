@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_PROGRAM_RUN_REPORT_H
 #define SOFTBACK_PROGRAM_RUN_REPORT_H
 
+#include "models/text/pairs.h"
 #include "teach/report/figure.h"
 
 struct report_request {

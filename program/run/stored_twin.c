@@ -24,7 +24,7 @@ bool stored_twin_open(struct stored_twin *s, const struct stored_twin_request *r
     *s = (struct stored_twin){.checkpoint = checkpoint_load(r->path)};
     const sb_batch *batch =
         s->checkpoint && stored_twin_read_batch(s, r) ? sb_data_next(s->data) : NULL;
-    return batch && model_twin_open(&s->twin, s->checkpoint->model, batch, SB_F64);
+    return batch && model_twin_open(&s->twin, &s->checkpoint->subject, batch, SB_F64);
 }
 
 void stored_twin_close(struct stored_twin *s)

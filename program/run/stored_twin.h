@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_PROGRAM_RUN_STORED_TWIN_H
 #define SOFTBACK_PROGRAM_RUN_STORED_TWIN_H
 
+#include "models/data/data.h"
 #include "models/model_twin.h"
 
 struct stored_twin_request {

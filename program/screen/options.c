@@ -91,6 +91,16 @@ const char *options_task(struct argp_state *state, const char *argument)
     return NULL;
 }
 
+const char *options_attention(struct argp_state *state, const char *argument)
+{
+    static const char *const names[] = {"cross", "encoder", "decoder"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(names[i], argument) == 0)
+            return names[i];
+    options_refuse(state, "--kind: \"%s\" is none of cross, encoder, decoder", argument);
+    return NULL;
+}
+
 void options_refuse(struct argp_state *state, const char *format, ...)
 {
     char text[1024];

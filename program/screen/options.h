@@ -19,6 +19,9 @@ bool options_parse(int key, const char *argument, struct argp_state *state,
    and suggests the nearest name. */
 const char *options_task(struct argp_state *state, const char *argument);
 
+/* The same for the name of an attention. */
+const char *options_attention(struct argp_state *state, const char *argument);
+
 /* For an argp parser: prints a message, made safe for a terminal, and leaves with the exit code for
    misuse; options_fail: sb_error(). */
 void options_refuse(struct argp_state *state, const char *format, ...)

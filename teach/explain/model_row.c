@@ -11,52 +11,43 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const kind_names[] = {"cross", "encoder", "decoder"};
-
 /* What the row is computed from, in float64. */
 struct numbers_of_row {
     struct row row;
     double g[EXPLAIN_NUMBERS], a[EXPLAIN_NUMBERS]; /* a: as the model has it */
 };
 
-static bool check(const struct subject *subject, struct model_place *p, int64_t *queries,
-                  int64_t *keys)
+static bool check(const struct subject *subject, const sb_example_attention *at,
+                  struct model_place *p)
 {
-    const int heads = (int)sb_seq2seq_options_of(subject->model)->transformer.heads;
-    const int layers = subject_layers(subject, p->kind);
-    *queries = subject_queries(subject, p->kind).length;
-    *keys = subject_keys(subject, p->kind).length;
-    p->layer = p->layer ? p->layer : layers;
+    const int64_t heads = subject->example.heads, queries = at->queries.length,
+                  keys = at->keys.length;
+    p->layer = p->layer ? p->layer : at->layers;
     p->head = p->head ? p->head : 1;
     p->row = p->row ? p->row : 1;
-    if (p->layer > layers)
+    if (p->layer > at->layers)
         return sb_fail("--layer: there is no layer %lld with %s attention; the last one is %d",
-                       (long long)p->layer, kind_names[p->kind], layers);
+                       (long long)p->layer, at->name, at->layers);
     if (p->head > heads)
-        return sb_fail("--head: there is no head %lld; the last one is %d", (long long)p->head,
-                       heads);
-    if (p->row > *queries)
+        return sb_fail("--head: there is no head %lld; the last one is %lld", (long long)p->head,
+                       (long long)heads);
+    if (p->row > queries)
         return sb_fail("--row: there is no row %lld; the last one is %lld", (long long)p->row,
-                       (long long)*queries);
-    if (*keys > EXPLAIN_NUMBERS || *keys < 2)
-        return sb_fail("a row has %lld keys; from 2 to %d can be shown", (long long)*keys,
+                       (long long)queries);
+    if (keys > EXPLAIN_NUMBERS || keys < 2)
+        return sb_fail("a row has %lld keys; from 2 to %d can be shown", (long long)keys,
                        EXPLAIN_NUMBERS);
     return true;
 }
 
-/* The attention's node: of the encoder's layers first, then each decoder layer's two. */
-static sb_node *find_node(const struct subject *subject, const struct model_place *p)
+/* The attention's node, which has these weights. */
+static sb_node *find_node(const sb_tensor *weights)
 {
-    int64_t index = p->layer - 1, behind = 0;
-    if (p->kind != ENCODER_ATTENTION)
-        index =
-            subject_layers(subject, ENCODER_ATTENTION) + 2 * index + (p->kind == CROSS_ATTENTION);
     for (sb_node *node = tape_open()->last; node; node = node->previous)
-        behind += node->operation && strcmp(node->operation->name, "attention") == 0;
-    for (sb_node *node = tape_open()->last; node; node = node->previous)
-        if (node->operation && strcmp(node->operation->name, "attention") == 0 && --behind == index)
+        if (node->operation && strcmp(node->operation->name, "attention") == 0 &&
+            node->out[1] == weights)
             return node;
-    return sb_fail("the tape has no attention number %lld", (long long)index);
+    return sb_fail("the tape has no attention with these weights");
 }
 
 /* Rows first .. first + count - 1 of head h in x (1, L, H, D), as (count, D) of float64. */
@@ -71,11 +62,11 @@ static sb_tensor *head_rows(const sb_tensor *x, int64_t h, int64_t first, int64_
 }
 
 /* s = scale q k' + bias, for the keys that the row may attend to. */
-static bool read_scores(const sb_node *node, const struct model_place *p, int64_t keys,
-                        struct row *row)
+static bool read_scores(const sb_node *node, const struct model_place *p,
+                        const sb_example_attention *at, struct row *row)
 {
     const struct attention *a = sb_node_options(node);
-    const int64_t h = p->head - 1, i = p->row - 1;
+    const int64_t h = p->head - 1, i = p->row - 1, keys = at->keys.length;
     sb_tensor *q = head_rows(node->in[0], h, i, 1);
     sb_tensor *k = head_rows(node->in[1], h / (a->H / a->G), 0, keys);
     sb_tensor *s = sb_scale(sb_matmul_nt(q, k), a->scale);
@@ -88,7 +79,7 @@ static bool read_scores(const sb_node *node, const struct model_place *p, int64_
         if (biased)
             row->s[j] +=
                 sb_tensor_get(node->in[3], h * a->bias[1] + i * a->bias[2] + j * a->bias[3]);
-        row->kept[j] = p->kind != DECODER_ATTENTION || j <= i;
+        row->kept[j] = !at->causal || j <= i;
     }
     return true;
 }
@@ -101,44 +92,45 @@ static bool read_upstream(const sb_tensor *dy, sb_tensor *v, const struct model_
     return products && sb_tensor_read(products, g);
 }
 
-/* The row's numbers, from forward and backward of the subject's pair. */
-static bool run(const struct subject *subject, const struct model_place *p, int64_t keys,
-                struct numbers_of_row *n)
+/* The row's numbers, from a node whose loss this is. */
+static bool read_row(sb_node *node, sb_tensor *loss, const struct model_place *p,
+                     const sb_example_attention *at, struct numbers_of_row *n)
 {
-    const sb_seq2seq *model = subject->model;
-    const int encoder = subject_layers(subject, ENCODER_ATTENTION),
-              decoder = subject_layers(subject, DECODER_ATTENTION);
-    sb_tensor **all = memory_new((size_t)(encoder + 2 * decoder) * sizeof *all);
-    sb_tape tape, inner;
-    if (!all)
-        return sb_fail("out of memory for the weights of %d layers", encoder + decoder);
+    sb_tape inner;
+    if (!node || !read_scores(node, p, at, &n->row))
+        return false;
+    const struct attention *a = sb_node_options(node);
+    const int64_t keys = at->keys.length;
+    for (int64_t j = 0; j < keys; j++)
+        n->a[j] = sb_tensor_get(node->out[1], ((p->head - 1) * a->Lq + p->row - 1) * a->Lk + j);
+    sb_tensor *v = head_rows(node->in[2], (p->head - 1) / (a->H / a->G), 0, keys);
+    sb_tensor *y = sb_keep(node->out[0]);
+    bool ok = v && sb_backward(loss);
+    sb_tape_begin(&inner, SB_NO_RECORD);
+    ok = ok && read_upstream(sb_tensor_grad(y), v, p, n->g);
+    return sb_tape_end(&inner) && ok;
+}
+
+/* Forward and backward of the subject's text. */
+static bool run(const struct subject *subject, const struct model_place *p,
+                const sb_example_attention *at, struct numbers_of_row *n)
+{
+    const sb_model *model = &subject->model;
+    sb_attentions found;
+    sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, NULL);
-    const sb_seq2seq_weights weights = {all, {all + encoder, all + encoder + decoder}};
-    sb_tensor *logits = sb_seq2seq_logits(model, subject->batch, &weights);
-    sb_tensor *loss =
-        logits ? sb_cross_entropy(logits, sb_batch_get(subject->batch, "target_out"), NULL) : NULL;
-    sb_node *node = loss ? find_node(subject, p) : NULL;
-    bool ok = node && read_scores(node, p, keys, &n->row);
+    bool ok = model->kind->attentions(model->self, subject->example.batch, &found);
     if (ok) {
-        const struct attention *a = sb_node_options(node);
-        const sb_tensor *w = node->out[1];
-        for (int64_t j = 0; j < keys; j++)
-            n->a[j] = sb_tensor_get(w, ((p->head - 1) * a->Lq + p->row - 1) * a->Lk + j);
-        sb_tensor *v = head_rows(node->in[2], (p->head - 1) / (a->H / a->G), 0, keys);
-        sb_tensor *y = sb_keep(node->out[0]);
-        ok = v && sb_backward(loss);
-        sb_tape_begin(&inner, SB_NO_RECORD);
-        ok = ok && read_upstream(sb_tensor_grad(y), v, p, n->g);
-        ok = sb_tape_end(&inner) && ok;
+        ok = read_row(find_node(found.map[at->first + p->layer - 1].weights), found.loss, p, at, n);
+        sb_free(found.map);
     }
     ok = sb_tape_end(&tape) && ok;
-    sb_parameters_clear(sb_seq2seq_parameters(model));
-    memory_free(all);
+    sb_parameters_clear(model->weights);
     return ok;
 }
 
-static void write_row(struct page *page, const struct subject_axis *keys,
+static void write_row(struct page *page, const sb_example_axis *keys,
                       const struct numbers_of_row *n)
 {
     static const struct page_column columns[] = {
@@ -179,18 +171,18 @@ struct page *model_row_page(const struct subject *subject, const struct model_pl
 {
     struct model_place p = *place;
     struct numbers_of_row n;
-    int64_t queries, keys;
-    if (!check(subject, &p, &queries, &keys) || !run(subject, &p, keys, &n))
+    const sb_example_attention *at = subject_attention(subject, p.attention);
+    if (!at || !check(subject, at, &p) || !run(subject, &p, at, &n))
         return NULL;
     struct page *page = page_new("attention");
     if (!page)
         return NULL;
-    const struct subject_axis from = subject_queries(subject, p.kind),
-                              to = subject_keys(subject, p.kind);
     page_title(page, "Row %lld of head %lld, %s attention, layer %lld", (long long)p.row,
-               (long long)p.head, kind_names[p.kind], (long long)p.layer);
-    page_text(page, "\"%s\" attends to %lld keys; the target is \"%s\".",
-              subject_label(&from, p.row - 1).text, (long long)keys, subject->target);
-    write_row(page, &to, &n);
+               (long long)p.head, at->name, (long long)p.layer);
+    const char *target = subject->example.target;
+    page_text(page, "\"%s\" attends to %lld keys%s%s%s.",
+              subject_label(&at->queries, p.row - 1).text, (long long)at->keys.length,
+              target ? "; the target is \"" : "", target ? target : "", target ? "\"" : "");
+    write_row(page, &at->keys, &n);
     return page;
 }

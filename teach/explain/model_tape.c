@@ -17,12 +17,12 @@ static void describe(struct drawing *d, const char *operation)
 
 char *model_tape(const struct subject *subject, drawing_write *write)
 {
-    const sb_seq2seq *model = subject->model;
+    const sb_model *model = &subject->model;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, NULL);
-    sb_tensor *loss = sb_seq2seq_loss(model, subject->batch);
-    char *text = loss ? drawing_of_tape(loss, write, sb_seq2seq_parameters(model), describe) : NULL;
+    sb_tensor *loss = model->kind->loss(model->self, subject->example.batch, SB_LOSS_MEAN);
+    char *text = loss ? drawing_of_tape(loss, write, model->weights, describe) : NULL;
     sb_tape_end(&tape);
     return text;
 }

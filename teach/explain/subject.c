@@ -1,80 +1,41 @@
 #include "teach/explain/subject.h"
-#include "models/translation.h"
-#include "tensor/memory.h"
+#include "models/example_texts.h"
+#include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 #include <string.h>
 
-static bool encode(struct subject *s, const char *text)
+bool subject_begin(struct subject *s, const sb_model *model, const char *text, const char *target)
 {
-    const sb_seq2seq *model = s->model;
-    sb_encoded_pair pair = {0};
-    s->source = sb_vocabulary_encode(sb_seq2seq_source(model), text, &pair.source_length, NULL);
-    int32_t *plain = s->source ? sb_vocabulary_encode(sb_seq2seq_target(model), s->target,
-                                                      &pair.target_length, NULL)
-                               : NULL;
-    const size_t n = (size_t)pair.target_length;
-    s->said = plain ? memory_new((n + 1) * sizeof *s->said) : NULL;
-    s->heard = s->said ? memory_new((n + 1) * sizeof *s->heard) : NULL;
-    if (plain && !s->heard)
-        sb_fail("out of memory for %zu symbols", n);
-    if (s->heard) {
-        memcpy(s->said, plain, n * sizeof *s->said);
-        memcpy(s->heard + 1, plain, n * sizeof *s->heard);
-        s->said[n] = SB_SYMBOL_END;
-        s->heard[0] = SB_SYMBOL_BEGIN;
-        pair.source = s->source;
-        pair.target = s->said;
-        s->batch = sb_batch_new(1, &pair);
-        s->pair = pair;
-    }
-    sb_free(plain);
-    return s->batch != NULL;
-}
-
-bool subject_begin(struct subject *s, const sb_seq2seq *model, const char *text, const char *target)
-{
-    *s = (struct subject){.model = model};
-    s->target = target ? memory_text(target) : sb_translate(model, text, NULL);
-    if (s->target && encode(s, text))
-        return true;
-    subject_end(s);
-    return false;
+    *s = (struct subject){.model = *model};
+    if (!model->kind->example || !model->kind->attentions)
+        return sb_fail("the attention of a model of kind \"%s\" cannot be drawn",
+                       model->kind->name);
+    if (!model->kind->example(model->self, text, target, &s->example))
+        return false;
+    return !target || s->example.target ||
+           sb_fail("--target is for encoder-decoders; leave it out for this model");
 }
 
 void subject_end(struct subject *s)
 {
-    sb_batch_free(s->batch);
-    sb_free(s->heard);
-    sb_free(s->said);
-    sb_free(s->source);
-    sb_free(s->target);
+    example_free(&s->example);
     *s = (struct subject){0};
 }
 
-int subject_layers(const struct subject *s, enum attention_kind kind)
+const sb_example_attention *subject_attention(const struct subject *s, const char *name)
 {
-    const sb_transformer_options *o = &sb_seq2seq_options_of(s->model)->transformer;
-    return kind == ENCODER_ATTENTION ? o->encoder_layers : o->decoder_layers;
+    const sb_example *e = &s->example;
+    if (name && e->attentions == 1)
+        return sb_fail("--kind is for encoder-decoders; this model has one kind of attention, to "
+                       "its own text");
+    for (int i = 0; name && i < e->attentions; i++)
+        if (strcmp(e->attention[i].name, name) == 0)
+            return &e->attention[i];
+    return name ? sb_fail("the model has no attention \"%s\"", name) : &e->attention[0];
 }
 
-struct subject_axis subject_queries(const struct subject *s, enum attention_kind kind)
-{
-    const sb_seq2seq *model = s->model;
-    if (kind == ENCODER_ATTENTION)
-        return (struct subject_axis){sb_seq2seq_source(model), s->source, s->pair.source_length};
-    return (struct subject_axis){sb_seq2seq_target(model), s->said, s->pair.target_length + 1};
-}
-
-struct subject_axis subject_keys(const struct subject *s, enum attention_kind kind)
-{
-    const sb_seq2seq *model = s->model;
-    if (kind == DECODER_ATTENTION)
-        return (struct subject_axis){sb_seq2seq_target(model), s->heard, s->pair.target_length + 1};
-    return (struct subject_axis){sb_seq2seq_source(model), s->source, s->pair.source_length};
-}
-
-struct subject_label subject_label(const struct subject_axis *axis, int64_t i)
+struct subject_label subject_label(const sb_example_axis *axis, int64_t i)
 {
     struct subject_label label;
     const int32_t id = axis->ids[i];

@@ -192,9 +192,9 @@ static bool run(struct observation *o, const struct subject *subject, const stru
     sb_tensor *maps[OBSERVED_ATTENTIONS];
     const sb_seq2seq_weights weights = {maps, {maps + OBSERVED_DECODER, maps + OBSERVED_CROSS}};
     sb_node *node[OBSERVED_ATTENTIONS] = {NULL};
-    sb_tensor *logits = sb_seq2seq_logits(subject->model, subject->batch, &weights);
+    sb_tensor *logits = sb_seq2seq_logits(subject->model.self, subject->example.batch, &weights);
     bool ok = logits && find_attentions(node) && read_probabilities(o, logits);
-    sb_tensor *targets = sb_batch_get(subject->batch, "target_out");
+    sb_tensor *targets = sb_batch_get(subject->example.batch, "target_out");
     sb_tensor *loss = ok ? sb_cross_entropy(logits, targets, NULL) : NULL;
     for (int i = 0; loss && ok && i < OBSERVED_ATTENTIONS; i++) {
         ok = make_room(&o->attention[i], node[i]) &&
@@ -207,7 +207,7 @@ static bool run(struct observation *o, const struct subject *subject, const stru
     o->loss = ok ? sb_tensor_value(loss) : 0;
     for (int i = 0; ok && i < OBSERVED_ATTENTIONS; i++)
         ok = read_backward(&o->attention[i], node[i], rule);
-    return ok && read_gradients(o, sb_seq2seq_parameters(subject->model));
+    return ok && read_gradients(o, subject->model.weights);
 }
 
 bool observation_make(struct observation *o, const struct subject *subject, const struct rule *rule)
@@ -217,7 +217,7 @@ bool observation_make(struct observation *o, const struct subject *subject, cons
     sb_tape_begin(&tape, SB_RECORD);
     bool ok = run(o, subject, rule);
     ok = sb_tape_end(&tape) && ok;
-    sb_parameters_clear(sb_seq2seq_parameters(subject->model));
+    sb_parameters_clear(subject->model.weights);
     if (!ok)
         observation_free(o);
     return ok;

@@ -301,28 +301,21 @@ EXPORT(pair_text) const char *pair_text(int i, int what)
     return what == 0 ? pair->source : what == 1 ? pair->target : training.output[i];
 }
 
-static enum attention_kind kind_of(int attention)
-{
-    static const enum attention_kind kinds[] = {ENCODER_ATTENTION, DECODER_ATTENTION,
-                                                CROSS_ATTENTION};
-    return kinds[attention];
-}
+static const char *const attentions[] = {"encoder", "decoder", "cross"};
 
 /* What row or key i of the map stands for. */
 EXPORT(label) const char *label(int attention, int is_key, int i)
 {
     static struct subject_label shown;
-    const struct subject_axis axis = is_key
-                                         ? subject_keys(&training.subject, kind_of(attention))
-                                         : subject_queries(&training.subject, kind_of(attention));
-    shown = subject_label(&axis, i);
+    const sb_example_attention *at = subject_attention(&training.subject, attentions[attention]);
+    shown = subject_label(is_key ? &at->keys : &at->queries, i);
     return shown.text;
 }
 
 /* Opens the page on one row of a head, both from 1. */
 EXPORT(row_page) int row_page(int attention, int head, int row)
 {
-    const struct model_place place = {kind_of(attention), 1, head, row};
+    const struct model_place place = {attentions[attention], 1, head, row};
     return turn_to(model_row_page(&training.subject, &place));
 }
 

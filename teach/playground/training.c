@@ -100,7 +100,7 @@ bool training_observe(struct training *t, int index)
     const bool own = t->options.rule && *t->options.rule != '\0';
     forget(t);
     return (!own || rule_read(&rule, t->options.rule)) && write_outputs(t, index) &&
-           subject_begin(&t->subject, t->model, t->pairs->source, t->pairs->target) &&
+           subject_begin(&t->subject, &model, t->pairs->source, t->pairs->target) &&
            observation_make(&t->seen, &t->subject, own ? &rule : NULL) &&
            diagnosis_make(&t->diagnosis, &model, t->batch);
 }

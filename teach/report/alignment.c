@@ -5,11 +5,12 @@ enum { STEP = 46, RISE = 130, CELL = 30, LEFT = 60, TOP = 34, EDGE = 10, FAINT =
 
 static const sb_tensor *last_layer(const struct maps *maps)
 {
-    return maps->layer[CROSS_ATTENTION][subject_layers(maps->subject, CROSS_ATTENTION) - 1];
+    const sb_example_attention *at = subject_attention(maps->subject, NULL);
+    return maps_layer(maps, at, at->layers - 1);
 }
 
-static void symbol(struct html *html, const struct subject_axis *axis, int64_t i, int64_t x,
-                   int64_t y, const char *anchor)
+static void symbol(struct html *html, const sb_example_axis *axis, int64_t i, int64_t x, int64_t y,
+                   const char *anchor)
 {
     html_print(html, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"%s\">", (long long)x, (long long)y,
                anchor);
@@ -27,8 +28,8 @@ static void line(struct html *html, int64_t i, int64_t j, double a)
 
 void alignment_picture(struct html *html, const struct maps *maps)
 {
-    const struct subject_axis from = subject_queries(maps->subject, CROSS_ATTENTION),
-                              to = subject_keys(maps->subject, CROSS_ATTENTION);
+    const sb_example_attention *at = subject_attention(maps->subject, NULL);
+    const sb_example_axis from = at->queries, to = at->keys;
     const int64_t longest = from.length > to.length ? from.length : to.length;
     const sb_tensor *w = last_layer(maps);
     html_svg_begin(html, longest * STEP, RISE, "Alignment of the text with what is written");
@@ -56,8 +57,8 @@ static void cell(struct html *html, int64_t i, int64_t j, double a)
 
 void attention_picture(struct html *html, const struct maps *maps)
 {
-    const struct subject_axis from = subject_queries(maps->subject, CROSS_ATTENTION),
-                              to = subject_keys(maps->subject, CROSS_ATTENTION);
+    const sb_example_attention *at = subject_attention(maps->subject, NULL);
+    const sb_example_axis from = at->queries, to = at->keys;
     const sb_tensor *w = last_layer(maps);
     const long long width = (long long)to.length * CELL, height = (long long)from.length * CELL;
     html_svg_begin(

@@ -226,9 +226,10 @@ static bool add_all(struct html *html, struct check *c)
 
 bool check_add(struct html *html, const struct subject *subject)
 {
+    const sb_batch *batch = subject->example.batch;
     struct check c = {0};
-    const bool ok = model_twin_open(&c.twin[SINGLE], subject->model, subject->batch, SB_F32) &&
-                    model_twin_open(&c.twin[EXACT], subject->model, subject->batch, SB_F64) &&
+    const bool ok = model_twin_open(&c.twin[SINGLE], &subject->model, batch, SB_F32) &&
+                    model_twin_open(&c.twin[EXACT], &subject->model, batch, SB_F64) &&
                     model_twin_backward(&c.twin[SINGLE]) && model_twin_backward(&c.twin[EXACT]) &&
                     find_places(&c) && choose_steps(&c) && add_all(html, &c);
     model_twin_close(&c.twin[EXACT]);

@@ -1,5 +1,5 @@
 /*
- * Backward against central differences: the loss of one pair, by elements of every parameter.
+ * Backward against central differences: the loss of one text, by elements of every parameter.
  *
  * Backward runs in float32, as in training. The differences are those of a float64 copy of the
  * model: in float32 the loss itself is rounded too much, which the table shows in its last column.

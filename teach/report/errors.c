@@ -44,7 +44,7 @@ static bool compare_outputs(struct errors *e, const sb_vocabulary *vocabulary)
     return true;
 }
 
-bool errors_find(struct errors *e, const sb_seq2seq *model, const sb_pairs *pairs)
+bool errors_find(struct errors *e, const struct subject *s, const sb_pairs *pairs)
 {
     const int64_t all = sb_pairs_count(pairs), n = all < MOST_PAIRS ? all : MOST_PAIRS;
     *e = (struct errors){.pairs = pairs};
@@ -54,10 +54,10 @@ bool errors_find(struct errors *e, const sb_seq2seq *model, const sb_pairs *pair
     e->found = memory_new((size_t)n * sizeof *e->found);
     if (!e->output || !e->found)
         return sb_fail("report: out of memory for %lld outputs", (long long)n);
-    if (!sb_translate_texts(model, sb_pairs_sources(pairs), n, NULL, e->output))
+    if (!sb_translate_texts(s->model.self, sb_pairs_sources(pairs), n, NULL, e->output))
         return false;
     e->count = n;
-    return compare_outputs(e, sb_seq2seq_target(model));
+    return compare_outputs(e, subject_attention(s, NULL)->queries.vocabulary);
 }
 
 void errors_free(struct errors *e)
@@ -136,9 +136,8 @@ bool errors_add(struct html *html, const struct subject *s, const struct errors 
     const int64_t i = e->found[0].pair;
     if (strlen(sb_pairs_source(e->pairs, i)) > 64 || strlen(e->output[i]) >= 64)
         return true; /* too long to be drawn */
-    if (!subject_begin(&worst, s->model, sb_pairs_source(e->pairs, i), e->output[i]))
-        return false;
-    const bool ok = maps_of(html, &worst, picture);
+    const bool ok = subject_begin(&worst, &s->model, sb_pairs_source(e->pairs, i), e->output[i]) &&
+                    maps_of(html, &worst, picture);
     subject_end(&worst);
     return ok;
 }

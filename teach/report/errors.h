@@ -18,8 +18,9 @@ struct errors {
     struct error_found *found;
 };
 
-/* Decodes at most 200 pairs; with NULL none. To be freed, also after a failure. */
-bool errors_find(struct errors *errors, const sb_seq2seq *model, const sb_pairs *pairs);
+/* Decodes at most 200 pairs with an encoder-decoder; with NULL none. To be freed, also after a
+ * failure. */
+bool errors_find(struct errors *errors, const struct subject *subject, const sb_pairs *pairs);
 void errors_free(struct errors *errors);
 
 /* A sentence, and a table with a picture. */

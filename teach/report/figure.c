@@ -21,7 +21,7 @@ char *figure_svg(enum figure figure, const struct subject *subject, const struct
     bool ok = false;
     html_add(&html, SIGNATURE_FIGURE);
     if (figure == FIGURE_LOSS)
-        ok = curves_loss(&html, log, sb_vocabulary_size(sb_seq2seq_target(subject->model)));
+        ok = curves_loss(&html, log, subject->example.choices);
     else
         ok = maps_of(&html, subject,
                      figure == FIGURE_ATTENTION ? attention_picture : alignment_picture);

@@ -1,26 +1,23 @@
 #include "teach/report/maps.h"
 #include "autograd/tape.h"
 #include "teach/report/steps.h"
-#include "tensor/memory.h"
+#include "tensor/failure.h"
 #include <math.h>
+#include <stdio.h>
 
 enum { CELL = 20, MARGIN = 52, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
 
-static const char *const kind_titles[] = {"Cross-attention", "The encoder's self-attention",
-                                          "The decoder's self-attention"};
-static const char *const kind_texts[] = {
-    "Rows: the symbols written. Columns: the symbols of the text that they attend to.",
-    "Rows: the symbols of the text. Columns: the symbols that they attend to.",
-    "Rows: the symbols written. Columns: the symbols before them that they attend to."};
-
-/* Maps of one kind. */
+/* An attention, in all of its layers. */
 struct atlas {
-    const char *title, *text;
-    struct subject_axis from, to;
-    bool causal, relative; /* relative: rows and columns are one sequence */
-    int64_t layers;
-    sb_tensor *const *weights;
+    const sb_example_attention *at;
+    char title[64];
+    const struct maps *maps;
 };
+
+const sb_tensor *maps_layer(const struct maps *maps, const sb_example_attention *at, int layer)
+{
+    return maps->found->map[at->first + layer].weights;
+}
 
 double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
 {
@@ -53,7 +50,7 @@ static double evenness(const sb_tensor *w, int64_t h, bool causal)
 }
 
 /* A weight as a cell that tells its numbers; nothing below half a tenth. */
-static void cell(struct html *html, const struct subject_axis *from, const struct subject_axis *to,
+static void cell(struct html *html, const sb_example_axis *from, const sb_example_axis *to,
                  int64_t i, int64_t j, double a)
 {
     if (a < 0.05)
@@ -68,8 +65,7 @@ static void cell(struct html *html, const struct subject_axis *from, const struc
 }
 
 /* The symbols of both axes: rows at the left, columns above, turned. */
-static void map_labels(struct html *html, const struct subject_axis *from,
-                       const struct subject_axis *to)
+static void map_labels(struct html *html, const sb_example_axis *from, const sb_example_axis *to)
 {
     for (int64_t i = 0; i < from->length; i++) {
         html_print(html, "<text x=\"%d\" y=\"%lld\" text-anchor=\"end\">", MARGIN - 3,
@@ -120,26 +116,26 @@ static void map_summary(struct html *html, const sb_tensor *w, bool relative, in
         html_print(html, "largest weight %.0f %% on average", 100 * top);
 }
 
-static void map(struct html *html, const struct atlas *a, int64_t layer, int64_t h)
+static void map(struct html *html, const struct atlas *a, int layer, int64_t h)
 {
-    const sb_tensor *w = a->weights[layer];
-    const long long width = (long long)a->to.length * CELL,
-                    height = (long long)a->from.length * CELL;
+    const sb_tensor *w = maps_layer(a->maps, a->at, layer);
+    const sb_example_axis *from = &a->at->queries, *to = &a->at->keys;
+    const long long width = (long long)to->length * CELL, height = (long long)from->length * CELL;
     html_add(html, "<figure>");
-    html_svg_begin(html, MARGIN + width + 1, MARGIN + height + 1, "%s, layer %lld, head %lld",
-                   a->title, (long long)layer + 1, (long long)h + 1);
+    html_svg_begin(html, MARGIN + width + 1, MARGIN + height + 1, "%s, layer %d, head %lld",
+                   a->title, layer + 1, (long long)h + 1);
     html_add(html, "<g style=\"font-size:10px\">");
-    map_labels(html, &a->from, &a->to);
+    map_labels(html, from, to);
     html_print(html,
                "</g><g fill=\"var(--blue)\"><path fill=\"none\" stroke=\"var(--line)\" "
                "d=\"M%d %dh%lldv%lldh-%lldz\"/>\n",
                MARGIN, MARGIN, width, height, width);
-    for (int64_t i = 0; i < a->from.length; i++)
-        for (int64_t j = 0; j < a->to.length; j++)
-            cell(html, &a->from, &a->to, i, j, maps_weight(w, h, i, j));
-    html_print(html, "</g></svg><figcaption>layer %lld, head %lld<br>evenness %.2f<br>",
-               (long long)layer + 1, (long long)h + 1, evenness(w, h, a->causal));
-    map_summary(html, w, a->relative, h);
+    for (int64_t i = 0; i < from->length; i++)
+        for (int64_t j = 0; j < to->length; j++)
+            cell(html, from, to, i, j, maps_weight(w, h, i, j));
+    html_print(html, "</g></svg><figcaption>layer %d, head %lld<br>evenness %.2f<br>", layer + 1,
+               (long long)h + 1, evenness(w, h, a->at->causal));
+    map_summary(html, w, a->at->self, h);
     html_add(html, "</figcaption></figure>\n");
 }
 
@@ -159,8 +155,8 @@ static void colour_bar(struct html *html)
 
 /* A table with a row for each symbol that attends: the weights of head h, or the mean over all for
    h < 0, in per cent. */
-static void numbers(struct html *html, const struct subject_axis *from,
-                    const struct subject_axis *to, const sb_tensor *w, int64_t h)
+static void numbers(struct html *html, const sb_example_axis *from, const sb_example_axis *to,
+                    const sb_tensor *w, int64_t h)
 {
     html_add(html, "<tr><td></td>");
     for (int64_t j = 0; j < to->length; j++) {
@@ -183,54 +179,47 @@ static void numbers(struct html *html, const struct subject_axis *from,
 /* Long texts get the mean over the heads of a layer, which keeps the page small. */
 static void all_numbers(struct html *html, const struct atlas *a)
 {
-    const int64_t heads = sb_tensor_dim(a->weights[0], 1);
-    const bool mean = a->layers * heads * a->from.length * a->to.length > MOST_NUMBERS;
+    const int64_t heads = a->maps->subject->example.heads;
+    const sb_example_axis *from = &a->at->queries, *to = &a->at->keys;
+    const bool mean = a->at->layers * heads * from->length * to->length > MOST_NUMBERS;
     html_add(html, "<details><summary>The numbers, in per cent</summary>\n");
-    for (int64_t layer = 0; layer < a->layers; layer++)
+    for (int layer = 0; layer < a->at->layers; layer++)
         for (int64_t h = mean ? -1 : 0; h < (mean ? 0 : heads); h++) {
-            html_print(html, "<div class=\"wide\"><table>\n<caption>Layer %lld, ",
-                       (long long)layer + 1);
+            html_print(html, "<div class=\"wide\"><table>\n<caption>Layer %d, ", layer + 1);
             html_print(html, h < 0 ? "mean over its heads" : "head %lld", (long long)h + 1);
             html_add(html, "</caption>\n");
-            numbers(html, &a->from, &a->to, a->weights[layer], h);
+            numbers(html, from, to, maps_layer(a->maps, a->at, layer), h);
         }
     html_add(html, "</details>\n");
 }
 
-static void draw_atlas(struct html *html, const struct atlas *a)
+static void draw_atlas(struct html *html, const struct maps *maps, const sb_example_attention *at)
 {
+    struct atlas a = {.at = at, .maps = maps};
+    snprintf(a.title, sizeof a.title,
+             maps->subject->example.attentions == 1 ? "Attention"
+             : at->self                             ? "The %s's self-attention"
+                                                    : "Cross-attention",
+             at->name);
     html_print(
         html,
-        "<h2>%s</h2>\n<p>%s A stronger blue is a larger weight. Evenness is the entropy of a row "
-        "divided by that of equal weights: 1 for equal weights, 0 for a single symbol.</p>\n",
-        a->title, a->text);
+        "<h2>%s</h2>\n<p>Rows: %s. Columns: %s. A stronger blue is a larger weight. Evenness is "
+        "the "
+        "entropy of a row divided by that of equal weights: 1 for equal weights, 0 for a single "
+        "symbol.</p>\n",
+        a.title, at->rows, at->columns);
     colour_bar(html);
     html_add(html, "<div class=\"maps\">\n");
-    for (int64_t layer = 0; layer < a->layers; layer++)
-        for (int64_t h = 0; h < sb_tensor_dim(a->weights[layer], 1); h++)
-            map(html, a, layer, h);
+    for (int layer = 0; layer < at->layers; layer++)
+        for (int64_t h = 0; h < maps->subject->example.heads; h++)
+            map(html, &a, layer, h);
     html_add(html, "</div>\n");
-    all_numbers(html, a);
-}
-
-static void maps(struct html *html, const struct subject *s, enum attention_kind kind,
-                 sb_tensor *const weights[])
-{
-    const struct atlas atlas = {.title = kind_titles[kind],
-                                .text = kind_texts[kind],
-                                .from = subject_queries(s, kind),
-                                .to = subject_keys(s, kind),
-                                .causal = kind == DECODER_ATTENTION,
-                                .relative = kind != CROSS_ATTENTION,
-                                .layers = subject_layers(s, kind),
-                                .weights = weights};
-    draw_atlas(html, &atlas);
+    all_numbers(html, &a);
 }
 
 static void alignment(struct html *html, const struct maps *m)
 {
-    const struct subject_axis from = subject_queries(m->subject, CROSS_ATTENTION),
-                              to = subject_keys(m->subject, CROSS_ATTENTION);
+    const sb_example_attention *at = subject_attention(m->subject, NULL);
     html_add(html,
              "<h2>Alignment</h2>\n<p>The text is above, what the model writes below; lines "
              "are cross-attention weights of the last layer from 10 %, mean over its heads.</p>\n"
@@ -238,18 +227,21 @@ static void alignment(struct html *html, const struct maps *m)
     alignment_picture(html, m);
     html_add(html, "</svg></div>\n<details><summary>The numbers, in per cent</summary>\n"
                    "<div class=\"wide\"><table>\n");
-    numbers(html, &from, &to,
-            m->layer[CROSS_ATTENTION][subject_layers(m->subject, CROSS_ATTENTION) - 1], -1);
+    numbers(html, &at->queries, &at->keys, maps_layer(m, at, at->layers - 1), -1);
     html_add(html, "</details>\n");
 }
 
 static void draw_all(struct html *html, const struct maps *m)
 {
-    alignment(html, m);
-    maps(html, m->subject, CROSS_ATTENTION, m->layer[CROSS_ATTENTION]);
-    steps_add(html, m->subject, m->layer[CROSS_ATTENTION]);
-    maps(html, m->subject, ENCODER_ATTENTION, m->layer[ENCODER_ATTENTION]);
-    maps(html, m->subject, DECODER_ATTENTION, m->layer[DECODER_ATTENTION]);
+    const sb_example *e = &m->subject->example;
+    for (int i = 0; i < e->attentions; i++) {
+        const bool cross = !e->attention[i].self;
+        if (cross)
+            alignment(html, m);
+        draw_atlas(html, m, &e->attention[i]);
+        if (cross)
+            steps_add(html, m, &e->attention[i]);
+    }
 }
 
 bool maps_add(struct html *html, const struct subject *subject)
@@ -257,68 +249,30 @@ bool maps_add(struct html *html, const struct subject *subject)
     return maps_of(html, subject, draw_all);
 }
 
+static bool are_short(const struct subject *s)
+{
+    const sb_example_attention *at = subject_attention(s, NULL);
+    const int64_t target = at->queries.length, source = at->keys.length;
+    if (source >= 1 && source <= MOST_SYMBOLS && target <= MOST_SYMBOLS)
+        return true;
+    return at->self ? sb_fail("the text has %lld symbols; up to %d can be drawn; give a shorter "
+                              "--input",
+                              (long long)source, MOST_SYMBOLS)
+                    : sb_fail("the text has %lld symbols and its target %lld; from 1 to %d can be "
+                              "drawn; give a shorter --input or --target",
+                              (long long)source, (long long)target, MOST_SYMBOLS);
+}
+
 bool maps_of(struct html *html, const struct subject *s, maps_draw *draw)
 {
-    const int64_t source = s->pair.source_length, target = s->pair.target_length + 1;
-    if (source < 1 || source > MOST_SYMBOLS || target > MOST_SYMBOLS)
-        return sb_fail("the text has %lld symbols and its target %lld; from 1 to %d can be drawn; "
-                       "give a shorter --input or --target",
-                       (long long)source, (long long)target, MOST_SYMBOLS);
-    const int encoder = subject_layers(s, ENCODER_ATTENTION),
-              decoder = subject_layers(s, DECODER_ATTENTION);
-    sb_tensor **all = memory_new((size_t)(encoder + 2 * decoder) * sizeof *all);
-    if (!all)
-        return sb_fail("out of memory for the weights of %d layers", encoder + decoder);
-    const struct maps m = {s,
-                           {[ENCODER_ATTENTION] = all,
-                            [DECODER_ATTENTION] = all + encoder,
-                            [CROSS_ATTENTION] = all + encoder + decoder}};
-    const sb_seq2seq_weights weights = {all,
-                                        {m.layer[DECODER_ATTENTION], m.layer[CROSS_ATTENTION]}};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    const bool ok = sb_seq2seq_logits(s->model, s->batch, &weights) != NULL;
-    if (ok)
-        draw(html, &m);
-    memory_free(all);
-    return sb_tape_end(&tape) && ok;
-}
-
-static bool draw_text(struct html *html, const struct text_subject *s, const sb_attentions *found)
-{
-    sb_tensor **weights = memory_new((size_t)found->maps * sizeof *weights);
-    if (!weights)
-        return sb_fail("out of memory for the weights of %d layers", found->maps);
-    for (int i = 0; i < found->maps; i++)
-        weights[i] = found->map[i].weights;
-    const struct atlas atlas = {
-        .title = "Attention",
-        .text = s->causal ? "Rows: the symbols of the text. Columns: itself and the symbols before "
-                            "it that each attends to."
-                          : kind_texts[ENCODER_ATTENTION],
-        .from = s->axis,
-        .to = s->axis,
-        .causal = s->causal,
-        .relative = true,
-        .layers = found->maps,
-        .weights = weights};
-    draw_atlas(html, &atlas);
-    memory_free(weights);
-    return true;
-}
-
-bool maps_add_text(struct html *html, const struct text_subject *s)
-{
-    const sb_model *model = &s->checkpoint->subject;
     sb_attentions found;
-    if (s->axis.length > MOST_SYMBOLS)
-        return sb_fail("the text has %lld symbols; up to %d can be drawn; give a shorter --input",
-                       (long long)s->axis.length, MOST_SYMBOLS);
     sb_tape tape;
+    if (!are_short(s))
+        return false;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    bool ok = model->kind->attentions(model->self, s->batch, &found);
+    const bool ok = s->model.kind->attentions(s->model.self, s->example.batch, &found);
     if (ok) {
-        ok = draw_text(html, s, &found);
+        draw(html, &(struct maps){s, &found});
         sb_free(found.map);
     }
     return sb_tape_end(&tape) && ok;

@@ -70,19 +70,18 @@ static void fact(struct html *html, const char *name, int digits, double x, cons
         html_print(html, "<p><span>%s</span> <strong>%.*g%s</strong></p>\n", name, digits, x, unit);
 }
 
-void overview_add(struct html *html, const struct subject *s, const char *text,
+void overview_add(struct html *html, const struct subject *s, const char *text, const char *task,
                   const struct run_log *run)
 {
-    const int64_t symbols = sb_vocabulary_size(sb_seq2seq_target(s->model));
-    const struct run_end end = run_end(run, symbols);
+    const struct run_end end = run_end(run, s->example.choices);
     const struct verdict_text verdict = verdict_of(&end);
     html_print(
         html,
         "<section class=\"overview %s\">\n<p class=\"verdict\">%s</p>\n<div class=\"facts\">\n",
         verdict.mood, verdict.says);
-    if (s->checkpoint->task[0]) {
+    if (task[0]) {
         html_add(html, "<p><span>task</span> <strong>");
-        html_text(html, s->checkpoint->task);
+        html_text(html, task);
         html_add(html, "</strong></p>\n");
     }
     fact(html, "held-out texts exactly right", 3, 100 * end.exact, " %");
@@ -101,6 +100,6 @@ void overview_add(struct html *html, const struct subject *s, const char *text,
     html_add(html, "<p>For <code>");
     html_text(html, text);
     html_add(html, "</code> it writes <code>");
-    html_text(html, s->target);
+    html_text(html, s->example.target);
     html_add(html, "</code>.</p>\n</section>\n");
 }

@@ -6,9 +6,10 @@
 #include "teach/report/html.h"
 #include "teach/report/run_log.h"
 
-/* A verdict with its numbers, and the text with what the model writes for it. */
+/* A verdict with its numbers, the task ("": none), and the text with what the model writes for it.
+ */
 void overview_add(struct html *html, const struct subject *subject, const char *text,
-                  const struct run_log *run);
+                  const char *task, const struct run_log *run);
 
 /* What of a run counts in the end; NaN where the log does not have it. */
 struct run_end {

@@ -4,42 +4,40 @@ static const char script[] = {
 #include "steps.inc"
     0};
 
-static void head(struct html *html, const sb_tensor *w, int64_t layer, int64_t h)
+static void head(struct html *html, const sb_tensor *w, int layer, int64_t h)
 {
     const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
     html_add(html, "<tr data-weights=\"");
     for (int64_t n = 0; n < Lq * Lk; n++)
         html_print(html, "%s%.0f", n > 0 ? " " : "", 100 * sb_tensor_get(w, h * Lq * Lk + n));
-    html_print(html, "\"><th scope=\"row\">layer %lld, head %lld</th>", (long long)layer + 1,
-               (long long)h + 1);
+    html_print(html, "\"><th scope=\"row\">layer %d, head %lld</th>", layer + 1, (long long)h + 1);
     for (int64_t j = 0; j < Lk; j++)
         html_add(html, "<td></td>");
     html_add(html, "</tr>\n");
 }
 
-static void table(struct html *html, const struct subject *s, sb_tensor *const cross[])
+static void table(struct html *html, const struct maps *maps, const sb_example_attention *cross)
 {
-    const struct subject_axis keys = subject_keys(s, CROSS_ATTENTION);
     html_add(
         html,
         "<div class=\"wide\"><table>\n<caption>Attention weights of each head at this step, in "
         "per cent; the largest of a row is bold.</caption>\n<tr><th scope=\"col\">the "
         "text</th>");
-    for (int64_t j = 0; j < keys.length; j++) {
+    for (int64_t j = 0; j < cross->keys.length; j++) {
         html_add(html, "<th scope=\"col\">");
-        html_text(html, subject_label(&keys, j).text);
+        html_text(html, subject_label(&cross->keys, j).text);
         html_add(html, "</th>");
     }
     html_add(html, "</tr>\n");
-    for (int64_t layer = 0; layer < subject_layers(s, CROSS_ATTENTION); layer++)
-        for (int64_t h = 0; h < sb_tensor_dim(cross[layer], 1); h++)
-            head(html, cross[layer], layer, h);
+    for (int layer = 0; layer < cross->layers; layer++)
+        for (int64_t h = 0; h < maps->subject->example.heads; h++)
+            head(html, maps_layer(maps, cross, layer), layer, h);
     html_add(html, "</table></div>\n");
 }
 
-void steps_add(struct html *html, const struct subject *s, sb_tensor *const cross[])
+void steps_add(struct html *html, const struct maps *maps, const sb_example_attention *cross)
 {
-    const struct subject_axis said = subject_queries(s, CROSS_ATTENTION);
+    const sb_example_axis said = cross->queries;
     html_print(html,
                "<section id=\"steps\" hidden>\n<h2>One step at a time</h2>\n"
                "<p><label for=\"step\">Step</label>\n<input type=\"range\" id=\"step\" min=\"1\" "
@@ -52,7 +50,7 @@ void steps_add(struct html *html, const struct subject *s, sb_tensor *const cros
         html_add(html, "</span>");
     }
     html_add(html, "</p>\n");
-    table(html, s, cross);
+    table(html, maps, cross);
     html_add(html, "</section>\n");
     html_script(html, script);
 }

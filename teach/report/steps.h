@@ -2,11 +2,9 @@
 #ifndef SOFTBACK_TEACH_REPORT_STEPS_H
 #define SOFTBACK_TEACH_REPORT_STEPS_H
 
-#include "teach/explain/subject.h"
-#include "teach/report/html.h"
+#include "teach/report/maps.h"
 
-/* The page shows the same elsewhere: without scripts the slider stays hidden. `cross` holds the
-   weights (1, H, Lq, Lk) of each decoder layer. */
-void steps_add(struct html *html, const struct subject *subject, sb_tensor *const cross[]);
+/* The page shows the same elsewhere: without scripts the slider stays hidden. */
+void steps_add(struct html *html, const struct maps *maps, const sb_example_attention *cross);
 
 #endif

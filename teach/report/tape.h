@@ -1,4 +1,4 @@
-/* The tape of a pair's loss, drawn, and as a table. */
+/* The tape of a text's loss, drawn, and as a table. */
 #ifndef SOFTBACK_TEACH_REPORT_TAPE_H
 #define SOFTBACK_TEACH_REPORT_TAPE_H
 

@@ -70,6 +70,22 @@ CPU_TEST(explain_model, scores_include_biases_and_cosines)
     cr_expect(strstr(o.out, "equals the model's own forward pass within 1e-06"), "%s", o.out);
 }
 
+CPU_TEST(explain_model, a_row_and_the_tape_of_any_kind_of_model_are_shown)
+{
+    static const char *const kinds[] = {"language --task dates --decoder-layers 2 --context 16",
+                                        "classifier --task pattern --encoder-layers 2"};
+    for (int i = 0; i < 2; i++) {
+        cr_assert(program_run("train --model %s --width 16 --heads 2 --steps 4 --batch-pairs 8 "
+                              "--out n%d",
+                              kinds[i], i)
+                      .code == 0);
+        struct outcome o = program_run("explain attention --model n%d --input abca --row 3", i);
+        cr_expect(o.code == 0 && strstr(o.out, "own forward pass within 1e-06"), "%s", o.out);
+        o = program_run("explain tape --model n%d --input abca", i);
+        cr_expect(o.code == 0 && strncmp(o.out, "<svg ", 5) == 0, "%s", o.err);
+    }
+}
+
 CPU_TEST(explain_model, the_tape_is_drawn)
 {
     cr_assert(program_run(TRAIN).code == 0);

@@ -224,17 +224,34 @@ CPU_TEST(report, products_with_the_hessian_are_checked)
     free(page);
 }
 
+/* A model of TRAIN, and a text that goes through it. */
+struct stored {
+    struct checkpoint *checkpoint;
+    struct subject subject;
+};
+
+static bool stored_open(struct stored *s)
+{
+    *s = (struct stored){.checkpoint = checkpoint_load_any(test_temporary("m"))};
+    return s->checkpoint && subject_begin(&s->subject, &s->checkpoint->subject, "3 1 4", "1 2");
+}
+
+static void stored_close(struct stored *s)
+{
+    subject_end(&s->subject);
+    checkpoint_free(s->checkpoint);
+}
+
 TEST(report, checking_a_copy_of_the_model_restores_its_weights)
 {
     cr_assert(program_run(TRAIN).code == 0);
-    struct subject subject;
+    struct stored s;
     struct model_twin twin;
-    cr_assert(subject_open(&subject, test_temporary("m"), "3 1 4", "1 2"), "%s", sb_error());
-    cr_assert(model_twin_open(&twin, subject.model, subject.batch, SB_F64) &&
+    cr_assert(stored_open(&s), "%s", sb_error());
+    cr_assert(model_twin_open(&twin, &s.subject.model, s.subject.example.batch, SB_F64) &&
                   model_twin_backward(&twin),
               "%s", sb_error());
-    cr_expect(sb_parameters_count(twin.weights) ==
-              sb_parameters_count(subject.checkpoint->weights));
+    cr_expect(sb_parameters_count(twin.weights) == sb_parameters_count(s.checkpoint->weights));
     sb_tensor *w = sb_parameters_find(twin.weights, "output.bias");
     const double before = sb_tensor_get(w, 5);
     double difference = 0;
@@ -244,7 +261,7 @@ TEST(report, checking_a_copy_of_the_model_restores_its_weights)
               "%g, %g", difference, sb_tensor_get(sb_tensor_grad(w), 5));
     cr_expect(sb_tensor_get(w, 5) == before);
     model_twin_close(&twin);
-    subject_close(&subject);
+    stored_close(&s);
 }
 
 /* A resumed run also continues the diagnoses. */
@@ -354,7 +371,7 @@ CPU_TEST(report, the_jacobian_of_a_row_can_be_drawn)
 
 /* The inputs of a report: a model and its log. */
 struct drawn {
-    struct subject subject;
+    struct stored stored;
     struct run_log log;
 };
 
@@ -365,13 +382,14 @@ static bool draw_each(void *context)
     struct model_twin twin;
     bool ok = true;
     for (enum figure f = FIGURE_ATTENTION; ok && f <= FIGURE_LOSS; f++) {
-        char *svg = figure_svg(f, &d->subject, &d->log);
+        char *svg = figure_svg(f, &d->stored.subject, &d->log);
         ok = svg != NULL;
         memory_free(svg);
     }
     char *svg = ok ? jacobian_svg(&row) : NULL;
     memory_free(svg);
-    ok = svg && model_twin_open(&twin, d->subject.model, d->subject.batch, SB_F64);
+    ok = svg &&
+         model_twin_open(&twin, &d->stored.subject.model, d->stored.subject.example.batch, SB_F64);
     if (svg)
         model_twin_close(&twin);
     return ok;
@@ -381,12 +399,11 @@ CPU_TEST(report, each_failing_allocation_of_a_figure_is_reported)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct drawn d;
-    cr_assert(subject_open(&d.subject, test_temporary("m"), "3 1 4", "1 2") &&
-                  run_log_read(&d.log, test_temporary("m.jsonl")),
-              "%s", sb_error());
+    cr_assert(stored_open(&d.stored) && run_log_read(&d.log, test_temporary("m.jsonl")), "%s",
+              sb_error());
     cr_expect(test_each_allocation_fails(draw_each, &d) > 50);
     run_log_free(&d.log);
-    subject_close(&d.subject);
+    stored_close(&d.stored);
 }
 
 static struct outcome report_with_log(const char *lines)
@@ -532,14 +549,14 @@ CPU_TEST(report, all_runs_of_a_folder_are_compared)
 /* A comparison of a run with itself, and the histograms of its log. */
 static bool compare_each(void *context)
 {
-    const struct subject *subject = context;
+    const struct stored *s = context;
     struct compared runs[2] = {{0}};
     struct html html = {0};
     bool ok = true;
     for (int i = 0; ok && i < 2; i++)
         ok = compared_open(&runs[i], "m", test_temporary("m"), test_temporary("m.jsonl"));
     char *page = ok ? compare_page("Two runs", 2, runs) : NULL;
-    ok = page && histograms_add(&html, &runs[0].log, subject->checkpoint->weights);
+    ok = page && histograms_add(&html, &runs[0].log, s->checkpoint->weights);
     char *histograms = html_end(&html);
     ok = ok && histograms && strstr(histograms, "<h2>The elements of each gradient</h2>");
     memory_free(histograms);
@@ -551,9 +568,9 @@ static bool compare_each(void *context)
 
 CPU_TEST(report, each_failing_allocation_of_a_comparison_is_reported)
 {
-    struct subject subject;
+    struct stored s;
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
-    cr_assert(subject_open(&subject, test_temporary("m"), "3 1 4", "1 2"), "%s", sb_error());
-    cr_expect(test_each_allocation_fails(compare_each, &subject) > 50);
-    subject_close(&subject);
+    cr_assert(stored_open(&s), "%s", sb_error());
+    cr_expect(test_each_allocation_fails(compare_each, &s) > 50);
+    stored_close(&s);
 }

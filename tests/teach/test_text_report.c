@@ -93,6 +93,5 @@ CPU_TEST(text_report, what_it_cannot_show_is_refused)
     struct outcome o = program_run(LANGUAGE "--out l");
     cr_assert(o.code == 0, "%s", o.err);
     o = program_run("report l --input abc --data bad.tsv");
-    cr_expect(o.code == 1 && strstr(o.err, "--data is for the confusion table of a classifier"),
-              "%s", o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "--data is for what a model gets wrong"), "%s", o.err);
 }

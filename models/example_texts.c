@@ -1,0 +1,157 @@
+#include "models/example_texts.h"
+#include "models/data/labelled.h"
+#include "models/data/windows.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <string.h>
+
+void example_free(sb_example *e)
+{
+    sb_batch_free(e->batch);
+    memory_free(e->ids);
+    sb_free(e->target);
+    *e = (sb_example){0};
+}
+
+static bool example_is_complete(sb_example *e)
+{
+    if (!e->batch)
+        example_free(e);
+    return e->batch != NULL;
+}
+
+/* ---- pairs ---- */
+
+/* One block: the source; the target and end; begin and the target. */
+static bool example_encode_pair(sb_example *e, sb_vocabulary *source, sb_vocabulary *target,
+                                const char *text, sb_encoded_pair *pair)
+{
+    int64_t n = 0, m = 0;
+    int32_t *read = sb_vocabulary_encode(source, text, &n, NULL);
+    int32_t *written = read ? sb_vocabulary_encode(target, e->target, &m, NULL) : NULL;
+    e->ids = written ? memory_new((size_t)(n + 2 * m + 2) * sizeof *e->ids) : NULL;
+    if (written && !e->ids)
+        sb_fail("out of memory for %lld symbols", (long long)(n + m));
+    if (e->ids) {
+        memcpy(e->ids, read, (size_t)n * sizeof *e->ids);
+        memcpy(e->ids + n, written, (size_t)m * sizeof *e->ids);
+        memcpy(e->ids + n + m + 2, written, (size_t)m * sizeof *e->ids);
+        e->ids[n + m] = SB_SYMBOL_END;
+        e->ids[n + m + 1] = SB_SYMBOL_BEGIN;
+        *pair = (sb_encoded_pair){e->ids, e->ids + n, n, m};
+    }
+    sb_free(written);
+    sb_free(read);
+    return e->ids != NULL;
+}
+
+bool example_of_pair(sb_example *e, sb_vocabulary *source, sb_vocabulary *target,
+                     const sb_transformer_options *o, const char *text, char *written)
+{
+    sb_encoded_pair pair;
+    *e = (sb_example){.target = written, .heads = o->heads};
+    if (written && example_encode_pair(e, source, target, text, &pair)) {
+        const int E = o->encoder_layers, D = o->decoder_layers;
+        const sb_example_axis reads = {source, pair.source, pair.source_length},
+                              writes = {target, pair.target, pair.target_length + 1},
+                              hears = {target, writes.ids + writes.length, writes.length};
+        e->batch = sb_batch_new(1, &pair);
+        e->choices = sb_vocabulary_size(target);
+        e->attentions = 3;
+        e->attention[0] = (sb_example_attention){"cross",
+                                                 "output symbols",
+                                                 "the source symbols that they attend to",
+                                                 writes,
+                                                 reads,
+                                                 E + D,
+                                                 D,
+                                                 .causal = false,
+                                                 .self = false};
+        e->attention[1] = (sb_example_attention){"encoder",
+                                                 "source symbols",
+                                                 "the source symbols that they attend to",
+                                                 reads,
+                                                 reads,
+                                                 0,
+                                                 E,
+                                                 .causal = false,
+                                                 .self = true};
+        e->attention[2] = (sb_example_attention){"decoder",
+                                                 "output symbols",
+                                                 "the earlier symbols that they attend to",
+                                                 writes,
+                                                 hears,
+                                                 E,
+                                                 D,
+                                                 .causal = true,
+                                                 .self = true};
+    }
+    return example_is_complete(e);
+}
+
+/* ---- texts ---- */
+
+/* Begin, unless it is bare; the symbols of the text; end, which is not on the axis. */
+static bool example_encode_text(sb_example *e, sb_vocabulary *vocabulary, const char *text,
+                                bool bare, sb_example_axis *axis)
+{
+    int64_t n;
+    int32_t *ids = sb_vocabulary_encode(vocabulary, text, &n, NULL);
+    if (ids && n > 0 && (e->ids = memory_new((size_t)(n + 2) * sizeof *e->ids))) {
+        e->ids[0] = SB_SYMBOL_BEGIN;
+        memcpy(e->ids + !bare, ids, (size_t)n * sizeof *ids);
+        *axis = (sb_example_axis){vocabulary, e->ids, n + !bare};
+        e->ids[axis->length] = SB_SYMBOL_END;
+    } else if (ids) {
+        sb_fail(n > 0 ? "out of memory" : "the text is empty; give one with at least a symbol");
+    }
+    sb_free(ids);
+    return e->ids != NULL;
+}
+
+bool example_of_decoder(sb_example *e, sb_vocabulary *vocabulary, const sb_transformer_options *o,
+                        const char *text, bool bare, int64_t context)
+{
+    sb_example_axis axis;
+    *e = (sb_example){.choices = sb_vocabulary_size(vocabulary), .heads = o->heads};
+    if (!example_encode_text(e, vocabulary, text, bare, &axis))
+        return false;
+    if (context > 0 && axis.length > context)
+        sb_fail("the text has %lld symbols, the model's context is %lld; give a shorter one",
+                (long long)axis.length, (long long)context);
+    else
+        e->batch = sb_window_batch_new(1, (const int32_t *const[]){e->ids}, &axis.length);
+    e->attentions = 1;
+    e->attention[0] = (sb_example_attention){"decoder",
+                                             "symbols",
+                                             "itself and the earlier symbols that it attends to",
+                                             axis,
+                                             axis,
+                                             0,
+                                             o->decoder_layers,
+                                             .causal = true,
+                                             .self = true};
+    return example_is_complete(e);
+}
+
+bool example_of_encoder(sb_example *e, sb_vocabulary *vocabulary, const sb_transformer_options *o,
+                        const char *text, int64_t labels, int64_t label)
+{
+    sb_example_axis axis;
+    *e = (sb_example){.choices = labels, .heads = o->heads};
+    if (!example_encode_text(e, vocabulary, text, false, &axis))
+        return false;
+    const int64_t n = axis.length - 1;
+    e->batch = sb_labelled_batch_new(1, (const int32_t *const[]){e->ids + 1}, &n, &label);
+    e->attentions = 1;
+    e->attention[0] = (sb_example_attention){"encoder",
+                                             "symbols",
+                                             "the symbols that they attend to",
+                                             axis,
+                                             axis,
+                                             0,
+                                             o->encoder_layers,
+                                             .causal = false,
+                                             .self = true};
+    return example_is_complete(e);
+}
