@@ -1,5 +1,6 @@
 /* The fingerprint of a set of parameters. */
 #include "nn/flat.h"
+#include "tensor/hash.h"
 
 /* Updates a hash with the values of a tensor. */
 static bool hash_values(const sb_tensor *t, uint64_t *hash)
@@ -10,8 +11,7 @@ static bool hash_values(const sb_tensor *t, uint64_t *hash)
         n = all - at < CHUNK ? all - at : CHUNK;
         if (!t->device->download(byte, (const char *)t->data + at, n))
             return false;
-        for (size_t b = 0; b < n; b++)
-            *hash = (*hash ^ byte[b]) * 0x100000001b3u;
+        *hash = hash_add(*hash, byte, n);
     }
     return true;
 }
@@ -19,7 +19,7 @@ static bool hash_values(const sb_tensor *t, uint64_t *hash)
 /* The fingerprint of the undistributed parameters, of the distributed ones, or of both. */
 static uint64_t fingerprint(const sb_parameters *set, bool whole, bool cut)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = HASH_START;
     for (int64_t i = 0; i < sb_parameters_count(set); i++)
         if ((parameters_is_cut(set, i) ? cut : whole) &&
             !hash_values(sb_parameters_get(set, i), &hash))

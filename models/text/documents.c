@@ -1,6 +1,7 @@
 #include "models/text/documents.h"
 #include "models/text/buffer.h"
 #include "tensor/failure.h"
+#include "tensor/hash.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdlib.h>
@@ -164,24 +165,13 @@ bool sb_documents_ends(const sb_documents *d, int64_t i)
     return i >= 0 && i < sb_documents_count(d) && d->place[i].ends;
 }
 
-/* FNV-1a. */
-static uint64_t documents_hash_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-    for (const unsigned char *at = bytes; size > 0; size--, at++)
-        hash = (hash ^ *at) * 0x100000001b3u;
-    return hash;
-}
-
-enum { MARKS = 2 };
-static const uint64_t documents_hash_start = 0xcbf29ce484222325u;
-
 uint64_t sb_documents_hash(const sb_documents *d)
 {
-    uint64_t hash = documents_hash_start;
+    uint64_t hash = HASH_START;
     for (int64_t i = 0; i < sb_documents_count(d); i++) {
-        const char marks[MARKS] = {(char)d->place[i].begins, (char)d->place[i].ends};
-        hash = documents_hash_bytes(hash, d->text[i], strlen(d->text[i]) + 1);
-        hash = documents_hash_bytes(hash, marks, sizeof marks);
+        const char marks[] = {(char)d->place[i].begins, (char)d->place[i].ends};
+        hash = hash_add(hash, d->text[i], strlen(d->text[i]) + 1);
+        hash = hash_add(hash, marks, sizeof marks);
     }
     return hash;
 }
@@ -232,7 +222,7 @@ static bool documents_highest_hash(const sb_documents *d, int64_t parts, uint64_
     if (!hash)
         return sb_fail("documents: out of memory");
     for (int64_t i = 0; i < d->count; i++)
-        hash[i] = documents_hash_bytes(documents_hash_start, d->text[i], strlen(d->text[i]));
+        hash[i] = hash_add(HASH_START, d->text[i], strlen(d->text[i]));
     qsort(hash, (size_t)d->count, sizeof *hash, documents_by_hash);
     *highest = hash[d->count / parts - 1];
     memory_free(hash);
@@ -247,7 +237,7 @@ static bool documents_divide_whole(const sb_documents *d, int64_t parts, sb_docu
     bool ok = documents_highest_hash(d, parts, &highest);
     for (int64_t i = 0; ok && i < d->count; i++) {
         const size_t size = strlen(d->text[i]);
-        const bool out = documents_hash_bytes(documents_hash_start, d->text[i], size) <= highest;
+        const bool out = hash_add(HASH_START, d->text[i], size) <= highest;
         ok = documents_add_piece(out ? held : rest, d->text[i], size, d->place[i]);
     }
     return ok;

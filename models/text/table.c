@@ -1,13 +1,11 @@
 #include "models/text/table.h"
+#include "tensor/hash.h"
 #include "tensor/memory.h"
 #include <string.h>
 
 uint64_t hash_bytes(const void *bytes, size_t size)
 {
-    const unsigned char *byte = bytes;
-    uint64_t hash = 0xCBF29CE484222325u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ byte[i]) * 0x100000001B3u;
+    uint64_t hash = hash_add(HASH_START, bytes, size);
     hash = (hash ^ hash >> 33) * 0xFF51AFD7ED558CCDu;
     hash = (hash ^ hash >> 33) * 0xC4CEB9FE1A85EC53u;
     return hash ^ hash >> 33;

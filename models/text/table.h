@@ -22,9 +22,8 @@ struct table {
 };
 
 /*
- * A 64-bit hash of bytes: FNV-1a (Fowler, Noll and Vo 1991), then the finaliser of MurmurHash3
- * (Appleby 2011), so that every bit depends on every byte. Held-out parts are chosen by it: it must
- * never change.
+ * A 64-bit hash of bytes: FNV-1a (tensor/hash.h), then the finaliser of MurmurHash3 (Appleby 2011),
+ * so that every bit depends on every byte. Held-out parts are chosen by it: it must never change.
  */
 uint64_t hash_bytes(const void *bytes, size_t size);
 

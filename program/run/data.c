@@ -1,6 +1,7 @@
 /* The data of a training run: pairs, vocabularies, batches. */
 #include "program/run/training.h"
 #include "tensor/failure.h"
+#include "tensor/hash.h"
 #include "tensor/memory.h"
 #include <string.h>
 
@@ -67,23 +68,19 @@ static bool training_choose_sample(struct training *t)
     return true;
 }
 
-/* FNV-1a over the texts of pairs, so that a resumed run notices other data. */
+/* Adds the texts of pairs, so that a resumed run notices other data. */
 static uint64_t training_hash_pairs(uint64_t hash, const sb_pairs *pairs)
 {
     for (int64_t i = 0, n = sb_pairs_count(pairs); i < 2 * n; i++) {
         const char *text = i < n ? sb_pairs_source(pairs, i) : sb_pairs_target(pairs, i - n);
-        for (const unsigned char *at = (const unsigned char *)text;; at++) {
-            hash = (hash ^ *at) * 0x100000001b3u;
-            if (!*at)
-                break;
-        }
+        hash = hash_add(hash, text, strlen(text) + 1);
     }
     return hash;
 }
 
 uint64_t training_pairs_mark(const struct training *t)
 {
-    const uint64_t rest = training_hash_pairs(0xcbf29ce484222325u, training_pairs(t));
+    const uint64_t rest = training_hash_pairs(HASH_START, training_pairs(t));
     return training_hash_pairs(rest, t->held) >> 1; /* JSON's integers are signed */
 }
 

@@ -1,5 +1,6 @@
 #include "tests/support/parallel_run.h"
 #include "nn/parts.h"
+#include "tensor/hash.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +47,8 @@ static bool take_bits(struct parallel_run *run, const struct parallel_parts *p)
     const size_t size = w ? (size_t)tensor_size(w) * sizeof(double) : 0;
     unsigned char *byte = malloc(size + 1);
     const bool ok = w && byte && tensor_read_part(w, 0, tensor_size(w), (double *)(void *)byte);
-    for (size_t i = 0; ok && i < size; i++)
-        run->bits = (run->bits ^ byte[i]) * 0x100000001b3u;
+    if (ok)
+        run->bits = hash_add(run->bits, byte, size);
     free(byte);
     sb_tensor_release(w);
     return ok;

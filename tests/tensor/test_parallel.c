@@ -1,10 +1,12 @@
 /* Training on several ranks equals training on one: ranks are threads here, and processes under
    mpirun in tests/mpi/test_mpi.c. */
 #include "nn/shared_gradients.h"
+#include "tensor/hash.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/parallel_run.h"
 #include "tests/support/small_run.h"
 #include <stdio.h>
+#include <string.h>
 
 enum { MOST = 6 };
 
@@ -351,8 +353,7 @@ static void evaluate(sb_communicator *c, void *context)
         e->loss[rank] = evaluation.loss;
     const bool ok = translation_score(others, run.model, e->pairs, 0, n, NULL, &score, text);
     for (int64_t i = 0; ok && i < n; i++) {
-        for (const char *at = text[i]; *at; at++)
-            e->texts[rank] = (e->texts[rank] ^ (unsigned char)*at) * 0x100000001b3u;
+        e->texts[rank] = hash_add(e->texts[rank], text[i], strlen(text[i]));
         sb_free(text[i]);
     }
     e->wer[rank] = ok ? score.wer : NAN;

@@ -1,3 +1,4 @@
+#include "tensor/hash.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 
@@ -31,12 +32,10 @@ static uint64_t fingerprint(const sb_batch *batch)
     sb_tensor *parts[] = {sb_batch_get(batch, "source"), sb_batch_get(batch, "source_lengths"),
                           sb_batch_get(batch, "target_in"), sb_batch_get(batch, "target_out"),
                           sb_batch_get(batch, "target_lengths")};
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (int p = 0; p < 5; p++) {
-        const int32_t *ids = test_data(parts[p]);
-        for (int64_t i = 0; i < sb_tensor_size(parts[p]); i++)
-            hash = (hash ^ (uint64_t)(ids[i] + 7)) * 0x100000001b3u;
-    }
+    uint64_t hash = HASH_START;
+    for (int p = 0; p < 5; p++)
+        hash =
+            hash_add(hash, test_data(parts[p]), (size_t)sb_tensor_size(parts[p]) * sizeof(int32_t));
     return hash;
 }
 

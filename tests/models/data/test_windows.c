@@ -1,3 +1,4 @@
+#include "tensor/hash.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 
@@ -79,11 +80,7 @@ static uint64_t batch_mark(const sb_batch *batch)
 {
     cr_assert(batch, "%s", sb_error());
     sb_tensor *t = sb_batch_get(batch, "target_in");
-    const int32_t *ids = test_data(t);
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (int64_t i = 0; i < sb_tensor_size(t); i++)
-        hash = (hash ^ (uint64_t)(ids[i] + 7)) * 0x100000001b3u;
-    return hash;
+    return hash_add(HASH_START, test_data(t), (size_t)sb_tensor_size(t) * sizeof(int32_t));
 }
 
 TEST(windows, a_position_says_what_comes_next_and_cuts_differ_between_epochs)
