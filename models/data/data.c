@@ -1,32 +1,36 @@
 #include "models/data/data.h"
+#include "models/data/cursor.h"
 #include "models/data/data_source.h"
-#include "models/data/epoch.h"
 #include "tensor/failure.h"
+#include "tensor/hash.h"
 #include "tensor/memory.h"
 #include <string.h>
 
 struct sb_data {
     sb_data_options options;
     sb_vocabulary *source, *target;
-    sb_batch *batch;
-    sb_data_position next;
+    struct cursor cursor;
     /* a built-in task */
-    bool endless;
     sb_task task;
     sb_task_options task_options;
     /* pairs of texts, encoded */
     int64_t pairs, left_out;
     sb_encoded_pair *pair;
-    struct epoch epoch;
-    int64_t planned; /* the epoch that is planned; -1: none */
 };
 
-static bool data_complete(const sb_data_options *given, sb_data_options *o)
+static const struct cursor_items data_task_items, data_pair_items;
+
+static bool data_is_endless(const sb_data *data)
+{
+    return data->cursor.items == &data_task_items;
+}
+
+bool data_complete(const char *owner, const sb_data_options *given, sb_data_options *o)
 {
     *o = given ? *given : (sb_data_options){0};
     if (o->batch_pairs < 0 || o->batch_symbols < 0 || o->longest < 0)
-        return sb_fail("data: batch_pairs %lld, batch_symbols %lld or longest %lld is negative",
-                       (long long)o->batch_pairs, (long long)o->batch_symbols,
+        return sb_fail("%s: batch_pairs %lld, batch_symbols %lld or longest %lld is negative",
+                       owner, (long long)o->batch_pairs, (long long)o->batch_symbols,
                        (long long)o->longest);
     o->batch_pairs = o->batch_pairs ? o->batch_pairs : 64;
     o->batch_symbols = o->batch_symbols ? o->batch_symbols : 4096;
@@ -34,16 +38,17 @@ static bool data_complete(const sb_data_options *given, sb_data_options *o)
     return true;
 }
 
-static sb_data *data_new(const sb_data_options *options)
+static sb_data *data_new(const struct cursor_items *items, const sb_data_options *options)
 {
-    sb_data_options all;
-    if (!data_complete(options, &all))
+    sb_data_options o;
+    if (!data_complete("data", options, &o))
         return NULL;
     sb_data *data = memory_new(sizeof *data);
     if (!data)
         return sb_fail("data: out of memory");
-    data->options = all;
-    data->planned = -1;
+    data->options = o;
+    data->cursor = (struct cursor){
+        .items = items, .source = data, .limits = {o.batch_pairs, o.batch_symbols}, .seed = o.seed};
     return data;
 }
 
@@ -61,8 +66,7 @@ void sb_data_free(sb_data *data)
     for (int64_t i = 0; i < data->pairs; i++)
         data_free_pair(&data->pair[i]);
     memory_free(data->pair);
-    epoch_free(&data->epoch);
-    sb_batch_free(data->batch);
+    cursor_close(&data->cursor);
     sb_vocabulary_release(data->source);
     sb_vocabulary_release(data->target);
     memory_free(data);
@@ -112,10 +116,9 @@ static sb_vocabulary *data_learn(sb_task task, const sb_task_options *options, b
 sb_data *sb_data_task_with(sb_task task, const sb_task_options *task_options,
                            const sb_data_options *options)
 {
-    sb_data *data = data_new(options);
+    sb_data *data = data_new(&data_task_items, options);
     if (!data)
         return NULL;
-    data->endless = true;
     data->task = task;
     data->task_options = task_options ? *task_options : (sb_task_options){0};
     data->source = data_learn(task, &data->task_options, true);
@@ -133,19 +136,18 @@ sb_data *sb_data_task(const char *name, uint64_t seed)
     return sb_task_find(name, &task) ? sb_data_task_with(task, NULL, &options) : NULL;
 }
 
-static sb_batch *data_make_batch(const sb_data *data)
+static sb_batch *data_task_batch(const void *data_, int64_t n, const int64_t item[])
 {
-    int64_t n = data->options.batch_pairs, made = 0;
+    const sb_data *data = data_;
+    int64_t made = 0;
     sb_encoded_pair *pair = memory_new((size_t)n * sizeof *pair);
     sb_task_pair *text = memory_new(sizeof *text);
     if (!pair || !text)
         sb_fail("data: out of memory");
-    for (bool ok = pair && text; ok && made < n; made += ok) {
-        uint64_t index = (uint64_t)(data->next.batch * n + made);
-        ok = sb_task_make(data->task, &data->task_options, data->options.seed, SB_PART_TRAIN, index,
-                          text) &&
+    for (bool ok = pair && text; ok && made < n; made += ok)
+        ok = sb_task_make(data->task, &data->task_options, data->options.seed, SB_PART_TRAIN,
+                          (uint64_t)item[made], text) &&
              data_encode(data, text->source, text->target, &pair[made]);
-    }
     sb_batch *batch = pair && made == n ? sb_batch_new(n, pair) : NULL;
     for (int64_t i = 0; i < made; i++)
         data_free_pair(&pair[i]);
@@ -184,7 +186,7 @@ sb_data *sb_data_new(const sb_pairs *pairs, sb_vocabulary *source, sb_vocabulary
 {
     if (!pairs || !source || !target)
         return fail_null("data", !pairs ? "pairs" : !source ? "source" : "target");
-    sb_data *data = data_new(options);
+    sb_data *data = data_new(&data_pair_items, options);
     if (!data)
         return NULL;
     data->source = sb_vocabulary_retain(source);
@@ -195,29 +197,22 @@ sb_data *sb_data_new(const sb_pairs *pairs, sb_vocabulary *source, sb_vocabulary
     return NULL;
 }
 
-static bool data_plan(sb_data *data)
+static const sb_encoded_pair *data_list(void *data_, int64_t epoch, int64_t *count)
 {
-    if (data->planned == data->next.epoch)
-        return true;
-    struct epoch_limits limits = {data->options.batch_pairs, data->options.batch_symbols};
-    struct epoch next;
-    if (!epoch_plan(&next, data->pairs, data->pair, limits, data->options.seed, data->next.epoch))
-        return false;
-    epoch_free(&data->epoch);
-    data->epoch = next;
-    data->planned = data->next.epoch;
-    return true;
+    const sb_data *data = data_;
+    (void)epoch;
+    *count = data->pairs;
+    return data->pair;
 }
 
-static sb_batch *data_pick_batch(sb_data *data)
+static sb_batch *data_pair_batch(const void *data_, int64_t n, const int64_t item[])
 {
-    int64_t b = data->epoch.batch[data->next.batch];
-    int64_t begin = data->epoch.begin[b], n = data->epoch.begin[b + 1] - begin;
+    const sb_data *data = data_;
     sb_encoded_pair *pair = memory_new((size_t)n * sizeof *pair);
     if (!pair)
         return sb_fail("data: out of memory");
     for (int64_t i = 0; i < n; i++)
-        pair[i] = data->pair[data->epoch.order[begin + i]];
+        pair[i] = data->pair[item[i]];
     sb_batch *batch = sb_batch_new(n, pair);
     memory_free(pair);
     return batch;
@@ -227,45 +222,17 @@ static sb_batch *data_pick_batch(sb_data *data)
 
 const sb_batch *sb_data_next(sb_data *data)
 {
-    if (!data)
-        return fail_null("data_next", "data");
-    if (!data->endless && !data_plan(data))
-        return NULL;
-    sb_batch *batch = data->endless ? data_make_batch(data) : data_pick_batch(data);
-    if (!batch)
-        return NULL;
-    sb_batch_free(data->batch);
-    data->batch = batch;
-    data->next.batch++;
-    if (!data->endless && data->next.batch == data->epoch.batches)
-        data->next = (sb_data_position){data->next.epoch + 1, 0};
-    return batch;
+    return data ? cursor_next(&data->cursor) : fail_null("data_next", "data");
 }
 
 sb_data_position sb_data_tell(const sb_data *data)
 {
-    return data ? data->next : (sb_data_position){0};
+    return data ? cursor_tell(&data->cursor) : (sb_data_position){0};
 }
 
 bool sb_data_seek(sb_data *data, sb_data_position position)
 {
-    if (!data)
-        return fail_null("data_seek", "data");
-    const int64_t most = (int64_t)1 << 19;
-    sb_data_position before = data->next;
-    bool ok = position.batch >= 0 && position.epoch >= 0 &&
-              (data->endless ? position.epoch == 0 : position.epoch < most);
-    if (ok && !data->endless) {
-        data->next = position;
-        if (!data_plan(data)) {
-            data->next = before;
-            return false;
-        }
-        ok = position.batch < data->epoch.batches;
-    }
-    data->next = ok ? position : before;
-    return ok || sb_fail("data_seek: there is no batch %lld in epoch %lld",
-                         (long long)position.batch, (long long)position.epoch);
+    return data ? cursor_seek(&data->cursor, position) : fail_null("data_seek", "data") != NULL;
 }
 
 sb_vocabulary *sb_data_source(const sb_data *data)
@@ -308,37 +275,25 @@ int64_t sb_data_longest_target(const sb_data *data)
 
 int64_t sb_data_batches(const sb_data *data)
 {
-    return data && data->planned == data->next.epoch ? data->epoch.batches : 0;
-}
-
-/* ---- as a source ---- */
-
-/* FNV-1a. */
-static uint64_t data_hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-    for (const unsigned char *at = bytes; count > 0; count--, at++)
-        hash = (hash ^ *at) * 0x100000001b3u;
-    return hash;
+    return data ? cursor_batches(&data->cursor) : 0;
 }
 
 static uint64_t data_hash_ids(uint64_t hash, const int32_t *ids, int64_t n)
 {
-    return data_hash_bytes(data_hash_bytes(hash, &n, sizeof n), ids, (size_t)n * sizeof *ids);
+    return hash_add(hash_add(hash, &n, sizeof n), ids, (size_t)n * sizeof *ids);
 }
 
-uint64_t sb_data_hash(const sb_data *data)
+static uint64_t data_hash(const void *data_)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    if (!data)
-        return hash;
+    const sb_data *data = data_;
     const sb_data_options *o = &data->options;
     const int64_t way[] = {(int64_t)o->seed,
                            o->batch_pairs,
                            o->batch_symbols,
-                           data->endless ? (int64_t)data->task : -1,
+                           data_is_endless(data) ? (int64_t)data->task : -1,
                            data->task_options.min_length,
                            data->task_options.max_length};
-    hash = data_hash_bytes(hash, way, sizeof way);
+    uint64_t hash = hash_add(HASH_START, way, sizeof way);
     for (int64_t i = 0; i < data->pairs; i++) {
         hash = data_hash_ids(hash, data->pair[i].source, data->pair[i].source_length);
         hash = data_hash_ids(hash, data->pair[i].target, data->pair[i].target_length);
@@ -346,42 +301,23 @@ uint64_t sb_data_hash(const sb_data *data)
     return hash;
 }
 
-static const sb_batch *data_source_next(void *data)
+uint64_t sb_data_hash(const sb_data *data)
 {
-    return sb_data_next(data);
+    return data ? data_hash(data) : HASH_START;
 }
 
-static sb_data_position data_source_tell(const void *data)
-{
-    return sb_data_tell(data);
-}
-
-static bool data_source_seek(void *data, sb_data_position position)
-{
-    return sb_data_seek(data, position);
-}
-
-static uint64_t data_source_hash(const void *data)
-{
-    return sb_data_hash(data);
-}
-
-static int64_t data_source_batches(const void *data)
-{
-    return sb_data_batches(data);
-}
+static const struct cursor_items data_task_items = {
+    .name = "data", .batch = data_task_batch, .hash = data_hash};
+static const struct cursor_items data_pair_items = {
+    .name = "data", .list = data_list, .batch = data_pair_batch, .hash = data_hash};
 
 sb_source sb_data_as_source(sb_data *data)
 {
-    return (sb_source){.object = data,
-                       .next = data_source_next,
-                       .tell = data_source_tell,
-                       .seek = data_source_seek,
-                       .hash = data_source_hash,
-                       .batches = data_source_batches};
+    return data ? cursor_as_source(&data->cursor) : (sb_source){0};
 }
 
 sb_data *data_of_source(const sb_source *source)
 {
-    return source->next == data_source_next ? source->object : NULL;
+    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
+    return c && (c->items == &data_task_items || c->items == &data_pair_items) ? c->source : NULL;
 }

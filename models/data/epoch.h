@@ -16,6 +16,8 @@ struct epoch {
     int64_t *batch; /* the batches in the order in which they come */
 };
 
+enum { MOST_EPOCHS = 1 << 19 }; /* each draws from its own 2^28 random numbers */
+
 /* Plans an epoch of n pairs from these arguments alone; to be freed with epoch_free. */
 bool epoch_plan(struct epoch *epoch, int64_t n, const sb_encoded_pair pairs[],
                 struct epoch_limits limits, uint64_t seed, int64_t number);
