@@ -1,52 +1,33 @@
 #include "models/language_model.h"
 #include "autograd/tape.h"
 #include "models/decoding/generator.h"
-#include "models/example_texts.h"
 #include "models/language_kind.h"
-#include "models/transformer_settings.h"
-#include "nn/flat.h"
-#include "nn/output_head.h"
+#include "models/text_example.h"
 #include "tensor/failure.h"
-#include "tensor/memory.h"
 #include "tensor/storage.h"
 
 struct sb_language_model {
-    sb_language_model_options options;
-    sb_parameters *weights;
-    sb_vocabulary *vocabulary;
-    sb_decoder *decoder;
-    sb_output_head output;
+    struct text_model text;
+    sb_language_model_options options; /* of the text model */
 };
 
-static bool language_model_build(sb_language_model *m)
-{
-    const sb_transformer_options *o = &m->options.transformer;
-    int64_t V = sb_vocabulary_size(m->vocabulary);
-    m->decoder = sb_decoder_new(m->weights, "decoder", V, o, false, NULL);
-    if (!m->decoder)
-        return false;
-    sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
-    if (!sb_output_head_init(&m->output, m->weights, "output", o->width, V,
-                             sb_transformer_output_bias(o), tied))
-        return false;
-    m->output.padded = tied && o->padded;
-    m->output.padding_id = o->padding_id;
-    return true;
-}
+static const struct text_kind language_text = {.model = &language_model_kind,
+                                               .target = "target_in",
+                                               .target_lengths = "target_lengths",
+                                               .expected = "target_out"};
 
-static bool language_model_check(const sb_language_model_options *o)
+static sb_language_model *language_model_new(sb_parameters *weights, sb_vocabulary *vocabulary,
+                                             const struct text_options *options)
 {
-    const sb_transformer_options *t = &o->transformer;
-    if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
-        return sb_fail("language_model: label_smoothing is %g; it must be in [0, 1)",
-                       o->label_smoothing);
-    if (o->context < 0 || o->context > 1 << 24)
-        return sb_fail("language_model: context is %lld, not in 0..%d", (long long)o->context,
-                       1 << 24);
-    return t->positions != SB_POSITIONS_LEARNED || o->context <= t->longest ||
-           sb_fail("language_model: context is %lld, but only %lld positions are learned; raise "
-                   "the longest position, or take another positional encoding",
-                   (long long)o->context, (long long)t->longest);
+    const struct text_words words = {.target = vocabulary};
+    sb_language_model *m = text_model_new(sizeof *m, &language_text, weights, &words, options);
+    if (m)
+        m->options = (sb_language_model_options){.transformer = m->text.options.transformer,
+                                                 .tie_embeddings = options->tie_embeddings,
+                                                 .label_smoothing = options->label_smoothing,
+                                                 .context = options->context,
+                                                 .running_text = options->running_text};
+    return m;
 }
 
 sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *vocabulary,
@@ -54,22 +35,13 @@ sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *
 {
     if (!weights || !vocabulary)
         return fail_null("language_model", weights ? "vocabulary" : "weights");
-    sb_language_model_options o = options ? *options : (sb_language_model_options){0};
-    if (!sb_transformer_complete(&o.transformer, &o.transformer))
-        return NULL;
-    if (!language_model_check(&o))
-        return NULL;
-    sb_language_model *m = memory_new(sizeof *m);
-    if (!m)
-        return sb_fail("language_model: out of memory");
-    *m = (sb_language_model){.options = o, .weights = weights};
-    m->vocabulary = sb_vocabulary_retain(vocabulary);
-    const struct parameters_mark mark = parameters_mark(weights);
-    if (language_model_build(m))
-        return m;
-    sb_language_model_free(m);
-    parameters_return(weights, &mark);
-    return NULL;
+    const sb_language_model_options o = options ? *options : (sb_language_model_options){0};
+    const struct text_options all = {.transformer = o.transformer,
+                                     .tie_embeddings = o.tie_embeddings,
+                                     .label_smoothing = o.label_smoothing,
+                                     .context = o.context,
+                                     .running_text = o.running_text};
+    return language_model_new(weights, vocabulary, &all);
 }
 
 sb_language_model *sb_language_model_new(sb_parameters *weights, const sb_data *data,
@@ -82,11 +54,7 @@ sb_language_model *sb_language_model_new(sb_parameters *weights, const sb_data *
 
 void sb_language_model_free(sb_language_model *model)
 {
-    if (!model)
-        return;
-    sb_decoder_free(model->decoder);
-    sb_vocabulary_release(model->vocabulary);
-    memory_free(model);
+    text_model_free(model);
 }
 
 const sb_language_model_options *sb_language_model_options_of(const sb_language_model *model)
@@ -96,13 +64,15 @@ const sb_language_model_options *sb_language_model_options_of(const sb_language_
 
 sb_vocabulary *sb_language_model_vocabulary(const sb_language_model *model)
 {
-    return model ? model->vocabulary : NULL;
+    return model ? model->text.target : NULL;
 }
 
 sb_parameters *sb_language_model_parameters(const sb_language_model *model)
 {
-    return model ? model->weights : NULL;
+    return model ? model->text.weights : NULL;
 }
+
+/* ---- forward ---- */
 
 /* The decoder's input: "begin", then the ids but the last. Negative ids become padding. */
 static sb_tensor *language_model_input(sb_tensor *ids)
@@ -122,38 +92,12 @@ static sb_tensor *language_model_input(sb_tensor *ids)
     return input ? sb_tape_own(input) : NULL;
 }
 
-/* The decoder's output (B, L, C). */
-static sb_tensor *language_model_decode(const sb_language_model *m, sb_tensor *input,
-                                        const sb_decoder_weights *weights)
+/* A batch of what is read, and of what is expected there, for the text model. */
+static sb_batch language_model_batch(sb_tensor *input, sb_tensor *expected)
 {
-    return input ? sb_decoder_forward(m->decoder, input, NULL, NULL, weights) : NULL;
-}
-
-static sb_tensor *language_model_loss_of(const sb_language_model *m, sb_tensor *y, sb_tensor *ids,
-                                         sb_loss loss)
-{
-    if (!y)
-        return NULL;
-    const sb_cross_entropy_options options = {
-        .label_smoothing = loss == SB_LOSS_COST ? 0 : m->options.label_smoothing,
-        .reduction = loss == SB_LOSS_MEAN ? SB_REDUCE_MEAN : SB_REDUCE_SUM};
-    return sb_output_head_loss(&m->output, y, ids, &options);
-}
-
-sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids)
-{
-    if (!model)
-        return fail_null("language_model", "model");
-    return language_model_loss_of(
-        model, language_model_decode(model, language_model_input(ids), NULL), ids, SB_LOSS_MEAN);
-}
-
-sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids)
-{
-    if (!model)
-        return fail_null("language_model", "model");
-    sb_tensor *y = language_model_decode(model, language_model_input(ids), NULL);
-    return y ? sb_output_head_logits(&model->output, y) : NULL;
+    return (sb_batch){.parts = 2,
+                      .part = {{"target_in", input, SB_SEQUENCE_TARGET},
+                               {"target_out", expected, SB_SEQUENCE_TARGET}}};
 }
 
 sb_tensor *sb_language_model_window_loss(const sb_language_model *model, sb_tensor *input,
@@ -161,143 +105,64 @@ sb_tensor *sb_language_model_window_loss(const sb_language_model *model, sb_tens
 {
     if (!model || !input || !targets)
         return fail_null("language_model", !model ? "model" : input ? "targets" : "input");
-    return language_model_loss_of(model, language_model_decode(model, input, NULL), targets,
-                                  SB_LOSS_MEAN);
+    const sb_batch batch = language_model_batch(input, targets);
+    return text_model_loss(model, &batch, SB_LOSS_MEAN);
 }
 
 sb_tensor *sb_language_model_window_logits(const sb_language_model *model, sb_tensor *input)
 {
     if (!model || !input)
         return fail_null("language_model", model ? "input" : "model");
-    sb_tensor *y = language_model_decode(model, input, NULL);
-    return y ? sb_output_head_logits(&model->output, y) : NULL;
+    const sb_batch batch = language_model_batch(input, NULL);
+    return text_model_logits(&model->text, &batch, NULL);
+}
+
+sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids)
+{
+    if (!model)
+        return fail_null("language_model", "model");
+    sb_tensor *input = language_model_input(ids);
+    return input ? sb_language_model_window_loss(model, input, ids) : NULL;
+}
+
+sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids)
+{
+    if (!model)
+        return fail_null("language_model", "model");
+    sb_tensor *input = language_model_input(ids);
+    return input ? sb_language_model_window_logits(model, input) : NULL;
 }
 
 /* ---- the kind ---- */
 
-void language_add_settings(struct setting_table *t, struct language_settings *s)
+static void *language_model_build(sb_parameters *weights, const sb_description *d)
 {
-    t->group = SETTING_OF_MODEL;
-    t->kinds = SETTING_FOR_LANGUAGE;
-    setting_add_count(t, "context", &s->context, 0, 1 << 24,
-                      "symbols that a language model reads at a time (0: all)");
-    setting_add_flag(t, "running-text", &s->running_text,
-                     "treat a prompt as text from the middle of a document: add no begin symbol");
-    t->kinds = SETTING_FOR_ALL;
-}
-
-/* Its settings, bound to options. */
-static struct setting_table language_settings(sb_language_model_options *o,
-                                              struct language_settings *own)
-{
-    struct setting_table t = {.count = 0};
-    setting_add_transformer(&t, &o->transformer, SETTING_FOR_LANGUAGE);
-    setting_add_ties(&t, &o->tie_embeddings);
-    setting_add_dropout(&t, &o->transformer);
-    setting_add_smoothing(&t, &o->label_smoothing);
-    language_add_settings(&t, own);
-    return t;
-}
-
-static void *language_build(sb_parameters *weights, const sb_description *d)
-{
-    sb_language_model_options o = {.transformer = {.ranks = sb_description_ranks(d)}};
-    struct language_settings own = {0};
-    const struct setting_table table = language_settings(&o, &own);
+    struct text_options o = {0};
     sb_vocabulary *vocabulary = sb_description_vocabulary(d, "text");
-    if (!vocabulary || !settings_take(&table, d))
-        return NULL;
-    o.context = own.context;
-    o.running_text = own.running_text;
-    return sb_language_model_for(weights, vocabulary, &o);
+    return vocabulary && text_model_take(&o, &language_model_kind, d)
+               ? language_model_new(weights, vocabulary, &o)
+               : NULL;
 }
 
-static bool language_describe(const void *self, sb_description *d)
+static bool language_model_example(const void *self, const char *text, const char *target,
+                                   sb_example *e)
 {
-    const sb_language_model *m = self;
-    sb_language_model_options o = m->options; /* a copy, as settings can be written to */
-    struct language_settings own = {o.context, o.running_text};
-    const struct setting_table table = language_settings(&o, &own);
-    return settings_describe(&table, d) && sb_description_add_vocabulary(d, "text", m->vocabulary);
-}
-
-static void language_free(void *self)
-{
-    sb_language_model_free(self);
-}
-
-/* Of windows, or of pairs, whose targets are texts. */
-static sb_tensor *language_loss(const void *self, const sb_batch *batch, sb_loss loss)
-{
-    sb_tensor *ids = sb_batch_get(batch, "target_out");
-    sb_tensor *y = ids ? language_model_decode(self, sb_batch_get(batch, "target_in"), NULL) : NULL;
-    return language_model_loss_of(self, y, ids, loss);
-}
-
-static bool language_attentions(const void *self, const sb_batch *batch, sb_attentions *a)
-{
-    const sb_language_model *m = self;
-    const int layers = sb_decoder_layers(m->decoder);
-    sb_tensor *ids = sb_batch_get(batch, "target_out"),
-              *lengths = sb_batch_get(batch, "target_lengths");
-    *a = (sb_attentions){.maps = layers, .map = memory_new((size_t)layers * sizeof *a->map)};
-    sb_tensor **self_weights = memory_new((size_t)layers * sizeof *self_weights);
-    if (a->map && self_weights && ids && lengths) {
-        const sb_decoder_weights weights = {.self = self_weights};
-        a->loss = language_model_loss_of(
-            m, language_model_decode(m, sb_batch_get(batch, "target_in"), &weights), ids,
-            SB_LOSS_COST);
-        a->loss = a->loss ? sb_scale(a->loss, 1 / (double)batch->targets) : NULL;
-    }
-    for (int i = 0; a->loss && i < layers; i++)
-        a->map[i] = (sb_attention_map){self_weights[i], lengths, lengths, true};
-    if (!a->map || !self_weights)
-        sb_fail("language_model: out of memory");
-    memory_free(self_weights);
-    if (!a->loss)
-        memory_free(a->map);
-    return a->loss != NULL;
-}
-
-static bool language_example(const void *self, const char *text, const char *target, sb_example *e)
-{
-    const sb_language_model *m = self;
     (void)target;
-    return example_of_decoder(e, m->vocabulary, &m->options.transformer, text,
-                              m->options.running_text, m->options.context);
+    return text_example_of_text(e, self, text, 0);
 }
 
-static sb_tensor *language_output(const void *model, sb_tensor *y)
-{
-    const sb_language_model *m = model;
-    return sb_output_head_logits(&m->output, y);
-}
-
-static bool language_generator(const void *self, struct generator *g)
-{
-    const sb_language_model *m = self;
-    const sb_transformer_options *o = &m->options.transformer;
-    *g = (struct generator){.model = m,
-                            .vocabulary = m->vocabulary,
-                            .symbols = sb_vocabulary_size(m->vocabulary),
-                            .units = sb_vocabulary_units(m->vocabulary),
-                            .decoder = m->decoder,
-                            .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
-                            .window = m->options.context,
-                            .bare = m->options.running_text,
-                            .output = language_output};
-    return true;
-}
-
-const sb_model_kind language_model_kind = {.name = "language_model",
-                                           .build = language_build,
-                                           .describe = language_describe,
-                                           .free = language_free,
-                                           .loss = language_loss,
-                                           .attentions = language_attentions,
-                                           .example = language_example,
-                                           .generator = language_generator,
-                                           .splits = "batch heads sequence"};
+/* Windows, or pairs, whose targets are texts. */
+const sb_model_kind language_model_kind = {
+    .name = "language_model",
+    .build = language_model_build,
+    .describe = text_model_describe,
+    .free = text_model_free,
+    .loss = text_model_loss,
+    .attentions = text_model_attentions,
+    .example = language_model_example,
+    .generator = text_model_generator,
+    .splits = "batch heads sequence",
+    .settings = "decoder-layers tie-embeddings context running-text units documents"};
 
 sb_model sb_language_model_as_model(sb_language_model *model)
 {
@@ -322,7 +187,7 @@ char *sb_continue(const sb_language_model *model, const char *prompt,
     char *text = NULL;
     if (!sb_continue_texts(model, &prompt, 1, options, &decoded))
         return NULL;
-    generator_texts(model->vocabulary, 1, &decoded, &text);
+    generator_texts(model->text.target, 1, &decoded, &text);
     sb_decoded_free(1, &decoded);
     return text;
 }

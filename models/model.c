@@ -31,9 +31,27 @@ const sb_model_kind *sb_model_kind_find(const char *name)
     return sb_fail("model_kind: \"%.60s\" is none of %s", name, all);
 }
 
+/* Whether a word is one of several, which spaces separate. */
+static bool model_lists(const char *words, const char *word)
+{
+    const size_t size = strlen(word);
+    for (const char *at = words; at && *at; at += strcspn(at, " "), at += strspn(at, " "))
+        if (strcspn(at, " ") == size && strncmp(at, word, size) == 0)
+            return true;
+    return false;
+}
+
 bool model_splits(const sb_model_kind *kind, const char *what)
 {
-    return strstr(kind->splits ? kind->splits : "batch", what) != NULL;
+    return model_lists(kind->splits ? kind->splits : "batch", what);
+}
+
+bool model_has_setting(const sb_model_kind *kind, const char *name)
+{
+    bool listed = false;
+    for (int i = 0; kinds[i]; i++)
+        listed = listed || model_lists(kinds[i]->settings, name);
+    return !listed || model_lists(kind->settings, name);
 }
 
 /* On a device, products of several parameters want them in one buffer (ops/linear_group.c). The

@@ -3,12 +3,8 @@
 #define SOFTBACK_MODELS_SEQ2SEQ_KIND_H
 
 #include "models/seq2seq.h"
-#include "models/setting.h"
 
 extern const sb_model_kind seq2seq_kind;
 extern const sb_seq2seq_options seq2seq_defaults;
-
-/* Adds the one setting that only encoder-decoders have. */
-void seq2seq_add_sharing(struct setting_table *table, sb_seq2seq_options *options);
 
 #endif

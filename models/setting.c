@@ -12,7 +12,6 @@ static struct setting *setting_add(struct setting_table *t, const char *name, do
     assert(t->count < MOST_SETTINGS);
     t->at[t->count] = (struct setting){
         .name = name, .group = t->group, .least = least, .most = most, .help = help};
-    t->at[t->count].kinds = t->kinds ? t->kinds : SETTING_FOR_ALL;
     return &t->at[t->count++];
 }
 

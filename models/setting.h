@@ -13,14 +13,6 @@ enum setting_group { SETTING_OF_MODEL, SETTING_OF_TRAINING, SETTING_OF_DATA };
    it: then it becomes SB_ZERO, "-0" in files, unless a default of 0 makes no sense. */
 enum setting_zero { ZERO_IS_ZERO, ZERO_IS_DEFAULT, ZERO_IS_DEFAULT_ALONE };
 
-/* For which of the library's kinds of models a setting means something, as bits. */
-enum setting_kinds {
-    SETTING_FOR_SEQ2SEQ = 1,
-    SETTING_FOR_LANGUAGE = 2,
-    SETTING_FOR_CLASSIFIER = 4,
-    SETTING_FOR_ALL = 7,
-};
-
 enum { SETTING_TEXT = 512 }; /* the most bytes of a setting's text, with the one that ends it */
 
 /* One setting, bound to options: one of the pointers points to its value there. */
@@ -28,7 +20,6 @@ struct setting {
     const char *name; /* "feed-forward" */
     const char *help;
     enum setting_group group;
-    unsigned kinds;
     int64_t *count;
     uint64_t *seed; /* a count too */
     int *small;     /* a count too */
@@ -47,7 +38,6 @@ enum { MOST_SETTINGS = 128 };
 
 struct setting_table {
     enum setting_group group; /* of the settings that are added next */
-    unsigned kinds;           /* of these too; 0: all */
     int count;
     struct setting at[MOST_SETTINGS];
 };

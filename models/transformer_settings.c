@@ -32,6 +32,8 @@ static const char *const positions[] = {[SB_POSITIONS_SINUSOIDAL] = "sinusoidal"
 
 static const char *const biases[] = {
     [SB_BIASES_ALL] = "all", [SB_BIASES_QKV] = "qkv", [SB_BIASES_NONE] = "none", NULL};
+static const char *const poolings[] = {
+    [SB_POOLING_MEAN] = "mean", [SB_POOLING_FIRST] = "first", NULL};
 
 /* A number whose 0 is the default. */
 static void setting_add_variant(struct setting_table *t, const char *name, double *number,
@@ -77,7 +79,7 @@ static void setting_add_positions(struct setting_table *t, sb_transformer_option
                       "distance from which on positions share the last bucket (0: 128)");
 }
 
-void setting_add_transformer(struct setting_table *t, sb_transformer_options *o, unsigned kinds)
+void setting_add_transformer(struct setting_table *t, sb_transformer_options *o)
 {
     t->group = SETTING_OF_MODEL;
     setting_add_count(t, "width", &o->width, 1, 1 << 20,
@@ -88,15 +90,10 @@ void setting_add_transformer(struct setting_table *t, sb_transformer_options *o,
         "number of key and value heads, for grouped-query attention (0: as many as heads)");
     setting_add_count(t, "feed-forward", &o->feed_forward, 0, 1 << 24,
                       "hidden size of the feed-forward network (0: 4 x width)");
-    t->kinds = SETTING_FOR_SEQ2SEQ | SETTING_FOR_CLASSIFIER;
-    if (kinds & t->kinds)
-        setting_add_small(t, "encoder-layers", &o->encoder_layers, 1, 1000,
-                          "encoder layers; built-in tasks use 2");
-    t->kinds = SETTING_FOR_SEQ2SEQ | SETTING_FOR_LANGUAGE;
-    if (kinds & t->kinds)
-        setting_add_small(t, "decoder-layers", &o->decoder_layers, 1, 1000,
-                          "decoder layers; built-in tasks use 2");
-    t->kinds = SETTING_FOR_ALL;
+    setting_add_small(t, "encoder-layers", &o->encoder_layers, 1, 1000,
+                      "encoder layers; built-in tasks use 2");
+    setting_add_small(t, "decoder-layers", &o->decoder_layers, 1, 1000,
+                      "decoder layers; built-in tasks use 2");
     setting_add_choice(t, "norm", &o->norm_place, norm_places,
                        "normalise before or after each sublayer");
     setting_add_choice(t, "norm-kind", &o->norm_kind, norm_kinds, "kind of normalisation");
@@ -115,13 +112,29 @@ void setting_add_transformer(struct setting_table *t, sb_transformer_options *o,
     setting_add_variants(t, o);
 }
 
-void setting_add_ties(struct setting_table *t, bool *tie_embeddings)
+void setting_add_ties(struct setting_table *t, bool *tie_embeddings, bool *share_embeddings)
 {
     t->group = SETTING_OF_MODEL;
-    t->kinds = SETTING_FOR_SEQ2SEQ | SETTING_FOR_LANGUAGE;
     setting_add_flag(t, "tie-embeddings", tie_embeddings,
                      "use the target's embeddings as weights of the output");
-    t->kinds = SETTING_FOR_ALL;
+    setting_add_flag(t, "share-embeddings", share_embeddings,
+                     "one embedding table for source and target (with --joint-vocabulary)");
+}
+
+void setting_add_context(struct setting_table *t, int64_t *context, bool *running_text)
+{
+    t->group = SETTING_OF_MODEL;
+    setting_add_count(t, "context", context, 0, 1 << 24,
+                      "symbols that a language model reads at a time (0: all)");
+    setting_add_flag(t, "running-text", running_text,
+                     "treat a prompt as text from the middle of a document: add no begin symbol");
+}
+
+void setting_add_pooling(struct setting_table *t, sb_pooling *pooling)
+{
+    t->group = SETTING_OF_MODEL;
+    setting_add_choice(t, "pooling", pooling, poolings,
+                       "classify by the mean of the encoder's outputs, or by the first");
 }
 
 void setting_add_dropout(struct setting_table *t, sb_transformer_options *o)

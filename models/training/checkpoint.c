@@ -1,6 +1,7 @@
 /* Reading checkpoints, resuming from them, and averages of them. */
 #include "models/training/checkpoint.h"
 #include "models/description_parts.h"
+#include "models/kinds.h"
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint_read.h"
 #include "nn/flat.h"
@@ -109,14 +110,14 @@ struct checkpoint *checkpoint_load_adapted(const char *path, const char *base,
 static bool checkpoint_begin_training(sb_description *d, const struct settings *training)
 {
     struct settings copy = *training; /* not const, as a setting can be written to */
-    const unsigned kind = settings_for(sb_description_kind(d));
-    for (int i = 0; setting_name(i); i++) {
+    const sb_model_kind *kind = sb_model_kind_find(sb_description_kind(d));
+    for (int i = 0; kind && setting_name(i); i++) {
         const struct setting s = setting_at(&copy, i);
-        if (s.group == SETTING_OF_TRAINING && s.kinds & kind &&
+        if (s.group == SETTING_OF_TRAINING && model_has_setting(kind, s.name) &&
             !sb_description_set(d, s.name, setting_read(&s).text))
             return false;
     }
-    return true;
+    return kind != NULL;
 }
 
 /* As read_checkpoint, for another training. */

@@ -244,7 +244,7 @@ static sb_description *checkpoint_describe(const struct settings *settings, cons
 {
     sb_description *own = sb_model_describe(model),
                    *d = own ? sb_description_new(model->kind->name) : NULL;
-    const bool ok = d && settings_write(settings, d) && checkpoint_add_model(d, own);
+    const bool ok = d && settings_write(settings, model->kind, d) && checkpoint_add_model(d, own);
     sb_description_free(own);
     if (ok)
         return d;

@@ -1,6 +1,5 @@
 #include "models/training/settings.h"
-#include "models/classifier_kind.h"
-#include "models/language_kind.h"
+#include "models/kinds.h"
 #include "models/seq2seq_kind.h"
 #include "models/transformer_settings.h"
 #include "tensor/failure.h"
@@ -94,10 +93,8 @@ static void settings_add_run(struct setting_table *t, struct settings *s)
     setting_add_seed(t, "seed", &s->trainer.seed, "seed of weights, dropout and order of pairs");
     setting_add_count(t, "evaluate-every", &s->evaluate_every, 0, 1e12,
                       "steps between evaluations (0: steps / 20)");
-    t->kinds = SETTING_FOR_SEQ2SEQ;
     setting_add_count(t, "evaluate-pairs", &s->evaluate_pairs, 0, 1e12,
                       "number of held-out pairs that an evaluation decodes");
-    t->kinds = SETTING_FOR_ALL;
     setting_add_count(t, "patience", &s->patience, 0, 1e9,
                       "early stopping: stop after N evaluations without improvement (0: never)");
     setting_add_choice(t, "best", &s->best, best_scores,
@@ -112,24 +109,18 @@ static void settings_add_run(struct setting_table *t, struct settings *s)
 static void settings_add_data(struct setting_table *t, struct settings *s)
 {
     t->group = SETTING_OF_DATA;
-    t->kinds = SETTING_FOR_SEQ2SEQ;
     setting_add_choice(t, "source-units", &s->source_units, units, "tokenisation of the source");
     setting_add_choice(t, "target-units", &s->target_units, units, "tokenisation of the target");
-    t->kinds = SETTING_FOR_ALL;
     setting_add_count(t, "vocabulary", &s->vocabulary, 0, 1 << 24,
                       "most symbols of a vocabulary (0: no limit; bpe: 8000)");
-    t->kinds = SETTING_FOR_SEQ2SEQ;
     setting_add_flag(t, "joint-vocabulary", &s->joint_vocabulary,
                      "one vocabulary for source and target");
-    t->kinds = SETTING_FOR_ALL;
     setting_add_count(t, "batch-pairs", &s->data.batch_pairs, 1, 1 << 20,
                       "maximum number of pairs in a batch");
     setting_add_count(t, "batch-symbols", &s->data.batch_symbols, 1, 1 << 26,
                       "most symbols of a batch, with padding");
-    t->kinds = SETTING_FOR_SEQ2SEQ | SETTING_FOR_CLASSIFIER;
     setting_add_count(t, "longest", &s->data.longest, 1, 1 << 20,
                       "longest source or target in symbols; longer pairs are left out");
-    t->kinds = SETTING_FOR_ALL;
     setting_add_small(t, "min-length", &s->task.min_length, 0, SB_TASK_LENGTH,
                       "fewest digits of copy, reverse and sort (0: 1)");
     setting_add_small(t, "max-length", &s->task.max_length, 0, SB_TASK_LENGTH,
@@ -140,23 +131,19 @@ static void settings_add_data(struct setting_table *t, struct settings *s)
 static void settings_add_texts(struct setting_table *t, struct settings *s)
 {
     t->group = SETTING_OF_DATA;
-    t->kinds = SETTING_FOR_LANGUAGE | SETTING_FOR_CLASSIFIER;
     setting_add_choice(t, "units", &s->units, units, "tokenisation of the text");
-    t->kinds = SETTING_FOR_LANGUAGE;
     setting_add_choice(t, "documents", &s->documents, document_cuts,
                        "how to divide a text into documents: one for each file, paragraph or line");
     t->group = SETTING_OF_MODEL;
-    language_add_settings(t, &s->language);
-    classifier_add_pooling(t, &s->pooling);
-    t->kinds = SETTING_FOR_ALL;
+    setting_add_context(t, &s->language.context, &s->language.running_text);
+    setting_add_pooling(t, &s->pooling);
 }
 
 static struct setting_table settings_table_of(struct settings *s)
 {
     struct setting_table t = {.count = 0};
-    setting_add_transformer(&t, &s->model.transformer, SETTING_FOR_ALL);
-    setting_add_ties(&t, &s->model.tie_embeddings);
-    seq2seq_add_sharing(&t, &s->model);
+    setting_add_transformer(&t, &s->model.transformer);
+    setting_add_ties(&t, &s->model.tie_embeddings, &s->model.share_embeddings);
     settings_add_step(&t, s);
     settings_add_optimiser(&t, &s->trainer);
     settings_add_run(&t, s);
@@ -217,21 +204,13 @@ struct setting_text setting_get(const struct settings *settings, int i)
     return setting_read(&setting);
 }
 
-unsigned settings_for(const char *kind)
-{
-    return strcmp(kind, "seq2seq") == 0          ? SETTING_FOR_SEQ2SEQ
-           : strcmp(kind, "language_model") == 0 ? SETTING_FOR_LANGUAGE
-           : strcmp(kind, "classifier") == 0     ? SETTING_FOR_CLASSIFIER
-                                                 : SETTING_FOR_ALL;
-}
-
-bool settings_write(const struct settings *settings, sb_description *description)
+bool settings_write(const struct settings *settings, const sb_model_kind *kind,
+                    sb_description *description)
 {
     struct settings copy = *settings; /* not const, as a setting can be written to */
-    const unsigned kind = settings_for(sb_description_kind(description));
     const struct setting_table t = settings_table_of(&copy);
     for (int i = 0; i < t.count; i++)
-        if (t.at[i].kinds & kind &&
+        if (model_has_setting(kind, t.at[i].name) &&
             !sb_description_set(description, t.at[i].name, setting_read(&t.at[i]).text))
             return false;
     return true;

@@ -6,7 +6,7 @@
 #define SOFTBACK_MODELS_TRAINING_SETTINGS_H
 
 #include "models/classifier.h"
-#include "models/language_kind.h"
+#include "models/language_model.h"
 #include "models/setting.h"
 #include "models/text/documents.h"
 #include "models/training/fine_tuning.h"
@@ -40,8 +40,11 @@ struct settings {
     bool joint_vocabulary; /* one vocabulary for both sides */
     sb_units units;        /* of the texts of a language model or classifier */
     sb_document_cut documents;
-    struct language_settings language; /* what `model` lacks of a language model */
-    sb_pooling pooling;                /* and of a classifier */
+    struct {
+        int64_t context;
+        bool running_text;
+    } language;         /* what `model` lacks of a language model */
+    sb_pooling pooling; /* and of a classifier */
     struct fine_tuning tuning;
 };
 
@@ -54,12 +57,11 @@ int setting_find(const char *name);
 /* The default values. */
 struct settings settings_default(void);
 
-/* The bit of a kind of models in enum setting_kinds; all bits where it is none of the library's. */
-unsigned settings_for(const char *kind);
-
-/* Writes the settings of a description's kind as its values, in their order; and reads those of a
-   description, which may be untrusted, with defaults for the others. */
-bool settings_write(const struct settings *settings, sb_description *description);
+/* Writes the settings that a kind of models has (model_has_setting) as the values of a description,
+   in their order; and reads those of a description, which may be untrusted, with defaults for the
+   others. */
+bool settings_write(const struct settings *settings, const sb_model_kind *kind,
+                    sb_description *description);
 bool settings_read(struct settings *settings, const sb_description *description);
 
 /* As setting_write and setting_read do. */

@@ -1,5 +1,6 @@
 /* softback info */
 #include "models/description_parts.h"
+#include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "ops/kernel.h"
 #include "program/screen/command.h"
@@ -38,11 +39,10 @@ static error_t info_parse(int key, char *argument, struct argp_state *state)
 static void info_show_settings(const struct checkpoint *c, const sb_description *d)
 {
     struct settings settings = c->settings;
-    const unsigned kind = settings_for(c->subject.kind->name);
     for (int i = 0; setting_name(i); i++) {
         const char *own = sb_description_get(d, setting_name(i));
         const struct setting_text given = setting_get(&settings, i);
-        if (setting_at(&settings, i).kinds & kind && (own || given.text[0]))
+        if (model_has_setting(c->subject.kind, setting_name(i)) && (own || given.text[0]))
             printf("  %-18s %s\n", setting_name(i), foreign(own ? own : given.text));
     }
 }

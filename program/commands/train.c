@@ -1,4 +1,5 @@
 /* softback train */
+#include "models/kinds.h"
 #include "program/kinds/pattern.h"
 #include "program/run/kind.h"
 #include "program/screen/command.h"
@@ -186,14 +187,12 @@ static int train_check_given(const struct training_request *r)
 /* A setting of another kind of models would do nothing. */
 static int train_check_kind(const struct training_request *r)
 {
-    struct settings any;
     for (int i = 0; setting_name(i); i++) {
-        const unsigned kinds = setting_at(&any, i).kinds;
         char all[64] = "";
-        if (!r->given[i] || kinds & r->kind->settings)
+        if (!r->given[i] || model_has_setting(r->kind->model, setting_name(i)))
             continue;
         for (int k = 0; training_kind_at(k); k++)
-            if (kinds & training_kind_at(k)->settings)
+            if (model_has_setting(training_kind_at(k)->model, setting_name(i)))
                 strcat(strcat(all, all[0] ? " or " : ""), training_kind_at(k)->name);
         return command_misused("train", "--%s is for --model %s, not for --model %s",
                                setting_name(i), all, r->kind->name);

@@ -15,7 +15,6 @@ struct training_kind {
     const char *title;          /* "a language model" */
     const char *items;          /* what a batch has: "windows" */
     const sb_model_kind *model; /* its functions */
-    unsigned settings;          /* its bit of enum setting_kinds */
     bool several_files;         /* --data may be given more than once */
     bool two_files;             /* --source-file and --target-file may be given instead */
     const char *task;           /* a built-in task of this kind alone; NULL: those of pairs */

@@ -1,4 +1,5 @@
 #include "teach/report/details.h"
+#include "models/kinds.h"
 #include "tensor/version.h"
 #include <math.h>
 #include <stdio.h>
@@ -28,12 +29,6 @@ struct time_text details_time(double seconds)
     return time;
 }
 
-static bool is_of_kind(const struct checkpoint *c, int i)
-{
-    struct settings settings = c->settings;
-    return (setting_at(&settings, i).kinds & settings_for(c->subject.kind->name)) != 0;
-}
-
 /* As --model names it. */
 static const char *word_of(const sb_model_kind *kind)
 {
@@ -52,7 +47,8 @@ static void add_command(struct html *html, const struct checkpoint *c, const sb_
     for (int i = 0; setting_name(i); i++) {
         struct setting_text room;
         const char *value = details_setting(c, d, i, &room);
-        if (!is_of_kind(c, i) || strcmp(value, setting_get(&defaults, i).text) == 0)
+        if (!model_has_setting(c->subject.kind, setting_name(i)) ||
+            strcmp(value, setting_get(&defaults, i).text) == 0)
             continue;
         html_print(html, " --%s ", setting_name(i));
         html_text(html, value);
@@ -122,7 +118,7 @@ bool details_add(struct html *html, const struct checkpoint *c, uint64_t data_ha
     add_run(html, c, d, data_hash, seconds);
     for (int i = 0; setting_name(i); i++) {
         struct setting_text room;
-        if (is_of_kind(c, i))
+        if (model_has_setting(c->subject.kind, setting_name(i)))
             row_text(html, setting_name(i), details_setting(c, d, i, &room));
     }
     html_add(html, "</table></div>\n");

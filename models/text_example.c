@@ -1,5 +1,4 @@
-#include "models/example_texts.h"
-#include "models/data/labelled.h"
+#include "models/text_example.h"
 #include "models/data/windows.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -45,18 +44,19 @@ static bool example_encode_pair(sb_example *e, sb_vocabulary *source, sb_vocabul
     return e->ids != NULL;
 }
 
-bool example_of_pair(sb_example *e, sb_vocabulary *source, sb_vocabulary *target,
-                     const sb_transformer_options *o, const char *text, char *written)
+bool text_example_of_pair(sb_example *e, const struct text_model *m, const char *text,
+                          char *written)
 {
+    const sb_transformer_options *o = &m->options.transformer;
     sb_encoded_pair pair;
     *e = (sb_example){.target = written, .heads = o->heads};
-    if (written && example_encode_pair(e, source, target, text, &pair)) {
+    if (written && example_encode_pair(e, m->source, m->target, text, &pair)) {
         const int E = o->encoder_layers, D = o->decoder_layers;
-        const sb_example_axis reads = {source, pair.source, pair.source_length},
-                              writes = {target, pair.target, pair.target_length + 1},
-                              hears = {target, writes.ids + writes.length, writes.length};
+        const sb_example_axis reads = {m->source, pair.source, pair.source_length},
+                              writes = {m->target, pair.target, pair.target_length + 1},
+                              hears = {m->target, writes.ids + writes.length, writes.length};
         e->batch = sb_batch_new(1, &pair);
-        e->choices = sb_vocabulary_size(target);
+        e->choices = sb_vocabulary_size(m->target);
         e->attentions = 3;
         e->attention[0] = (sb_example_attention){"cross",
                                                  "output symbols",
@@ -109,49 +109,47 @@ static bool example_encode_text(sb_example *e, sb_vocabulary *vocabulary, const 
     return e->ids != NULL;
 }
 
-bool example_of_decoder(sb_example *e, sb_vocabulary *vocabulary, const sb_transformer_options *o,
-                        const char *text, bool bare, int64_t context)
+static sb_batch *example_batch_of_decoder(const struct text_model *m, const int32_t *ids,
+                                          int64_t length)
 {
-    sb_example_axis axis;
-    *e = (sb_example){.choices = sb_vocabulary_size(vocabulary), .heads = o->heads};
-    if (!example_encode_text(e, vocabulary, text, bare, &axis))
-        return false;
-    if (context > 0 && axis.length > context)
-        sb_fail("the text has %lld symbols, the model's context is %lld; give a shorter one",
-                (long long)axis.length, (long long)context);
-    else
-        e->batch = sb_window_batch_new(1, (const int32_t *const[]){e->ids}, &axis.length);
-    e->attentions = 1;
-    e->attention[0] = (sb_example_attention){"decoder",
-                                             "symbols",
-                                             "itself and the earlier symbols that it attends to",
-                                             axis,
-                                             axis,
-                                             0,
-                                             o->decoder_layers,
-                                             .causal = true,
-                                             .self = true};
-    return example_is_complete(e);
+    const int64_t context = m->options.context;
+    if (context > 0 && length > context)
+        return sb_fail("the text has %lld symbols, the model's context is %lld; give a shorter one",
+                       (long long)length, (long long)context);
+    return sb_window_batch_new(1, &ids, &length);
 }
 
-bool example_of_encoder(sb_example *e, sb_vocabulary *vocabulary, const sb_transformer_options *o,
-                        const char *text, int64_t labels, int64_t label)
+static sb_batch *example_batch_of_encoder(const int32_t *ids, int64_t length, int64_t label)
 {
+    const int32_t *const text = ids + 1; /* the batch adds begin */
+    length--;
+    return sb_labelled_batch_new(1, &text, &length, &label);
+}
+
+bool text_example_of_text(sb_example *e, const struct text_model *m, const char *text,
+                          int64_t label)
+{
+    const sb_transformer_options *o = &m->options.transformer;
+    sb_vocabulary *vocabulary = m->decoder ? m->target : m->source;
     sb_example_axis axis;
-    *e = (sb_example){.choices = labels, .heads = o->heads};
-    if (!example_encode_text(e, vocabulary, text, false, &axis))
+    *e = (sb_example){.choices =
+                          m->labels ? sb_labels_count(m->labels) : sb_vocabulary_size(vocabulary),
+                      .heads = o->heads};
+    if (!example_encode_text(e, vocabulary, text, m->decoder && m->options.running_text, &axis))
         return false;
-    const int64_t n = axis.length - 1;
-    e->batch = sb_labelled_batch_new(1, (const int32_t *const[]){e->ids + 1}, &n, &label);
     e->attentions = 1;
-    e->attention[0] = (sb_example_attention){"encoder",
-                                             "symbols",
-                                             "the symbols that they attend to",
-                                             axis,
-                                             axis,
-                                             0,
-                                             o->encoder_layers,
-                                             .causal = false,
-                                             .self = true};
+    e->attention[0] =
+        (sb_example_attention){m->decoder ? "decoder" : "encoder",
+                               "symbols",
+                               m->decoder ? "itself and the earlier symbols that it attends to"
+                                          : "the symbols that they attend to",
+                               axis,
+                               axis,
+                               0,
+                               m->decoder ? o->decoder_layers : o->encoder_layers,
+                               .causal = m->decoder,
+                               .self = true};
+    e->batch = m->decoder ? example_batch_of_decoder(m, e->ids, axis.length)
+                          : example_batch_of_encoder(e->ids, axis.length, label);
     return example_is_complete(e);
 }

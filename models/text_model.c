@@ -1,0 +1,259 @@
+#include "models/text_model.h"
+#include "models/decoding/generator.h"
+#include "models/kinds.h"
+#include "models/transformer_settings.h"
+#include "nn/flat.h"
+#include "tensor/error.h"
+#include "tensor/memory.h"
+
+static bool text_model_check(const struct text_options *o, const struct text_words *words,
+                             const char *owner)
+{
+    const sb_transformer_options *t = &o->transformer;
+    if ((unsigned)o->pooling > SB_POOLING_FIRST)
+        return sb_fail("%s: there is no pooling %d", owner, (int)o->pooling);
+    if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
+        return sb_fail("%s: label_smoothing is %g; it must be in [0, 1)", owner,
+                       o->label_smoothing);
+    if (o->share_embeddings && words->source != words->target)
+        return sb_fail("%s: shared embeddings need one vocabulary for source and target", owner);
+    if (o->context < 0 || o->context > 1 << 24)
+        return sb_fail("%s: context is %lld, not in 0..%d", owner, (long long)o->context, 1 << 24);
+    return t->positions != SB_POSITIONS_LEARNED || o->context <= t->longest ||
+           sb_fail("%s: context is %lld, but only %lld positions are learned; raise the longest "
+                   "position, or take another positional encoding",
+                   owner, (long long)o->context, (long long)t->longest);
+}
+
+/* Takes the vocabularies and labels. */
+static bool text_model_learn(struct text_model *m, const struct text_words *words)
+{
+    m->source = sb_vocabulary_retain(words->source);
+    m->target = sb_vocabulary_retain(words->target);
+    if (!words->labels)
+        return true;
+    m->labels = sb_labels_new(words->labels, words->count);
+    const int64_t different = m->labels ? sb_labels_count(m->labels) : 0;
+    return m->labels && (different == words->count ||
+                         sb_fail("%s: of %lld labels only %lld are different", m->kind->model->name,
+                                 (long long)words->count, (long long)different));
+}
+
+static bool text_model_add_parts(struct text_model *m)
+{
+    const sb_transformer_options *o = &m->options.transformer;
+    const int64_t Vs = sb_vocabulary_size(m->source), Vt = sb_vocabulary_size(m->target);
+    if (m->source && !(m->encoder = sb_encoder_new(m->weights, "encoder", Vs, o)))
+        return false;
+    sb_tensor *shared = m->options.share_embeddings ? sb_encoder_table(m->encoder) : NULL;
+    if (m->target &&
+        !(m->decoder = sb_decoder_new(m->weights, "decoder", Vt, o, m->encoder != NULL, shared)))
+        return false;
+    sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
+    if (!sb_output_head_init(&m->output, m->weights, "output", o->width,
+                             m->labels ? sb_labels_count(m->labels) : Vt,
+                             sb_transformer_output_bias(o), tied))
+        return false;
+    m->output.padded = tied && o->padded;
+    m->output.padding_id = o->padding_id;
+    return true;
+}
+
+void *text_model_new(size_t size, const struct text_kind *kind, sb_parameters *weights,
+                     const struct text_words *words, const struct text_options *options)
+{
+    struct text_options o = *options;
+    if (!sb_transformer_complete(&o.transformer, &o.transformer) ||
+        !text_model_check(&o, words, kind->model->name))
+        return NULL;
+    struct text_model *m = memory_new(size);
+    if (!m)
+        return sb_fail("%s: out of memory", kind->model->name);
+    *m = (struct text_model){.kind = kind, .options = o, .weights = weights};
+    const struct parameters_mark mark = parameters_mark(weights);
+    if (text_model_learn(m, words) && text_model_add_parts(m))
+        return m;
+    text_model_free(m);
+    parameters_return(weights, &mark);
+    return NULL;
+}
+
+void text_model_free(void *self)
+{
+    struct text_model *m = self;
+    if (!m)
+        return;
+    sb_encoder_free(m->encoder);
+    sb_decoder_free(m->decoder);
+    sb_labels_free(m->labels);
+    sb_vocabulary_release(m->source);
+    sb_vocabulary_release(m->target);
+    memory_free(m);
+}
+
+/* ---- forward ---- */
+
+/* (B, L, C) -> (B, C). The mean is a product with the weights of the positions, (B, 1, L). */
+static sb_tensor *text_model_pool(const struct text_model *m, sb_tensor *y, const sb_batch *batch)
+{
+    const int64_t B = sb_tensor_dim(y, 0), L = sb_tensor_dim(y, 1), C = sb_tensor_dim(y, 2);
+    if (m->options.pooling == SB_POOLING_FIRST)
+        return sb_reshape(sb_slice(y, 1, 0, 1), SB_SHAPE(B, C));
+    sb_tensor *weights = sb_batch_get(batch, "pooling");
+    weights = weights ? sb_cast(weights, sb_tensor_dtype(y)) : NULL;
+    weights = weights ? sb_reshape(weights, SB_SHAPE(B, 1, L)) : NULL;
+    return weights ? sb_reshape(sb_matmul(weights, y), SB_SHAPE(B, C)) : NULL;
+}
+
+/* The decoder's outputs (B, Lt, C); without one, those of the encoder, pooled: (B, C). */
+static sb_tensor *text_model_forward(const struct text_model *m, const sb_batch *batch,
+                                     const sb_seq2seq_weights *weights)
+{
+    const struct text_kind *kind = m->kind;
+    sb_tensor *memory = NULL, *lengths = NULL;
+    if (m->encoder) {
+        sb_tensor *source = sb_batch_get(batch, kind->source);
+        lengths = source ? sb_batch_get(batch, kind->source_lengths) : NULL;
+        memory = lengths ? sb_encoder_forward(m->encoder, source, lengths,
+                                              weights ? weights->encoder : NULL)
+                         : NULL;
+        if (!memory)
+            return NULL;
+    }
+    if (!m->decoder)
+        return text_model_pool(m, memory, batch);
+    sb_tensor *target = sb_batch_get(batch, kind->target);
+    return target ? sb_decoder_forward(m->decoder, target, memory, lengths,
+                                       weights ? &weights->decoder : NULL)
+                  : NULL;
+}
+
+sb_tensor *text_model_logits(const struct text_model *m, const sb_batch *batch,
+                             const sb_seq2seq_weights *weights)
+{
+    sb_tensor *y = text_model_forward(m, batch, weights);
+    return y ? sb_output_head_logits(&m->output, y) : NULL;
+}
+
+sb_tensor *text_model_loss(const void *self, const sb_batch *batch, sb_loss loss)
+{
+    const struct text_model *m = self;
+    const sb_cross_entropy_options options = {
+        .label_smoothing = loss == SB_LOSS_COST ? 0 : m->options.label_smoothing,
+        .reduction = loss == SB_LOSS_MEAN ? SB_REDUCE_MEAN : SB_REDUCE_SUM};
+    sb_tensor *y = text_model_forward(m, batch, NULL),
+              *expected = y ? sb_batch_get(batch, m->kind->expected) : NULL;
+    return expected ? sb_output_head_loss(&m->output, y, expected, &options) : NULL;
+}
+
+/* ---- attention ---- */
+
+/* The maps of encoder, self- and cross-attention, in this order, with their lengths. */
+static bool text_model_map(const struct text_model *m, const sb_batch *batch,
+                           sb_tensor *const weights[], sb_attention_map map[])
+{
+    const int E = sb_encoder_layers(m->encoder), D = sb_decoder_layers(m->decoder);
+    sb_tensor *source = m->encoder ? sb_batch_get(batch, m->kind->source_lengths) : NULL,
+              *target = m->decoder ? sb_batch_get(batch, m->kind->target_lengths) : NULL;
+    for (int i = 0; i < E; i++)
+        map[i] = (sb_attention_map){weights[i], source, source, false};
+    for (int i = E; i < E + D; i++)
+        map[i] = (sb_attention_map){weights[i], target, target, true};
+    for (int i = E + D; m->encoder && i < E + 2 * D; i++)
+        map[i] = (sb_attention_map){weights[i], target, source, false};
+    return (source || !m->encoder) && (target || !m->decoder);
+}
+
+bool text_model_attentions(const void *self, const sb_batch *batch, sb_attentions *a)
+{
+    const struct text_model *m = self;
+    const int E = sb_encoder_layers(m->encoder), D = sb_decoder_layers(m->decoder);
+    *a = (sb_attentions){.maps = E + D + (m->encoder ? D : 0)};
+    a->map = memory_new((size_t)a->maps * sizeof *a->map);
+    sb_tensor **weights = memory_new((size_t)a->maps * sizeof *weights);
+    bool ok = (a->map && weights) || sb_fail("%s: out of memory", m->kind->model->name);
+    if (ok) {
+        const sb_seq2seq_weights into = {weights,
+                                         {weights + E, m->encoder ? weights + E + D : NULL}};
+        sb_tensor *y = text_model_forward(m, batch, &into);
+        sb_tensor *expected = y ? sb_batch_get(batch, m->kind->expected) : NULL;
+        a->loss = expected ? sb_output_head_loss(&m->output, y, expected, NULL) : NULL;
+        ok = a->loss && text_model_map(m, batch, weights, a->map);
+    }
+    memory_free(weights);
+    if (!ok)
+        memory_free(a->map);
+    return ok;
+}
+
+/* ---- descriptions ---- */
+
+/* The settings that a kind has, bound to options. */
+static struct setting_table text_model_settings(const sb_model_kind *kind, struct text_options *o)
+{
+    struct setting_table all = {.count = 0}, own = {.count = 0};
+    setting_add_transformer(&all, &o->transformer);
+    setting_add_ties(&all, &o->tie_embeddings, &o->share_embeddings);
+    setting_add_pooling(&all, &o->pooling);
+    setting_add_dropout(&all, &o->transformer);
+    setting_add_smoothing(&all, &o->label_smoothing);
+    setting_add_context(&all, &o->context, &o->running_text);
+    for (int i = 0; i < all.count; i++)
+        if (model_has_setting(kind, all.at[i].name))
+            own.at[own.count++] = all.at[i];
+    return own;
+}
+
+bool text_model_take(struct text_options *o, const sb_model_kind *kind, const sb_description *d)
+{
+    const struct setting_table table = text_model_settings(kind, o);
+    o->transformer.ranks = sb_description_ranks(d);
+    return settings_take(&table, d);
+}
+
+bool text_model_describe(const void *self, sb_description *d)
+{
+    const struct text_model *m = self;
+    struct text_options o = m->options; /* a copy, as settings can be written to */
+    const struct setting_table table = text_model_settings(m->kind->model, &o);
+    const bool two = m->source && m->target;
+    bool ok = settings_describe(&table, d);
+    if (ok && m->source)
+        ok = sb_description_add_vocabulary(d, two ? "source" : "text", m->source);
+    if (ok && m->target)
+        ok = sb_description_add_vocabulary(d, two ? "target" : "text", m->target);
+    for (int64_t i = 0; ok && m->labels && i < sb_labels_count(m->labels); i++)
+        ok = sb_description_add_label(d, sb_labels_text(m->labels, i));
+    return ok;
+}
+
+/* ---- decoding ---- */
+
+sb_tensor *text_model_encode(const void *self, sb_tensor *ids, sb_tensor *lengths)
+{
+    const struct text_model *m = self;
+    return sb_encoder_forward(m->encoder, ids, lengths, NULL);
+}
+
+sb_tensor *text_model_output(const void *self, sb_tensor *y)
+{
+    const struct text_model *m = self;
+    return sb_output_head_logits(&m->output, y);
+}
+
+bool text_model_generator(const void *self, struct generator *g)
+{
+    const struct text_model *m = self;
+    const sb_transformer_options *o = &m->options.transformer;
+    *g = (struct generator){.model = m,
+                            .vocabulary = m->source ? m->source : m->target,
+                            .symbols = sb_vocabulary_size(m->target),
+                            .units = sb_vocabulary_units(m->target),
+                            .decoder = m->decoder,
+                            .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
+                            .window = m->options.context,
+                            .bare = m->options.running_text,
+                            .encode = m->encoder ? text_model_encode : NULL,
+                            .output = text_model_output};
+    return true;
+}

@@ -1,0 +1,76 @@
+/*
+ * The text model: a transformer over symbols with an encoder or none, a decoder or none, and a head
+ * that gives logits of symbols or of labels. Encoder-decoders, language models and classifiers say
+ * in a struct text_kind what they have of it. Each begins with a struct text_model, which is the
+ * `self` of all functions here.
+ */
+#ifndef SOFTBACK_MODELS_TEXT_MODEL_H
+#define SOFTBACK_MODELS_TEXT_MODEL_H
+
+#include "models/classifier.h"
+#include "models/seq2seq.h"
+#include "nn/output_head.h"
+
+struct generator;
+
+/* What a kind of text models has, by the names of the parts of a batch that it reads. */
+struct text_kind {
+    const sb_model_kind *model;          /* its name begins messages */
+    const char *source, *source_lengths; /* of the encoder; NULL: there is none */
+    const char *target, *target_lengths; /* of the decoder; NULL: there is none */
+    const char *expected;                /* the symbols or labels that the loss is of */
+};
+
+/* The options of all kinds; one that a kind does not have is 0. */
+struct text_options {
+    sb_transformer_options transformer;
+    bool tie_embeddings, share_embeddings;
+    double label_smoothing;
+    sb_pooling pooling;
+    int64_t context;
+    bool running_text;
+};
+
+/* The vocabularies of encoder and decoder, and the labels of the head. */
+struct text_words {
+    sb_vocabulary *source, *target; /* NULL: it lacks this part */
+    const char *const *labels;      /* NULL: the head gives symbols of the target */
+    int64_t count;                  /* of labels */
+};
+
+struct text_model {
+    const struct text_kind *kind;
+    struct text_options options; /* with every default filled in */
+    sb_parameters *weights;
+    sb_vocabulary *source, *target;
+    sb_labels *labels;
+    sb_encoder *encoder;
+    sb_decoder *decoder;
+    sb_output_head output;
+};
+
+/* Makes an object of `size` bytes that begins with a text model; to be freed with text_model_free.
+   Its parameters are "encoder...", "decoder...", "output.weight", "output.bias". */
+void *text_model_new(size_t size, const struct text_kind *kind, sb_parameters *weights,
+                     const struct text_words *words, const struct text_options *options);
+
+/* Sets the options that a description contains. */
+bool text_model_take(struct text_options *options, const sb_model_kind *kind,
+                     const sb_description *description);
+
+/* The logits that the batch's inputs lead to; weights may be NULL. */
+sb_tensor *text_model_logits(const struct text_model *model, const sb_batch *batch,
+                             const sb_seq2seq_weights *weights);
+
+/* Functions of their kinds, see model.h. */
+void text_model_free(void *self);
+bool text_model_describe(const void *self, sb_description *description);
+sb_tensor *text_model_loss(const void *self, const sb_batch *batch, sb_loss loss);
+bool text_model_attentions(const void *self, const sb_batch *batch, sb_attentions *attentions);
+bool text_model_generator(const void *self, struct generator *generator);
+
+/* For a generator. */
+sb_tensor *text_model_encode(const void *self, sb_tensor *ids, sb_tensor *lengths);
+sb_tensor *text_model_output(const void *self, sb_tensor *y);
+
+#endif
