@@ -2,7 +2,6 @@
 #include "models/training/checkpoint.h"
 #include "models/description_parts.h"
 #include "models/kinds.h"
-#include "models/seq2seq_kind.h"
 #include "models/training/checkpoint_read.h"
 #include "nn/flat.h"
 #include "tensor/failure.h"
@@ -23,10 +22,7 @@ static bool checkpoint_build(struct checkpoint *c, const struct model_tensors *t
     c->settings.tuning.base = d->base;
     c->settings.model.transformer.ranks = sb_description_ranks(d->model);
     c->weights = sb_parameters_of(checkpoint_dtype(tensors->file), c->settings.trainer.seed);
-    if (!c->weights || !checkpoint_read_model(&c->subject, tensors, kind, c->weights, d))
-        return false;
-    c->model = c->subject.kind == &seq2seq_kind ? c->subject.self : NULL;
-    return true;
+    return c->weights && checkpoint_read_model(&c->subject, tensors, kind, c->weights, d);
 }
 
 bool metadata_of_file(const char *path, struct metadata *d)
@@ -34,80 +30,17 @@ bool metadata_of_file(const char *path, struct metadata *d)
     sb_safetensors *file = sb_safetensors_open(path);
     if (!file)
         return false;
-    uint64_t fingerprint = 0;
     bool ok = checkpoint_read_metadata(file, d);
-    if (ok && !checkpoint_fingerprint(file, d, &fingerprint)) {
+    if (ok && !checkpoint_is_unchanged(file, d)) {
         metadata_free(d);
         ok = false;
     }
-    d->fingerprint = fingerprint;
     sb_safetensors_close(file);
     return ok || sb_fail("%s: %s", path, sb_error());
 }
 
-static struct checkpoint *make_checkpoint(const struct model_tensors *tensors,
-                                          const sb_model_kind *kind, const struct metadata *d)
-{
-    struct checkpoint *c = memory_new(sizeof *c);
-    if (!c)
-        return sb_fail("checkpoint: out of memory");
-    if (checkpoint_build(c, tensors, kind, d))
-        return c;
-    checkpoint_free(c);
-    return NULL;
-}
-
-static struct checkpoint *read_checkpoint(const struct model_tensors *tensors,
-                                          const sb_model_kind *kind, sb_communicator *ranks)
-{
-    struct metadata d;
-    if (!checkpoint_read_metadata(tensors->file, &d))
-        return NULL;
-    sb_description_set_ranks(d.model, ranks);
-    struct checkpoint *c = make_checkpoint(tensors, kind, &d);
-    metadata_free(&d);
-    return c;
-}
-
-struct checkpoint *checkpoint_load_kind(const char *path, const sb_model_kind *kind,
-                                        sb_communicator *ranks)
-{
-    sb_safetensors *file = sb_safetensors_open(path);
-    if (!file)
-        return NULL;
-    const struct model_tensors tensors = {.file = file};
-    struct checkpoint *c = read_checkpoint(&tensors, kind, ranks);
-    sb_safetensors_close(file);
-    return c ? c : sb_fail("%s: %s", path, sb_error());
-}
-
-static bool checkpoint_is_readable(const sb_safetensors *file, const char *path)
-{
-    struct metadata d;
-    if (!checkpoint_read_metadata(file, &d))
-        return sb_fail("%s: %s", path, sb_error());
-    metadata_free(&d);
-    return true;
-}
-
-struct checkpoint *checkpoint_load_adapted(const char *path, const char *base,
-                                           const sb_model_kind *kind)
-{
-    if (!base)
-        return checkpoint_load_kind(path, kind, NULL);
-    sb_safetensors *own = sb_safetensors_open(path), *its = own ? sb_safetensors_open(base) : NULL;
-    const struct model_tensors tensors = {.file = own, .base = its};
-    const bool readable = its && checkpoint_is_readable(its, base);
-    struct checkpoint *c = readable ? read_checkpoint(&tensors, kind, NULL) : NULL;
-    if (readable && !c)
-        sb_fail("%s: %s", path, sb_error());
-    sb_safetensors_close(own);
-    sb_safetensors_close(its);
-    return c;
-}
-
 /* Replaces the settings of the training in a description, and with them the adapters. */
-static bool checkpoint_begin_training(sb_description *d, const struct settings *training)
+static bool checkpoint_replace_training(sb_description *d, const struct settings *training)
 {
     struct settings copy = *training; /* not const, as a setting can be written to */
     const sb_model_kind *kind = sb_model_kind_find(sb_description_kind(d));
@@ -120,54 +53,65 @@ static bool checkpoint_begin_training(sb_description *d, const struct settings *
     return kind != NULL;
 }
 
-/* As read_checkpoint, for another training. */
-static struct checkpoint *begin_checkpoint(const struct model_tensors *tensors,
-                                           const struct settings *training, sb_communicator *ranks)
+/* The model of a file becomes the beginning of another training. */
+static bool checkpoint_begin_training(struct metadata *d, const struct settings *training)
+{
+    if (d->has_base)
+        return sb_fail("checkpoint: it has LoRA adapters; join them with their model first: "
+                       "softback merge");
+    d->has_state = false;
+    d->base = d->fingerprint;
+    return checkpoint_replace_training(d->model, training);
+}
+
+static struct checkpoint *checkpoint_make(const struct model_tensors *tensors,
+                                          const sb_model_kind *kind, const struct metadata *d)
+{
+    struct checkpoint *c = memory_new(sizeof *c);
+    if (!c)
+        return sb_fail("checkpoint: out of memory");
+    if (checkpoint_build(c, tensors, kind, d))
+        return c;
+    checkpoint_free(c);
+    return NULL;
+}
+
+static struct checkpoint *checkpoint_read(const struct model_tensors *tensors,
+                                          const struct checkpoint_options *o)
 {
     struct metadata d;
-    struct checkpoint *c = NULL;
-    uint64_t fingerprint;
     if (!checkpoint_read_metadata(tensors->file, &d))
         return NULL;
-    if (d.has_base)
-        sb_fail("checkpoint: it has LoRA adapters; join them with their model first: softback "
-                "merge");
-    else if (checkpoint_begin_training(d.model, training) &&
-             checkpoint_fingerprint(tensors->file, &d, &fingerprint)) {
-        sb_description_set_ranks(d.model, ranks);
-        d.has_state = false;
-        d.base = fingerprint;
-        c = make_checkpoint(tensors, NULL, &d);
-    }
+    sb_description_set_ranks(d.model, o->ranks);
+    struct checkpoint *c = !o->training || checkpoint_begin_training(&d, o->training)
+                               ? checkpoint_make(tensors, o->kind, &d)
+                               : NULL;
     metadata_free(&d);
     return c;
 }
 
-struct checkpoint *checkpoint_load_from(const char *path, const struct settings *training,
-                                        sb_communicator *ranks)
+static bool checkpoint_is_readable(const sb_safetensors *file, const char *path)
 {
-    sb_safetensors *file = sb_safetensors_open(path);
-    if (!file)
-        return NULL;
-    const struct model_tensors tensors = {.file = file, .new_adapters = true};
-    struct checkpoint *c = begin_checkpoint(&tensors, training, ranks);
+    struct metadata d;
+    if (!checkpoint_read_metadata(file, &d))
+        return sb_fail("%s: %s", path, sb_error());
+    metadata_free(&d);
+    return true;
+}
+
+struct checkpoint *checkpoint_open(const char *path, const struct checkpoint_options *options)
+{
+    const struct checkpoint_options o = options ? *options : (struct checkpoint_options){0};
+    sb_safetensors *file = sb_safetensors_open(path),
+                   *base = file && o.base ? sb_safetensors_open(o.base) : NULL;
+    const struct model_tensors tensors = {file, base, o.training != NULL};
+    const bool opened = file && (!o.base || (base && checkpoint_is_readable(base, o.base)));
+    struct checkpoint *c = opened ? checkpoint_read(&tensors, &o) : NULL;
+    if (opened && !c)
+        sb_fail("%s: %s", path, sb_error());
     sb_safetensors_close(file);
-    return c ? c : sb_fail("%s: %s", path, sb_error());
-}
-
-struct checkpoint *checkpoint_load(const char *path)
-{
-    return checkpoint_load_kind(path, &seq2seq_kind, NULL);
-}
-
-struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks)
-{
-    return checkpoint_load_kind(path, &seq2seq_kind, ranks);
-}
-
-struct checkpoint *checkpoint_load_any(const char *path)
-{
-    return checkpoint_load_kind(path, NULL, NULL);
+    sb_safetensors_close(base);
+    return c;
 }
 
 void checkpoint_free(struct checkpoint *checkpoint)
@@ -250,7 +194,8 @@ bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[
     if (!parameters_flatten(into->weights))
         return false;
     for (int i = 0; i < n; i++) {
-        struct checkpoint *c = checkpoint_load_kind(paths[i], into->subject.kind, NULL);
+        const struct checkpoint_options same_kind = {.kind = into->subject.kind};
+        struct checkpoint *c = checkpoint_open(paths[i], &same_kind);
         bool ok = c && checkpoint_check_same_model(&into->subject, &c->subject, paths[i]);
         ok = ok && checkpoint_add_to_mean(into, c, i + 2);
         checkpoint_free(c);

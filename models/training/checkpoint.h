@@ -42,53 +42,44 @@ struct checkpoint {
     char *task; /* "dates", or "" for pairs from files */
     sb_parameters *weights;
     sb_model subject;
-    sb_seq2seq *model; /* the subject; NULL where that is of another kind */
-    bool has_state;    /* the two below are set, and checkpoint_resume can be called */
+    bool has_state; /* the two below are set, and checkpoint_resume can be called */
     struct progress progress;
     sb_trainer_state state;
 };
 
-/* Writes the model; with a trainer also its state. `progress` may be NULL without one. If ranks
-   hold parts of the model, all of them call it and the first writes the whole. */
-bool checkpoint_save_model(const char *path, const struct settings *settings, const char *task,
-                           const sb_model *model, const sb_trainer *trainer,
-                           const struct progress *progress);
-/* The same of an encoder-decoder. */
-bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
-                     const sb_seq2seq *model, const sb_trainer *trainer,
-                     const struct progress *progress);
+/* What to load of a file, and for what. */
+struct checkpoint_options {
+    const sb_model_kind *kind; /* the kind that the model must be of; NULL: any of the library's */
+    const char *base; /* of LoRA adapters: the file of the model that they are for; NULL: the file
+                         has a whole model */
+    sb_communicator *ranks;          /* they hold parts of the model, each reads its own; or NULL */
+    const struct settings *training; /* the model begins another training with these settings, and
+                                        with new adapters if they ask for these; NULL: it has its
+                                        own. Settings of the model itself are always the file's. */
+};
 
-/* Writes the model as the best one so far, that of step progress->best_step, and stores its
-   fingerprint in `progress`. */
-bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
-                          const sb_model *model, struct progress *progress);
-
-/* Writes the model to a file that does not exist: fails where it does, unless that has the
-   same parameters. Stores its fingerprint, if that is wanted. */
-bool checkpoint_save_new(const char *path, const struct settings *settings, const char *task,
-                         const sb_model *model, uint64_t *fingerprint);
-
-/* Reads an encoder-decoder from a file that may be untrusted; to be freed with checkpoint_free. */
-struct checkpoint *checkpoint_load(const char *path);
-/* The same for a model that is cut over ranks, each of which reads its part. */
-struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks);
-/* The same for a model of this kind, or of any of the library's (NULL); ranks may be NULL. */
-struct checkpoint *checkpoint_load_kind(const char *path, const sb_model_kind *kind,
-                                        sb_communicator *ranks);
-/* The same for a model of any of the library's kinds. */
-struct checkpoint *checkpoint_load_any(const char *path);
-/* The same for a file of LoRA adapters, whose base is in another one (NULL: a whole model). */
-struct checkpoint *checkpoint_load_adapted(const char *path, const char *base,
-                                           const sb_model_kind *kind);
-/* The model of a file as the beginning of another training, whose settings it gets, with new
-   adapters if they ask for these. The settings of the model itself are the file's. */
-struct checkpoint *checkpoint_load_from(const char *path, const struct settings *training,
-                                        sb_communicator *ranks);
+/* Reads a file that may be untrusted; to be freed with checkpoint_free. Options may be NULL. */
+struct checkpoint *checkpoint_open(const char *path, const struct checkpoint_options *options);
 void checkpoint_free(struct checkpoint *checkpoint);
 
-/* Puts the stored state, of the file that `checkpoint` was loaded from, into a trainer made for its
+/* Puts the stored state, of the file that `checkpoint` was read from, into a trainer made for its
    model. */
 bool checkpoint_resume(const struct checkpoint *checkpoint, const char *path, sb_trainer *trainer);
+
+/* What to save beside a model, and how. */
+struct checkpoint_contents {
+    const struct settings *settings; /* as they were given; NULL: the model's own alone */
+    const char *task;                /* NULL: "" */
+    const sb_trainer *trainer;       /* its state is saved too; NULL: the model alone */
+    const struct progress *progress; /* of a trainer or a best model */
+    bool best;                       /* the model is the best one so far, of progress->best_step */
+    bool is_new; /* fail where the file exists, unless it has the same parameters */
+};
+
+/* Writes a file, and stores the fingerprint of its tensors, unless NULL. If ranks hold parts of the
+   model, all of them call it and the first writes the whole. */
+bool checkpoint_save(const char *path, const sb_model *model,
+                     const struct checkpoint_contents *contents, uint64_t *fingerprint);
 
 /* Makes the parameters of `into` the mean of its own and those of n more files, which must be of
    the same kind: the same model's settings and vocabularies. */

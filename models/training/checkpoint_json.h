@@ -18,7 +18,6 @@ struct metadata {
     uint64_t fingerprint; /* of all tensors */
     uint64_t base;        /* fingerprint of the model that the LoRA adapters are for */
     bool adapters;        /* the file has these alone */
-    bool is_new;          /* the file must not exist with other contents; not stored */
     struct best_model best;
     struct progress progress;
     sb_trainer_state state;

@@ -86,16 +86,15 @@ static bool checkpoint_read_file_has(const void *tensors_, const char *name, int
                    shape_text(its_rank, its_dim).text, shape_text(rank, dim).text);
 }
 
-bool checkpoint_fingerprint(const sb_safetensors *file, const struct metadata *d,
-                            uint64_t *fingerprint)
+bool checkpoint_is_unchanged(const sb_safetensors *file, const struct metadata *d)
 {
-    if (!fingerprint_file(file, fingerprint))
+    uint64_t fingerprint;
+    if (!fingerprint_file(file, &fingerprint))
         return false;
-    if (*fingerprint == d->fingerprint)
-        return true;
-    return sb_fail("checkpoint: its tensors have the fingerprint %s, expected %s: the file was "
+    return fingerprint == d->fingerprint ||
+           sb_fail("checkpoint: its tensors have the fingerprint %s, expected %s: the file was "
                    "changed after it was saved; use an unchanged copy",
-                   fingerprint_text(*fingerprint).text, fingerprint_text(d->fingerprint).text);
+                   fingerprint_text(fingerprint).text, fingerprint_text(d->fingerprint).text);
 }
 
 const sb_model_kind *checkpoint_kind(const struct metadata *d, const sb_model_kind *wanted)
@@ -154,9 +153,7 @@ bool checkpoint_read_model(sb_model *model, const struct model_tensors *tensors,
     parameters_restrict(weights, checkpoint_read_file_has, tensors);
     const bool built = sb_model_build(model, kind, weights, d->model);
     parameters_restrict(weights, NULL, NULL);
-    uint64_t fingerprint;
-    if (built && checkpoint_fingerprint(tensors->file, d, &fingerprint) &&
-        read_parameters(tensors, weights))
+    if (built && checkpoint_is_unchanged(tensors->file, d) && read_parameters(tensors, weights))
         return true;
     if (built)
         sb_model_free(model);

@@ -10,9 +10,8 @@ bool checkpoint_read_metadata(const sb_safetensors *file, struct metadata *metad
 /* The kind of the file, which must be `wanted` (NULL: any of the library's). */
 const sb_model_kind *checkpoint_kind(const struct metadata *metadata, const sb_model_kind *wanted);
 
-/* The fingerprint of the tensors, which must be the one that the metadata name. */
-bool checkpoint_fingerprint(const sb_safetensors *file, const struct metadata *metadata,
-                            uint64_t *fingerprint);
+/* Whether the fingerprint of the tensors is the one that the metadata name. */
+bool checkpoint_is_unchanged(const sb_safetensors *file, const struct metadata *metadata);
 
 /* The dtype of its parameters. */
 sb_dtype checkpoint_dtype(const sb_safetensors *file);

@@ -180,7 +180,8 @@ static bool checkpoint_is_written(const char *path, const struct metadata *d)
 }
 
 /* Ranks that hold parts go through the items together, and the first writes them. */
-static bool checkpoint_write_contents(const char *path, struct contents *c, struct metadata *d)
+static bool checkpoint_write_contents(const char *path, struct contents *c, bool is_new,
+                                      struct metadata *d)
 {
     sb_communicator *ranks = parameters_ranks(c->weights);
     struct source source = {c->n + c->states, c->items, checkpoint_fetch, c, false};
@@ -191,31 +192,30 @@ static bool checkpoint_write_contents(const char *path, struct contents *c, stru
         return false;
     char *text = metadata_write(d);
     const char *const metadata[][2] = {{"softback", text}};
-    source.is_new = path && d->is_new && !checkpoint_is_written(path, d);
+    source.is_new = path && is_new && !checkpoint_is_written(path, d);
     const bool ok = text && source_save(path, &source, 1, metadata);
     memory_free(text);
     return ok;
 }
 
-bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer *trainer,
-                      struct metadata *d)
+static bool checkpoint_write(const char *path, const sb_model *model,
+                             const struct checkpoint_contents *w, struct metadata *d)
 {
-    struct contents c = {.weights = weights};
-    bool ok = d->model && checkpoint_list_parameters(&c, d->adapters) &&
-              (!trainer || checkpoint_list_states(&c, trainer));
+    struct contents c = {.weights = model->weights};
+    bool ok = checkpoint_list_parameters(&c, d->adapters) &&
+              (!w->trainer || checkpoint_list_states(&c, w->trainer));
     c.items = ok ? memory_new((size_t)(c.n + c.states) * sizeof *c.items + 1) : NULL;
     ok = ok && (c.items || sb_fail("checkpoint: out of memory")) &&
-         checkpoint_write_contents(path, &c, d);
+         checkpoint_write_contents(path, &c, w->is_new, d);
     memory_free(c.items);
     memory_free(c.number);
     sb_tensor_release(c.steps);
-    sb_description_free(d->model);
-    d->model = NULL;
     return ok;
 }
 
-/* Adds the model's own metadata: its vocabularies and labels, and values that are not settings.
- */
+/* ---- the metadata ---- */
+
+/* Adds what else describes the model: vocabularies, labels, and values that are not settings. */
 static bool checkpoint_add_model(sb_description *d, const sb_description *own)
 {
     sb_vocabulary *vocabulary;
@@ -231,19 +231,13 @@ static bool checkpoint_add_model(sb_description *d, const sb_description *own)
     return ok;
 }
 
-/* Without a state, a model with adapters is saved as these alone. */
-static void checkpoint_name_base(struct metadata *d, const struct settings *settings)
-{
-    d->has_base = settings->tuning.lora > 0;
-    d->base = settings->tuning.base;
-    d->adapters = d->has_base && !d->has_state;
-}
-
 /* All settings of the kind, as they were given, and the rest of the model; NULL: a failure. */
 static sb_description *checkpoint_describe(const struct settings *settings, const sb_model *model)
 {
-    sb_description *own = sb_model_describe(model),
-                   *d = own ? sb_description_new(model->kind->name) : NULL;
+    sb_description *own = sb_model_describe(model);
+    if (!own || !settings)
+        return own;
+    sb_description *d = sb_description_new(model->kind->name);
     const bool ok = d && settings_write(settings, model->kind, d) && checkpoint_add_model(d, own);
     sb_description_free(own);
     if (ok)
@@ -252,51 +246,25 @@ static sb_description *checkpoint_describe(const struct settings *settings, cons
     return NULL;
 }
 
-bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
-                     const sb_seq2seq *model, const sb_trainer *trainer,
-                     const struct progress *progress)
+bool checkpoint_save(const char *path, const sb_model *model, const struct checkpoint_contents *w,
+                     uint64_t *fingerprint)
 {
-    const sb_model subject = sb_seq2seq_as_model((sb_seq2seq *)(uintptr_t)model);
-    return checkpoint_save_model(path, settings, task, &subject, trainer, progress);
-}
-
-bool checkpoint_save_model(const char *path, const struct settings *settings, const char *task,
-                           const sb_model *model, const sb_trainer *trainer,
-                           const struct progress *progress)
-{
-    struct metadata d = {.model = checkpoint_describe(settings, model),
-                         .task = (char *)(uintptr_t)task};
-    d.has_state = trainer != NULL;
-    if (trainer) {
-        d.state = sb_trainer_save(trainer);
-        d.progress = *progress;
+    struct metadata d = {.model = checkpoint_describe(w->settings, model),
+                         .task = (char *)(uintptr_t)(w->task ? w->task : ""),
+                         .has_best = w->best,
+                         .has_state = w->trainer != NULL,
+                         .has_base = w->settings && w->settings->tuning.lora > 0};
+    if (d.has_best)
+        d.best = (struct best_model){w->progress->best_step, w->progress->data_hash};
+    if (d.has_state) {
+        d.state = sb_trainer_save(w->trainer);
+        d.progress = *w->progress;
     }
-    checkpoint_name_base(&d, settings);
-    return checkpoint_write(path, model->weights, trainer, &d);
-}
-
-bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
-                          const sb_model *model, struct progress *progress)
-{
-    struct metadata d = {.model = checkpoint_describe(settings, model),
-                         .task = (char *)(uintptr_t)task};
-    d.has_best = true;
-    d.best = (struct best_model){progress->best_step, progress->data_hash};
-    checkpoint_name_base(&d, settings);
-    if (!checkpoint_write(path, model->weights, NULL, &d))
-        return false;
-    progress->best_fingerprint = d.fingerprint;
-    return true;
-}
-
-bool checkpoint_save_new(const char *path, const struct settings *settings, const char *task,
-                         const sb_model *model, uint64_t *fingerprint)
-{
-    struct metadata d = {.model = checkpoint_describe(settings, model),
-                         .task = (char *)(uintptr_t)task,
-                         .is_new = true};
-    checkpoint_name_base(&d, settings);
-    const bool ok = checkpoint_write(path, model->weights, NULL, &d);
+    if (w->settings)
+        d.base = w->settings->tuning.base;
+    d.adapters = d.has_base && !d.has_state; /* alone */
+    const bool ok = d.model && checkpoint_write(path, model, w, &d);
+    sb_description_free(d.model);
     if (ok && fingerprint)
         *fingerprint = d.fingerprint;
     return ok;

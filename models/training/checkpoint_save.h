@@ -1,4 +1,4 @@
-/* Writing model files, all with checkpoint_write. */
+/* What a training state adds to a model file. */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_SAVE_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_SAVE_H
 
@@ -12,11 +12,5 @@ enum { STATE_TENSORS = 4 };
    Returns how many. A state of parameters that have taken different numbers of steps has
    "optimiser.steps" too. */
 int checkpoint_state(const sb_trainer *trainer, sb_named_tensor item[STATE_TENSORS]);
-
-/* Writes a file of these weights (of the LoRA adapters, if the metadata says so), with a trainer
-   also of its state; sets the fingerprint of the
-   metadata, and frees their description; NULL for it is a failure that has a message. */
-bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer *trainer,
-                      struct metadata *metadata);
 
 #endif

@@ -4,17 +4,45 @@
 #include "models/language_kind.h"
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint_read.h"
-#include "models/training/checkpoint_save.h"
 #include "tensor/failure.h"
 #include <math.h>
 #include <string.h>
 
+/* ---- saving ---- */
+
+static bool model_file_save(const char *owner, const sb_model *model, const char *path,
+                            const struct settings *settings)
+{
+    const struct checkpoint_contents contents = {.settings = settings};
+    if (!model || !path)
+        return fail_null(owner, model ? "path" : "model");
+    return checkpoint_save(path, model, &contents, NULL);
+}
+
 bool sb_model_save(const sb_model *model, const char *path)
 {
-    if (!model || !path)
-        return fail_null("model_save", model ? "path" : "model");
-    struct metadata d = {.model = sb_model_describe(model), .task = ""};
-    return checkpoint_write(path, model->weights, NULL, &d);
+    return model_file_save("model_save", model, path, NULL);
+}
+
+bool sb_seq2seq_save(const sb_seq2seq *model, const char *path)
+{
+    const sb_model subject = sb_seq2seq_as_model((sb_seq2seq *)(uintptr_t)model);
+    struct settings settings = settings_default();
+    if (model)
+        settings.model = *sb_seq2seq_options_of(model);
+    return model_file_save("seq2seq_save", model ? &subject : NULL, path, &settings);
+}
+
+bool sb_language_model_save(const sb_language_model *model, const char *path)
+{
+    const sb_model subject = sb_language_model_as_model((sb_language_model *)(uintptr_t)model);
+    return model_file_save("language_model_save", model ? &subject : NULL, path, NULL);
+}
+
+bool sb_classifier_save(const sb_classifier *model, const char *path)
+{
+    const sb_model subject = sb_classifier_as_model((sb_classifier *)(uintptr_t)model);
+    return model_file_save("classifier_save", model ? &subject : NULL, path, NULL);
 }
 
 /* The hash of a source in files, to detect other data. */
@@ -27,15 +55,16 @@ bool sb_checkpoint_save(const sb_trainer *trainer, const char *path)
 {
     if (!trainer || !path)
         return fail_null("checkpoint_save", trainer ? "path" : "trainer");
-    const sb_model *model = sb_trainer_subject(trainer);
-    struct metadata d = {.model = sb_model_describe(model), .task = "", .has_state = true};
-    d.state = sb_trainer_save(trainer);
-    d.progress.data_hash = model_file_source_hash(sb_trainer_source(trainer));
-    d.progress.best.unit_error = d.progress.best.bleu = NAN;
-    return checkpoint_write(path, model->weights, trainer, &d);
+    const struct progress progress = {.data_hash =
+                                          model_file_source_hash(sb_trainer_source(trainer)),
+                                      .best = {.unit_error = NAN, .bleu = NAN}};
+    const struct checkpoint_contents contents = {.trainer = trainer, .progress = &progress};
+    return checkpoint_save(path, sb_trainer_subject(trainer), &contents, NULL);
 }
 
-static bool model_file_load(sb_model *model, const sb_safetensors *file, const sb_model_kind *kind,
+/* ---- loading ---- */
+
+static bool model_file_read(sb_model *model, const sb_safetensors *file, const sb_model_kind *kind,
                             sb_parameters *weights)
 {
     struct metadata d;
@@ -47,71 +76,46 @@ static bool model_file_load(sb_model *model, const sb_safetensors *file, const s
     return ok;
 }
 
-bool sb_model_load(sb_model *model, const sb_model_kind *kind, sb_parameters *weights,
-                   const char *path)
+static bool model_file_load(const char *owner, sb_model *model, const sb_model_kind *kind,
+                            sb_parameters *weights, const char *path)
 {
     if (!model || !weights || !path)
-        return fail_null("model_load", !model ? "model" : weights ? "path" : "weights");
+        return fail_null(owner, !model ? "model" : weights ? "path" : "weights");
     if (sb_parameters_count(weights) > 0)
-        return sb_fail("model_load: the set has %lld parameters already; it must be empty",
+        return sb_fail("%s: the set has %lld parameters already; it must be empty", owner,
                        (long long)sb_parameters_count(weights));
     sb_safetensors *file = sb_safetensors_open(path);
-    const bool ok = model_file_load(model, file, kind, weights);
+    const bool ok = model_file_read(model, file, kind, weights);
     sb_safetensors_close(file);
     return ok;
 }
 
-bool sb_seq2seq_save(const sb_seq2seq *model, const char *path)
+bool sb_model_load(sb_model *model, const sb_model_kind *kind, sb_parameters *weights,
+                   const char *path)
 {
-    if (!model || !path)
-        return fail_null("seq2seq_save", model ? "path" : "model");
-    struct settings settings = settings_default();
-    settings.model = *sb_seq2seq_options_of(model);
-    return checkpoint_save(path, &settings, "", model, NULL, NULL);
+    return model_file_load("model_load", model, kind, weights, path);
 }
 
 sb_seq2seq *sb_seq2seq_load(sb_parameters *weights, const char *path)
 {
-    if (!weights || !path)
-        return fail_null("seq2seq_load", weights ? "path" : "weights");
-    if (sb_parameters_count(weights) > 0)
-        return sb_fail("seq2seq_load: the set has %lld parameters already; it must be empty",
-                       (long long)sb_parameters_count(weights));
-    sb_model model;
-    return sb_model_load(&model, &seq2seq_kind, weights, path) ? model.self : NULL;
-}
-
-bool sb_language_model_save(const sb_language_model *model, const char *path)
-{
-    if (!model || !path)
-        return fail_null("language_model_save", model ? "path" : "model");
-    const sb_model subject = sb_language_model_as_model((sb_language_model *)(uintptr_t)model);
-    return sb_model_save(&subject, path);
+    sb_model m;
+    return model_file_load("seq2seq_load", &m, &seq2seq_kind, weights, path) ? m.self : NULL;
 }
 
 sb_language_model *sb_language_model_load(sb_parameters *weights, const char *path)
 {
-    if (!weights || !path)
-        return fail_null("language_model_load", weights ? "path" : "weights");
-    sb_model model;
-    return sb_model_load(&model, &language_model_kind, weights, path) ? model.self : NULL;
-}
-
-bool sb_classifier_save(const sb_classifier *model, const char *path)
-{
-    if (!model || !path)
-        return fail_null("classifier_save", model ? "path" : "model");
-    const sb_model subject = sb_classifier_as_model((sb_classifier *)(uintptr_t)model);
-    return sb_model_save(&subject, path);
+    sb_model m;
+    return model_file_load("language_model_load", &m, &language_model_kind, weights, path) ? m.self
+                                                                                           : NULL;
 }
 
 sb_classifier *sb_classifier_load(sb_parameters *weights, const char *path)
 {
-    if (!weights || !path)
-        return fail_null("classifier_load", weights ? "path" : "weights");
-    sb_model model;
-    return sb_model_load(&model, &classifier_kind, weights, path) ? model.self : NULL;
+    sb_model m;
+    return model_file_load("classifier_load", &m, &classifier_kind, weights, path) ? m.self : NULL;
 }
+
+/* ---- resuming ---- */
 
 /* Whether a file describes the model that a trainer has. */
 static bool model_file_describes(const struct metadata *d, const sb_description *own)
@@ -146,11 +150,9 @@ static bool model_file_check_training(const struct metadata *d, const sb_trainer
 static bool model_file_resume(const sb_safetensors *file, sb_trainer *trainer)
 {
     struct metadata d;
-    uint64_t fingerprint;
     if (!file || !checkpoint_read_metadata(file, &d))
         return false;
-    const bool ok = model_file_check_training(&d, trainer) &&
-                    checkpoint_fingerprint(file, &d, &fingerprint) &&
+    const bool ok = model_file_check_training(&d, trainer) && checkpoint_is_unchanged(file, &d) &&
                     checkpoint_read_training(file, trainer, &d.state);
     metadata_free(&d);
     return ok;

@@ -185,7 +185,7 @@ static bool attend_show(const struct attend_request *r, const struct subject *s)
 
 static int attend(const struct attend_request *r)
 {
-    struct checkpoint *c = checkpoint_load_any(r->path);
+    struct checkpoint *c = checkpoint_open(r->path, NULL);
     struct subject s = {0};
     const bool ok = c && subject_begin(&s, &c->subject, r->text, r->target) && attend_show(r, &s);
     subject_end(&s);

@@ -44,9 +44,13 @@ static int average(const struct average_request *request)
 {
     if (!average_check_paths(request))
         return command_failed("average");
-    struct checkpoint *c = checkpoint_load_any(request->path[0]);
-    bool ok = c && checkpoint_average(c, request->count - 1, request->path + 1) &&
-              checkpoint_save_new(request->out, &c->settings, c->task, &c->subject, NULL);
+    struct checkpoint *c = checkpoint_open(request->path[0], NULL);
+    bool ok = c && checkpoint_average(c, request->count - 1, request->path + 1);
+    if (ok) {
+        const struct checkpoint_contents mean = {
+            .settings = &c->settings, .task = c->task, .is_new = true};
+        ok = checkpoint_save(request->out, &c->subject, &mean, NULL);
+    }
     checkpoint_free(c);
     if (ok)
         printf("%s is the mean of %d models\n", foreign(request->out), request->count);

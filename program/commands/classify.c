@@ -92,7 +92,7 @@ static bool classify_lines(const sb_classifier *model)
 
 static int classify(const struct classify_request *r)
 {
-    struct checkpoint *c = checkpoint_load_adapted(r->path, r->base, NULL);
+    struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
     const sb_classifier *model = c ? classify_model(c, r->path) : NULL;
     bool ok = model != NULL;
     for (int i = 0; ok && i < r->count; i++)

@@ -45,7 +45,7 @@ static error_t evaluate_parse(int key, char *argument, struct argp_state *state)
 
 static int evaluate(const struct evaluate_request *r)
 {
-    struct checkpoint *c = checkpoint_load_adapted(r->path, r->base, NULL);
+    struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
     const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
     const bool ok = c && (kind ? kind->evaluate(r, c)
                                : sb_fail("%s: a model of kind \"%s\" cannot be evaluated here",

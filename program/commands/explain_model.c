@@ -69,7 +69,7 @@ static char *explain_page_text(struct page *page, bool json)
 
 static char *explain_of_text(const char *topic, const struct model_request *r, bool json)
 {
-    struct checkpoint *c = checkpoint_load_any(r->stored.path);
+    struct checkpoint *c = checkpoint_open(r->stored.path, NULL);
     struct subject subject = {0};
     char *text = NULL;
     if (c && subject_begin(&subject, &c->subject, r->text, r->target))

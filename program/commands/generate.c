@@ -135,7 +135,7 @@ static bool generate_many(const struct generate_request *r, const sb_language_mo
 
 static int generate(const struct generate_request *r)
 {
-    struct checkpoint *c = checkpoint_load_adapted(r->path, r->base, NULL);
+    struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
     const sb_language_model *model = c ? generate_model(c, r->path) : NULL;
     sb_decoded *d = model ? memory_new((size_t)r->count * sizeof *d) : NULL;
     bool ok = d != NULL;

@@ -1,6 +1,7 @@
 /* softback info */
 #include "models/description_parts.h"
 #include "models/kinds.h"
+#include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
 #include "ops/kernel.h"
 #include "program/screen/command.h"
@@ -77,11 +78,12 @@ static void info_show_parameters(const sb_parameters *weights)
 
 static void info_show(const struct checkpoint *c, const sb_description *d)
 {
-    if (!c->model)
+    const bool pairs = c->subject.kind == &seq2seq_kind;
+    if (!pairs)
         printf("kind    %s\n", c->subject.kind->name);
     printf("model   trained on %s%s\n",
            c->task[0] ? "the task "
-           : c->model ? "pairs from files"
+           : pairs    ? "pairs from files"
                       : "files",
            foreign(c->task));
     info_show_vocabularies(d);
@@ -95,7 +97,7 @@ static void info_show(const struct checkpoint *c, const sb_description *d)
 
 static int info_show_model(const char *path)
 {
-    struct checkpoint *c = checkpoint_load_any(path);
+    struct checkpoint *c = checkpoint_open(path, NULL);
     sb_description *d = c ? sb_model_describe(&c->subject) : NULL;
     if (d)
         info_show(c, d);

@@ -60,11 +60,16 @@ static int merge(const struct merge_request *r)
 {
     if (!merge_check_paths(r))
         return command_failed("merge");
-    struct checkpoint *joined = checkpoint_load_adapted(r->adapters, r->base, NULL);
-    struct checkpoint *plain = joined ? checkpoint_load_any(r->base) : NULL;
-    const bool ok =
-        plain && sb_lora_merge(joined->weights) && merge_copy(joined->weights, plain->weights) &&
-        checkpoint_save_new(r->out, &plain->settings, plain->task, &plain->subject, NULL);
+    const struct checkpoint_options adapted = {.base = r->base};
+    struct checkpoint *joined = checkpoint_open(r->adapters, &adapted);
+    struct checkpoint *plain = joined ? checkpoint_open(r->base, NULL) : NULL;
+    bool ok =
+        plain && sb_lora_merge(joined->weights) && merge_copy(joined->weights, plain->weights);
+    if (ok) {
+        const struct checkpoint_contents merged = {
+            .settings = &plain->settings, .task = plain->task, .is_new = true};
+        ok = checkpoint_save(r->out, &plain->subject, &merged, NULL);
+    }
     checkpoint_free(plain);
     checkpoint_free(joined);
     if (ok)

@@ -72,8 +72,8 @@ static bool translate_task(const struct translate_request *r, const struct check
 {
     sb_pairs *pairs = training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
     char **output = pairs ? memory_new((size_t)r->count * sizeof *output) : NULL;
-    bool ok = output &&
-              sb_translate_texts(c->model, sb_pairs_sources(pairs), r->count, &r->decoding, output);
+    bool ok = output && sb_translate_texts(c->subject.self, sb_pairs_sources(pairs), r->count,
+                                           &r->decoding, output);
     for (int64_t i = 0; ok && i < r->count; i++) {
         bool right = strcmp(output[i], sb_pairs_target(pairs, i)) == 0;
         printf("  %-32s -> %s%s\n", sb_pairs_source(pairs, i), foreign(output[i]),
@@ -89,10 +89,11 @@ static bool translate_task(const struct translate_request *r, const struct check
 
 static int translate(const struct translate_request *r)
 {
-    struct checkpoint *c = checkpoint_load_adapted(r->path, r->base, &seq2seq_kind);
+    const struct checkpoint_options options = {.kind = &seq2seq_kind, .base = r->base};
+    struct checkpoint *c = checkpoint_open(r->path, &options);
     bool ok = c && (r->task          ? translate_task(r, c)
-                    : r->texts_count ? translate_arguments(r, c->model)
-                                     : translate_lines(c->model, &r->decoding));
+                    : r->texts_count ? translate_arguments(r, c->subject.self)
+                                     : translate_lines(c->subject.self, &r->decoding));
     checkpoint_free(c);
     return ok ? EXIT_OK : command_failed("translate");
 }

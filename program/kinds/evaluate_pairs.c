@@ -31,9 +31,9 @@ static void evaluate_evaluation_free(struct evaluation *e)
 static bool evaluate_measure_loss(const struct checkpoint *c, struct evaluation *e)
 {
     sb_data_options options = {.longest = 1 << 20};
-    sb_data *data =
-        sb_data_new(e->pairs, sb_seq2seq_source(c->model), sb_seq2seq_target(c->model), &options);
-    e->loss = data ? sb_evaluate_loss(c->model, data) : NAN;
+    sb_data *data = sb_data_new(e->pairs, sb_seq2seq_source(c->subject.self),
+                                sb_seq2seq_target(c->subject.self), &options);
+    e->loss = data ? sb_evaluate_loss(c->subject.self, data) : NAN;
     if (isnan(e->loss))
         snprintf(e->no_loss, sizeof e->no_loss, "%s", sb_error());
     sb_data_free(data);
@@ -49,7 +49,8 @@ static bool evaluate_open_pairs(const struct evaluate_request *r, const struct c
         return false;
     e->count = sb_pairs_count(e->pairs);
     for (int64_t i = 0; i < e->count; i++)
-        e->unknown += unknown_count(sb_seq2seq_source(c->model), sb_pairs_source(e->pairs, i)) > 0;
+        e->unknown +=
+            unknown_count(sb_seq2seq_source(c->subject.self), sb_pairs_source(e->pairs, i)) > 0;
     const char *problem;
     for (int64_t i = 0; (problem = sb_pairs_problem(e->pairs, i)); i++)
         fprintf(stderr, "softback evaluate: skipped %s\n", foreign(problem));
@@ -64,7 +65,8 @@ static bool evaluate_measure(const struct evaluate_request *r, const struct chec
                              struct evaluation *e)
 {
     return evaluate_open_pairs(r, c, e) && evaluate_measure_loss(c, e) &&
-           sb_evaluate_texts(c->model, e->pairs, 0, e->count, &r->decoding, &e->score, e->output) &&
+           sb_evaluate_texts(c->subject.self, e->pairs, 0, e->count, &r->decoding, &e->score,
+                             e->output) &&
            sb_bleu_corpus((const char *const *)e->output, sb_pairs_targets(e->pairs), e->count,
                           &e->bleu);
 }
@@ -168,9 +170,9 @@ bool evaluate_pairs(const struct evaluate_request *r, const struct checkpoint *c
     if (ok && r->json)
         evaluate_print_json(&e);
     if (ok && !r->json)
-        evaluate_print_table(&e, sb_vocabulary_units(sb_seq2seq_target(c->model)));
+        evaluate_print_table(&e, sb_vocabulary_units(sb_seq2seq_target(c->subject.self)));
     if (ok && !r->json && r->show > 0)
-        evaluate_show_errors(&e, sb_seq2seq_target(c->model), r->show);
+        evaluate_show_errors(&e, sb_seq2seq_target(c->subject.self), r->show);
     evaluate_evaluation_free(&e);
     return ok && (!isnan(e.loss) || sb_fail("the loss could not be computed: %s", e.no_loss));
 }

@@ -125,8 +125,8 @@ static bool training_find_vocabularies(const struct training *t, sb_vocabulary *
     const struct settings *s = &t->settings;
     int64_t n = sb_pairs_count(training_pairs(t));
     if (t->loaded) {
-        *source = sb_vocabulary_retain(sb_seq2seq_source(t->loaded->model));
-        *target = sb_vocabulary_retain(sb_seq2seq_target(t->loaded->model));
+        *source = sb_vocabulary_retain(sb_seq2seq_source(t->loaded->subject.self));
+        *target = sb_vocabulary_retain(sb_seq2seq_target(t->loaded->subject.self));
     } else if (s->joint_vocabulary) {
         *source = training_learn_joint(t);
         *target = sb_vocabulary_retain(*source);

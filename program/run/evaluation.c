@@ -39,8 +39,10 @@ static bool training_measure_and_keep(struct training *t, struct evaluated *e)
     training_note(t, e);
     if (!training_saves(t))
         return true;
-    return (!e->best || checkpoint_save_best(t->out, &t->settings, t->task ? t->task : "",
-                                             &t->subject, &t->progress)) &&
+    const struct checkpoint_contents best = {
+        .settings = &t->settings, .task = t->task, .progress = &t->progress, .best = true};
+    return (!e->best ||
+            checkpoint_save(t->out, &t->subject, &best, &t->progress.best_fingerprint)) &&
            training_keep(t);
 }
 
@@ -61,8 +63,8 @@ bool training_evaluate(struct training *t, struct evaluated *e)
 
 bool training_save(struct training *t)
 {
+    const struct checkpoint_contents state = {
+        .settings = &t->settings, .task = t->task, .trainer = t->trainer, .progress = &t->progress};
     t->progress.finished = training_finished(t);
-    return !training_saves(t) ||
-           checkpoint_save_model(t->state_path, &t->settings, t->task ? t->task : "", &t->subject,
-                                 t->trainer, &t->progress);
+    return !training_saves(t) || checkpoint_save(t->state_path, &t->subject, &state, NULL);
 }

@@ -47,7 +47,8 @@ static bool from_take_settings(struct training *t, const struct training_request
 
 bool training_load_from(struct training *t, const struct training_request *r)
 {
-    t->loaded = checkpoint_load_from(r->from, &r->settings, t->heads);
+    const struct checkpoint_options options = {.training = &r->settings, .ranks = t->heads};
+    t->loaded = checkpoint_open(r->from, &options);
     if (!t->loaded)
         return false;
     if (t->loaded->subject.kind == t->kind->model)

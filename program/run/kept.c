@@ -95,8 +95,9 @@ bool training_keep(struct training *t)
     const int64_t step = sb_trainer_steps(t->trainer);
     uint64_t fingerprint;
     char *path = kept_path(t, step);
-    const bool ok = path && checkpoint_save_new(path, &t->settings, t->task ? t->task : "",
-                                                &t->subject, &fingerprint);
+    const struct checkpoint_contents contents = {
+        .settings = &t->settings, .task = t->task, .is_new = true};
+    const bool ok = path && checkpoint_save(path, &t->subject, &contents, &fingerprint);
     memory_free(path);
     if (!ok)
         return false;

@@ -81,7 +81,7 @@ static char *report_of_text(struct report *page, const struct report_request *r,
 /* The page or the figure; NULL, with a message, when it cannot be made. */
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
-    struct checkpoint *c = checkpoint_load_any(r->model);
+    struct checkpoint *c = checkpoint_open(r->model, NULL);
     const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
     char *name = report_name_of(r->model), *text = NULL;
     sb_pairs *read = NULL;

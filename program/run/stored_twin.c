@@ -1,4 +1,5 @@
 #include "program/run/stored_twin.h"
+#include "models/seq2seq_kind.h"
 #include "program/run/training.h"
 
 static bool stored_twin_read_batch(struct stored_twin *s, const struct stored_twin_request *r)
@@ -13,15 +14,16 @@ static bool stored_twin_read_batch(struct stored_twin *s, const struct stored_tw
     for (int64_t i = 0; ok && i < r->count && i < sb_pairs_count(s->pairs); i++)
         ok = sb_pairs_add(first, sb_pairs_source(s->pairs, i), sb_pairs_target(s->pairs, i));
     if (ok)
-        s->data = sb_data_new(first, sb_seq2seq_source(s->checkpoint->model),
-                              sb_seq2seq_target(s->checkpoint->model), &options);
+        s->data = sb_data_new(first, sb_seq2seq_source(s->checkpoint->subject.self),
+                              sb_seq2seq_target(s->checkpoint->subject.self), &options);
     sb_pairs_free(first);
     return s->data != NULL;
 }
 
 bool stored_twin_open(struct stored_twin *s, const struct stored_twin_request *r)
 {
-    *s = (struct stored_twin){.checkpoint = checkpoint_load(r->path)};
+    const struct checkpoint_options pairs = {.kind = &seq2seq_kind};
+    *s = (struct stored_twin){.checkpoint = checkpoint_open(r->path, &pairs)};
     const sb_batch *batch =
         s->checkpoint && stored_twin_read_batch(s, r) ? sb_data_next(s->data) : NULL;
     return batch && model_twin_open(&s->twin, &s->checkpoint->subject, batch, SB_F64);

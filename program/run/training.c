@@ -152,7 +152,7 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
 /* Takes the state of a run of the same kind of models. */
 static bool training_load(struct training *t)
 {
-    t->loaded = checkpoint_load_kind(t->state_path, NULL, t->heads);
+    t->loaded = checkpoint_open(t->state_path, &(struct checkpoint_options){.ranks = t->heads});
     if (!t->loaded || t->loaded->subject.kind == t->kind->model)
         return t->loaded != NULL;
     const struct training_kind *its = training_kind_of(t->loaded->subject.kind);

@@ -27,7 +27,7 @@ bool compared_open(struct compared *run, const char *name, const char *model, co
     *run = (struct compared){.name = memory_text(name)};
     if (!run->name)
         return sb_fail("report: out of memory");
-    struct checkpoint *c = run_log_read(&run->log, log) ? checkpoint_load_any(model) : NULL;
+    struct checkpoint *c = run_log_read(&run->log, log) ? checkpoint_open(model, NULL) : NULL;
     const bool ok = c && take_settings(run, c);
     if (ok) {
         run->end = run_end(&run->log, 1);

@@ -27,6 +27,8 @@ bool small_run_open(struct small_run *run, const struct settings *settings, cons
 struct small_run small_run(const struct settings *settings, const sb_pairs *pairs);
 /* The data of such a run; pairs may be NULL. */
 sb_data *small_data(const struct settings *settings, const sb_pairs *pairs);
+/* Saves the model; with progress also the state (small_resume.c). */
+bool small_run_save(const struct small_run *run, const char *path, const struct progress *progress);
 /* A run resumed from a checkpoint (small_resume.c). */
 bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *pairs);
 /* The same for one part of a model that ranks share. */

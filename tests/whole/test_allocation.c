@@ -117,8 +117,7 @@ static bool save(void *context)
 {
     const struct scene *scene = context;
     const struct progress progress = {.best.loss = 1};
-    bool ok = checkpoint_save(scene->path, &scene->settings, "", scene->run.model,
-                              scene->run.trainer, &progress);
+    bool ok = small_run_save(&scene->run, scene->path, &progress);
     char part[300];
     snprintf(part, sizeof part, "%s.softback-part", scene->path);
     cr_expect(!file_exists(part), "a temporary file is left");
@@ -130,7 +129,7 @@ TEST(allocation, each_failing_allocation_of_saving_keeps_the_old_file)
     struct scene scene = scene_new();
     cr_assert(file_save("test", scene.path, "old", 3));
     cr_expect(test_each_allocation_fails(save, &scene) > 100);
-    struct checkpoint *c = checkpoint_load(scene.path);
+    struct checkpoint *c = checkpoint_open(scene.path, NULL);
     cr_assert(c, "%s", sb_error());
     cr_expect(sb_parameters_fingerprint(c->weights) == small_run_bits(&scene.run));
     checkpoint_free(c);
@@ -239,7 +238,7 @@ TEST(allocation, each_failing_allocation_of_averaging_is_reported)
 {
     struct scene scene = scene_new();
     cr_assert(save(&scene), "%s", sb_error());
-    scene.into = checkpoint_load(scene.path);
+    scene.into = checkpoint_open(scene.path, NULL);
     cr_assert(scene.into && average(&scene), "%s", sb_error()); /* now its weights are flat */
     cr_expect(test_each_allocation_fails(average, &scene) > 100);
     checkpoint_free(scene.into);

@@ -1,3 +1,4 @@
+#include "models/seq2seq_kind.h"
 #include "tensor/file.h"
 #include "tensor/safetensors.h"
 #include "tests/support/mailbox.h"
@@ -7,14 +8,12 @@
 
 static void save(const struct small_run *run, const char *path, const struct progress *progress)
 {
-    cr_assert(checkpoint_save(path, &run->settings, "reverse", run->model,
-                              progress ? run->trainer : NULL, progress),
-              "%s", sb_error());
+    cr_assert(small_run_save(run, path, progress), "%s", sb_error());
 }
 
 static struct checkpoint *load(const char *path)
 {
-    struct checkpoint *c = checkpoint_load(path);
+    struct checkpoint *c = checkpoint_open(path, NULL);
     cr_assert(c, "%s", sb_error());
     return c;
 }
@@ -34,7 +33,7 @@ TEST(checkpoint, a_model_is_loaded_as_it_was_saved)
     for (int i = 0; i < 3; i++) {
         const char *text = i == 0 ? "1 2 3" : i == 1 ? "9 9 8 x 1" : "";
         char *before = sb_translate(run.model, text, NULL),
-             *after = sb_translate(c->model, text, NULL);
+             *after = sb_translate(c->subject.self, text, NULL);
         cr_expect_str_eq(before, after);
         sb_free(before);
         sb_free(after);
@@ -49,11 +48,12 @@ CPU_TEST(checkpoint, a_new_model_does_not_replace_another_one)
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     const sb_model model = sb_seq2seq_as_model(run.model);
+    const struct checkpoint_contents contents = {.settings = &s, .is_new = true};
     const char *path = test_temporary("model.safetensors");
     for (int i = 0; i < 2; i++) /* again with the same parameters */
-        cr_expect(checkpoint_save_new(path, &s, "reverse", &model, NULL), "%s", sb_error());
+        cr_expect(checkpoint_save(path, &model, &contents, NULL), "%s", sb_error());
     small_run_train(&run, 5);
-    cr_expect(!checkpoint_save_new(path, &s, "reverse", &model, NULL));
+    cr_expect(!checkpoint_save(path, &model, &contents, NULL));
     EXPECT_ERROR("model.safetensors\" exists already; move it away, or name another file");
     small_run_close(&run);
 }
@@ -402,6 +402,7 @@ TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message)
 {
     sb_safetensors *file = sample_file();
     const char *text = sb_safetensors_metadata(file, "softback");
+    const struct checkpoint_options pairs = {.kind = &seq2seq_kind};
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
         json_t *json = changed(text, &hostile[i]);
         char *dumped = json_dumps(json, JSON_COMPACT);
@@ -411,7 +412,7 @@ TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message)
         json_decref(json);
         sb_device_reset_peak(sb_device_in_use());
         int64_t live = memory_in_use().live_bytes;
-        cr_expect(!checkpoint_load(path), "%s as %s is accepted", hostile[i].path,
+        cr_expect(!checkpoint_open(path, &pairs), "%s as %s is accepted", hostile[i].path,
                   hostile[i].value);
         EXPECT_ERROR(hostile[i].reason);
         cr_expect(strncmp(sb_error(), path, strlen(path)) == 0, "\"%s\" names no file", sb_error());
@@ -427,7 +428,7 @@ TEST(checkpoint, files_of_another_kind_are_refused)
     sb_safetensors *file = sample_file();
     const char *path = test_temporary("bad.safetensors");
     rewrite(file, "format", "pt", path);
-    cr_expect(!checkpoint_load(path));
+    cr_expect(!checkpoint_open(path, NULL));
     EXPECT_ERROR("its metadata does not describe a model of softback");
     static const char *const text[][2] = {
         {"", "checkpoint: JSON, byte 0: "},
@@ -437,16 +438,16 @@ TEST(checkpoint, files_of_another_kind_are_refused)
     };
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
         rewrite(file, "softback", text[i][0], path);
-        cr_expect(!checkpoint_load(path));
+        cr_expect(!checkpoint_open(path, NULL));
         EXPECT_ERROR(text[i][1]);
     }
     sb_safetensors_close(file);
     FILE *garbage = fopen(path, "wb");
     fputs("this is no model at all", garbage);
     fclose(garbage);
-    cr_expect(!checkpoint_load(path));
+    cr_expect(!checkpoint_open(path, NULL));
     EXPECT_ERROR("not a safetensors file");
-    cr_expect(!checkpoint_load(test_temporary("not-there")));
+    cr_expect(!checkpoint_open(test_temporary("not-there"), NULL));
     EXPECT_ERROR("cannot open");
 }
 
@@ -498,7 +499,7 @@ TEST(checkpoint, a_flipped_bit_in_any_tensor_of_a_state_is_refused)
         bytes[at] ^= (unsigned char)(1 << at % 8);
         cr_assert(file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
         bytes[at] ^= (unsigned char)(1 << at % 8);
-        cr_expect(!checkpoint_load(path), "a flipped bit of byte %zu is accepted", at);
+        cr_expect(!checkpoint_open(path, NULL), "a flipped bit of byte %zu is accepted", at);
         EXPECT_ERROR("the file was changed after it was saved");
     }
     memory_free(bytes);
@@ -527,8 +528,7 @@ static void train_span(sb_communicator *c, void *context)
     bool well = ok;
     for (int64_t i = 0; well && i < span->steps; i++)
         well = sb_trainer_step(run.trainer, &trained);
-    if (!well ||
-        !checkpoint_save(span->to, span->settings, "reverse", run.model, run.trainer, &progress)) {
+    if (!well || !small_run_save(&run, span->to, &progress)) {
         fprintf(stderr, "%s\n", sb_error());
         abort(); /* the others would wait forever */
     }

@@ -1,5 +1,6 @@
 /* Models of other kinds than encoder-decoders: the language model is trained, saved, loaded,
    resumed and shared by ranks through the table of its kind. */
+#include "models/seq2seq_kind.h"
 #include "models/training/model_file.h"
 #include "nn/flat.h"
 #include "tests/support/mailbox.h"
@@ -162,7 +163,7 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     small_run_close(&run);
     cr_assert(sb_model_save(&w.model, path), "%s", sb_error());
     expect_no_resume(&w, path, "checkpoint: it has a model, but no training state");
-    cr_expect(!checkpoint_load(path));
+    cr_expect(!checkpoint_open(path, &(struct checkpoint_options){.kind = &seq2seq_kind}));
     EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
     sb_pairs_free(pairs);
     sb_pairs_free(others);
@@ -184,7 +185,7 @@ TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder)
     cr_assert(sb_checkpoint_save(run.trainer, whole), "%s", sb_error());
     cr_assert(sb_checkpoint_save(twin.trainer, half), "%s", sb_error());
     cr_expect(test_same_files(whole, half));
-    checkpoint_free(checkpoint_load(half)); /* the program reads it too */
+    checkpoint_free(checkpoint_open(half, NULL)); /* the program reads it too */
     cr_expect(sb_trainer_model(run.trainer) == run.model);
     small_run_close(&run);
     small_run_close(&twin);
