@@ -73,6 +73,13 @@ static void setting_add_positions(struct setting_table *t, sb_transformer_option
     setting_add_variant(t, "rotary-base", &o->rotary_base, "base of rotary positions (0: 10000)");
     setting_add_variant(t, "rotary-scaling", &o->rotary_scaling,
                         "position interpolation: divisor of rotary positions (0: 1)");
+    setting_add_count(t, "rotary-original", &o->rotary_original, 0, 1 << 24,
+                      "scaling by frequency (Llama 3): positions of the first training (0: all "
+                      "frequencies are scaled)");
+    setting_add_variant(t, "rotary-low-factor", &o->rotary_low_factor,
+                        "turns in the first training, below which all is scaled (0: 1)");
+    setting_add_variant(t, "rotary-high-factor", &o->rotary_high_factor,
+                        "turns in the first training, above which nothing is scaled (0: 4)");
     setting_add_count(t, "position-buckets", &o->position_buckets, 0, 1 << 16,
                       "number of buckets of distances (0: 32)");
     setting_add_count(t, "position-distance", &o->position_distance, 0, 1 << 20,

@@ -48,8 +48,7 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                        .algorithm = o.attention,
                                        .tf32x3 = o.precision == SB_PRECISION_TF32X3,
                                        .rotary = rotary,
-                                       .rotary_base = o.rotary_base,
-                                       .rotary_scaling = o.rotary_scaling,
+                                       .angles = layer_rotary_options(&o),
                                        .along = o.along,
                                        .keys_along = o.along};
     return layer_end(&start, add_projections(layer, set, name, &o));
@@ -68,7 +67,7 @@ static sb_tensor *table_of_angles(const void *layer_, int64_t room)
     const sb_multi_head_attention *layer = layer_;
     const int64_t D = layer->size;
     const sb_dtype dtype = dtype_of_sums(sb_tensor_dtype(layer->query.weight));
-    sb_tensor *angles = rotary_angles(dtype, 0, room, D, layer->rotary_base, layer->rotary_scaling);
+    sb_tensor *angles = rotary_angles(dtype, 0, room, D, &layer->angles);
     return sb_reshape(sb_permute(angles, 3, (const int[]){1, 0, 2}), SB_SHAPE(room, D));
 }
 
@@ -82,7 +81,6 @@ static sb_tensor *turn_on_device(const sb_multi_head_attention *layer, sb_tensor
 /* x rotated by its positions, which may be two runs of its sequence. */
 static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64_t start)
 {
-    const double base = layer->rotary_base, scaling = layer->rotary_scaling;
     struct run run[2];
     sb_tensor *part[2];
     if (!layer->rotary || !x)
@@ -91,10 +89,10 @@ static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64
         return turn_on_device(layer, x);
     const int runs = context_runs(layer->along, sb_tensor_dim(x, 1), run);
     if (runs == 1)
-        return sb_rotary_scaled(x, start + run[0].first, base, scaling);
+        return sb_rotary_scaled(x, start + run[0].first, &layer->angles);
     for (int i = 0; i < runs; i++)
         part[i] = sb_rotary_scaled(sb_slice(x, 1, run[i].here, run[i].count), start + run[i].first,
-                                   base, scaling);
+                                   &layer->angles);
     return sb_concatenate(part, runs, 1);
 }
 

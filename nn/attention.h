@@ -17,7 +17,7 @@ typedef struct {
     sb_attention_algorithm algorithm;
     bool tf32x3;
     bool rotary;
-    double rotary_base, rotary_scaling;
+    sb_rotary_options angles;      /* of rotary positions */
     sb_sequence along, keys_along; /* the sequences of x and of the memory */
     sb_linear_layer query, key, value, output;
 } sb_multi_head_attention;

@@ -52,6 +52,16 @@ static inline int64_t layer_distance(const sb_transformer_options *o)
     return o->position_distance ? o->position_distance : 128;
 }
 
+/* The rotary positions of a model with these options. */
+static inline sb_rotary_options layer_rotary_options(const sb_transformer_options *o)
+{
+    return (sb_rotary_options){.base = o->rotary_base,
+                               .scaling = o->rotary_scaling,
+                               .original = o->rotary_original,
+                               .low_factor = o->rotary_low_factor,
+                               .high_factor = o->rotary_high_factor};
+}
+
 /* The norms of a model with these options. */
 static inline sb_norm_options layer_norm_options(const sb_transformer_options *o)
 {

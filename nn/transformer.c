@@ -61,6 +61,19 @@ static bool check_heads(const char *who, const sb_transformer_options *o)
     return in_range(who, "heads", o->heads, 1 << 16) && divides(who, "heads", o->heads, o->ranks);
 }
 
+static bool check_frequencies(const char *who, const sb_transformer_options *o)
+{
+    const double low = sb_option(o->rotary_low_factor, 1);
+    const double high = sb_option(o->rotary_high_factor, 4);
+    if (o->rotary_original < 0 || o->rotary_original > 1 << 24)
+        return sb_fail("%s: rotary_original is %lld, not in 0..%d; 0 scales all frequencies", who,
+                       (long long)o->rotary_original, 1 << 24);
+    return (low > 0 && low < high && high <= 1e12) ||
+           sb_fail("%s: rotary_low_factor is %g, rotary_high_factor is %g; both must be positive, "
+                   "the first below the second",
+                   who, low, high);
+}
+
 static bool check_attention(const char *who, const sb_transformer_options *o)
 {
     if (!in_range(who, "key_heads", o->key_heads, 1 << 16) ||
@@ -89,7 +102,7 @@ static bool check_attention(const char *who, const sb_transformer_options *o)
            is_one(who, "biases", (int)o->biases, SB_BIASES_NONE) &&
            is_positive(who, "score_scale", o->score_scale) &&
            is_positive(who, "rotary_base", o->rotary_base) &&
-           is_positive(who, "rotary_scaling", o->rotary_scaling) &&
+           is_positive(who, "rotary_scaling", o->rotary_scaling) && check_frequencies(who, o) &&
            is_one(who, "attention", (int)o->attention, SB_ATTENTION_TILED) &&
            is_one(who, "precision", (int)o->precision, SB_PRECISION_TF32X3) &&
            divides(who, "key_heads", o->key_heads, o->ranks);

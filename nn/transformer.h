@@ -73,9 +73,11 @@ typedef struct {
     double position_scale;            /* and of learned positions; default sqrt C */
     bool embedding_norm;              /* a norm after embeddings and positions, before dropout */
     sb_positions positions;
-    int64_t position_offset;   /* learned: rows of the table before that of the first position */
-    double rotary_base;        /* default 10000 */
-    double rotary_scaling;     /* divides the positions that rotary ones turn by; default 1 */
+    int64_t position_offset; /* learned: rows of the table before that of the first position */
+    double rotary_base;      /* default 10000 */
+    double rotary_scaling;   /* divides the angles of rotary positions; default 1 */
+    int64_t rotary_original; /* scaling by frequency, as sb_rotary_options say; default 0: none */
+    double rotary_low_factor, rotary_high_factor; /* of it; default 1 and 4 */
     int64_t position_buckets;  /* of SB_POSITIONS_BUCKETS, an even number; default 32 */
     int64_t position_distance; /* from which on all share the last bucket; default 128 */
     sb_precision precision;

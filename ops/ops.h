@@ -470,14 +470,23 @@ SB_API sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, i
  */
 SB_API sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base);
 
+typedef struct {
+    double base;      /* 0: 10000 */
+    double scaling;   /* divides the angles (position interpolation); 0: 1 */
+    int64_t original; /* positions that a model was first trained on, for scaling by frequency as in
+                         Llama 3: angles that turn more than high_factor times in them are not
+                         divided, those that turn less than low_factor times are, and those in
+                         between are divided in part; 0: all are */
+    double low_factor, high_factor; /* 0: 1 and 4 */
+} sb_rotary_options;
+
 /*
- * The same with t divided by a factor (position interpolation), for more positions than a model was
- * trained on. scaling 0 stands for 1.
+ * The same with angles divided by a factor, for more positions than a model was trained on.
  *
- * Fails     as sb_rotary; the scaling is not positive
- * Source    Chen et al. 2023
+ * Fails     as sb_rotary; a number is not positive; low_factor is not below high_factor
+ * Source    Chen et al. 2023; by frequency: Grattafiori et al. 2024 (Llama 3.1)
  */
-SB_API sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, double base, double scaling);
+SB_API sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, const sb_rotary_options *options);
 
 /*
  * ALiBi, a constant attention bias: -m_h |j - (i + Lk - Lq)| with slopes m_h = 2^(-8 (h+1) / H).

@@ -92,15 +92,40 @@ static bool positions_rotary_backward(sb_node *node)
 
 static const sb_operation rotary = {"rotary", "x", positions_rotary_backward, true, true};
 
-/* cos and sin of t base^(-2i/D) / scaling, (2, L, D / 2), in host memory. */
-static sb_tensor *positions_angles(sb_dtype dtype, int64_t start, int64_t L, int64_t D, double base,
-                                   double scaling)
+static sb_rotary_options positions_rotary_options(const sb_rotary_options *options)
 {
+    sb_rotary_options o = options ? *options : (sb_rotary_options){0};
+    o.base = sb_option(o.base, 10000);
+    o.scaling = sb_option(o.scaling, 1);
+    o.low_factor = sb_option(o.low_factor, 1);
+    o.high_factor = sb_option(o.high_factor, 4);
+    return o;
+}
+
+/* The angle of position 1 for frequency i of half: base^(-i/half), divided by the scaling. By
+   frequency, the part 1 - kept of it is divided. */
+static double positions_frequency(const sb_rotary_options *o, int64_t i, int64_t half)
+{
+    const double frequency = math_pow(o->base, -(double)i / (double)half);
+    if (o->original == 0)
+        return frequency / o->scaling;
+    const double turns = (double)o->original * frequency / 6.283185307179586;
+    const double kept = (turns - o->low_factor) / (o->high_factor - o->low_factor);
+    return kept >= 1   ? frequency
+           : kept <= 0 ? frequency / o->scaling
+                       : kept * frequency + (1 - kept) * frequency / o->scaling;
+}
+
+/* cos and sin of t times each frequency, (2, L, D / 2), in host memory. */
+static sb_tensor *positions_angles(sb_dtype dtype, int64_t start, int64_t L, int64_t D,
+                                   const sb_rotary_options *options)
+{
+    const sb_rotary_options o = positions_rotary_options(options);
     int64_t half = D / 2;
     const int64_t dim[3] = {2, L, half};
     sb_tensor *host = tensor_new("rotary", sb_device_cpu(), dtype, 3, dim);
     for (int64_t i = 0; host && i < half; i++) {
-        double frequency = math_pow(base, -(double)i / (double)half) / scaling;
+        const double frequency = positions_frequency(&o, i, half);
         for (int64_t t = 0; t < L; t++) {
             positions_set(host, t * half + i, math_cos((double)(start + t) * frequency));
             positions_set(host, (L + t) * half + i, math_sin((double)(start + t) * frequency));
@@ -109,11 +134,10 @@ static sb_tensor *positions_angles(sb_dtype dtype, int64_t start, int64_t L, int
     return host;
 }
 
-sb_tensor *rotary_angles(sb_dtype dtype, int64_t start, int64_t L, int64_t D, double base,
-                         double scaling)
+sb_tensor *rotary_angles(sb_dtype dtype, int64_t start, int64_t L, int64_t D,
+                         const sb_rotary_options *options)
 {
-    return positions_finished(
-        positions_angles(dtype, start, L, D, sb_option(base, 10000), sb_option(scaling, 1)));
+    return positions_finished(positions_angles(dtype, start, L, D, options));
 }
 
 /* Rotates the node's input by a table of angles, whose reference is the node's from now on. */
@@ -134,10 +158,27 @@ sb_tensor *rotary_by_angles(sb_tensor *x, sb_tensor *angles)
 
 sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
 {
-    return sb_rotary_scaled(x, start, base, 1);
+    return sb_rotary_scaled(x, start, &(sb_rotary_options){.base = base});
 }
 
-sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, double base, double scaling)
+static bool positions_rotary_check(const sb_rotary_options *options)
+{
+    const sb_rotary_options o = positions_rotary_options(options);
+    if (!(o.base > 0 && o.base < INFINITY))
+        return sb_fail("rotary: base is %g; it must be positive, or 0 for 10000", o.base);
+    if (!(o.scaling > 0 && o.scaling < INFINITY))
+        return sb_fail("rotary: scaling is %g; it must be positive, or 0 for 1", o.scaling);
+    if (o.original < 0)
+        return sb_fail("rotary: original is %lld; it must be a number of positions, or 0 for "
+                       "scaling of all frequencies",
+                       (long long)o.original);
+    return (o.low_factor > 0 && o.low_factor < o.high_factor && o.high_factor < INFINITY) ||
+           sb_fail("rotary: low_factor is %g, high_factor is %g; both must be positive, the first "
+                   "below the second",
+                   o.low_factor, o.high_factor);
+}
+
+sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, const sb_rotary_options *options)
 {
     sb_node *node = call_begin(&rotary, &positions_rows, 1, &x, 1, NULL, 0);
     if (!node || !check_real("rotary", "x", x))
@@ -147,14 +188,11 @@ sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, double base, double sca
                        tensor_shape(x).text);
     if (start < 0)
         return sb_fail("rotary: start is %lld; it must not be negative", (long long)start);
-    const double b = sb_option(base, 10000), factor = sb_option(scaling, 1);
-    if (!(b > 0 && b < INFINITY))
-        return sb_fail("rotary: base is %g; it must be positive, or 0 for 10000", base);
-    if (!(factor > 0 && factor < INFINITY))
-        return sb_fail("rotary: scaling is %g; it must be positive, or 0 for 1", scaling);
+    if (!positions_rotary_check(options))
+        return NULL;
     x = node->in[0];
     sb_tensor *table =
-        positions_angles(dtype_of_sums(x->dtype), start, x->dim[1], x->dim[3], b, factor);
+        positions_angles(dtype_of_sums(x->dtype), start, x->dim[1], x->dim[3], options);
     return positions_turned(node, tensor_moved(table, x->device));
 }
 
@@ -190,7 +228,8 @@ sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk)
 
 EXAMPLE(example_rotary, sb_rotary(x[0], 3, 0))
 EXAMPLE(example_slow_rotary, sb_rotary(x[0], 0, 100))
-EXAMPLE(example_scaled_rotary, sb_rotary_scaled(x[0], 2, 100, 4))
+EXAMPLE(example_scaled_rotary,
+        sb_rotary_scaled(x[0], 2, &(sb_rotary_options){.base = 100, .scaling = 4, .original = 16}))
 EXAMPLE(example_square, sb_relative_bias(x[0], 7, 7))
 EXAMPLE(example_last_query, sb_relative_bias(x[0], 2, 65))
 EXAMPLE(example_more_queries, sb_relative_bias(x[0], 9, 4))

@@ -6,8 +6,8 @@
 
 /* The cosines and sines of L positions from `start` on, (2, L, D / 2) of f32 or f64, as in
    sb_rotary_scaled. */
-sb_tensor *rotary_angles(sb_dtype dtype, int64_t start, int64_t L, int64_t D, double base,
-                         double scaling);
+sb_tensor *rotary_angles(sb_dtype dtype, int64_t start, int64_t L, int64_t D,
+                         const sb_rotary_options *options);
 
 /* x (B, L, H, D) rotated by these angles, which are of the dtype of sums of x. */
 sb_tensor *rotary_by_angles(sb_tensor *x, sb_tensor *angles);

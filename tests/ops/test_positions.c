@@ -96,14 +96,38 @@ TEST(positions, scaled_rotary_turns_by_positions_in_between)
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *x = test_leaf(SB_F64, 5, SB_SHAPE(1, 9, 2, 6)), *every_third[3];
-    sb_tensor *y = sb_rotary_scaled(x, 6, 50, 3);
+    sb_tensor *y = sb_rotary_scaled(x, 6, &(sb_rotary_options){.base = 50, .scaling = 3});
     for (int i = 0; i < 3; i++)
         every_third[i] = sb_rotary(sb_slice(x, 1, 3 * i, 1), 2 + i, 50);
     for (int i = 0; i < 3; i++)
         cr_expect(test_relative(sb_slice(y, 1, 3 * i, 1), every_third[i]) < 1e-15, "%d", i);
-    cr_expect(test_relative(sb_rotary_scaled(x, 6, 50, 0), sb_rotary(x, 6, 50)) == 0);
+    cr_expect(test_relative(sb_rotary_scaled(x, 6, NULL), sb_rotary(x, 6, 0)) == 0);
     sb_tape_end(&tape);
     sb_tensor_release(x);
+}
+
+/* In 200 positions the angle 1 turns 31.8 times, 0.0001 hardly: only 0.01 is near the factors. */
+TEST(positions, rotary_scaling_by_frequency_divides_the_slow_angles)
+{
+    const double base = 1e6, turns = 200 * 0.01 / 6.283185307179586;
+    const struct {
+        double low, high, angle;
+    } cases[] = {{turns / 2, turns / 1.5, 0.01},
+                 {turns * 1.5, turns * 2, 0.01 / 8},
+                 {turns / 2, turns * 3, 0.01 * (0.2 + 0.8 / 8)}};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x =
+        sb_tape_own(sb_tensor_from(SB_F64, SB_SHAPE(1, 1, 1, 6), (double[]){1, 1, 1, 0, 0, 0}));
+    for (int i = 0; i < 3; i++) {
+        const sb_rotary_options o = {base, 8, 200, cases[i].low, cases[i].high};
+        sb_tensor *y = sb_rotary_scaled(x, 3, &o);
+        cr_assert(y, "%s", sb_error());
+        cr_expect(fabs(sb_tensor_get(y, 3) - sin(3)) < 1e-14);
+        cr_expect(fabs(sb_tensor_get(y, 4) - sin(3 * cases[i].angle)) < 1e-14, "%d", i);
+        cr_expect(fabs(sb_tensor_get(y, 5) - sin(3 * 1e-4 / 8)) < 1e-14);
+    }
+    sb_tape_end(&tape);
 }
 
 /* The gradient is rotated back; gradients of two uses add up. */
@@ -201,9 +225,6 @@ TEST(positions, wrong_arguments_are_named)
     EXPECT_FAILURE("rotary: start is -3; it must not be negative", sb_rotary(even, -3, 0));
     EXPECT_FAILURE("rotary: base is -1; it must be positive", sb_rotary(even, 0, -1));
     EXPECT_FAILURE("rotary: base is nan", sb_rotary(even, 0, NAN));
-    EXPECT_FAILURE("rotary: scaling is -2; it must be positive, or 0 for 1",
-                   sb_rotary_scaled(even, 0, 0, -2));
-    EXPECT_FAILURE("rotary: scaling is nan", sb_rotary_scaled(even, 0, 0, NAN));
     EXPECT_FAILURE("alibi: H is 0, Lq is 1, Lk is 1; H must", sb_alibi(SB_F32, 0, 1, 1));
     EXPECT_FAILURE("Lq is -1, Lk is 1", sb_alibi(SB_F32, 1, -1, 1));
     EXPECT_FAILURE("alibi: dtype is bool", sb_alibi(SB_BOOL, 1, 1, 1));

@@ -216,7 +216,8 @@ CPU_TEST(program_language, dropout_is_set_apart_and_a_zero_that_is_given_is_zero
 CPU_TEST(program_language, options_of_published_models_are_trained_saved_and_resumed)
 {
     static const char *const options[] = {
-        "--positions rotary --rotary-base 500 --rotary-scaling 2 --head-size 6 --gated --biases "
+        "--positions rotary --rotary-base 500 --rotary-scaling 2 --rotary-original 8 "
+        "--rotary-low-factor 0.5 --rotary-high-factor 2 --head-size 6 --gated --biases "
         "none --norm-kind rms --norm-epsilon 0.0001 --embedding-scale 1 --key-heads 1",
         "--positions buckets --position-buckets 8 --position-distance 20 --score-scale 1 --biases "
         "qkv",

@@ -407,6 +407,10 @@ static void bad_positions(struct errors *f)
     CALL(sb_rotary(f->q, -1, 0));
     CALL(sb_rotary(f->q, 0, -3));
     CALL(sb_rotary(f->q, 0, NAN));
+    CALL(sb_rotary_scaled(f->q, 0, &(sb_rotary_options){.scaling = -2}));
+    CALL(sb_rotary_scaled(f->q, 0, &(sb_rotary_options){.scaling = NAN}));
+    CALL(sb_rotary_scaled(f->q, 0, &(sb_rotary_options){.original = -1}));
+    CALL(sb_rotary_scaled(f->q, 0, &(sb_rotary_options){.low_factor = 4}));
     CALL(sb_alibi(SB_F32, 0, 3, 3));
     CALL(sb_alibi(SB_BOOL, 2, 3, 3));
     CALL(sb_alibi(SB_F32, 2, -1, 3));
