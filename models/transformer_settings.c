@@ -1,6 +1,7 @@
 #include "models/transformer_settings.h"
 
-static const char *const norm_places[] = {[SB_NORM_PRE] = "pre", [SB_NORM_POST] = "post", NULL};
+static const char *const norm_places[] = {
+    [SB_NORM_PRE] = "pre", [SB_NORM_POST] = "post", [SB_NORM_SANDWICH] = "sandwich", NULL};
 static const char *const norm_kinds[] = {
     [SB_NORM_KIND_LAYER] = "layer", [SB_NORM_KIND_RMS] = "rms", NULL};
 static const char *const activations[] = {
@@ -54,6 +55,8 @@ static void setting_add_variants(struct setting_table *t, sb_transformer_options
     setting_add_flag(t, "no-output-bias", &o->no_output_bias, "no bias of the output's logits");
     setting_add_variant(t, "norm-epsilon", &o->norm_epsilon,
                         "epsilon of the norms (0: 1e-5, of RMS norm 1e-6)");
+    setting_add_flag(t, "qk-norm", &o->qk_norm,
+                     "normalise queries and keys in each attention head");
     setting_add_variant(t, "score-scale", &o->score_scale,
                         "factor of attention scores (0: 1 / square root of the head size)");
     setting_add_variant(t, "embedding-scale", &o->embedding_scale,
@@ -102,7 +105,7 @@ void setting_add_transformer(struct setting_table *t, sb_transformer_options *o)
     setting_add_small(t, "decoder-layers", &o->decoder_layers, 1, 1000,
                       "decoder layers; built-in tasks use 2");
     setting_add_choice(t, "norm", &o->norm_place, norm_places,
-                       "normalise before or after each sublayer");
+                       "normalise before or after each sublayer, or both: sandwich");
     setting_add_choice(t, "norm-kind", &o->norm_kind, norm_kinds, "kind of normalisation");
     setting_add_choice(t, "activation", &o->activation, activations,
                        "activation of the feed-forward network");

@@ -8,6 +8,18 @@
 #include "ops/runs.h"
 #include "tensor/failure.h"
 
+static bool add_norms(sb_multi_head_attention *layer, sb_parameters *set, const char *name,
+                      const sb_transformer_options *o)
+{
+    sb_norm_options norm = layer_norm_options(o);
+    norm.ranks = layer->ranks;
+    return !layer->qk_norm ||
+           (sb_norm_layer_init_with(&layer->query_norm, set, name_join(name, "query_norm").text,
+                                    layer->size, &norm) &&
+            sb_norm_layer_init_with(&layer->key_norm, set, name_join(name, "key_norm").text,
+                                    layer->size, &norm));
+}
+
 /* K: the size of all heads of keys, and of values. */
 static bool add_projections(sb_multi_head_attention *layer, sb_parameters *set, const char *name,
                             const sb_transformer_options *o)
@@ -46,12 +58,14 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                        .scale = o.score_scale,
                                        .temperature = o.temperature,
                                        .algorithm = o.attention,
+                                       .qk_norm = o.qk_norm,
                                        .tf32x3 = o.precision == SB_PRECISION_TF32X3,
                                        .rotary = rotary,
                                        .angles = layer_rotary_options(&o),
                                        .along = o.along,
                                        .keys_along = o.along};
-    return layer_end(&start, add_projections(layer, set, name, &o));
+    return layer_end(&start,
+                     add_projections(layer, set, name, &o) && add_norms(layer, set, name, &o));
 }
 
 /* A projection of x (B, L, C), split into heads: (B, L, heads, D). */
@@ -78,9 +92,12 @@ static sb_tensor *turn_on_device(const sb_multi_head_attention *layer, sb_tensor
     return rotary_by_angles(x, sb_reshape(row, SB_SHAPE(2, 1, layer->size / 2)));
 }
 
-/* x rotated by its positions, which may be two runs of its sequence. */
-static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64_t start)
+/* Queries or keys, normalised in each head and rotated by their positions, which may be two runs of
+   the sequence, as the layer does. */
+static sb_tensor *prepare(const sb_multi_head_attention *layer, const sb_norm_layer *norm,
+                          sb_tensor *x, int64_t start)
 {
+    x = layer->qk_norm ? sb_norm_layer_forward(norm, x) : x;
     struct run run[2];
     sb_tensor *part[2];
     if (!layer->rotary || !x)
@@ -208,9 +225,11 @@ static sb_tensor *attend_heads(const sb_multi_head_attention *layer, struct sour
     const int64_t H = layer->heads, G = layer->key_heads, D = layer->size;
     const struct projected p = a->cached ? (struct projected){{NULL}} : project_together(layer, &s);
     sb_tensor *k = NULL, *v = NULL;
-    sb_tensor *q = turn(layer, p.of[0] ? p.of[0] : project(&layer->query, s.query, H, D), a->start);
+    sb_tensor *q = p.of[0] ? p.of[0] : project(&layer->query, s.query, H, D);
+    q = prepare(layer, &layer->query_norm, q, a->start);
     if (!a->cached) {
-        k = turn(layer, p.of[1] ? p.of[1] : project(&layer->key, s.key, G, D), a->start);
+        k = p.of[1] ? p.of[1] : project(&layer->key, s.key, G, D);
+        k = prepare(layer, &layer->key_norm, k, a->start);
         v = p.of[2] ? p.of[2] : project(&layer->value, s.value, G, D);
     }
     sb_tensor *y = attend(a, q, k, v, &options);

@@ -6,6 +6,7 @@
 
 #include "../ops/kv_cache.h"
 #include "linear.h"
+#include "norm.h"
 #include "transformer.h"
 
 typedef struct {
@@ -20,6 +21,8 @@ typedef struct {
     sb_rotary_options angles;      /* of rotary positions */
     sb_sequence along, keys_along; /* the sequences of x and of the memory */
     sb_linear_layer query, key, value, output;
+    bool qk_norm;
+    sb_norm_layer query_norm, key_norm; /* with gains (D) for all heads */
 } sb_multi_head_attention;
 
 /* The inputs of one use of the layer. Zero: attends to all of the memory. */
@@ -36,10 +39,10 @@ typedef struct {
 } sb_attending;
 
 /* Adds "<name>.query", ".key", ".value" and ".output", each with weight and, as the options say,
-   bias. `rotary` applies
-   rotary positions to queries and keys; then x and the memory must be one sequence. The options
-   key_width and value_width are the widths of the memory and of the source of the values (kdim and
-   vdim in PyTorch). */
+   bias; with qk_norm also ".query_norm" and ".key_norm". `rotary` applies rotary positions to
+   queries and keys; then x and the memory must be one sequence. The options key_width and
+   value_width are the widths of the memory and of the source of the values (kdim and vdim in
+   PyTorch). */
 SB_API bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters *set,
                                          const char *name, const sb_transformer_options *options,
                                          bool rotary);

@@ -27,20 +27,29 @@ bool sb_norm_layer_init_with(sb_norm_layer *layer, sb_parameters *set, const cha
         return sb_fail("norm: \"%s\": %d is not a kind of norm", name, (int)kind);
     layer->kind = kind;
     layer->epsilon = o->epsilon;
+    layer->ranks = o->ranks;
     layer->gain = sb_parameters_add(set, name_join(name, "weight").text, SB_SHAPE(C), one);
     if (layer->gain && biased)
         layer->bias = sb_parameters_add(set, name_join(name, "bias").text, SB_SHAPE(C), zero);
     return layer_end(&start, layer->gain && (layer->bias || !biased));
 }
 
+/* The gain or bias in the dtype of x. */
+static sb_tensor *norm_weight(const sb_norm_layer *layer, sb_tensor *weight, const sb_tensor *x)
+{
+    weight = precision_of(weight, x);
+    return weight && sb_communicator_size(layer->ranks) > 1 ? sb_to_ranks(weight, layer->ranks)
+                                                            : weight;
+}
+
 sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)
 {
     if (!layer)
         return fail_null("norm_layer", "layer");
-    sb_tensor *gain = precision_of(layer->gain, x);
-    return layer->kind == SB_NORM_KIND_RMS
-               ? sb_rms_norm(x, gain, layer->epsilon)
-               : sb_layer_norm(x, gain, precision_of(layer->bias, x), layer->epsilon);
+    sb_tensor *gain = norm_weight(layer, layer->gain, x),
+              *bias = norm_weight(layer, layer->bias, x);
+    return layer->kind == SB_NORM_KIND_RMS ? sb_rms_norm(x, gain, layer->epsilon)
+                                           : sb_layer_norm(x, gain, bias, layer->epsilon);
 }
 
 sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_tensor *branch,
@@ -49,7 +58,8 @@ sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_t
     if (!layer || !sum)
         return fail_null("norm_layer", layer ? "sum" : "layer");
     if (layer->kind == SB_NORM_KIND_LAYER) {
-        sb_tensor *gain = precision_of(layer->gain, x), *bias = precision_of(layer->bias, x);
+        sb_tensor *gain = norm_weight(layer, layer->gain, x),
+                  *bias = norm_weight(layer, layer->bias, x);
         return residual_layer_norm_along(x, branch, p, along, gain, bias, layer->epsilon, sum);
     }
     *sum = residual_dropout_along(x, branch, p, along);

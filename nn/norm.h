@@ -3,21 +3,25 @@
 #define SOFTBACK_NN_NORM_H
 
 #include "../ops/ops.h"
+#include "../tensor/communicator.h"
 #include "parameters.h"
 
 typedef enum { SB_NORM_KIND_LAYER, SB_NORM_KIND_RMS } sb_norm_kind;
 
 typedef struct {
     sb_norm_kind kind;
-    sb_tensor *gain; /* (C), ones */
-    sb_tensor *bias; /* (C), zeros; or NULL */
-    double epsilon;  /* of the operation, which may be set after init; 0: its default */
+    sb_tensor *gain;        /* (C), ones */
+    sb_tensor *bias;        /* (C), zeros; or NULL */
+    double epsilon;         /* of the operation, which may be set after init; 0: its default */
+    sb_communicator *ranks; /* each holds a part of the rows, and the gradients of gain and bias are
+                               summed over them; NULL: all rows are here */
 } sb_norm_layer;
 
 typedef struct {
     sb_norm_kind kind;
     bool no_bias;
-    double epsilon; /* 0: the default of the operation */
+    double epsilon;         /* 0: the default of the operation */
+    sb_communicator *ranks; /* that each hold a part of the rows; NULL: none */
 } sb_norm_options;
 
 /* Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as

@@ -24,7 +24,7 @@ bool stack_init(struct stack *stack, sb_parameters *set, const char *name, int64
                 const sb_transformer_options *options, bool crosses, sb_tensor *shared)
 {
     const struct parameters_mark mark = parameters_mark(set);
-    *stack = (struct stack){.has_norm = options->norm_place == SB_NORM_PRE,
+    *stack = (struct stack){.has_norm = options->norm_place != SB_NORM_POST,
                             .crosses = crosses,
                             .recomputes = options->recompute,
                             .layers = layers,

@@ -1,5 +1,5 @@
-/* The stack that encoders and decoders share: an embedding, layers, and with pre-norm a final
-   norm. */
+/* The stack that encoders and decoders share: an embedding, layers, and except with
+   post-norm a final norm. */
 #ifndef SOFTBACK_NN_STACK_H
 #define SOFTBACK_NN_STACK_H
 
@@ -10,7 +10,7 @@
 struct stack {
     sb_embedding_layer embedding;
     sb_position_bias bias;
-    sb_norm_layer norm; /* pre-norm only */
+    sb_norm_layer norm; /* except with post-norm */
     bool has_norm, crosses, recomputes;
     int layers;
     sb_transformer_layer *layer;

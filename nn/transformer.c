@@ -118,7 +118,7 @@ static bool check_feed_forward(const char *who, const sb_transformer_options *o)
 
 static bool check_norm(const char *who, const sb_transformer_options *o)
 {
-    return is_one(who, "norm_place", (int)o->norm_place, SB_NORM_POST) &&
+    return is_one(who, "norm_place", (int)o->norm_place, SB_NORM_SANDWICH) &&
            is_one(who, "norm_kind", (int)o->norm_kind, SB_NORM_KIND_RMS) &&
            is_positive(who, "norm_epsilon", o->norm_epsilon);
 }

@@ -15,6 +15,7 @@
 typedef enum {
     SB_NORM_PRE,  /* x + f(norm(x)), and a final norm after all layers; trains without warm-up */
     SB_NORM_POST, /* norm(x + f(x)), as published in 2017; needs warm-up */
+    SB_NORM_SANDWICH, /* x + norm(f(norm(x))), and a final norm (Ding et al. 2021; Gemma 2) */
 } sb_norm_place;
 
 typedef enum {
@@ -67,6 +68,8 @@ typedef struct {
     sb_score score;           /* of all attention layers */
     double score_scale;       /* the factor of their scores; default 1 / sqrt D, or 1 with
                                  SB_SCORE_COSINE */
+    bool qk_norm;             /* a norm of queries and keys in each head, before rotary positions
+                                 (QK norm; Qwen3) */
     double temperature;       /* extra divisor of attention scores; default 1 */
     sb_attention_algorithm attention; /* except where attention weights are requested */
     double embedding_scale;           /* the factor of symbols' embeddings; default sqrt C */

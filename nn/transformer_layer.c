@@ -4,31 +4,39 @@
 #include "ops/dropout.h"
 #include "tensor/failure.h"
 
+/* The norm of a sublayer and, with SB_NORM_SANDWICH, that of its branch. */
+static bool add_norms(sb_norm_layer *norm, const char *name, sb_norm_layer *branch,
+                      const char *branch_name, sb_parameters *set, const sb_transformer_options *o)
+{
+    const sb_norm_options options = layer_norm_options(o);
+    return sb_norm_layer_init_with(norm, set, name, o->width, &options) &&
+           (o->norm_place != SB_NORM_SANDWICH ||
+            sb_norm_layer_init_with(branch, set, branch_name, o->width, &options));
+}
+
 /* The parts of a layer, given complete options. */
 static bool add_parts(sb_transformer_layer *layer, sb_parameters *set, const char *name,
                       const sb_transformer_options *o)
 {
-    const bool rotary = o->positions == SB_POSITIONS_ROTARY;
-    const sb_norm_options norm = layer_norm_options(o);
-    const int64_t C = o->width;
     sb_transformer_options self = *o; /* whose memory is x */
-    self.key_width = self.value_width = C;
+    self.key_width = self.value_width = o->width;
     if (!sb_multi_head_attention_init(&layer->self_attention, set,
-                                      name_join(name, "self_attention").text, &self, rotary) ||
-        !sb_norm_layer_init_with(&layer->self_norm, set, name_join(name, "self_norm").text, C,
-                                 &norm))
+                                      name_join(name, "self_attention").text, &self,
+                                      o->positions == SB_POSITIONS_ROTARY) ||
+        !add_norms(&layer->self_norm, name_join(name, "self_norm").text, &layer->self_branch_norm,
+                   name_join(name, "self_branch_norm").text, set, o))
         return false;
     if (layer->crosses &&
         (!sb_multi_head_attention_init(&layer->cross_attention, set,
                                        name_join(name, "cross_attention").text, o, false) ||
-         !sb_norm_layer_init_with(&layer->cross_norm, set, name_join(name, "cross_norm").text, C,
-                                  &norm)))
+         !add_norms(&layer->cross_norm, name_join(name, "cross_norm").text,
+                    &layer->cross_branch_norm, name_join(name, "cross_branch_norm").text, set, o)))
         return false;
     layer->cross_attention.keys_along = SB_SEQUENCE_SOURCE;
     return sb_feed_forward_init(&layer->feed_forward, set, name_join(name, "feed_forward").text,
                                 o) &&
-           sb_norm_layer_init_with(&layer->feed_norm, set, name_join(name, "feed_norm").text, C,
-                                   &norm);
+           add_norms(&layer->feed_norm, name_join(name, "feed_norm").text, &layer->feed_branch_norm,
+                     name_join(name, "feed_branch_norm").text, set, o);
 }
 
 static bool layer_init(const char *who, sb_transformer_layer *layer, sb_parameters *set,
@@ -64,17 +72,26 @@ bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const ch
     return layer_init("decoder_layer", layer, set, name, &o, crosses);
 }
 
+/* A branch, normalised with SB_NORM_SANDWICH. */
+static sb_tensor *branch_of(const sb_transformer_layer *l, const sb_norm_layer *norm,
+                            sb_tensor *branch)
+{
+    return l->place == SB_NORM_SANDWICH ? sb_norm_layer_forward(norm, branch) : branch;
+}
+
 static sb_tensor *pre_norm(const sb_transformer_layer *l, sb_tensor *x, sb_tensor *memory,
                            const sb_attending *self, const sb_attending *cross)
 {
     sb_tensor *h = sb_norm_layer_forward(&l->self_norm, x);
     sb_tensor *branch = sb_multi_head_attention_forward(&l->self_attention, h, h, self);
+    branch = branch_of(l, &l->self_branch_norm, branch);
     if (l->crosses) {
         h = sb_norm_layer_residual(&l->cross_norm, x, branch, l->dropout, l->along, &x);
         branch = sb_multi_head_attention_forward(&l->cross_attention, h, memory, cross);
+        branch = branch_of(l, &l->cross_branch_norm, branch);
     }
     h = sb_norm_layer_residual(&l->feed_norm, x, branch, l->dropout, l->along, &x);
-    branch = sb_feed_forward_forward(&l->feed_forward, h);
+    branch = branch_of(l, &l->feed_branch_norm, sb_feed_forward_forward(&l->feed_forward, h));
     return residual_dropout_along(x, branch, l->dropout, l->along);
 }
 

@@ -17,6 +17,7 @@ typedef struct {
     sb_sequence along;
     bool crosses; /* whether it has cross-attention */
     sb_norm_layer self_norm, cross_norm, feed_norm;
+    sb_norm_layer self_branch_norm, cross_branch_norm, feed_branch_norm; /* SB_NORM_SANDWICH */
     sb_multi_head_attention self_attention, cross_attention;
     sb_feed_forward feed_forward;
 } sb_transformer_layer;
@@ -24,7 +25,8 @@ typedef struct {
 typedef sb_transformer_layer sb_encoder_layer, sb_decoder_layer;
 
 /* Adds "<name>.self_attention", ".feed_forward", ".self_norm", ".feed_norm", and for
-   cross-attention ".cross_attention" and ".cross_norm". */
+   cross-attention ".cross_attention" and ".cross_norm"; with SB_NORM_SANDWICH also
+   ".self_branch_norm", ".feed_branch_norm" and ".cross_branch_norm". */
 SB_API bool sb_transformer_layer_init(sb_transformer_layer *layer, sb_parameters *set,
                                       const char *name, const sb_transformer_options *options,
                                       bool crosses);
@@ -34,6 +36,7 @@ SB_API bool sb_transformer_layer_init(sb_transformer_layer *layer, sb_parameters
  *
  * Pre-norm   a = x + self(norm x)    b = a + cross(norm a, memory)    y = b + feed(norm b)
  * Post-norm  a = norm(x + self(x))   b = norm(a + cross(a, memory))   y = norm(b + feed(b))
+ * Sandwich   as pre-norm, with norm(self ...), norm(cross ...) and norm(feed ...)
  */
 SB_API sb_tensor *sb_transformer_layer_forward(const sb_transformer_layer *layer, sb_tensor *x,
                                                sb_tensor *memory, const sb_attending *self,

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Writes transformers.safetensors: logits and gradients of small random models of Hugging Face's
-transformers (GPT-2, Llama, Qwen2, Marian, BART, T5), which test_transformers.c compares with. The suite
+transformers (GPT-2, Llama, Qwen, Gemma, Marian, BART, T5), which test_transformers.c compares with. The suite
 does not run this script:
 
     environment/bin/pip install torch transformers safetensors
     environment/bin/python tests/golden/make_transformers.py
 
-The file in the repository was made with PyTorch 2.15 and transformers 5.23 on an x86-64 CPU, in
+The file in the repository was made with PyTorch 2.15 and transformers 5.24 on an x86-64 CPU, in
 float64. For each model it has, under softback's names,
 
     MODEL.NAME      the weights, drawn in float32
@@ -19,9 +19,9 @@ import pathlib
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
-from transformers import (BartConfig, BartForConditionalGeneration, GPT2Config, GPT2LMHeadModel,
-                          LlamaConfig, LlamaForCausalLM, MarianConfig, MarianMTModel, Qwen2Config,
-                          Qwen2ForCausalLM, T5Config, T5ForConditionalGeneration)
+from transformers import (BartConfig, BartForConditionalGeneration, Gemma2Config,
+                          Gemma2ForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MarianConfig, MarianMTModel, Qwen2Config,
+                          Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, T5Config, T5ForConditionalGeneration)
 
 V, C, H, D, F_, B, L = 11, 8, 2, 6, 12, 3, 5  # D: of models that set the head size apart
 
@@ -55,7 +55,7 @@ def gpt2(layers):
     yield from linear("decoder.norm", "transformer.ln_f")
 
 
-def llama(layers, qkv=False):
+def llama(layers, qkv=False, qk_norm=False, sandwich=False):
     yield "decoder.embedding.weight", "model.embed_tokens.weight", lambda w: w
     for i in range(layers):
         own, theirs = f"decoder.layers.{i}", f"model.layers.{i}"
@@ -65,10 +65,19 @@ def llama(layers, qkv=False):
         yield from linear(f"{own}.self_attention.output", f"{theirs}.self_attn.o_proj", False)
         for name in "gate", "up", "down":
             yield from linear(f"{own}.feed_forward.{name}", f"{theirs}.mlp.{name}_proj", False)
-        yield from linear(f"{own}.self_norm", f"{theirs}.input_layernorm", False)
-        yield from linear(f"{own}.feed_norm", f"{theirs}.post_attention_layernorm", False)
+        norms = {"self_norm": "input_layernorm", "feed_norm": "post_attention_layernorm"}
+        if sandwich:
+            norms |= {"self_branch_norm": "post_attention_layernorm",
+                      "feed_norm": "pre_feedforward_layernorm",
+                      "feed_branch_norm": "post_feedforward_layernorm"}
+        if qk_norm:
+            norms |= {"self_attention.query_norm": "self_attn.q_norm",
+                      "self_attention.key_norm": "self_attn.k_norm"}
+        for name, layer in norms.items():
+            yield from linear(f"{own}.{name}", f"{theirs}.{layer}", False)
     yield from linear("decoder.norm", "model.norm", False)
-    yield from linear("output", "lm_head", False)
+    if not sandwich:  # Gemma's are tied
+        yield from linear("output", "lm_head", False)
 
 
 def bart(layers, learned, norm):
@@ -170,6 +179,8 @@ def add(tensors, name, model, names, inputs, random):
     weights = dict(model.named_parameters())
     for own, theirs, place in names:
         tensors[f"{name}.{own}"] = place(weights[theirs].data).float().contiguous()
+        if name == "gemma2" and theirs.endswith("norm.weight"):  # its gains are 1 + weight
+            tensors[f"{name}.{own}"] += 1
         tensors[f"{name}.d.{own}"] = place(weights[theirs].grad).float().contiguous()
         weights[theirs].named = True
     if bias is not None:
@@ -216,6 +227,20 @@ def main():
             relative_attention_num_buckets=8, relative_attention_max_distance=6,
             feed_forward_proj="gated-gelu", layer_norm_epsilon=1e-5, tie_word_embeddings=False,
             pad_token_id=0, eos_token_id=2, decoder_start_token_id=0, **eager)), t5(2), pair_inputs),
+        "llama3": (LlamaForCausalLM(LlamaConfig(
+            **{**of_llama, "num_hidden_layers": 1},
+            rope_parameters={"rope_type": "llama3", "factor": 8.0, "rope_theta": 10.0,
+                             "low_freq_factor": 1.0, "high_freq_factor": 2.0,
+                             "original_max_position_embeddings": 16})), llama(1), language_inputs),
+        "qwen3": (Qwen3ForCausalLM(Qwen3Config(
+            **of_llama, rope_parameters={"rope_type": "default", "rope_theta": 10000.0})),
+                  llama(2, qk_norm=True), language_inputs),
+        "gemma2": (Gemma2ForCausalLM(Gemma2Config(
+            **{**of_llama, "tie_word_embeddings": True}, query_pre_attn_scalar=D,
+            attn_logit_softcapping=None, final_logit_softcapping=None,
+            layer_types=["full_attention"] * 2,
+            rope_parameters={"rope_type": "default", "rope_theta": 10000.0})),
+                   llama(2, sandwich=True), language_inputs),
     }
     for name, (model, names, inputs) in models.items():
         add(tensors, name, draw(model, random), names, inputs, random)

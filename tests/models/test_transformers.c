@@ -92,7 +92,24 @@ static const struct language languages[] = {
      {.transformer = {SIZES(4, 1), .key_heads = 2, .head_size = 6, .gated = true,
                       .activation = SB_ACTIVATION_SILU, .norm_kind = SB_NORM_KIND_RMS,
                       .norm_epsilon = 1e-4, .biases = SB_BIASES_QKV, .embedding_scale = 1,
-                      .positions = SB_POSITIONS_ROTARY}}}};
+                      .positions = SB_POSITIONS_ROTARY}}},
+    {"llama3",
+     {.transformer = {SIZES(4, 1), .key_heads = 2, .head_size = 6, .gated = true,
+                      .activation = SB_ACTIVATION_SILU, .norm_kind = SB_NORM_KIND_RMS,
+                      .norm_epsilon = 1e-4, .biases = SB_BIASES_NONE, .embedding_scale = 1,
+                      .positions = SB_POSITIONS_ROTARY, .rotary_base = 10, .rotary_scaling = 8,
+                      .rotary_original = 16, .rotary_high_factor = 2}}},
+    {"qwen3",
+     {.transformer = {SIZES(4, 2), .key_heads = 2, .head_size = 6, .gated = true,
+                      .activation = SB_ACTIVATION_SILU, .norm_kind = SB_NORM_KIND_RMS,
+                      .norm_epsilon = 1e-4, .biases = SB_BIASES_NONE, .embedding_scale = 1,
+                      .positions = SB_POSITIONS_ROTARY, .qk_norm = true}}},
+    {"gemma2",
+     {.transformer = {SIZES(4, 2), .key_heads = 2, .head_size = 6, .gated = true,
+                      .activation = SB_ACTIVATION_GELU_TANH, .norm_kind = SB_NORM_KIND_RMS,
+                      .norm_epsilon = 1e-4, .biases = SB_BIASES_NONE,
+                      .norm_place = SB_NORM_SANDWICH, .positions = SB_POSITIONS_ROTARY},
+      .tie_embeddings = true}}};
 
 struct pairs {
     const char *path;
@@ -145,10 +162,10 @@ static sb_safetensors *open_references(void)
     return file;
 }
 
-TEST(transformers, gpt2_llama_and_qwen2_are_as_published)
+TEST(transformers, language_models_are_as_published)
 {
     sb_safetensors *file = open_references();
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
         for (int single = 0; single < 2; single++)
             compare_language(file, &languages[i], single ? SB_F32 : SB_F64);
     sb_safetensors_close(file);

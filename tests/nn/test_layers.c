@@ -187,17 +187,23 @@ TEST(layers, attention_has_the_right_gradient)
         sb_score score;
         int64_t key_heads;
         sb_positions positions;
+        bool qk_norm;
     } kinds[] = {
-        {SB_SCORE_SCALED, 2, SB_POSITIONS_NONE},   {SB_SCORE_SCALED, 1, SB_POSITIONS_NONE},
-        {SB_SCORE_BALANCED, 2, SB_POSITIONS_NONE}, {SB_SCORE_COSINE, 2, SB_POSITIONS_NONE},
-        {SB_SCORE_SCALED, 2, SB_POSITIONS_ALIBI},  {SB_SCORE_SCALED, 2, SB_POSITIONS_RELATIVE},
-        {SB_SCORE_SCALED, 1, SB_POSITIONS_ROTARY},
+        {SB_SCORE_SCALED, 2, SB_POSITIONS_NONE, false},
+        {SB_SCORE_SCALED, 1, SB_POSITIONS_NONE, false},
+        {SB_SCORE_BALANCED, 2, SB_POSITIONS_NONE, false},
+        {SB_SCORE_COSINE, 2, SB_POSITIONS_NONE, false},
+        {SB_SCORE_SCALED, 2, SB_POSITIONS_ALIBI, false},
+        {SB_SCORE_SCALED, 2, SB_POSITIONS_RELATIVE, false},
+        {SB_SCORE_SCALED, 1, SB_POSITIONS_ROTARY, false},
+        {SB_SCORE_SCALED, 1, SB_POSITIONS_ROTARY, true},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i += test_slow() ? 3 : 1) {
         sb_transformer_options options = sizes();
         options.score = kinds[i].score;
         options.key_heads = kinds[i].key_heads;
         options.positions = kinds[i].positions;
+        options.qk_norm = kinds[i].qk_norm;
         bool rotary = options.positions == SB_POSITIONS_ROTARY;
         if (rotary)
             options.heads = options.key_heads = 1; /* of an even size */
@@ -215,9 +221,9 @@ TEST(layers, attention_has_the_right_gradient)
 TEST(layers, encoder_and_decoder_layers_have_the_right_gradient)
 {
     too_slow(EMULATED_SANITIZED, "it takes differences for each element");
-    for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++)
+    for (int place = SB_NORM_PRE; place <= SB_NORM_SANDWICH; place++)
         for (int kind = SB_NORM_KIND_LAYER; kind <= SB_NORM_KIND_RMS; kind++) {
-            if (test_slow() && kind != place)
+            if (test_slow() && kind != place % 2)
                 continue;
             sb_transformer_options options = sizes();
             options.norm_place = (sb_norm_place)place;
@@ -237,28 +243,34 @@ TEST(layers, encoder_and_decoder_layers_have_the_right_gradient)
         }
 }
 
+static sb_tensor *normalise(const sb_norm_layer *norm, sb_tensor *x)
+{
+    return sb_layer_norm(x, norm->gain, norm->bias, 0);
+}
+
 /* Post-norm: a = norm(x + self(x)), y = norm(a + feed(a)); pre-norm: a = x + self(norm x),
-   y = a + feed(norm a). */
+   y = a + feed(norm a); sandwich: a = x + norm(self(norm x)), y = a + norm(feed(norm a)). */
 TEST(layers, encoder_layers_follow_their_formulas)
 {
-    for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++) {
+    for (sb_norm_place place = SB_NORM_PRE; place <= SB_NORM_SANDWICH; place++) {
+        const bool post = place == SB_NORM_POST, sandwich = place == SB_NORM_SANDWICH;
         sb_transformer_options options = sizes();
-        options.norm_place = (sb_norm_place)place;
+        options.norm_place = place;
         struct layer l = layer_new(&options);
         sb_encoder_layer *e = &l.encoder_layer;
         cr_assert(sb_encoder_layer_init(e, l.weights, "encoder", &options));
+        tiny_draw(l.weights, 1, 0);
         sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
-        sb_tensor *y = sb_encoder_layer_forward(e, l.x, NULL), *a = l.x, *h = l.x;
-        if (place == SB_NORM_PRE)
-            h = sb_layer_norm(a, e->self_norm.gain, e->self_norm.bias, 0);
-        a = sb_add(a, sb_multi_head_attention_forward(&e->self_attention, h, h, NULL));
-        if (place == SB_NORM_POST)
-            a = sb_layer_norm(a, e->self_norm.gain, e->self_norm.bias, 0);
-        h = place == SB_NORM_POST ? a : sb_layer_norm(a, e->feed_norm.gain, e->feed_norm.bias, 0);
-        a = sb_add(a, sb_feed_forward_forward(&e->feed_forward, h));
-        if (place == SB_NORM_POST)
-            a = sb_layer_norm(a, e->feed_norm.gain, e->feed_norm.bias, 0);
+        sb_tensor *y = sb_encoder_layer_forward(e, l.x, NULL), *a = l.x;
+        sb_tensor *h = post ? a : normalise(&e->self_norm, a);
+        sb_tensor *branch = sb_multi_head_attention_forward(&e->self_attention, h, h, NULL);
+        a = sb_add(a, sandwich ? normalise(&e->self_branch_norm, branch) : branch);
+        a = post ? normalise(&e->self_norm, a) : a;
+        h = post ? a : normalise(&e->feed_norm, a);
+        branch = sb_feed_forward_forward(&e->feed_forward, h);
+        a = sb_add(a, sandwich ? normalise(&e->feed_branch_norm, branch) : branch);
+        a = post ? normalise(&e->feed_norm, a) : a;
         cr_expect(test_relative(y, a) < 1e-14, "%g", test_relative(y, a));
         cr_expect(sb_tape_end(&tape), "%s", sb_error());
         layer_free(&l);

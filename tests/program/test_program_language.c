@@ -223,9 +223,9 @@ CPU_TEST(program_language, options_of_published_models_are_trained_saved_and_res
         "qkv",
         "--positions learned --positions-longest 40 --position-offset 2 --position-scale 1 "
         "--embedding-norm --no-output-bias --tie-embeddings",
-        "--positions halves --norm post"};
+        "--positions halves --norm post", "--norm sandwich --qk-norm"};
     write_lines("text.txt", 300);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         struct outcome o = program_run(TRAIN "--steps 10 %s --out m%d", options[i], i);
         cr_assert(o.code == 0, "%s: %s", options[i], o.err);
         o = program_run(TRAIN "--steps 14 %s --out m%d --resume", options[i], i);

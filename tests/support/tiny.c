@@ -28,7 +28,7 @@ static const struct tiny_variant variants[] = {
      {TRANSFORMER(.key_heads = 1, .head_size = 8, .gated = true, .activation = SB_ACTIVATION_SILU,
                   .norm_kind = SB_NORM_KIND_RMS, .norm_epsilon = 1e-4, .biases = SB_BIASES_NONE,
                   .embedding_scale = 1, .positions = SB_POSITIONS_ROTARY, .rotary_base = 500,
-                  .rotary_scaling = 4, .rotary_original = 16)}},
+                  .rotary_scaling = 4, .rotary_original = 16, .qk_norm = true)}},
     {"as BART's",
      {TRANSFORMER(.norm_place = SB_NORM_POST, .positions = SB_POSITIONS_LEARNED, .longest = 40,
                   .position_offset = 2, .position_scale = 1, .embedding_norm = true)}},
@@ -38,6 +38,8 @@ static const struct tiny_variant variants[] = {
                   .position_distance = 6)}},
     {"halves", {TRANSFORMER(.biases = SB_BIASES_QKV, .positions = SB_POSITIONS_HALVES)}},
     {"no output bias", {TRANSFORMER(.no_output_bias = true), .tie_embeddings = true}},
+    {"sandwich", {TRANSFORMER(.norm_place = SB_NORM_SANDWICH)}},
+    {"QK norm", {TRANSFORMER(.qk_norm = true, .key_heads = 1)}},
 };
 
 const struct tiny_variant *tiny_variant(int i)

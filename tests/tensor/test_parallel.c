@@ -127,7 +127,8 @@ static void vary(sb_transformer_options *o, int variant)
     o->head_size = variant % 3 == 1 ? 4 : 0;
     o->biases = (sb_biases)(variant / 2 % 3);
     o->embedding_norm = variant % 4 == 3;
-    o->norm_place = variant / 2 % 2 ? SB_NORM_POST : SB_NORM_PRE;
+    o->norm_place = (sb_norm_place)(variant / 2 % 3);
+    o->qk_norm = variant % 3 == 1; /* where heads are not of size 2 */
     o->norm_kind = variant / 4 % 2 ? SB_NORM_KIND_RMS : SB_NORM_KIND_LAYER;
     o->score = (sb_score)(variant % 3);
     o->recompute = variant >= 4;

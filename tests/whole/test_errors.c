@@ -403,10 +403,6 @@ static void bad_positions(struct errors *f)
     CALL(sb_sinusoidal(SB_F32, 0, 4, 0));
     CALL(sb_rotary(NULL, 0, 0));
     CALL(sb_rotary(f->x, 0, 0));
-    CALL(sb_rotary(f->kd, 0, 0));
-    CALL(sb_rotary(f->q, -1, 0));
-    CALL(sb_rotary(f->q, 0, -3));
-    CALL(sb_rotary(f->q, 0, NAN));
     CALL(sb_rotary_scaled(f->q, 0, &(sb_rotary_options){.scaling = -2}));
     CALL(sb_rotary_scaled(f->q, 0, &(sb_rotary_options){.scaling = NAN}));
     CALL(sb_rotary_scaled(f->q, 0, &(sb_rotary_options){.original = -1}));
