@@ -61,6 +61,8 @@ static void setting_add_variants(struct setting_table *t, sb_transformer_options
                         "factor of attention scores (0: 1 / square root of the head size)");
     setting_add_variant(t, "embedding-scale", &o->embedding_scale,
                         "factor of embeddings (0: square root of width)");
+    setting_add_count(t, "segments", &o->segments, 0, 1 << 16,
+                      "number of segment embeddings; texts are of segment 0 (0: none)");
     setting_add_flag(t, "embedding-norm", &o->embedding_norm, "normalise the embeddings");
 }
 

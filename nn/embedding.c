@@ -34,6 +34,25 @@ static void clear_row(sb_tensor *table, int64_t row)
         tensor_write_part(table, row * C + c, C - c < 64 ? C - c : 64, zeros);
 }
 
+/* Adds the tables of positions and segments, and the norm, as the options say. */
+static bool add_rest(sb_embedding_layer *layer, sb_parameters *set, const char *name,
+                     const sb_transformer_options *o, sb_initial normal)
+{
+    const bool learned = o->positions == SB_POSITIONS_LEARNED;
+    const sb_norm_options norm = layer_norm_options(o);
+    if (learned)
+        layer->position =
+            sb_parameters_add(set, name_join(name, "positions").text,
+                              SB_SHAPE(o->position_offset + o->longest, o->width), normal);
+    if (o->segments)
+        layer->segment = sb_parameters_add(set, name_join(name, "segments").text,
+                                           SB_SHAPE(o->segments, o->width), normal);
+    return !learned == !layer->position && !o->segments == !layer->segment &&
+           (!layer->has_norm ||
+            sb_norm_layer_init_with(&layer->norm, set, name_join(name, "norm").text, o->width,
+                                    &norm));
+}
+
 bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, const char *name,
                              int64_t V, const sb_transformer_options *options, sb_tensor *shared)
 {
@@ -61,16 +80,7 @@ bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, cons
                                                SB_SHAPE(V, o.width), normal);
     if (layer->weight && !shared && o.padded)
         clear_row(layer->weight, o.padding_id);
-    if (layer->weight && layer->positions == SB_POSITIONS_LEARNED)
-        layer->position =
-            sb_parameters_add(set, name_join(name, "positions").text,
-                              SB_SHAPE(o.position_offset + o.longest, o.width), normal);
-    const sb_norm_options norm = layer_norm_options(&o);
-    return layer_end(
-        &start, layer->weight && (layer->position || layer->positions != SB_POSITIONS_LEARNED) &&
-                    (!layer->has_norm ||
-                     sb_norm_layer_init_with(&layer->norm, set, name_join(name, "norm").text,
-                                             o.width, &norm)));
+    return layer_end(&start, layer->weight && add_rest(layer, set, name, &o, normal));
 }
 
 /* Sines and cosines are neighbours in the table; with SB_POSITIONS_HALVES all sines come first. */
@@ -124,18 +134,41 @@ static bool adds_positions(const sb_embedding_layer *layer)
            layer->positions == SB_POSITIONS_LEARNED;
 }
 
+/* The segments' rows; without segments, the first row for all. */
+static sb_tensor *segment_rows(const sb_embedding_layer *layer, const sb_tensor *ids,
+                               sb_tensor *segments)
+{
+    if (!segments)
+        return sb_slice(layer->segment, 0, 0, 1);
+    if (!shape_equal(segments->rank, segments->dim, ids->rank, ids->dim))
+        return sb_fail("embedding: segments are %s, ids are %s: shapes differ",
+                       tensor_shape(segments).text, tensor_shape(ids).text);
+    return sb_embedding(layer->segment, segments);
+}
+
 sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor *ids,
                                       int64_t start)
+{
+    return sb_embedding_layer_forward_segments(layer, ids, NULL, start);
+}
+
+sb_tensor *sb_embedding_layer_forward_segments(const sb_embedding_layer *layer, sb_tensor *ids,
+                                               sb_tensor *segments, int64_t start)
 {
     if (!layer || !ids)
         return fail_null("embedding", layer ? "ids" : "layer");
     if (sb_tensor_rank(ids) != 2)
         return sb_fail("embedding: ids have %d axes, not 2 (batch, length)", sb_tensor_rank(ids));
+    if (segments && !layer->segment)
+        return sb_fail("embedding: segments are given, but the layer has none; set the option "
+                       "segments to their number");
     sb_tensor *rows = layer->padded ? sb_embedding_padded(layer->weight, ids, layer->padding_id)
                                     : sb_embedding(layer->weight, ids);
     sb_tensor *x = sb_scale(rows, layer->scale);
     if (x && adds_positions(layer))
         x = sb_add(x, positions(layer, x, start));
+    if (x && layer->segment)
+        x = sb_add(x, sb_scale(segment_rows(layer, ids, segments), layer->position_scale));
     if (layer->has_norm)
         x = sb_norm_layer_forward(&layer->norm, x);
     return dropout_along(precision_enter(layer->precision, x), layer->dropout, layer->along);

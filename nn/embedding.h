@@ -20,15 +20,16 @@ typedef struct {
                             by sqrt C, or as the options say */
     sb_tensor *position; /* (offset + longest, C) with SB_POSITIONS_LEARNED, else NULL; its rows are
                             multiplied by sqrt C too, or as the options say */
+    sb_tensor *segment;  /* (segments, C) or NULL; its rows are multiplied as those of positions */
     bool has_norm;
     sb_norm_layer norm; /* of their sum */
 } sb_embedding_layer;
 
 /*
  * Adds "<name>.weight", unless `shared` is another layer's table to use instead,
- * "<name>.positions" for learned positions, and "<name>.norm" if the options have one. Fails as
- * described in transformer.h, when the shared table is not (V, C), and when padding_id is not below
- * V.
+ * "<name>.positions" for learned positions, "<name>.segments" and "<name>.norm" if the options have
+ * them. Fails as described in transformer.h, when the shared table is not (V, C), and when
+ * padding_id is not below V.
  */
 SB_API bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, const char *name,
                                     int64_t V, const sb_transformer_options *options,
@@ -37,5 +38,10 @@ SB_API bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *se
    section 3.4. */
 SB_API sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor *ids,
                                              int64_t start);
+/* The same for symbols of several segments, such as a question and an answer: segments (B, L) of
+   i32, or NULL: all are of segment 0. Source: Devlin et al. 2019. */
+SB_API sb_tensor *sb_embedding_layer_forward_segments(const sb_embedding_layer *layer,
+                                                      sb_tensor *ids, sb_tensor *segments,
+                                                      int64_t start);
 
 #endif

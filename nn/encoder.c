@@ -34,9 +34,17 @@ void sb_encoder_free(sb_encoder *encoder)
 sb_tensor *sb_encoder_forward(const sb_encoder *encoder, sb_tensor *ids, sb_tensor *lengths,
                               sb_tensor *weights[])
 {
+    return sb_encoder_forward_segments(encoder, ids, NULL, lengths, weights);
+}
+
+sb_tensor *sb_encoder_forward_segments(const sb_encoder *encoder, sb_tensor *ids,
+                                       sb_tensor *segments, sb_tensor *lengths,
+                                       sb_tensor *weights[])
+{
     if (!encoder)
         return fail_null("encoder", "encoder");
-    struct stack_use use = {.self = {.mask = sb_mask_lengths(lengths)}, .self_weights = weights};
+    struct stack_use use = {
+        .self = {.mask = sb_mask_lengths(lengths)}, .segments = segments, .self_weights = weights};
     return stack_forward(&encoder->stack, ids, sb_tensor_dim(ids, 1), &use);
 }
 

@@ -80,7 +80,8 @@ sb_tensor *stack_forward(const struct stack *stack, sb_tensor *ids, int64_t leng
 {
     bool ok;
     const int64_t L = sb_tensor_dim(ids, 1);
-    sb_tensor *x = sb_embedding_layer_forward(&stack->embedding, ids, use->self.start);
+    sb_tensor *x =
+        sb_embedding_layer_forward_segments(&stack->embedding, ids, use->segments, use->self.start);
     use->self.bias = sb_position_bias_forward(&stack->bias, L, length, &ok);
     if (!x || !ok || !use->self.mask || (stack->crosses && !use->cross.mask))
         return NULL;

@@ -19,6 +19,7 @@ struct stack {
 /* The inputs of one use of a stack. Arrays have one entry for each layer, and may be NULL. */
 struct stack_use {
     sb_attending self, cross; /* of all layers; without caches and weights */
+    sb_tensor *segments;      /* of the ids; or NULL */
     sb_tensor *memory;        /* for cross-attention */
     sb_kv_cache **self_caches, **cross_caches;
     sb_tensor **self_weights, **cross_weights; /* receive the weights of attention */

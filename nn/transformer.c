@@ -133,6 +133,9 @@ static bool check_embedding(const char *who, const sb_transformer_options *o)
     if (o->position_offset < 0 || o->position_offset > 1 << 24)
         return sb_fail("%s: position_offset is %lld, not in 0..%d", who,
                        (long long)o->position_offset, 1 << 24);
+    if (o->segments < 0 || o->segments > 1 << 16)
+        return sb_fail("%s: segments is %lld, not in 0..%d; 0 gives none", who,
+                       (long long)o->segments, 1 << 16);
     return check_dropout(who, o) && in_range(who, "longest", o->longest, 1 << 24) &&
            is_positive(who, "embedding_scale", o->embedding_scale) &&
            is_positive(who, "position_scale", o->position_scale) &&

@@ -73,9 +73,10 @@ typedef struct {
     double temperature;       /* extra divisor of attention scores; default 1 */
     sb_attention_algorithm attention; /* except where attention weights are requested */
     double embedding_scale;           /* the factor of symbols' embeddings; default sqrt C */
-    double position_scale;            /* and of learned positions; default sqrt C */
+    double position_scale;            /* and of learned positions and segments; default sqrt C */
     bool embedding_norm;              /* a norm after embeddings and positions, before dropout */
     sb_positions positions;
+    int64_t segments; /* embeddings: number of segments (BERT's token types); default 0: none */
     int64_t position_offset; /* learned: rows of the table before that of the first position */
     double rotary_base;      /* default 10000 */
     double rotary_scaling;   /* divides the angles of rotary positions; default 1 */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes transformers.safetensors: logits and gradients of small random models of Hugging Face's
-transformers (GPT-2, Llama, Qwen, Gemma, Marian, BART, T5), which test_transformers.c compares with. The suite
+transformers (GPT-2, Llama, Qwen, Gemma, Marian, BART, T5, BERT), which test_transformers.c compares with. The suite
 does not run this script:
 
     environment/bin/pip install torch transformers safetensors
@@ -13,13 +13,14 @@ float64. For each model it has, under softback's names,
     MODEL.d.NAME    the gradients of the loss, the mean cross entropy of the targets
     MODEL.logits, MODEL.loss, and the inputs: MODEL.input and MODEL.targets (B, L) of a language model;
                     MODEL.source, .source_lengths, .target_in, .target_out of an encoder-decoder
+    MODEL.ids, .segments, .lengths, .output and .dy of an encoder: gradients are those of sum(output dy)
 """
 import pathlib
 
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
-from transformers import (BartConfig, BartForConditionalGeneration, Gemma2Config,
+from transformers import (BartConfig, BertConfig, BertModel, BartForConditionalGeneration, Gemma2Config,
                           Gemma2ForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MarianConfig, MarianMTModel, Qwen2Config,
                           Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, T5Config, T5ForConditionalGeneration)
 
@@ -127,6 +128,22 @@ def t5(layers):
         yield from linear(f"{stack}.norm", f"{stack}.final_layer_norm", False)
 
 
+def bert(layers):
+    yield "encoder.embedding.weight", "embeddings.word_embeddings.weight", lambda w: w
+    yield "encoder.embedding.positions", "embeddings.position_embeddings.weight", lambda w: w
+    yield "encoder.embedding.segments", "embeddings.token_type_embeddings.weight", lambda w: w
+    yield from linear("encoder.embedding.norm", "embeddings.LayerNorm")
+    for i in range(layers):
+        own, theirs = f"encoder.layers.{i}", f"encoder.layer.{i}"
+        for name in "query", "key", "value":
+            yield from linear(f"{own}.self_attention.{name}", f"{theirs}.attention.self.{name}")
+        for name, layer in (("self_attention.output", "attention.output.dense"),
+                            ("self_norm", "attention.output.LayerNorm"),
+                            ("feed_forward.up", "intermediate.dense"),
+                            ("feed_forward.down", "output.dense"), ("feed_norm", "output.LayerNorm")):
+            yield from linear(f"{own}.{name}", f"{theirs}.{layer}")
+
+
 # ---- the models ----
 
 def draw(model, random):
@@ -166,6 +183,35 @@ def logits_of(model, x):
     return model(input_ids=x["source"], attention_mask=seen, decoder_input_ids=x["target_in"]).logits
 
 
+def add_weights(tensors, name, model, names):
+    weights = dict(model.named_parameters())
+    for own, theirs, place in names:
+        tensors[f"{name}.{own}"] = place(weights[theirs].data).float().contiguous()
+        if name == "gemma2" and theirs.endswith("norm.weight"):  # its gains are 1 + weight
+            tensors[f"{name}.{own}"] += 1
+        tensors[f"{name}.d.{own}"] = place(weights[theirs].grad).float().contiguous()
+        weights[theirs].named = True
+    for theirs, weight in weights.items():
+        assert hasattr(weight, "named") or not weight.requires_grad, f"{name}: {theirs}"
+
+
+def add_encoder(tensors, name, model, names, random):
+    """Positions beyond a length get no gradient, as what is there differs."""
+    lengths = torch.tensor([L, L - 2, 1])
+    seen = torch.arange(L)[None] < lengths[:, None]
+    ids = torch.randint(1, V, (B, L), generator=random)
+    segments = torch.randint(2, (B, L), generator=random)
+    output = model(input_ids=ids, token_type_ids=segments,
+                   attention_mask=seen.long()).last_hidden_state * seen[..., None]
+    dy = (torch.randn(output.shape, generator=random) / 64).float().double() * seen[..., None]
+    (output * dy).sum().backward()
+    add_weights(tensors, name, model, names)
+    tensors |= {f"{name}.ids": ids.int(), f"{name}.segments": segments.int(),
+                f"{name}.lengths": lengths.int(), f"{name}.output": output.float().contiguous(),
+                f"{name}.dy": dy.float()}
+    print(f"{name}: {(output * dy).sum():.4f}")
+
+
 def add(tensors, name, model, names, inputs, random):
     x = inputs(random)
     bias = getattr(model, "final_logits_bias", None)
@@ -176,18 +222,10 @@ def add(tensors, name, model, names, inputs, random):
     targets = x.get("targets", x.get("target_out"))
     loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
     loss.backward()
-    weights = dict(model.named_parameters())
-    for own, theirs, place in names:
-        tensors[f"{name}.{own}"] = place(weights[theirs].data).float().contiguous()
-        if name == "gemma2" and theirs.endswith("norm.weight"):  # its gains are 1 + weight
-            tensors[f"{name}.{own}"] += 1
-        tensors[f"{name}.d.{own}"] = place(weights[theirs].grad).float().contiguous()
-        weights[theirs].named = True
+    add_weights(tensors, name, model, names)
     if bias is not None:
         tensors[f"{name}.output.bias"] = bias.detach()[0].float().contiguous()
         tensors[f"{name}.d.output.bias"] = bias.grad[0].float().contiguous()
-    for theirs, weight in weights.items():
-        assert hasattr(weight, "named") or not weight.requires_grad, f"{name}: {theirs}"
     for key, t in x.items():
         tensors[f"{name}.{key}"] = t.int()
     tensors[f"{name}.logits"], tensors[f"{name}.loss"] = logits.float(), loss.float()
@@ -244,6 +282,11 @@ def main():
     }
     for name, (model, names, inputs) in models.items():
         add(tensors, name, draw(model, random), names, inputs, random)
+    model = BertModel(BertConfig(
+        vocab_size=V, hidden_size=C, num_hidden_layers=2, num_attention_heads=H, intermediate_size=F_,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, max_position_embeddings=9,
+        layer_norm_eps=1e-5, pad_token_id=0, **eager), add_pooling_layer=False)
+    add_encoder(tensors, "bert", draw(model, random), bert(2), random)
     path = pathlib.Path(__file__).parent / "transformers.safetensors"
     save_file(tensors, path)
     print(f"{path.stat().st_size:,} bytes")

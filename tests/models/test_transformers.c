@@ -180,6 +180,76 @@ TEST(transformers, marian_bart_and_t5_are_as_published)
     sb_safetensors_close(file);
 }
 
+/* ---- BERT, an encoder ---- */
+
+static const sb_transformer_options bert = {SIZES(2, 2),
+                                            .norm_place = SB_NORM_POST,
+                                            .activation = SB_ACTIVATION_GELU,
+                                            .positions = SB_POSITIONS_LEARNED,
+                                            .longest = 9,
+                                            .embedding_scale = 1,
+                                            .position_scale = 1,
+                                            .embedding_norm = true,
+                                            .segments = 2};
+
+static void compare_bert(const sb_safetensors *file, sb_dtype dtype)
+{
+    static const char *const names[] = {"bert.ids", "bert.segments", "bert.lengths", "bert.dy"};
+    sb_tensor *in[4];
+    sb_parameters *weights = sb_parameters_of(dtype, 1);
+    sb_encoder *encoder = sb_encoder_new(weights, "encoder", 11, &bert);
+    cr_assert(encoder, "%s", sb_error());
+    reference_read_weights(file, "bert", weights);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    for (int i = 0; i < 4; i++)
+        in[i] = reference_tensor(file, names[i], dtype);
+    sb_tensor *y = sb_encoder_forward_segments(encoder, in[0], in[1], in[2], NULL);
+    sb_tensor *seen = sb_reshape(sb_cast(in[3], SB_BOOL), SB_SHAPE(3, 5, 8));
+    y = sb_keep(sb_where(seen, y, sb_scale(y, 0)));
+    cr_assert(sb_backward(sb_sum(sb_multiply(y, in[3]), SB_ALL, false)), "%s", sb_error());
+    const double error = error_of(file, "bert", "output", y, 0);
+    cr_expect(error < of_logits, "bert: output: %g", error);
+    expect_gradients(file, "bert", weights);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_encoder_free(encoder);
+    sb_parameters_free(weights);
+}
+
+TEST(transformers, bert_is_as_published)
+{
+    sb_safetensors *file = open_references();
+    for (int single = 0; single < 2; single++)
+        compare_bert(file, single ? SB_F32 : SB_F64);
+    sb_safetensors_close(file);
+}
+
+TEST(transformers, segments_must_fit_the_ids_and_the_layer)
+{
+    static const struct {
+        int count, length;
+        const char *message; /* NULL: they fit */
+    } cases[] = {{2, 3, NULL},
+                 {2, 2, "embedding: segments are (1, 2), ids are (1, 3): shapes differ"},
+                 {0, 3, "embedding: segments are given, but the layer has none"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const sb_transformer_options options = {.width = 4, .segments = cases[i].count};
+        sb_parameters *weights = sb_parameters_of(SB_F32, 1);
+        sb_embedding_layer layer;
+        cr_assert(sb_embedding_layer_init(&layer, weights, "e", 5, &options, NULL));
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        sb_tensor *ids = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(1, 3), (int32_t[]){1, 2, 3}));
+        sb_tensor *segments = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(1, cases[i].length)));
+        cr_expect(sb_embedding_layer_forward(&layer, ids, 0) != NULL, "%s", sb_error());
+        cr_expect(!sb_embedding_layer_forward_segments(&layer, ids, segments, 0) ==
+                  (cases[i].message != NULL));
+        cr_expect(!cases[i].message || strstr(sb_error(), cases[i].message), "%s", sb_error());
+        sb_tape_end(&tape);
+        sb_parameters_free(weights);
+    }
+}
+
 /* ---- options that are wrong ---- */
 
 CPU_TEST(transformers, options_that_no_model_can_have_are_refused)
@@ -196,6 +266,7 @@ CPU_TEST(transformers, options_that_no_model_can_have_are_refused)
         {{.score_scale = -1}, "score_scale is -1; it must be positive"},
         {{.embedding_scale = INFINITY}, "embedding_scale is inf; it must be positive"},
         {{.position_scale = -2}, "position_scale is -2"},
+        {{.segments = -1}, "segments is -1, not in 0..65536; 0 gives none"},
         {{.position_offset = -1}, "position_offset is -1, not in 0..16777216"},
         {{.rotary_base = -1}, "rotary_base is -1"},
         {{.rotary_scaling = NAN}, "rotary_scaling is nan"},

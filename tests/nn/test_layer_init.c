@@ -264,7 +264,7 @@ CPU_TEST(layer_init, numbers_and_choices_out_of_range_are_refused)
                    "multi_head_attention: dropout is 1, not in [0, 1)");
     expect_refused(kind_of(feed_forward), &activation,
                    "feed_forward: activation is 9, not in 0..6");
-    expect_refused(kind_of(encoder), &place, "encoder_layer: norm_place is 9, not in 0..1");
+    expect_refused(kind_of(encoder), &place, "encoder_layer: norm_place is 9, not in 0..2");
     expect_refused(kind_of(embedding), &odd,
                    "embedding: sinusoidal positions need an even width, not 7");
     expect_refused(kind_of(decoder), &rotary,

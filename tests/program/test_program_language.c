@@ -222,6 +222,7 @@ CPU_TEST(program_language, options_of_published_models_are_trained_saved_and_res
         "--positions buckets --position-buckets 8 --position-distance 20 --score-scale 1 --biases "
         "qkv",
         "--positions learned --positions-longest 40 --position-offset 2 --position-scale 1 "
+        "--segments 2 "
         "--embedding-norm --no-output-bias --tie-embeddings",
         "--positions halves --norm post", "--norm sandwich --qk-norm"};
     write_lines("text.txt", 300);
