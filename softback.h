@@ -28,6 +28,7 @@
 #include "models/translation.h"
 #include "nn/attention.h"
 #include "nn/average.h"
+#include "nn/convolution.h"
 #include "nn/decoder.h"
 #include "nn/embedding.h"
 #include "nn/encoder.h"

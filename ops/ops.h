@@ -185,6 +185,22 @@ SB_API sb_tensor *sb_transpose(sb_tensor *x, int axis_a, int axis_b);
 SB_API sb_tensor *sb_concatenate(sb_tensor *const x[], int n, int axis);
 SB_API sb_tensor *sb_stack(sb_tensor *const x[], int n, int axis);
 
+typedef struct {
+    int64_t stride, dilation; /* steps between windows, and between elements of one; 0: 1 */
+    int64_t left, right;      /* zeros before and after x */
+} sb_unfold_options;
+
+/*
+ * Windows of a sequence: y[b, t, k C + c] = x[b, t stride + k dilation - left, c] for k =
+ * 0..width-1. With sb_linear it is a convolution along the sequence.
+ *
+ * Shape     x (B, L, C) -> y (B, L', width C),
+ *           L' = (L + left + right - dilation (width - 1) - 1) / stride + 1, rounded down
+ * Backward  dx[b, s, c] = sum of dy over the windows that contain position s
+ * Fails     x is not of rank 3; it is shorter than a window; a number is out of range
+ */
+SB_API sb_tensor *sb_unfold(sb_tensor *x, int64_t width, const sb_unfold_options *options);
+
 /*
  * Parts of a tensor along an axis: slice returns `length` elements from `start` on; split returns
  * n parts of the given lengths. Any dtype. A slice along the first axis shares x's data.

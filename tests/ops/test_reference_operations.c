@@ -55,6 +55,13 @@ FUNCTION(minimum, sb_minimum(x[0], x[1]))
 FUNCTION(variance, sb_variance(x[0], -1, 1, false))
 FUNCTION(variance_first, sb_variance(x[0], 0, 0, true))
 FUNCTION(topk, sb_topk(x[0], 3, NULL))
+FUNCTION(unfold, sb_unfold(x[0], 3, NULL))
+FUNCTION(unfold_far,
+         sb_unfold(x[0], 3,
+                   &(sb_unfold_options){.stride = 2, .dilation = 3, .left = 4, .right = 4}))
+FUNCTION(convolution,
+         sb_linear(sb_unfold(x[0], 3, &(sb_unfold_options){.stride = 2, .left = 1, .right = 1}),
+                   x[1], x[2]))
 
 TEST(reference_operations, small_operations_are_as_in_pytorch)
 {
@@ -62,7 +69,8 @@ TEST(reference_operations, small_operations_are_as_in_pytorch)
         {"abs", absolute},   {"sin", sine},        {"cos", cosine}, {"expm1", expm1_of},
         {"log1p", log1p_of}, {"erf", erf_of},      CASE(clamp),     CASE(pow_3),
         CASE(pow_half),      CASE(maximum),        CASE(minimum),   {"maximum_equal", maximum},
-        CASE(variance),      CASE(variance_first), CASE(topk)};
+        CASE(variance),      CASE(variance_first), CASE(topk),      CASE(unfold),
+        CASE(unfold_far),    CASE(convolution)};
     COMPARE("small_operations", "functions", cases);
 }
 

@@ -1,6 +1,8 @@
-"""Functions of single elements, the larger or smaller of two, variance, and the largest of a row."""
+"""Functions of single elements, the larger or smaller of two, variance, the largest of a row, and
+windows of sequences."""
 
 import torch
+import torch.nn.functional as F
 
 
 def add(r):
@@ -19,3 +21,11 @@ def add(r):
     r.case("functions/variance_first", lambda x: x.var(0, correction=0, keepdim=True),
            r.normal(3, 5))
     r.case("functions/topk", lambda x: x.topk(3).values, r.normal(4, 9))
+    for name, stride, dilation, padding in ("unfold", 1, 1, 0), ("unfold_far", 2, 3, 4):
+        # their channels are in the middle, and each has its width elements side by side
+        r.case(f"functions/{name}", lambda x, d=dilation, p=padding, s=stride: F.unfold(
+            x.mT[..., None], (3, 1), (d, 1), (p, 0), (s, 1)).unflatten(1, (4, 3)).permute(
+                0, 3, 2, 1).flatten(2), r.normal(2, 7, 4))
+    r.case("functions/convolution", lambda x, w, b: F.conv1d(
+        x.mT, w.unflatten(1, (3, 4)).mT, b, stride=2, padding=1).mT,
+        r.normal(2, 7, 4), r.normal(5, 12), r.normal(5))
