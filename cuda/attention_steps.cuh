@@ -4,6 +4,7 @@
 #define SOFTBACK_CUDA_ATTENTION_STEPS_CUH
 
 #include "cuda/attention_tiles.cuh"
+#include "ops/rows.h"
 
 /* Loads a tile of pairs, after dropout if any; zeros beyond Lq and Lk. */
 template <class P, class real>
@@ -19,6 +20,22 @@ __device__ void load_pairs(tile_memory<real> &m, const attention &a, bool drop, 
         const real p = inside ? (real)pairs[(t.i + r) * a.Lk + t.j + c] : 0;
         m.p[r][c] = drop ? tile_drop(m, (real)a.dropout.scale, r, c, p) : p;
     }
+}
+
+/* The norm of row n, at least 1e-12; of smaller numbers, if squares overflow. */
+template <class T>
+__device__ real_of<T> key_length(const rows<const T> &x, int64_t n, int64_t depth)
+{
+    typedef real_of<T> real;
+    real squares = 0, shrunk = 0;
+    for (int64_t d = 0; d < depth; d++) {
+        const real e = (real)x.at[n * x.step + d], small = e * ROW_SHRINK(real);
+        squares += e * e;
+        shrunk += small * small;
+    }
+    const real length =
+        squares < (real)INFINITY ? real_sqrt(squares) : real_sqrt(shrunk) / ROW_SHRINK(real);
+    return length < (real)1e-12 ? (real)1e-12 : length;
 }
 
 /* s_ij = x_i . y_j in all tiles that are not fully masked: the scores, and dm. With cosine, divided
@@ -41,14 +58,8 @@ __global__ void make_pairs(attention a, int64_t depth, const void *x, attention_
     real product[4][PAIRS];
     pair_products(m, rows_from(x_rows, t.i), smaller(a.Lq - t.i, TILE), y_rows, keys, depth,
                   product);
-    if (cosine && threadIdx.x < TILE) {
-        real square = 0;
-        for (int64_t d = 0; threadIdx.x < keys && d < depth; d++) {
-            const real e = (real)y_rows.at[threadIdx.x * y_rows.step + d];
-            square += e * e;
-        }
-        m.row[0][threadIdx.x] = real_sqrt(square) < (real)1e-12 ? (real)1e-12 : real_sqrt(square);
-    }
+    if (cosine && threadIdx.x < TILE)
+        m.row[0][threadIdx.x] = threadIdx.x < keys ? key_length(y_rows, threadIdx.x, depth) : 1;
     __syncthreads();
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < PAIRS; c++) {

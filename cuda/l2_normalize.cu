@@ -1,5 +1,6 @@
 #include "cuda/row_group.cuh"
 #include "ops/l2_normalize.h"
+#include "ops/rows.h"
 
 namespace
 {
@@ -15,21 +16,8 @@ __device__ real_of<T> sum_of_squares(const row_group<GROUP> &group, int64_t C, c
     return group.sum(sum);
 }
 
-/* If the squares of finite elements overflow, uses x / max instead. All threads of the group have
-   the same sum, so they do not diverge. */
-template <class T, int GROUP>
-__device__ real_of<T> row_length(const row_group<GROUP> &group, int64_t C, const T *x)
-{
-    typedef real_of<T> real;
-    real sum = sum_of_squares(group, C, x, (real)1), max = 0;
-    if (sum < (real)INFINITY)
-        return real_sqrt(sum);
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        max = real_max(max, real_abs((real)x[c]));
-    max = group.max(max);
-    return max < (real)INFINITY ? max * real_sqrt(sum_of_squares(group, C, x, 1 / max)) : sum;
-}
-
+/* y = x / |x|, and the length |x|. If squares overflow, both are computed from smaller numbers. All
+   threads of the group have the same sum, so they do not diverge. */
 template <class T, int GROUP>
 __global__ void forward_rows(int64_t rows, int64_t C, real_of<T> least, const T *x, T *y,
                              real_of<T> *all_lengths)
@@ -40,11 +28,16 @@ __global__ void forward_rows(int64_t rows, int64_t C, real_of<T> least, const T 
         return;
     x += group.row * C;
     y += group.row * C;
-    const real length = row_length(group, C, x), divisor = length < least ? least : length;
+    real sum = sum_of_squares(group, C, x, (real)1), factor = 1;
+    if (!(sum < (real)INFINITY)) {
+        factor = ROW_SHRINK(real);
+        sum = sum_of_squares(group, C, x, factor);
+    }
+    const real length = real_sqrt(sum), divisor = length < least * factor ? least : length;
     for (int64_t c = group.lane; c < C; c += GROUP)
-        y[c] = (real)x[c] / divisor;
+        y[c] = (real)x[c] * factor / divisor;
     if (group.lane == 0)
-        all_lengths[group.row] = length;
+        all_lengths[group.row] = length / factor;
 }
 
 template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y, void *length)

@@ -19,30 +19,40 @@ template <class real> struct moments {
     real mean, scale;
 };
 
-/* From a first mean and the sums of d = x - (first mean), which correct the rounding of that mean
-   (Chan, Golub and LeVeque 1983), so a row of equal values has variance 0 for any magnitude. */
-template <class real>
-__device__ moments<real> moments_of(int64_t C, real first, real sum_d, real sum_d2, real epsilon)
+/*
+ * each(f) calls f(x_c) for the elements of the row that belong to this thread. From a first mean
+ * and the sums of d = x - (first mean), which correct the rounding of that mean (Chan, Golub and
+ * LeVeque 1983), so a row of equal values has variance 0 for any magnitude.
+ */
+template <class real, int GROUP, class Each>
+__device__ moments<real> moments_times(const row_group<GROUP> &group, int64_t C, real factor,
+                                       real epsilon, Each each)
 {
-    const real variance = (sum_d2 - sum_d * (sum_d / (real)C)) / (real)C;
+    real sum = 0, sum_d = 0, sum_d2 = 0;
+    each([&](real x) { sum += x * factor; });
+    const real first = group.sum(sum) / (real)C;
+    each([&](real x) {
+        const real d = x * factor - first;
+        sum_d += d;
+        sum_d2 += d * d;
+    });
+    sum_d = group.sum(sum_d);
+    const real variance = (group.sum(sum_d2) - sum_d * (sum_d / (real)C)) / (real)C;
     return {first + sum_d / (real)C, 1 / real_sqrt((variance < 0 ? 0 : variance) + epsilon)};
 }
 
-template <class T, int GROUP>
-__device__ moments<real_of<T>> row_moments(const row_group<GROUP> &group, int64_t C, const T *x,
-                                           real_of<T> epsilon)
+/* If a sum overflows, the scale is 0 or NaN, and the moments are computed from smaller numbers. All
+   threads of the group have the same scale, so they do not diverge. */
+template <class real, int GROUP, class Each>
+__device__ moments<real> moments_of(const row_group<GROUP> &group, int64_t C, real epsilon,
+                                    Each each)
 {
-    typedef real_of<T> real;
-    real sum = 0, sum_d = 0, sum_d2 = 0;
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        sum += (real)x[c];
-    const real first = group.sum(sum) / (real)C;
-    for (int64_t c = group.lane; c < C; c += GROUP) {
-        real d = (real)x[c] - first;
-        sum_d += d;
-        sum_d2 += d * d;
-    }
-    return moments_of(C, first, group.sum(sum_d), group.sum(sum_d2), epsilon);
+    const real factor = ROW_SHRINK(real);
+    moments<real> m = moments_times(group, C, (real)1, epsilon, each);
+    if (m.scale > 0)
+        return m;
+    m = moments_times(group, C, factor, (real)0, each);
+    return {m.mean / factor, m.scale == (real)INFINITY ? 1 / real_sqrt(epsilon) : m.scale * factor};
 }
 
 /* sum = x + dropout(branch), of one row. */
@@ -73,7 +83,10 @@ template <class T> __global__ void forward_rows(int64_t C, forward_arguments<T> 
         add_branch(group, C, f);
         x = f.sum + group.row * C;
     }
-    const moments<real> of = row_moments(group, C, x, f.epsilon);
+    const moments<real> of = moments_of(group, C, f.epsilon, [&](auto take) {
+        for (int64_t c = group.lane; c < C; c += ROW_THREADS)
+            take((real)x[c]);
+    });
     if (group.lane == 0) {
         f.mean[group.row] = of.mean;
         f.scale[group.row] = of.scale;
@@ -112,15 +125,8 @@ __global__ void forward_in_registers(int64_t rows, int64_t C, forward_arguments<
         return;
     const lane_row<GROUP> lane(group, C);
     auto x = input_row(lane, group.row * C, f);
-    real sum = 0, sum_d = 0, sum_d2 = 0;
-    lane.each([&](int n) { sum += x[n]; });
-    const real first = group.sum(sum) / (real)C;
-    lane.each([&](int n) {
-        const real d = x[n] - first;
-        sum_d += d;
-        sum_d2 += d * d;
-    });
-    const moments<real> of = moments_of(C, first, group.sum(sum_d), group.sum(sum_d2), f.epsilon);
+    const moments<real> of =
+        moments_of(group, C, f.epsilon, [&](auto take) { lane.each([&](int n) { take(x[n]); }); });
     if (group.lane == 0) {
         f.mean[group.row] = of.mean;
         f.scale[group.row] = of.scale;

@@ -5,6 +5,16 @@
 namespace
 {
 
+/* 1 / sqrt(mean x^2 + epsilon), where sum(factor) is the sum of squares of the row's x times the
+   factor; of smaller numbers, if squares overflow. All threads of the group have the same sum, so
+   they do not diverge. */
+template <class real, class Sum> __device__ real scale_of(int64_t C, real epsilon, Sum sum)
+{
+    const real squares = sum((real)1), factor = ROW_SHRINK(real);
+    return squares < (real)INFINITY ? 1 / real_sqrt(squares / (real)C + epsilon)
+                                    : factor / real_sqrt(sum(factor) / (real)C);
+}
+
 /* For rows of any length, a block for each. */
 template <class T>
 __global__ void forward_rows(int64_t C, real_of<T> epsilon, const T *x, const T *gain, T *y,
@@ -14,10 +24,12 @@ __global__ void forward_rows(int64_t C, real_of<T> epsilon, const T *x, const T 
     const row_group<ROW_THREADS> group;
     x += group.row * C;
     y += group.row * C;
-    real sum = 0;
-    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
-        sum += (real)x[c] * (real)x[c];
-    const real scale = 1 / real_sqrt(group.sum(sum) / (real)C + epsilon);
+    const real scale = scale_of(C, epsilon, [&](real factor) {
+        real sum = 0;
+        for (int64_t c = group.lane; c < C; c += ROW_THREADS)
+            sum += ((real)x[c] * factor) * ((real)x[c] * factor);
+        return group.sum(sum);
+    });
     for (int64_t c = group.lane; c < C; c += ROW_THREADS)
         y[c] = (real)gain[c] * ((real)x[c] * scale);
     if (group.lane == 0)
@@ -35,9 +47,11 @@ __global__ void forward_in_registers(int64_t rows, int64_t C, real_of<T> epsilon
         return;
     const lane_row<GROUP> lane(group, C);
     auto x = load_row<real>(lane, all_x + group.row * C);
-    real sum = 0;
-    lane.each([&](int n) { sum += x[n] * x[n]; });
-    const real scale = 1 / real_sqrt(group.sum(sum) / (real)C + epsilon);
+    const real scale = scale_of(C, epsilon, [&](real factor) {
+        real sum = 0;
+        lane.each([&](int n) { sum += (x[n] * factor) * (x[n] * factor); });
+        return group.sum(sum);
+    });
     const auto gain = load_row<real>(lane, all_gains);
     lane.each([&](int n) { x[n] = gain[n] * (x[n] * scale); });
     store_row(lane, x, y + group.row * C);

@@ -3,6 +3,7 @@
  * values are read in memory order, a block of positions with all their heads at a time.
  */
 #include "ops/cpu/attention_steps.h"
+#include "ops/cpu/rows.h"
 #include "ops/cpu/vector_transpose.h"
 
 /* Query i of sequence b, the keys that it may attend to, and the groups of heads to compute:
@@ -45,7 +46,9 @@ static void cached_normalise(const struct attention *a, int64_t n, const real *k
                              real *s)
 {
     for (int64_t c = 0; c < n; c++, key += step) {
-        const real length = real_sqrt(row_dot(a->D, a->D, key, key));
+        real length = real_sqrt(row_dot(a->D, a->D, key, key));
+        if (!(length < INFINITY)) /* squares overflow */
+            length = real_sqrt(row_sum_of_squares(a->D, key, ROW_SHRINK(real))) / ROW_SHRINK(real);
         s[c] /= length < (real)1e-12 ? (real)1e-12 : length;
     }
 }

@@ -1,38 +1,28 @@
 #include "ops/l2_normalize.h"
 #include "ops/cpu/rows.h"
 
-static real l2_normalize_sum_of_squares(int64_t C, const real *x, real scale)
+/* y = x / |x|, and the length |x|. If squares overflow, both are computed from smaller numbers. */
+static real l2_normalize_forward_row(int64_t C, const real *restrict x, real *restrict y)
 {
-    real sum = 0;
-#pragma omp simd reduction(+ : sum)
+    const real least = (real)L2_NORMALIZE_LEAST;
+    real sum = row_sum_of_squares(C, x, 1), factor = 1;
+    if (!(sum < INFINITY)) {
+        factor = ROW_SHRINK(real);
+        sum = row_sum_of_squares(C, x, factor);
+    }
+    const real length = real_sqrt(sum), divisor = length < least * factor ? least : length;
     for (int64_t c = 0; c < C; c++)
-        sum += (x[c] * scale) * (x[c] * scale);
-    return sum;
-}
-
-/* If the squares of finite elements overflow, uses x / max instead. */
-static real l2_normalize_row_length(int64_t C, const real *x)
-{
-    real sum = l2_normalize_sum_of_squares(C, x, 1), max = 0;
-    if (sum < INFINITY)
-        return real_sqrt(sum);
-    for (int64_t c = 0; c < C; c++)
-        max = real_abs(x[c]) <= max ? max : real_abs(x[c]);
-    return max < INFINITY ? max * real_sqrt(l2_normalize_sum_of_squares(C, x, 1 / max)) : sum;
+        y[c] = x[c] * factor / divisor;
+    return length / factor;
 }
 
 static bool l2_normalize_forward(int64_t rows, int64_t C, const void *x_, void *y_, void *length_)
 {
     const real *x = x_;
     real *y = y_, *length = length_;
-    const real least = (real)L2_NORMALIZE_LEAST;
 #pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
-    for (int64_t r = 0; r < rows; r++) {
-        length[r] = l2_normalize_row_length(C, x + r * C);
-        real divisor = length[r] < least ? least : length[r];
-        for (int64_t c = 0; c < C; c++)
-            y[r * C + c] = x[r * C + c] / divisor;
-    }
+    for (int64_t r = 0; r < rows; r++)
+        length[r] = l2_normalize_forward_row(C, x + r * C, y + r * C);
     return true;
 }
 

@@ -28,9 +28,9 @@ static void layer_norm_forward_rows(const struct layer_norm_forward *f)
 #pragma omp for schedule(static) nowait
     for (int64_t r = 0; r < f->rows; r++) {
         const real *row = layer_norm_input_row(f, &reader, r);
-        struct moments m = layer_norm_row_moments(C, row);
+        const struct moments m = layer_norm_row_moments(C, row, (real)f->epsilon);
         mean[r] = m.mean;
-        scale[r] = 1 / real_sqrt(m.variance + (real)f->epsilon);
+        scale[r] = m.scale;
         layer_norm_forward_row(C, mean[r], scale[r], row, f->gain, f->bias,
                                stream_begin(streamed, made, y + r * C));
         stream_row(streamed, C, made, y + r * C);

@@ -52,12 +52,11 @@ static void layer_norm_bf16_row(const struct layer_norm_forward *f, struct dropo
 {
     const int64_t C = f->C;
     const real *row = layer_norm_bf16_input(f, reader, r * C, memory);
-    const struct moments m = layer_norm_row_moments(C, row);
-    const real scale = 1 / real_sqrt(m.variance + (real)f->epsilon);
+    const struct moments m = layer_norm_row_moments(C, row, (real)f->epsilon);
     real *y = memory + ROW_RESULT * C;
     ((real *)f->mean)[r] = m.mean;
-    ((real *)f->scale)[r] = scale;
-    layer_norm_forward_row(C, m.mean, scale, row, memory + ROW_GAIN * C,
+    ((real *)f->scale)[r] = m.scale;
+    layer_norm_forward_row(C, m.mean, m.scale, row, memory + ROW_GAIN * C,
                            f->bias ? memory + ROW_BIAS * C : NULL, y);
     bf16_round(C, y, (uint16_t *)f->y + r * C);
 }

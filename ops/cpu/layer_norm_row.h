@@ -7,26 +7,41 @@
 #include "ops/layer_norm.h"
 
 struct moments {
-    real mean, variance;
+    real mean, scale; /* scale = 1 / sqrt(variance + epsilon) */
 };
 
-/* The sums of d = x - (first mean) correct the rounding of that mean (Chan, Golub and LeVeque
-   1983), so a row of equal values has variance 0 for any magnitude. */
-static inline struct moments layer_norm_row_moments(int64_t C, const real *x)
+/* Of x times a factor. The sums of d = x - (first mean) correct the rounding of that mean (Chan,
+   Golub and LeVeque 1983), so a row of equal values has variance 0 for any magnitude. */
+static inline struct moments layer_norm_moments_times(int64_t C, const real *x, real factor,
+                                                      real epsilon)
 {
     real sum = 0, sum_d = 0, sum_d2 = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t c = 0; c < C; c++)
-        sum += x[c];
-    real first = sum / (real)C;
+        sum += x[c] * factor;
+    const real first = sum / (real)C;
 #pragma omp simd reduction(+ : sum_d, sum_d2)
     for (int64_t c = 0; c < C; c++) {
-        real d = x[c] - first;
+        const real d = x[c] * factor - first;
         sum_d += d;
         sum_d2 += d * d;
     }
-    real variance = (sum_d2 - sum_d * (sum_d / (real)C)) / (real)C;
-    return (struct moments){first + sum_d / (real)C, variance < 0 ? 0 : variance};
+    const real variance = (sum_d2 - sum_d * (sum_d / (real)C)) / (real)C;
+    return (struct moments){first + sum_d / (real)C,
+                            1 / real_sqrt((variance < 0 ? 0 : variance) + epsilon)};
+}
+
+/* If a sum overflows, the scale is 0 or NaN, and the moments are computed from smaller numbers. */
+static inline struct moments layer_norm_row_moments(int64_t C, const real *x, real epsilon)
+{
+    const real factor = ROW_SHRINK(real);
+    struct moments m = layer_norm_moments_times(C, x, 1, epsilon);
+    if (m.scale > 0)
+        return m;
+    m = layer_norm_moments_times(C, x, factor, 0);
+    m.mean /= factor;
+    m.scale = m.scale == INFINITY ? 1 / real_sqrt(epsilon) : m.scale * factor;
+    return m;
 }
 
 static inline void layer_norm_forward_row(int64_t C, real mean, real scale, const real *restrict x,

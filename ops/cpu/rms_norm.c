@@ -1,14 +1,19 @@
 #include "ops/rms_norm.h"
 #include "ops/cpu/rows.h"
 
+/* 1 / sqrt(mean x^2 + epsilon); of smaller numbers, if squares overflow. */
+static real rms_norm_row_scale(int64_t C, real epsilon, const real *x)
+{
+    const real sum = row_sum_of_squares(C, x, 1), factor = ROW_SHRINK(real);
+    if (sum < INFINITY)
+        return 1 / real_sqrt(sum / (real)C + epsilon);
+    return factor / real_sqrt(row_sum_of_squares(C, x, factor) / (real)C);
+}
+
 static real rms_norm_forward_row(int64_t C, real epsilon, const real *restrict x,
                                  const real *restrict gain, real *restrict y)
 {
-    real sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < C; c++)
-        sum += x[c] * x[c];
-    real scale = 1 / real_sqrt(sum / (real)C + epsilon);
+    const real scale = rms_norm_row_scale(C, epsilon, x);
     for (int64_t c = 0; c < C; c++)
         y[c] = gain[c] * (x[c] * scale);
     return scale;

@@ -50,6 +50,15 @@ static inline real row_max(int64_t C, const real *x)
     return max;
 }
 
+static inline real row_sum_of_squares(int64_t C, const real *x, real factor)
+{
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < C; c++)
+        sum += (x[c] * factor) * (x[c] * factor);
+    return sum;
+}
+
 /* The sum of exp(x_c - shift). */
 static inline real row_sum_exp(int64_t C, const real *x, real shift)
 {

@@ -74,6 +74,20 @@ TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
     kernel_use_cpu_set(usual);
 }
 
+/* The norm of a key is that of sb_l2_normalize, also where squares overflow. */
+TEST(kv_cache, cosines_of_large_keys_are_those_of_small_ones)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    struct sequence s = sequence_new(SB_F32);
+    const sb_attention_options o = {.score = SB_SCORE_COSINE};
+    sb_tensor *expected = decode(&s, T, o);
+    s.k = sb_scale(s.k, 1e30);
+    sb_tensor *y = decode(&s, T, o);
+    cr_expect(test_relative(y, expected) < 1e-5, "%g", test_relative(y, expected));
+    cr_expect(sb_tape_end(&tape));
+}
+
 /* Against the same numbers in f32, a rounding to bf16 apart; the kept weights too. */
 TEST(kv_cache, bf16_is_f32_but_for_rounding)
 {

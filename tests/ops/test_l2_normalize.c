@@ -62,6 +62,8 @@ TEST(l2_normalize, squares_do_not_overflow)
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), (double[]){3e30, 4e30}));
     cr_expect(fabs(sb_tensor_get(y, 0) - 0.6) < 1e-6 && fabs(sb_tensor_get(y, 1) - 0.8) < 1e-6);
+    y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), (double[]){3e38, 3e38})); /* the norm does */
+    cr_expect(fabs(sb_tensor_get(y, 0) * sqrt(2) - 1) < 1e-6 && sb_tensor_get(y, 1) > 0);
     sb_tape_end(&tape);
 }
 

@@ -311,6 +311,76 @@ TEST(layer_norm, a_large_mean_does_not_hide_the_variance)
     sb_tape_end(&tape);
 }
 
+/* A norm of rows like `like`, `size` times as large, and its gradient times that size. */
+static sb_tensor *norm_and_gradient(sb_dtype dtype, const sb_tensor *like, double size, bool rms)
+{
+    const int64_t C = sb_tensor_dim(like, 1);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(dtype, 1, SB_SHAPE(2, C)));
+    sb_tensor *gain = sb_tape_own(test_leaf(dtype, 2, SB_SHAPE(C)));
+    sb_tensor *dy = sb_tape_own(test_leaf(dtype, 3, SB_SHAPE(2, C)));
+    for (int64_t i = 0; i < 2 * C; i++)
+        sb_tensor_set(x, i, sb_tensor_get(like, i) * size);
+    const double epsilon = size > 1 ? 0 : SB_ZERO;
+    sb_tensor *y =
+        sb_keep(rms ? sb_rms_norm(x, gain, epsilon) : sb_layer_norm(x, gain, NULL, epsilon));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    sb_tensor *both[] = {y, sb_scale(sb_tensor_grad(x), size)};
+    sb_tensor *result = sb_cast(sb_concatenate(both, 2, 0), SB_F64);
+    cr_expect(sb_tape_end_keep(&tape, result), "%s", sb_error());
+    return result;
+}
+
+/* How much these differ from those of rows in (-1, 3). */
+static double error_of_size(sb_dtype dtype, double size, int64_t C, bool rms)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *like = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, C)));
+    for (int64_t i = 0; i < 2 * C; i++) /* in the second row sums of one sign overflow too */
+        sb_tensor_set(like, i, sin((double)(i + 1)) + (i < C ? 0 : 2));
+    sb_tensor *expected = norm_and_gradient(SB_F64, like, 1, rms);
+    const double error = test_relative(norm_and_gradient(dtype, like, size, rms), expected);
+    sb_tape_end(&tape);
+    return error;
+}
+
+/* Squares of finite numbers overflow; a norm does not. Compares with rows that are 1 / size as
+ * large. */
+TEST(layer_norm, squares_do_not_overflow)
+{
+    static const struct {
+        sb_dtype dtype;
+        double size;
+    } cases[] = {{SB_F32, 1e20}, {SB_F32, 1e38}, {SB_BF16, 1e20}, {SB_BF16, 1e38}, {SB_F64, 1e300}};
+    static const int64_t lengths[] = {2, 70, 600, 9000}; /* each group of threads on a device */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int l = 0; l < 4; l++)
+            for (int rms = 0; rms < 2; rms++) {
+                const double error = error_of_size(cases[i].dtype, cases[i].size, lengths[l], rms);
+                /* 1 / s of 1e38 is subnormal */
+                const double limit = cases[i].dtype == SB_BF16 ? 0.02
+                                     : cases[i].size == 1e38   ? 1e-4
+                                                               : 1e-5;
+                cr_expect(error <= limit, "%s, %g, %d: %g", sb_dtype_name(cases[i].dtype),
+                          cases[i].size, (int)lengths[l], error);
+            }
+}
+
+/* Their sum overflows too. */
+TEST(layer_norm, large_equal_numbers_have_no_variance)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *gain = constant(SB_F32, SB_SHAPE(8), (double[]){1, 1, 1, 1, 1, 1, 1, 1});
+    double x[8] = {3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38};
+    sb_tensor *y = sb_layer_norm(constant(SB_F32, SB_SHAPE(8), x), gain, NULL, 0);
+    for (int i = 0; i < 8; i++)
+        cr_expect(sb_tensor_get(y, i) == 0, "%g", sb_tensor_get(y, i));
+    sb_tape_end(&tape);
+}
+
 TEST(layer_norm, a_nan_or_an_infinity_propagates)
 {
     sb_tape tape;
