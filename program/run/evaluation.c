@@ -41,7 +41,8 @@ static bool training_measure_and_keep(struct training *t, struct evaluated *e)
         return true;
     const struct checkpoint_contents best = {
         .settings = &t->settings, .task = t->task, .progress = &t->progress, .best = true};
-    return (!e->best ||
+    return training_holds_lock(t) &&
+           (!e->best ||
             checkpoint_save(t->out, &t->subject, &best, &t->progress.best_fingerprint)) &&
            training_keep(t);
 }
@@ -66,5 +67,7 @@ bool training_save(struct training *t)
     const struct checkpoint_contents state = {
         .settings = &t->settings, .task = t->task, .trainer = t->trainer, .progress = &t->progress};
     t->progress.finished = training_finished(t);
-    return !training_saves(t) || checkpoint_save(t->state_path, &t->subject, &state, NULL);
+    return !training_saves(t) ||
+           (training_holds_lock(t) && checkpoint_save(t->state_path, &t->subject, &state, NULL) &&
+            training_lock(t));
 }

@@ -266,7 +266,7 @@ static bool training_open_all(struct training *t, const struct training_request 
     t->task = request->task;
     if (file_exists(t->state_path)) {
         t->resumed = true;
-        if (!training_load(t) || !training_take_settings(t, request))
+        if (!training_lock(t) || !training_load(t) || !training_take_settings(t, request))
             return false;
     } else if (request->from && !training_load_from(t, request)) {
         return false;
@@ -284,7 +284,8 @@ bool training_open(struct training *t, const struct training_request *request, b
                            .heads = request->heads,
                            .batches = request->batches,
                            .sequence_ranks = request->sequence_ranks,
-                           .head_ranks = request->head_ranks};
+                           .head_ranks = request->head_ranks,
+                           .lock = -1};
     /* No rank writes a file before all ranks have checked which files exist. */
     const bool agreed = training_agree(t, training_open_all(t, request), alike);
     if (agreed && training_open_files(t))
@@ -298,6 +299,7 @@ void training_close(struct training *t)
 {
     if (t->log)
         fclose(t->log);
+    training_unlock(t);
     sb_trainer_free(t->trainer);
     if (t->loaded) {
         checkpoint_free(t->loaded);

@@ -60,6 +60,7 @@ struct training {
     int64_t ahead; /* the step of a best model that is newer than the resumed state; 0: none */
     char *out, *state_path, *log_path;
     FILE *log; /* NULL on ranks that do not write */
+    int lock;  /* of the state, a descriptor; -1: none */
 };
 
 /* "model.safetensors" and ".state" make "model.state.safetensors"; an ending, if given, replaces
@@ -77,6 +78,13 @@ void training_choose(struct training_request *request);
  */
 bool training_open(struct training *training, const struct training_request *request, bool *alike);
 void training_close(struct training *training);
+
+/* Locks the state of --out, which exists, until training_unlock; fails while another run holds the
+   lock. Where there are no locks, and on ranks that do not write, nothing happens. */
+bool training_lock(struct training *training);
+void training_unlock(struct training *training);
+/* Whether no other run has replaced the state; two that start at the same moment may do that. */
+bool training_holds_lock(const struct training *training);
 
 /* Whether this rank writes files and shows progress: the first one does. */
 bool training_writes(const struct training *training);

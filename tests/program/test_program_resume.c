@@ -103,6 +103,27 @@ CPU_TEST(program_resume, a_run_that_goes_on_is_not_resumed)
     cr_expect(o.code == 0, "%s", o.err);
 }
 
+/* Whose logs differ: what both write is --out and its state. */
+CPU_TEST(program_resume, of_two_runs_with_one_out_the_second_is_refused)
+{
+    const pid_t first = program_start("train --task copy --width 8 --heads 2 --encoder-layers 1 "
+                                      "--decoder-layers 1 --threads 1 --steps 1000000 "
+                                      "--evaluate-every 20 --out w --log first.jsonl");
+    while (size_of("first.jsonl") < 1000)
+        pause_for(0.001);
+    struct outcome o = program_run("train --task copy --out w --log second.jsonl --resume");
+    cr_expect(o.code == 1 && strstr(o.err, "another training run writes \"w\"; wait for its end, "
+                                           "or name another --out"),
+              "%d %s", o.code, o.err);
+    program_copy("w.state", "other"); /* as a run that started at the same moment makes it */
+    program_copy("other", "kept");
+    cr_assert(rename(test_temporary("other"), test_temporary("w.state")) == 0);
+    int status;
+    cr_assert(waitpid(first, &status, 0) == first);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    cr_expect(program_same("w.state", "kept"));
+}
+
 CPU_TEST(program_resume, a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes)
 {
     static const char *const options[] = {"--steps 60 --threads 1", "--steps 60 --threads 2"};
