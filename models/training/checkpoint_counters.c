@@ -1,51 +1,55 @@
 #include "models/training/checkpoint_counters.h"
 #include "models/training/fingerprint.h"
-#include "tensor/failure.h"
+#include "tensor/error.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define AT(member) offsetof(struct metadata, member)
+struct counters counters_of_state(struct metadata *d)
+{
+    struct progress *p = &d->progress;
+    sb_trainer_state *s = &d->state;
+    return (struct counters){"state",
+                             {{"steps", .whole = &s->steps},
+                              {"skipped_in_a_row", .whole = &s->skipped_in_a_row},
+                              {"updates", .whole = &s->updates},
+                              {"average_updates", .whole = &s->average_updates},
+                              {"random_position", .natural = &s->random_position},
+                              {"epoch", .whole = &s->data.epoch},
+                              {"batch", .whole = &s->data.batch},
+                              {"plateau_best", .real = &s->plateau.best},
+                              {"plateau_seen", .whole = &s->plateau.seen},
+                              {"plateau_waited", .small = &s->plateau.waited},
+                              {"plateau_reduced", .small = &s->plateau.reduced},
+                              {"evaluations", .whole = &p->evaluations},
+                              {"best_error", .real = &p->best.error},
+                              {"best_loss", .real = &p->best.loss},
+                              {"best_step", .whole = &p->best_step},
+                              {"waited", .whole = &p->waited},
+                              {"data_hash", .natural = &p->data_hash},
+                              {"best_fingerprint", .mark = &p->best_fingerprint},
+                              {"best_unit_error", .real = &p->best.unit_error},
+                              {"best_bleu", .real = &p->best.bleu},
+                              {"finished", .flag = &p->finished},
+                              {"kept", .kept = &p->kept}}};
+}
 
-const struct counter state_counters[] = {
-    {"steps", WHOLE, AT(state.steps)},
-    {"skipped_in_a_row", WHOLE, AT(state.skipped_in_a_row)},
-    {"updates", WHOLE, AT(state.updates)},
-    {"average_updates", WHOLE, AT(state.average_updates)},
-    {"random_position", WHOLE, AT(state.random_position)},
-    {"epoch", WHOLE, AT(state.data.epoch)},
-    {"batch", WHOLE, AT(state.data.batch)},
-    {"plateau_best", REAL, AT(state.plateau.best)},
-    {"plateau_seen", WHOLE, AT(state.plateau.seen)},
-    {"plateau_waited", SMALL, AT(state.plateau.waited)},
-    {"plateau_reduced", SMALL, AT(state.plateau.reduced)},
-    {"evaluations", WHOLE, AT(progress.evaluations)},
-    {"best_error", REAL, AT(progress.best.error)},
-    {"best_loss", REAL, AT(progress.best.loss)},
-    {"best_step", WHOLE, AT(progress.best_step)},
-    {"waited", WHOLE, AT(progress.waited)},
-    {"data_hash", WHOLE, AT(progress.data_hash)},
-    {"best_fingerprint", MARK, AT(progress.best_fingerprint)},
-    {"best_unit_error", REAL, AT(progress.best.unit_error)},
-    {"best_bleu", REAL, AT(progress.best.bleu)},
-    {"finished", FLAG, AT(progress.finished)},
-    {"kept", MODELS, AT(progress.kept)},
-    {NULL, WHOLE, 0},
-};
+struct counters counters_of_best(struct metadata *d)
+{
+    return (struct counters){
+        "best model",
+        {{"step", .whole = &d->best.step}, {"data_hash", .natural = &d->best.data_hash}}};
+}
 
-const struct counter best_counters[] = {
-    {"step", WHOLE, AT(best.step)},
-    {"data_hash", WHOLE, AT(best.data_hash)},
-    {NULL, WHOLE, 0},
-};
+struct counters counters_of_base(struct metadata *d)
+{
+    return (struct counters){
+        "base", {{"fingerprint", .mark = &d->base}, {"adapters", .flag = &d->adapters}}};
+}
 
-const struct counter base_counters[] = {
-    {"fingerprint", MARK, AT(base)},
-    {"adapters", FLAG, AT(adapters)},
-    {NULL, WHOLE, 0},
-};
+/* ---- writing ---- */
 
-static json_t *counter_models_to_json(const struct kept *kept)
+static json_t *counter_kept_to_json(const struct kept *kept)
 {
     json_t *all = json_object();
     char step[24];
@@ -60,75 +64,74 @@ static json_t *counter_models_to_json(const struct kept *kept)
     return all;
 }
 
-static json_t *counter_to_json(const struct metadata *d, const struct counter *c)
+static json_t *counter_real_to_json(double real)
 {
-    const char *place = (const char *)d + c->offset;
     char text[40];
-    int64_t whole;
-    uint64_t mark;
-    double real;
-    if (c->type == MODELS)
-        return counter_models_to_json((const void *)place);
-    if (c->type == FLAG)
-        return json_boolean(*(const bool *)place);
-    if (c->type == SMALL)
-        return json_integer(*(const int *)(const void *)place);
-    if (c->type == WHOLE) {
-        memcpy(&whole, place, sizeof whole);
-        return json_integer(whole);
-    }
-    if (c->type == MARK) {
-        memcpy(&mark, place, sizeof mark);
-        return json_string(fingerprint_text(mark).text);
-    }
-    memcpy(&real, place, sizeof real);
     snprintf(text, sizeof text, "%a", real);
     return json_string(text);
 }
 
-json_t *counters_to_json(const struct metadata *d, const struct counter *counters)
+static json_t *counter_to_json(const struct counter *c)
+{
+    return c->kept      ? counter_kept_to_json(c->kept)
+           : c->flag    ? json_boolean(*c->flag)
+           : c->mark    ? json_string(fingerprint_text(*c->mark).text)
+           : c->real    ? counter_real_to_json(*c->real)
+           : c->small   ? json_integer(*c->small)
+           : c->natural ? json_integer((json_int_t)*c->natural)
+                        : json_integer(*c->whole);
+}
+
+json_t *counters_to_json(const struct counters *counters)
 {
     json_t *all = json_object();
-    for (const struct counter *c = counters; c->name; c++)
-        if (json_object_set_new(all, c->name, counter_to_json(d, c)) != 0) {
+    for (const struct counter *c = counters->at; c->name; c++)
+        if (json_object_set_new(all, c->name, counter_to_json(c)) != 0) {
             json_decref(all);
             return NULL;
         }
     return all;
 }
 
-static bool counter_read_whole(const char *owner, const struct counter *c, int64_t whole,
-                               void *place)
+/* ---- reading ---- */
+
+static bool counter_read_whole(const char *owner, const struct counter *c, int64_t whole)
 {
-    int64_t most = c->type == SMALL ? 1000000 : INT64_MAX;
+    const int64_t most = c->small ? 1000000 : INT64_MAX;
     if (whole < 0 || whole > most)
         return sb_fail("checkpoint: the %s's \"%s\" is %lld; it must be in 0..%lld", owner, c->name,
                        (long long)whole, (long long)most);
-    if (c->type == SMALL)
-        *(int *)place = (int)whole;
+    if (c->small)
+        *c->small = (int)whole;
+    else if (c->natural)
+        *c->natural = (uint64_t)whole;
     else
-        memcpy(place, &whole, sizeof whole);
+        *c->whole = whole;
     return true;
 }
 
-static bool counter_read_real(const char *text, void *place)
+static bool counter_read_real(const json_t *value, double *real)
 {
+    const char *text = json_string_value(value);
     char *end = NULL;
-    const double real = strtod(text, &end);
-    memcpy(place, &real, sizeof real);
-    return end != text && *end == '\0';
+    if (text)
+        *real = strtod(text, &end);
+    return text && end != text && *end == '\0';
 }
 
-static bool counter_read_mark(const json_t *value, void *place)
+static bool counter_read_mark(const json_t *value, uint64_t *mark)
 {
-    uint64_t mark = 0;
-    const bool ok = json_is_string(value) && fingerprint_parse(json_string_value(value), &mark);
-    memcpy(place, &mark, sizeof mark);
-    return ok;
+    return json_is_string(value) && fingerprint_parse(json_string_value(value), mark);
+}
+
+static bool counter_read_flag(const json_t *value, bool *flag)
+{
+    *flag = json_is_true(value);
+    return json_is_boolean(value);
 }
 
 /* Steps rise, and are written without zeros in front. */
-static bool counter_read_models(const json_t *all, struct kept *kept)
+static bool counter_read_kept(const json_t *all, struct kept *kept)
 {
     const char *key;
     json_t *value;
@@ -141,38 +144,31 @@ static bool counter_read_models(const json_t *all, struct kept *kept)
         const int64_t step = strtoll(key, NULL, 10),
                       before = kept->count ? kept->model[kept->count - 1].step : 0;
         snprintf(same, sizeof same, "%lld", (long long)step);
-        if (strcmp(key, same) != 0 || step <= before || !json_is_string(value) ||
-            !fingerprint_parse(json_string_value(value), &kept->model[kept->count].fingerprint))
+        if (strcmp(key, same) != 0 || step <= before ||
+            !counter_read_mark(value, &kept->model[kept->count].fingerprint))
             return false;
         kept->model[kept->count++].step = step;
     }
     return true;
 }
 
-static bool counter_read(const char *owner, const json_t *all, const struct counter *c,
-                         struct metadata *d)
+static bool counter_read(const char *owner, const struct counter *c, const json_t *value)
 {
-    const json_t *value = json_object_get(all, c->name);
-    char *place = (char *)d + c->offset;
-    if (c->type == FLAG && json_is_boolean(value)) {
-        *(bool *)place = json_is_true(value);
-        return true;
-    }
-    if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
-        return counter_read_whole(owner, c, json_integer_value(value), place);
-    if ((c->type == REAL && json_is_string(value) &&
-         counter_read_real(json_string_value(value), place)) ||
-        (c->type == MARK && counter_read_mark(value, place)) ||
-        (c->type == MODELS && counter_read_models(value, (void *)place)))
-        return true;
-    return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
+    const bool is_whole = c->whole || c->natural || c->small;
+    if (is_whole && json_is_integer(value))
+        return counter_read_whole(owner, c, json_integer_value(value));
+    const bool ok = is_whole  ? false
+                    : c->kept ? counter_read_kept(value, c->kept)
+                    : c->flag ? counter_read_flag(value, c->flag)
+                    : c->mark ? counter_read_mark(value, c->mark)
+                              : counter_read_real(value, c->real);
+    return ok || sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
 }
 
-bool counters_read(const char *owner, const json_t *all, const struct counter *counters,
-                   struct metadata *d)
+bool counters_read(const struct counters *counters, const json_t *all)
 {
-    for (const struct counter *c = counters; all && c->name; c++)
-        if (!counter_read(owner, all, c, d))
+    for (const struct counter *c = counters->at; all && c->name; c++)
+        if (!counter_read(counters->owner, c, json_object_get(all, c->name)))
             return false;
     return true;
 }

@@ -6,24 +6,33 @@
 #include "models/training/checkpoint_json.h"
 #include "tensor/json.h"
 
-/* double, int64_t, int, bool, uint64_t, struct kept (an object of fingerprints by step) */
-enum counter_type { REAL, WHOLE, SMALL, FLAG, MARK, MODELS };
-
+/* One counter, bound to metadata: one of the pointers points to its value there. */
 struct counter {
     const char *name;
-    enum counter_type type;
-    size_t offset;
+    int64_t *whole;    /* not negative */
+    uint64_t *natural; /* a whole number too */
+    int *small;        /* a whole number too, up to a million */
+    double *real;
+    bool *flag;
+    uint64_t *mark;    /* a fingerprint */
+    struct kept *kept; /* an object: fingerprints by step */
 };
 
-/* Ended by one without a name. */
-extern const struct counter state_counters[], best_counters[], base_counters[];
+enum { MOST_COUNTERS = 24 };
+
+struct counters {
+    const char *owner;                    /* in messages: "state" */
+    struct counter at[MOST_COUNTERS + 1]; /* ended by one without a name */
+};
+
+struct counters counters_of_state(struct metadata *metadata);
+struct counters counters_of_best(struct metadata *metadata);
+struct counters counters_of_base(struct metadata *metadata);
 
 /* NULL without memory. */
-json_t *counters_to_json(const struct metadata *metadata, const struct counter *counters);
+json_t *counters_to_json(const struct counters *counters);
 
-/* Reads those of an object, which may be untrusted, or none where it is NULL; `owner` names it in
-   messages. */
-bool counters_read(const char *owner, const json_t *object, const struct counter *counters,
-                   struct metadata *metadata);
+/* Reads those of an object, which may be untrusted, or none where it is NULL. */
+bool counters_read(const struct counters *counters, const json_t *object);
 
 #endif

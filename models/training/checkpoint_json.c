@@ -63,14 +63,17 @@ static bool checkpoint_add_labels(json_t *json, const sb_description *d)
 }
 
 /* Counters are written if there are any. */
-static bool checkpoint_add_counters(json_t *json, const struct metadata *d, bool any,
-                                    const char *name, const struct counter *counters)
+static bool checkpoint_add_counters(json_t *json, bool any, const char *name,
+                                    const struct counters *counters)
 {
-    return !any || json_object_set_new(json, name, counters_to_json(d, counters)) == 0;
+    return !any || json_object_set_new(json, name, counters_to_json(counters)) == 0;
 }
 
 static json_t *to_json(const struct metadata *d)
 {
+    struct metadata copy = *d; /* not const, as counters can be written to */
+    const struct counters base = counters_of_base(&copy), best = counters_of_best(&copy),
+                          state = counters_of_state(&copy);
     json_t *json = json_object();
     bool ok = json_object_set_new(json, "format", json_integer(FORMAT)) == 0 &&
               json_object_set_new(json, "task", json_string(d->task)) == 0 &&
@@ -80,9 +83,9 @@ static json_t *to_json(const struct metadata *d)
               checkpoint_add_labels(json, d->model) &&
               json_object_set_new(json, "fingerprint",
                                   json_string(fingerprint_text(d->fingerprint).text)) == 0 &&
-              checkpoint_add_counters(json, d, d->has_base, "base", base_counters) &&
-              checkpoint_add_counters(json, d, d->has_best, "best", best_counters) &&
-              checkpoint_add_counters(json, d, d->has_state, "state", state_counters);
+              checkpoint_add_counters(json, d->has_base, "base", &base) &&
+              checkpoint_add_counters(json, d->has_best, "best", &best) &&
+              checkpoint_add_counters(json, d->has_state, "state", &state);
     if (ok)
         return json;
     json_decref(json);
@@ -211,16 +214,17 @@ static bool checkpoint_read(const json_t *json, struct metadata *d)
     d->task = memory_text(json_string_value(task));
     if (!d->task)
         return sb_fail("checkpoint: out of memory");
-    const json_t *best = json_object_get(json, "best"), *state = json_object_get(json, "state"),
-                 *base = json_object_get(json, "base");
+    const json_t *base = json_object_get(json, "base"), *best = json_object_get(json, "best"),
+                 *state = json_object_get(json, "state");
+    const struct counters of_base = counters_of_base(d), of_best = counters_of_best(d),
+                          of_state = counters_of_state(d);
     d->has_base = base != NULL;
     d->has_best = best != NULL;
     d->has_state = state != NULL;
     return checkpoint_take_model(json, d) &&
            checkpoint_read_fingerprint(json_object_get(json, "fingerprint"), d) &&
-           counters_read("base", base, base_counters, d) &&
-           counters_read("best model", best, best_counters, d) &&
-           counters_read("state", state, state_counters, d);
+           counters_read(&of_base, base) && counters_read(&of_best, best) &&
+           counters_read(&of_state, state);
 }
 
 bool metadata_read(const char *text, struct metadata *d)
