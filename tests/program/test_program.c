@@ -81,115 +81,6 @@ CPU_TEST(program, the_benchmark_has_rows_of_every_part)
     cr_expect(strstr(o.out, "decode ") && !strstr(o.out, "train "), "%s", o.out);
 }
 
-struct mistake {
-    const char *arguments;
-    int code;
-    const char *message;
-};
-
-static void expect_mistakes(const struct mistake *mistakes)
-{
-    for (const struct mistake *m = mistakes; m->arguments; m++) {
-        struct outcome o = program_run("%s", m->arguments);
-        cr_expect(o.code == m->code, "%s: exit code %d", m->arguments, o.code);
-        cr_expect(o.out[0] == '\0', "%s: on standard output: %s", m->arguments, o.out);
-        expect_text(o.err, m->message);
-    }
-}
-
-CPU_TEST(program, an_unknown_word_is_named_with_the_nearest_known_one)
-{
-    static const struct mistake mistakes[] = {
-        {"trian", 2, "there is no command \"trian\"; did you mean \"train\"?"},
-        {"xylophone", 2, "there is no command \"xylophone\"\n"},
-        {"train --tsk dates", 2, "there is no option --tsk; did you mean --task?"},
-        {"train --widht=3", 2, "there is no option --widht; did you mean --width?"},
-        {"train --qqqqqqqqqq", 2, "there is no option --qqqqqqqqqq\n"},
-        {"train --e 3", 2, "--e is ambiguous: several options begin with it"},
-        {"train --task revers --out x", 2, "did you mean reverse?"},
-        {"evaluate x --taks dates", 2, "did you mean --task?"},
-        {"translate x --task date", 2, "did you mean dates?"},
-        {"gradcheck sofmax", 2, "there is no operation \"sofmax\"; did you mean \"softmax\"?"},
-        {NULL, 0, NULL},
-    };
-    expect_mistakes(mistakes);
-}
-
-CPU_TEST(program, misuse_ends_with_2_and_says_what_is_expected)
-{
-    static const struct mistake mistakes[] = {
-        {"train", 2, "give --task NAME or --data FILE to train on"},
-        {"train --task copy", 2, "give --out FILE for the model"},
-        {"train --task copy --data x --out y", 2, "cannot be combined; use one"},
-        {"train --source-file x --out y", 2, "give both --source-file and --target-file"},
-        {"train --task copy --valid x --out y", 2, "--valid is for --data"},
-        {"train --task copy --out y z", 2, "unexpected argument \"z\""},
-        {"train --task copy --out y --split heads", 2,
-         "--split is \"heads\"; it must be sequence=RANKS or heads=RANKS"},
-        {"train --task copy --out y --split heads=2 --split sequence=2", 2,
-         "--split cuts sequences or heads over ranks, not both"},
-        {"train --task copy --out y --split heads=2 --report z", 2, "--report needs all heads"},
-        {"train --task copy --out y --split heads=2", 1,
-         "--split heads=2 needs 2 ranks, or a multiple, and not 1; start with mpirun -n 2"},
-        {"train --task copy --out y --width 0", 2, "--width: \"0\" is not a whole number in 1.."},
-        {"train --task copy --out y --dropout 1", 2,
-         "--dropout: \"1\" is not a number in 0..0.999"},
-        {"train --task copy --out y --norm per", 2, "--norm: \"per\" is none of pre, post"},
-        {"train --task copy --out y --heads 3", 2, "width 64 is not a multiple of 3 heads"},
-        {"train --task copy --out y --threads 0", 2, "--threads: \"0\" is not a whole number"},
-        {"train --task copy --out y --vocabulary 9", 2, "--vocabulary is for pairs from files"},
-        {"train --data x --out y --max-length 9", 2, "--max-length is for --task"},
-        {"train --data x --out y --share-embeddings", 2, "needs --joint-vocabulary"},
-        {"train --task copy --out y --min-length 9 --max-length 3", 2, "9"},
-        {"translate", 2, "give a model file"},
-        {"translate x --task dates y", 2, "either texts or --task, not both"},
-        {"translate x --weights int4 y", 2, "\"int4\" is none of int8, stored"},
-        {"translate x --top-k 3 y", 2, "--top-k needs --sample"},
-        {"translate x --sample --beam 3 y", 2, "--sample and --beam cannot be combined; use one"},
-        {"translate x --beam 0", 2, "--beam: \"0\" is not a whole number in 1..1000"},
-        {"evaluate x", 2, "give either --data FILE or --task NAME"},
-        {"evaluate x --data y --task copy", 2, "give either --data FILE or --task NAME"},
-        {"evaluate x y --task copy", 2, "unexpected argument \"y\"; give one model"},
-        {"attend x", 2, "give a model file and a text"},
-        {"gradcheck softmax --device gpu", 2,
-         "--device: \"gpu\" is none of cpu, cuda, cuda:0, cuda:1, ..., auto"},
-        {"gradcheck softmax --device cuda:", 2, "--device: \"cuda:\" is none of cpu, cuda"},
-        {"gradcheck softmax --device cuda:1x", 2, "--device: \"cuda:1x\" is none of cpu, cuda"},
-        {"gradcheck softmax --device cuda1", 2, "--device: \"cuda1\" is none of cpu, cuda"},
-        {"attend x y --kind sideways", 2,
-         "--kind: \"sideways\" is none of cross, encoder, decoder"},
-        {"attend x y z", 2, "unexpected argument \"z\"; give one text, in quotes"},
-        {"average --out x", 2, "give --out FILE and the model files"},
-        {"info", 2, "give a model file or --devices"},
-        {"bench sideways", 2,
-         "\"sideways\" is none of train, decode, operations, attention, products"},
-        {NULL, 0, NULL},
-    };
-    expect_mistakes(mistakes);
-}
-
-CPU_TEST(program, failures_end_with_1_and_name_the_file)
-{
-    static const struct mistake mistakes[] = {
-        {"translate nothing.safetensors x", 1, "cannot open \"nothing.safetensors\""},
-        {"info junk", 1, "not a safetensors file"},
-        {"evaluate nothing --task copy", 1, "cannot open \"nothing\""},
-        {"train --data nothing.tsv --out x", 1, "nothing.tsv: cannot be opened"},
-        {"train --data empty --out x", 1, "empty: the file is empty"},
-        {"train --task copy --out no/folder/x --steps 1", 1,
-         "--out \"no/folder/x\": its folder does not exist"},
-        {"train --task copy --out x --steps 1 --log junk", 1,
-         "--log \"junk\": it is not a log of softback; move it away"},
-        {NULL, 0, NULL},
-    };
-    write_text("junk", "this is neither a model nor a log\n");
-    write_text("empty", "");
-    expect_mistakes(mistakes);
-    size_t size = 0;
-    free(program_read("junk", &size));
-    cr_expect(size == 34, "the file is overwritten");
-}
-
 /* ---- training ---- */
 
 static void expect_log(const char *file, int steps, int evaluations)
@@ -218,9 +109,6 @@ CPU_TEST(program, training_prints_its_data_and_writes_model_state_and_log)
     expect_text(o.out, "trained    30 steps in ");
     expect_text(o.out, "model      m.safetensors\n");
     expect_log("m.jsonl", 3, 2);
-    struct outcome again = program_run(REVERSE "--steps 30");
-    cr_expect(again.code == 1);
-    expect_text(again.err, "m.safetensors exists already; use --resume to continue");
 }
 
 CPU_TEST(program, training_prints_what_it_read_from_files)
@@ -397,12 +285,6 @@ CPU_TEST(program, attention_is_drawn)
     double a, b, c, d;
     cr_assert(sscanf(o.out, "1 2 -> 2 1 2 1 %lf %lf 2 %lf %lf", &a, &b, &c, &d) == 4, "%s", o.out);
     cr_expect(fabs(a + b - 1) < 0.02 && fabs(c + d - 1) < 0.02, "rows do not sum to 1");
-    o = program_run("attend m.safetensors 1 --layer 2");
-    cr_expect(o.code == 1);
-    expect_text(o.err, "--layer: there is no layer 2; the decoder's last one is 1");
-    o = program_run("attend m.safetensors 1 --head 3");
-    cr_expect(o.code == 1);
-    expect_text(o.err, "--head: there is no head 3; the last one is 2");
 }
 
 CPU_TEST(program, info_shows_what_is_in_a_file)
@@ -428,9 +310,6 @@ CPU_TEST(program, models_are_averaged)
     struct outcome mean = program_run("info mean"), one = program_run("info m.safetensors");
     cr_expect(strstr(one.out, "fingerprint ") && strcmp(mean.out, one.out) == 0,
               "the average of one model is that model: %s", mean.out);
-    o = program_run("average --out mean m.safetensors");
-    cr_expect(o.code == 1);
-    expect_text(o.err, "--out \"mean\": it exists already");
 }
 
 CPU_TEST(program, gradients_are_checked_by_name)
@@ -456,18 +335,6 @@ CPU_TEST(program, the_gradient_of_a_whole_model_is_exact)
     write_text("pairs.tsv", "1 2\t2 1\n");
     o = program_run("gradcheck --model m.safetensors --data pairs.tsv");
     expect_text(o.out, "batch            1 pair\n");
-    o = program_run("gradcheck --model m.safetensors");
-    cr_expect(o.code == 2);
-    expect_text(o.err, "--model needs either --data FILE or --task NAME");
-    o = program_run("gradcheck --task reverse");
-    cr_expect(o.code == 2);
-    expect_text(o.err, "--data and --task need --model FILE");
-    o = program_run("gradcheck softmax --model m.safetensors --task reverse");
-    cr_expect(o.code == 2);
-    expect_text(o.err, "leave out the operation \"softmax\"");
-    o = program_run("gradcheck --model none.safetensors --task reverse");
-    cr_expect(o.code == 1);
-    expect_text(o.err, "none.safetensors");
 }
 
 CPU_TEST(program, all_gradients_pass)

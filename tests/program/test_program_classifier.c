@@ -119,39 +119,6 @@ CPU_TEST(program_classifier, a_made_task_needs_no_data)
     expect_text(o.out, "texts           100");
 }
 
-CPU_TEST(program_classifier, bad_calls_are_named)
-{
-    write_texts();
-    run_well(program_run(TRAIN "--steps 10"));
-    program_write("one.tsv", "a\tx\nb\tx\nc\tx\n", 12);
-    program_write("new.tsv", "a\tstrange\n", 10);
-    static const struct {
-        const char *arguments, *message;
-        int code;
-    } mistakes[] = {
-        {"train --model classifier --task dates --out x", "use --task pattern", 2},
-        {"train --task pattern --out x", "use copy, reverse, sort, addition or dates", 2},
-        {"train --model classifier --data one.tsv --out x", "there is 1 label", 1},
-        {"train --model classifier --data texts.tsv --out x --decoder-layers 2",
-         "--decoder-layers is for --model seq2seq or language, not for --model classifier", 2},
-        {"train --data texts.tsv --out x --pooling mean", "--pooling is for --model classifier", 2},
-        {"train --model classifier --data texts.tsv --valid new.tsv --out x",
-         "has the label \"strange\", which is none of 3 labels", 1},
-        {"train --model classifier --data texts.tsv --out x --pooling most",
-         "--pooling: \"most\" is none of mean, first", 2},
-        {"evaluate m --data new.tsv", "the label \"strange\" is unknown to the model", 1},
-        {"evaluate m --task copy", "a classifier is evaluated on --task pattern", 1},
-        {"generate m a", "m is a classifier, expected a language model", 1},
-        {"classify", "a model's file is expected", 2},
-        {"classify none a", "none", 1},
-    };
-    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
-        struct outcome o = program_run("%s", mistakes[i].arguments);
-        cr_expect(o.code == mistakes[i].code && strstr(o.err, mistakes[i].message),
-                  "%s: exit code %d, %s", mistakes[i].arguments, o.code, o.err);
-    }
-}
-
 /* ---- words of five languages: the files of SIGMORPHON 2021's g2p task ---- */
 
 /* The first words of each language's file, with the language. */

@@ -245,38 +245,3 @@ CPU_TEST(program_keep, the_best_model_has_the_best_of_the_chosen_score)
         cr_expect(strstr(o.err, "  BLEU ") && strstr(o.out, " % exact, "), "%s%s", o.err, o.out);
     }
 }
-
-CPU_TEST(program_keep, a_score_that_a_run_does_not_have_is_refused)
-{
-    static const struct {
-        const char *options, *message;
-        int code;
-    } bad[] = {
-        {"--model language --best bleu",
-         "--best bleu: a language model has no such score; use "
-         "loss",
-         2},
-        {"--model classifier --task pattern --best exact",
-         "--best exact: a classifier has no such score; use loss or accuracy", 2},
-        {"--best accuracy", "an encoder-decoder has no such score; use loss, exact, error or bleu",
-         2},
-        {"--best worst", "--best: \"worst\" is none of auto, loss, exact, error, bleu, accuracy",
-         2},
-        {"--best bleu --evaluate-pairs 0",
-         "--best bleu needs texts that are decoded, and --evaluate-pairs is 0; use --best loss", 1},
-        {"--keep 65", "--keep: \"65\" is not a whole number in 0..64", 2},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const bool own = strstr(bad[i].options, "--task") != NULL;
-        struct outcome o = program_run("train %s %s --out m.x --width 8 --heads 2",
-                                       own ? "" : "--task copy", bad[i].options);
-        cr_expect(o.code == bad[i].code && strstr(o.err, bad[i].message), "%s: %d %s",
-                  bad[i].options, o.code, o.err);
-        cr_expect(!exists("m.state.x"), "%s", bad[i].options);
-    }
-    struct outcome o = program_run("train --task copy --steps 10 --out m.x " TINY);
-    cr_assert(o.code == 0, "%s", o.err);
-    o = program_run("train --task copy --steps 10 --out m.x --resume --best loss");
-    cr_expect(o.code == 1 && strstr(o.err, "--best is loss, but m.x was started with auto"), "%s",
-              o.err);
-}

@@ -232,50 +232,6 @@ CPU_TEST(program_resume, the_log_has_each_step_once)
     free(text);
 }
 
-struct refusal {
-    const char *arguments, *message;
-};
-
-CPU_TEST(program_resume, a_run_with_other_settings_or_data_is_not_resumed)
-{
-    static const struct refusal refusals[] = {
-        {"--data pairs.tsv --width 32", "--width is 32, but m was started with 16"},
-        {"--data pairs.tsv --seed 2", "--seed is 2, but m was started with 1"},
-        {"--data pairs.tsv --tie-embeddings",
-         "--tie-embeddings is true, but m was started with false"},
-        {"--data other.tsv", "the data differ from those that m"},
-        {"--data pairs.tsv --valid other.tsv", "the data differ from those that m"},
-        {"--task copy", "m was started with files, not with --task copy"},
-    };
-    program_write_pairs();
-    program_write("other.tsv", "1\t2\n3\t4\n", 8);
-    cr_assert(program_run(TRAIN "--steps 5 --threads 1").code == 0);
-    char *before = program_read("m.state", NULL);
-    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        struct outcome o = program_run("train %s --out m --resume", refusals[i].arguments);
-        cr_expect(o.code == 1 && strstr(o.err, refusals[i].message), "%s: %s",
-                  refusals[i].arguments, o.err);
-    }
-    free(before);
-    /* Only options that are given are compared. */
-    struct outcome o =
-        program_run("train --data pairs.tsv --out m --log m.jsonl --resume --steps 6 "
-                    "--evaluate-every 0 --warmup 5");
-    cr_expect(o.code == 0, "%s", o.err);
-}
-
-CPU_TEST(program_resume, a_model_without_its_state_is_not_overwritten)
-{
-    program_write_pairs();
-    cr_assert(program_run(TRAIN "--steps 5 --threads 1").code == 0);
-    cr_assert(remove(test_temporary("m.state")) == 0);
-    struct outcome o = program_run(TRAIN "--steps 9 --threads 1 --resume");
-    cr_expect(o.code == 1 && strstr(o.err, "m exists, but m.state, its training"), "%s", o.err);
-    cr_assert(remove(test_temporary("m")) == 0);
-    o = program_run(TRAIN "--steps 9 --threads 1 --resume");
-    cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it does not start anew: %s", o.err);
-}
-
 CPU_TEST(program_resume, patience_ends_a_run_early)
 {
     program_write_pairs();

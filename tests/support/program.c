@@ -92,6 +92,15 @@ struct outcome program_run(const char *format, ...)
     return program_wait(start(command, -1));
 }
 
+struct outcome program_shell(const char *command)
+{
+    char all[6000];
+    cr_assert(chdir(test_temporary("")) == 0);
+    snprintf(all, sizeof all, "%s softback() { %s %s '%s' \"$@\"; }\n%s", quiet, launcher,
+             wrapper(), TEST_PROGRAM, command);
+    return program_wait(start(all, -1));
+}
+
 struct outcome program_on_terminal(const char *format, ...)
 {
     enum { ROOM = 1 << 16 };

@@ -15,7 +15,10 @@ struct outcome {
 /* `softback ARGUMENTS` for the shell, so that "<", ">" and "|" work. */
 struct outcome program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same in the background; its output goes to the files "out" and "err". */
+/* A command for the shell, in which `softback` is the program. */
+struct outcome program_shell(const char *command);
+
+/* As program_run, in the background; the output goes to the files "out" and "err". */
 pid_t program_start(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Waits for it. */
 struct outcome program_wait(pid_t process);
