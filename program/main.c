@@ -1,7 +1,7 @@
 /* The program `softback`: finds the command and runs it. */
-#include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/nearest.h"
+#include "program/screen/options.h"
 #include "program/screen/waiting.h"
 #include "tensor/version.h"
 #include <errno.h>
@@ -35,6 +35,12 @@ static void main_help(FILE *out)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs(without_json, out);
     fputs("\n'softback COMMAND --help' explains a command.\n", out);
+}
+
+static int main_run(const struct command *command, int argc, char **argv)
+{
+    struct options options = {.command = command, .argc = argc, .argv = argv};
+    return command->run(&options);
 }
 
 static const char *main_command_name(const void *unused, int i)
@@ -86,7 +92,7 @@ int main(int argc, char **argv)
     waiting_shorten(argv);
     for (int i = 0; i < COUNT; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
-            return commands[i]->run(argc - 1, argv + 1);
+            return main_run(commands[i], argc - 1, argv + 1);
     const char *nearest = nearest_word(argv[1], main_command_name, NULL);
     fprintf(stderr, "softback: there is no command \"%s\"", foreign(argv[1]));
     fprintf(stderr, nearest ? "; did you mean \"%s\"?\n" : "\n", nearest);

@@ -1,10 +1,8 @@
 /* softback attend: attention as a picture in the terminal. */
 #include "autograd/tape.h"
 #include "models/training/checkpoint.h"
-#include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/machine_options.h"
-#include "program/screen/options.h"
 #include "program/screen/terminal.h"
 #include "program/screen/unknown.h"
 #include "teach/explain/subject.h"
@@ -14,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_KIND = 1, KEY_LAYER, KEY_HEAD, KEY_TARGET, KEY_NUMBERS };
-
 struct attend_request {
     const char *attention; /* "cross", "encoder" or "decoder"; NULL: the model's first */
     int64_t layer, head;   /* from 1; 0: the last layer, the mean over heads */
@@ -24,33 +20,16 @@ struct attend_request {
     const char *path, *text;
 };
 
-static error_t attend_parse(int key, char *argument, struct argp_state *state)
+static void attend_options(struct options *o, struct attend_request *r)
 {
-    struct attend_request *r = state->input;
-    switch (key) {
-    case KEY_KIND:
-        r->attention = options_attention(state, argument);
-        return 0;
-    case KEY_LAYER:
-        r->layer = options_count(state, "layer", argument, 1, 1000);
-        return 0;
-    case KEY_HEAD:
-        r->head = options_count(state, "head", argument, 1, 1 << 16);
-        return 0;
-    case KEY_TARGET:
-        r->target = argument;
-        return 0;
-    case KEY_NUMBERS:
-        r->numbers = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (r->text)
-            options_refuse(state, "unexpected argument \"%s\"; give one text, in quotes", argument);
-        *(r->path ? &r->text : &r->path) = argument;
-        return 0;
-    default:
-        return machine_option(key, argument, state);
-    }
+    option_attention(o, &r->attention,
+                     "attention: cross, or encoder, decoder (self-attention) [cross]");
+    option_count(o, "layer", &r->layer, 1, 1000, "layer, from 1 [the last]");
+    option_count(o, "head", &r->head, 1, 1 << 16, "head, from 1 [the mean over heads]");
+    option_text(o, "target", "TEXT", &r->target, "target text [the model's output]");
+    option_flag(o, "numbers", &r->numbers, "print numbers instead of shades");
+    options_of_machine(o);
+    options_arguments(o, &r->path, &r->text, "give one text, in quotes");
 }
 
 /* The weight in row i and column j: that of one head, or the mean over heads. */
@@ -193,22 +172,11 @@ static int attend(const struct attend_request *r)
     return ok ? EXIT_OK : command_failed("attend");
 }
 
-static int attend_run(int argc, char **argv)
+static int attend_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        {"kind", KEY_KIND, "WORD", 0,
-         "attention: cross, or encoder, decoder (self-attention) [cross]", 0},
-        {"layer", KEY_LAYER, "N", 0, "layer, from 1 [the last]", 0},
-        {"head", KEY_HEAD, "N", 0, "head, from 1 [the mean over heads]", 0},
-        {"target", KEY_TARGET, "TEXT", 0, "target text [the model's output]", 0},
-        {"numbers", KEY_NUMBERS, NULL, 0, "print numbers instead of shades", 0},
-        MACHINE_OPTIONS(0),
-        {0}};
-    const struct argp argp = {
-        options, attend_parse, "MODEL TEXT", "Draws a model's attention weights for a text.",
-        NULL,    NULL,         NULL};
     struct attend_request request = {0};
-    int wrong = command_parse(&argp, "attend", argc, argv, &request);
+    attend_options(o, &request);
+    const int wrong = options_read(o);
     if (wrong >= 0)
         return wrong;
     if (!request.text)
@@ -216,4 +184,10 @@ static int attend_run(int argc, char **argv)
     return attend(&request);
 }
 
-const struct command command_attend = {"attend", "draws a model's attention weights", attend_run};
+const struct command command_attend = {
+    .name = "attend",
+    .summary = "draws a model's attention weights",
+    .arguments = "MODEL TEXT",
+    .help = "Draws a model's attention weights for a text.",
+    .run = attend_run,
+};

@@ -1,34 +1,20 @@
 /* softback average */
 #include "models/training/checkpoint.h"
 #include "program/run/paths.h"
-#include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/options.h"
 #include <stdio.h>
 
-enum { KEY_OUT = 1, MOST_MODELS = 64 };
-
 struct average_request {
     const char *out;
+    char **models;
     int count;
-    const char *path[MOST_MODELS];
 };
 
-static error_t average_parse(int key, char *argument, struct argp_state *state)
+static void average_options(struct options *o, struct average_request *r)
 {
-    struct average_request *request = state->input;
-    switch (key) {
-    case KEY_OUT:
-        request->out = argument;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (request->count == MOST_MODELS)
-            options_refuse(state, "at most %d models can be averaged", MOST_MODELS);
-        request->path[request->count++] = argument;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    option_text(o, "out", "FILE", &r->out, "write the averaged model to FILE");
+    options_rest(o, &r->models, &r->count);
 }
 
 static bool average_check_paths(const struct average_request *r)
@@ -36,7 +22,7 @@ static bool average_check_paths(const struct average_request *r)
     struct paths paths = {0};
     paths_add(&paths, PATH_CREATED, "--out", r->out);
     for (int i = 0; i < r->count; i++)
-        paths_add(&paths, PATH_READ, "MODEL", r->path[i]);
+        paths_add(&paths, PATH_READ, "MODEL", r->models[i]);
     return paths_check(&paths);
 }
 
@@ -44,8 +30,9 @@ static int average(const struct average_request *request)
 {
     if (!average_check_paths(request))
         return command_failed("average");
-    struct checkpoint *c = checkpoint_open(request->path[0], NULL);
-    bool ok = c && checkpoint_average(c, request->count - 1, request->path + 1);
+    struct checkpoint *c = checkpoint_open(request->models[0], NULL);
+    bool ok =
+        c && checkpoint_average(c, request->count - 1, (const char *const *)request->models + 1);
     if (ok) {
         const struct checkpoint_contents mean = {
             .settings = &c->settings, .task = c->task, .is_new = true};
@@ -57,20 +44,11 @@ static int average(const struct average_request *request)
     return ok ? EXIT_OK : command_failed("average");
 }
 
-static int average_run(int argc, char **argv)
+static int average_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        {"out", KEY_OUT, "FILE", 0, "write the averaged model to FILE", 0}, {0}};
-    const struct argp argp = {options,
-                              average_parse,
-                              "--out FILE MODEL...",
-                              "Averages the parameters of models with the same settings and "
-                              "vocabularies, such as the last checkpoints of a run.",
-                              NULL,
-                              NULL,
-                              NULL};
     struct average_request request = {0};
-    int wrong = command_parse(&argp, "average", argc, argv, &request);
+    average_options(o, &request);
+    const int wrong = options_read(o);
     if (wrong >= 0)
         return wrong;
     if (!request.out || request.count < 1)
@@ -78,5 +56,11 @@ static int average_run(int argc, char **argv)
     return average(&request);
 }
 
-const struct command command_average = {"average", "averages the parameters of checkpoints",
-                                        average_run};
+const struct command command_average = {
+    .name = "average",
+    .summary = "averages the parameters of checkpoints",
+    .arguments = "--out FILE MODEL...",
+    .help = "Averages the parameters of models with the same settings and vocabularies, such as "
+            "the last checkpoints of a run.",
+    .run = average_run,
+};

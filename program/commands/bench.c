@@ -1,8 +1,6 @@
 /* softback bench: what training, decoding and single operations cost on a device. */
 #include "program/bench/bench.h"
-#include "program/screen/command.h"
 #include "program/screen/machine_options.h"
-#include "program/screen/options.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,41 +15,44 @@ static const struct part parts[] = {
     {"attention", bench_attention}, {"products", bench_products},
 };
 
-enum { PARTS = sizeof parts / sizeof parts[0], KEY_QUICK = 1, KEY_TABS, KEY_PROFILE };
+enum { PARTS = sizeof parts / sizeof parts[0] };
 
 struct bench_request {
-    bool part[PARTS], any, quick, tabs, profile;
+    bool quick, tabs, profile;
+    char **parts;
+    int count;
 };
 
-static void bench_choose(struct bench_request *request, const char *name, struct argp_state *state)
+static void bench_options(struct options *o, struct bench_request *r)
 {
-    for (int i = 0; i < PARTS; i++)
-        if (strcmp(name, parts[i].name) == 0) {
-            request->part[i] = request->any = true;
-            return;
-        }
-    options_refuse(state, "\"%s\" is none of train, decode, operations, attention, products", name);
+    options_of_machine(o);
+    option_flag(o, "quick", &r->quick, "tiny sizes: check only that everything runs");
+    option_flag(o, "profile", &r->profile,
+                "also print the time of each operation of a training step");
+    option_flag(o, "tabs", &r->tabs, "print tab-separated values, for programs");
+    options_rest(o, &r->parts, &r->count);
 }
 
-static error_t bench_parse(int key, char *argument, struct argp_state *state)
+static bool bench_wants(const struct bench_request *r, const char *part)
 {
-    struct bench_request *request = state->input;
-    switch (key) {
-    case KEY_QUICK:
-        request->quick = true;
-        return 0;
-    case KEY_TABS:
-        request->tabs = true;
-        return 0;
-    case KEY_PROFILE:
-        request->profile = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        bench_choose(request, argument, state);
-        return 0;
-    default:
-        return machine_option(key, argument, state);
+    bool wanted = r->count == 0;
+    for (int i = 0; i < r->count; i++)
+        wanted |= strcmp(r->parts[i], part) == 0;
+    return wanted;
+}
+
+static int bench_check_parts(const struct bench_request *r)
+{
+    for (int i = 0; i < r->count; i++) {
+        bool known = false;
+        for (int k = 0; k < PARTS; k++)
+            known |= strcmp(r->parts[i], parts[k].name) == 0;
+        if (!known)
+            return command_misused(
+                "bench", "\"%s\" is none of train, decode, operations, attention, products",
+                r->parts[i]);
     }
+    return -1;
 }
 
 static void bench_print_limit(const struct bench *bench, enum bench_limit limit, const char *name,
@@ -102,37 +103,29 @@ static int bench(const struct bench_request *request)
         puts("Sizes are tiny: this shows that everything runs, not how fast.");
     bool ok = true;
     for (int i = 0; ok && i < PARTS; i++)
-        if (request->part[i] || !request->any)
+        if (bench_wants(request, parts[i].name))
             ok = bench_measure_limits(&bench) && parts[i].measure(&bench);
     bench_end(&bench);
     return ok ? EXIT_OK : command_failed("bench");
 }
 
-static int bench_run(int argc, char **argv)
+static int bench_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        MACHINE_OPTIONS(0),
-        {"quick", KEY_QUICK, NULL, 0, "tiny sizes: check only that everything runs", 0},
-        {"profile", KEY_PROFILE, NULL, 0,
-         "also print the time of each operation of a training step", 0},
-        {"tabs", KEY_TABS, NULL, 0, "print tab-separated values, for programs", 0},
-        {0}};
-    const struct argp argp = {
-        options,
-        bench_parse,
-        "[train] [decode] [operations] [attention] [products]",
-        "Measures training steps (forward, backward and Adam; dropout 0.1; f32 and bf16; sizes "
-        "toy, usual (the defaults of train), tiny and base), a decoding step with a KV cache, "
-        "memory-bound operations, tiled and composed attention, and the built-in matrix product "
-        "in turns with OpenBLAS. Prints times, and shares of this device's limits: the bandwidth "
-        "of a large copy and the FLOP/s of products.",
-        NULL,
-        NULL,
-        NULL};
     struct bench_request request = {0};
-    int wrong = command_parse(&argp, "bench", argc, argv, &request);
+    bench_options(o, &request);
+    int wrong = options_read(o);
+    wrong = wrong < 0 ? bench_check_parts(&request) : wrong;
     return wrong < 0 ? bench(&request) : wrong;
 }
 
-const struct command command_bench = {"bench", "measures training, decoding and attention",
-                                      bench_run};
+const struct command command_bench = {
+    .name = "bench",
+    .summary = "measures training, decoding and attention",
+    .arguments = "[train] [decode] [operations] [attention] [products]",
+    .help = "Measures training steps (forward, backward and Adam; dropout 0.1; f32 and bf16; sizes "
+            "toy, usual (the defaults of train), tiny and base), a decoding step with a KV cache, "
+            "memory-bound operations, tiled and composed attention, and the built-in matrix "
+            "product in turns with OpenBLAS. Prints times, and shares of this device's limits: the "
+            "bandwidth of a large copy and the FLOP/s of products.",
+    .run = bench_run,
+};

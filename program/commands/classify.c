@@ -2,10 +2,8 @@
 #include "models/classifier_kind.h"
 #include "models/training/checkpoint.h"
 #include "program/run/kind.h"
-#include "program/screen/base_option.h"
-#include "program/screen/command.h"
+#include "program/screen/decoding_options.h"
 #include "program/screen/input.h"
-#include "program/screen/machine_options.h"
 #include "program/screen/stream.h"
 #include "program/screen/unknown.h"
 #include "tensor/failure.h"
@@ -18,25 +16,12 @@ struct classify_request {
     int count;
 };
 
-static error_t classify_parse(int key, char *argument, struct argp_state *state)
+static void classify_options(struct options *o, struct classify_request *r)
 {
-    struct classify_request *r = state->input;
-    switch (key) {
-    case KEY_BASE:
-        r->base = argument;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (r->path)
-            return ARGP_ERR_UNKNOWN; /* the texts come all at once, below */
-        r->path = argument;
-        return 0;
-    case ARGP_KEY_ARGS:
-        r->texts = state->argv + state->next;
-        r->count = state->argc - state->next;
-        return 0;
-    default:
-        return machine_option(key, argument, state);
-    }
+    option_base(o, &r->base);
+    options_of_machine(o);
+    options_arguments(o, &r->path, NULL, NULL);
+    options_rest(o, &r->texts, &r->count);
 }
 
 static const sb_classifier *classify_model(const struct checkpoint *c, const char *path)
@@ -102,19 +87,11 @@ static int classify(const struct classify_request *r)
     return ok ? EXIT_OK : command_failed("classify");
 }
 
-static int classify_run(int argc, char **argv)
+static int classify_run(struct options *o)
 {
-    static const struct argp_option options[] = {BASE_OPTION(0), MACHINE_OPTIONS(0), {0}};
-    const struct argp argp = {options,
-                              classify_parse,
-                              "MODEL [TEXT...]",
-                              "Prints the label, its probability and the text, for each text or "
-                              "each line of the standard input.",
-                              NULL,
-                              NULL,
-                              NULL};
     struct classify_request request = {0};
-    int wrong = command_parse(&argp, "classify", argc, argv, &request);
+    classify_options(o, &request);
+    const int wrong = options_read(o);
     if (wrong >= 0)
         return wrong;
     if (!request.path)
@@ -122,4 +99,11 @@ static int classify_run(int argc, char **argv)
     return classify(&request);
 }
 
-const struct command command_classify = {"classify", "gives texts their labels", classify_run};
+const struct command command_classify = {
+    .name = "classify",
+    .summary = "gives texts their labels",
+    .arguments = "MODEL [TEXT...]",
+    .help = "Prints the label, its probability and the text, for each text or each line of the "
+            "standard input.",
+    .run = classify_run,
+};

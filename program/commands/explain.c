@@ -1,9 +1,7 @@
 /* softback explain: explanations whose numbers the library computes when it prints them. */
 #include "program/commands/explain_model.h"
-#include "program/screen/command.h"
 #include "program/screen/machine_options.h"
 #include "program/screen/nearest.h"
-#include "program/screen/options.h"
 #include "program/screen/terminal.h"
 #include "teach/explain/topic.h"
 #include "teach/report/jacobian.h"
@@ -14,107 +12,74 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    KEY_LIST = 1,
-    KEY_TEMPERATURE = 20,
-    KEY_BLOCK,
-    KEY_TARGET,
-    KEY_STEPS,
-    KEY_SEED,
-    KEY_WIDTH,
-    KEY_SVG,
-    KEY_JSON
-};
-
 struct explain_request {
     const char *topic;
-    unsigned given;
     bool json, svg;
     struct explain_options options;
     struct model_request model;
 };
 
-static const char *const lists[EXPLAIN_LISTS] = {"scores", "upstream", "mask",
-                                                 "values", "logits",   "periods"};
-static const char *const others[] = {"temperature", "block", "target", "steps",
-                                     "seed",        "width", "svg"};
-
 /* "2,1,0.1,-1" */
-static struct numbers explain_list_of(struct argp_state *state, const char *option,
-                                      const char *argument)
+static bool explain_take_list(struct command_option *option, const char *value)
 {
-    struct numbers list = {0};
-    for (const char *at = argument;; at++) {
-        char *end;
-        double value = strtod(at, &end);
-        if (end == at || (*end && *end != ',') || !isfinite(value))
-            options_refuse(state,
-                           "--%s: \"%.*s\" is not a number; give numbers with commas between them, "
-                           "such as 2,1,0.1,-1",
-                           option, (int)strcspn(at, ","), at);
-        if (list.count == EXPLAIN_NUMBERS)
-            options_refuse(state, "--%s: there are more than %d numbers", option, EXPLAIN_NUMBERS);
-        list.value[list.count++] = value;
-        at = end;
-        if (!*at)
-            return list;
-    }
-}
-
-static double explain_positive(struct argp_state *state, const char *option, const char *argument)
-{
+    struct numbers *list = option->to;
     char *end;
-    double value = strtod(argument, &end);
-    if (end == argument || *end || !(value > 0 && isfinite(value)))
-        options_refuse(state, "--%s: \"%s\" is not a number above 0", option, argument);
-    return value;
+    list->count = 0;
+    for (const char *at = value;; at = end + 1) {
+        const double x = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !isfinite(x))
+            return sb_fail("--%s: \"%.*s\" is not a number; give numbers with commas between them, "
+                           "such as 2,1,0.1,-1",
+                           option->setting.name, (int)strcspn(at, ","), at);
+        if (list->count == EXPLAIN_NUMBERS)
+            return sb_fail("--%s: there are more than %d numbers", option->setting.name,
+                           EXPLAIN_NUMBERS);
+        list->value[list->count++] = x;
+        if (!*end)
+            return true;
+    }
 }
 
-static error_t explain_parse(int key, char *argument, struct argp_state *state)
+static void explain_option_list(struct options *o, const char *name, struct explain_request *r,
+                                enum explain_list list, const char *help)
 {
-    struct explain_request *r = state->input;
-    if (key >= KEY_LIST && key < KEY_LIST + EXPLAIN_LISTS) {
-        r->given |= 1u << (key - KEY_LIST);
-        r->options.list[key - KEY_LIST] = explain_list_of(state, lists[key - KEY_LIST], argument);
-        return 0;
-    }
-    if (key >= KEY_TEMPERATURE && key <= KEY_SVG)
-        r->given |= (unsigned)TAKES_TEMPERATURE << (key - KEY_TEMPERATURE);
-    switch (key) {
-    case KEY_TEMPERATURE:
-        r->options.temperature = explain_positive(state, "temperature", argument);
-        return 0;
-    case KEY_BLOCK:
-        r->options.block = options_count(state, "block", argument, 1, EXPLAIN_NUMBERS);
-        return 0;
-    case KEY_TARGET:
-        r->options.target = options_count(state, "target", argument, 0, EXPLAIN_NUMBERS - 1);
-        return 0;
-    case KEY_STEPS:
-        r->options.steps = options_count(state, "steps", argument, 1, 1000000);
-        return 0;
-    case KEY_SEED:
-        r->options.seed = options_count(state, "seed", argument, 0, INT32_MAX);
-        return 0;
-    case KEY_WIDTH:
-        r->options.width = options_count(state, "width", argument, 1, 1024);
-        return 0;
-    case KEY_SVG:
-        r->svg = true;
-        return 0;
-    case KEY_JSON:
-        r->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (r->topic)
-            options_refuse(state, "unexpected argument \"%s\"; give one topic", argument);
-        r->topic = argument;
-        return 0;
-    default:
-        return explain_model_option(key, argument, state, &r->model) == 0
-                   ? 0
-                   : machine_option(key, argument, state);
-    }
+    o->kind = 1u << list;
+    option_take(o, name, "LIST", explain_take_list, &r->options.list[list], help);
+}
+
+/* The kinds of options are what topics take. */
+static void explain_options(struct options *o, struct explain_request *r)
+{
+    struct explain_options *e = &r->options;
+    explain_option_list(o, "scores", r, SCORES, "scores of a softmax, such as 2,1,0.1,-1");
+    explain_option_list(o, "upstream", r, UPSTREAM, "upstream gradient dL/da of each weight");
+    explain_option_list(o, "mask", r, KEPT, "1 for each score that the mask keeps, else 0");
+    explain_option_list(o, "values", r, VALUES, "flash: a value for each score");
+    explain_option_list(o, "logits", r, LOGITS, "cross-entropy: the logits [0,60,120]");
+    explain_option_list(o, "periods", r, PERIODS, "positions: periods of the sine waves [5,7]");
+    o->kind = TAKES_TEMPERATURE;
+    option_number(o, "temperature", &e->temperature, 0, 1e6, "divisor of the scores [1]")
+        ->setting.zero = ZERO_IS_DEFAULT_ALONE;
+    o->kind = TAKES_BLOCK;
+    option_count(o, "block", &e->block, 1, EXPLAIN_NUMBERS, "flash: scores of a block [2]");
+    o->kind = TAKES_TARGET;
+    option_count(o, "target", &e->target, 0, EXPLAIN_NUMBERS - 1,
+                 "cross-entropy, hessian: the target class, from 0 [0]");
+    o->kind = TAKES_STEPS;
+    option_count(o, "steps", &e->steps, 1, 1000000, "wrong-gradient: training steps of each model");
+    o->kind = TAKES_SEED;
+    option_count(o, "seed", &e->seed, 0, INT32_MAX, "wrong-gradient: the first of three seeds [0]");
+    o->kind = TAKES_WIDTH;
+    option_count(o, "width", &e->width, 1, 1024, "saturated-rows: size of queries and keys [64]");
+    o->kind = 0;
+    option_threads(o);
+    option_group(o, NULL);
+    options_of_stored_model(o, &r->model);
+    o->kind = TAKES_SVG;
+    option_flag(o, "svg", &r->svg, "softmax: print its Jacobian as an SVG image");
+    o->kind = 0;
+    option_flag(o, "json", &r->json, "print one JSON object instead of text");
+    options_arguments(o, &r->topic, NULL, "give one topic");
 }
 
 static const char *explain_topic_name(const void *unused, int i)
@@ -132,16 +97,6 @@ static int explain_list_topics(void)
     puts("  OPERATION       any operation, such as layer_norm: its formulas, checked\n\n"
          "'softback explain TOPIC' explains one of them.");
     return EXIT_OK;
-}
-
-/* Rejects options that the topic would silently ignore. -1 if there are none. */
-static int explain_check_given(const char *topic, unsigned not_taken)
-{
-    for (int i = 0; i <= KEY_SVG - KEY_TEMPERATURE + EXPLAIN_LISTS; i++)
-        if (not_taken >> i & 1)
-            return command_misused("explain", "--%s is not an option of %s",
-                                   i < EXPLAIN_LISTS ? lists[i] : others[i - EXPLAIN_LISTS], topic);
-    return -1;
 }
 
 static int explain_unknown_topic(const char *name)
@@ -162,18 +117,19 @@ static int explain_draw(const struct explain_options *options)
     return svg ? EXIT_OK : command_failed("explain");
 }
 
-static int explain(const struct explain_request *r)
+static int explain(const struct options *o, const struct explain_request *r)
 {
     const struct topic *topic = topic_named(r->topic);
     if (!topic && !operation_named(r->topic))
         return explain_unknown_topic(r->topic);
-    int wrong = explain_check_given(r->topic, r->given & ~(topic ? topic->takes : 0));
-    if (wrong >= 0)
-        return wrong;
-    if (r->model.given && r->given)
-        return command_misused("explain", "--%s does not go with options of a row", r->model.given);
-    if (r->model.given)
-        return explain_model(r->topic, &r->model, r->json);
+    const char *of_model = options_given(o, OF_MODEL),
+               *not_taken = options_given(o, TAKES_ANY & ~(topic ? topic->takes : 0));
+    if (not_taken)
+        return command_misused("explain", "--%s is not an option of %s", not_taken, r->topic);
+    if (of_model && options_given(o, TAKES_ANY))
+        return command_misused("explain", "--%s does not go with options of a row", of_model);
+    if (of_model)
+        return explain_model(o, r->topic, &r->model, r->json);
     if (topic && topic->check && !topic->check(&r->options))
         return command_misused("explain", "%s", sb_error());
     if (r->svg && r->json)
@@ -195,42 +151,21 @@ static int explain(const struct explain_request *r)
     return text ? EXIT_OK : command_failed("explain");
 }
 
-static int explain_run(int argc, char **argv)
+static int explain_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        {"scores", KEY_LIST + SCORES, "LIST", 0, "scores of a softmax, such as 2,1,0.1,-1", 0},
-        {"upstream", KEY_LIST + UPSTREAM, "LIST", 0, "upstream gradient dL/da of each weight", 0},
-        {"mask", KEY_LIST + KEPT, "LIST", 0, "1 for each score that the mask keeps, else 0", 0},
-        {"temperature", KEY_TEMPERATURE, "X", 0, "divisor of the scores [1]", 0},
-        {"values", KEY_LIST + VALUES, "LIST", 0, "flash: a value for each score", 0},
-        {"block", KEY_BLOCK, "N", 0, "flash: scores of a block [2]", 0},
-        {"logits", KEY_LIST + LOGITS, "LIST", 0, "cross-entropy: the logits [0,60,120]", 0},
-        {"target", KEY_TARGET, "N", 0, "cross-entropy, hessian: the target class, from 0 [0]", 0},
-        {"periods", KEY_LIST + PERIODS, "LIST", 0, "positions: periods of the sine waves [5,7]", 0},
-        {"steps", KEY_STEPS, "N", 0, "wrong-gradient: training steps of each model", 0},
-        {"seed", KEY_SEED, "N", 0, "wrong-gradient: the first of three seeds [0]", 0},
-        {"width", KEY_WIDTH, "N", 0, "saturated-rows: size of queries and keys [64]", 0},
-        {"threads", KEY_THREADS, "N", 0, "threads to use; results do not depend on it [all cores]",
-         0},
-        EXPLAIN_MODEL_OPTIONS,
-        {"svg", KEY_SVG, NULL, 0, "softmax: print its Jacobian as an SVG image", 0},
-        {"json", KEY_JSON, NULL, 0, "print one JSON object instead of text", 0},
-        {0}};
-    const struct argp argp = {
-        options,
-        explain_parse,
-        "[TOPIC]",
-        "Explains softmax, attention and their gradients, or any operation, with numbers "
-        "that the library computes. Without a topic it lists the topics.",
-        NULL,
-        NULL,
-        NULL};
     struct explain_request request = {0};
-    int wrong = command_parse(&argp, "explain", argc, argv, &request);
+    explain_options(o, &request);
+    const int wrong = options_read(o);
     if (wrong >= 0)
         return wrong;
-    return request.topic ? explain(&request) : explain_list_topics();
+    return request.topic ? explain(o, &request) : explain_list_topics();
 }
 
 const struct command command_explain = {
-    "explain", "explains softmax, attention and operations, with computed numbers", explain_run};
+    .name = "explain",
+    .summary = "explains softmax, attention and operations, with computed numbers",
+    .arguments = "[TOPIC]",
+    .help = "Explains softmax, attention and their gradients, or any operation, with numbers that "
+            "the library computes. Without a topic it lists the topics.",
+    .run = explain_run,
+};

@@ -1,6 +1,5 @@
 #include "program/commands/explain_model.h"
 #include "models/training/checkpoint.h"
-#include "program/screen/command.h"
 #include "program/screen/options.h"
 #include "program/screen/terminal.h"
 #include "tensor/device.h"
@@ -9,52 +8,27 @@
 #include <string.h>
 #include <unistd.h>
 
-error_t explain_model_option(int key, char *argument, struct argp_state *state,
-                             struct model_request *r)
+void options_of_stored_model(struct options *o, struct model_request *r)
 {
-    static const char *const names[] = {"model", "input", "translation", "kind", "layer", "head",
-                                        "row",   "dot",   "data",        "task", "count"};
-    if (key < KEY_MODEL || key > KEY_COUNT)
-        return ARGP_ERR_UNKNOWN;
-    r->given = names[key - KEY_MODEL];
-    r->placed |= key >= KEY_KIND && key <= KEY_ROW;
-    r->texts |= key == KEY_INPUT || key == KEY_TRANSLATION;
-    r->batch |= key >= KEY_DATA;
-    switch (key) {
-    case KEY_MODEL:
-        r->stored.path = argument;
-        break;
-    case KEY_INPUT:
-        r->text = argument;
-        break;
-    case KEY_TRANSLATION:
-        r->target = argument;
-        break;
-    case KEY_KIND:
-        r->place.attention = options_attention(state, argument);
-        break;
-    case KEY_LAYER:
-        r->place.layer = options_count(state, "layer", argument, 1, 1000);
-        break;
-    case KEY_HEAD:
-        r->place.head = options_count(state, "head", argument, 1, 1 << 16);
-        break;
-    case KEY_ROW:
-        r->place.row = options_count(state, "row", argument, 1, 1 << 16);
-        break;
-    case KEY_DATA:
-        r->stored.data = argument;
-        break;
-    case KEY_TASK:
-        r->stored.task = options_task(state, argument);
-        break;
-    case KEY_COUNT:
-        r->stored.count = options_count(state, "count", argument, 1, 1 << 16);
-        break;
-    default:
-        r->dot = true;
-    }
-    return 0;
+    struct stored_twin_request *stored = &r->stored;
+    struct model_place *place = &r->place;
+    o->kind = OF_FILE;
+    option_text(o, "model", "FILE", &stored->path, "attention, hessian, tape: the model file");
+    o->kind = OF_TEXT;
+    option_text(o, "input", "TEXT", &r->text, "attention, tape: the source text");
+    option_text(o, "translation", "TEXT", &r->target, "the target text [the model's output]");
+    o->kind = OF_PLACE;
+    option_attention(o, &place->attention, "attention: cross, encoder or decoder [cross]");
+    option_count(o, "layer", &place->layer, 1, 1000, "attention: its layer, from 1 [the last]");
+    option_count(o, "head", &place->head, 1, 1 << 16, "attention: its head, from 1 [1]");
+    option_count(o, "row", &place->row, 1, 1 << 16, "attention: the row, from 1 [1]");
+    o->kind = OF_DRAWING;
+    option_flag(o, "dot", &r->dot, "tape: print Graphviz instead of SVG");
+    o->kind = OF_BATCH;
+    option_text(o, "data", "FILE", &stored->data, "hessian: pairs, lines of source, tab, target");
+    option_task(o, &stored->task, NULL, "hessian: held-out pairs of a built-in task");
+    option_count(o, "count", &stored->count, 1, 1 << 16, "hessian: number of pairs [16]");
+    o->kind = 0;
 }
 
 /* Frees the page. */
@@ -96,12 +70,16 @@ static char *explain_of_batch(const struct model_request *r, bool json)
     return text;
 }
 
-static int explain_check(const char *topic, const struct model_request *r, bool json)
+static int explain_check(const struct options *o, const char *topic, const struct model_request *r,
+                         bool json)
 {
-    const bool tape = strcmp(topic, "tape") == 0, hessian = strcmp(topic, "hessian") == 0;
-    const bool of_text = r->texts || r->placed || r->dot;
-    if ((!tape && !hessian && strcmp(topic, "attention") != 0) || (hessian ? of_text : r->batch))
-        return command_misused("explain", "--%s is not an option of %s", r->given, topic);
+    const bool tape = strcmp(topic, "tape") == 0, hessian = strcmp(topic, "hessian") == 0,
+               attention = strcmp(topic, "attention") == 0;
+    const char *other = options_given(o, hessian             ? OF_TEXT | OF_PLACE | OF_DRAWING
+                                         : tape || attention ? OF_BATCH
+                                                             : OF_MODEL);
+    if (other)
+        return command_misused("explain", "--%s is not an option of %s", other, topic);
     if (hessian && (!r->stored.path || !r->stored.data == !r->stored.task))
         return command_misused("explain",
                                "give --model FILE and either --data FILE or --task NAME");
@@ -109,7 +87,7 @@ static int explain_check(const char *topic, const struct model_request *r, bool 
         return -1;
     if (!r->stored.path || !r->text)
         return command_misused("explain", "give both --model FILE and --input TEXT");
-    if (tape && (r->placed || json))
+    if (tape && (options_given(o, OF_PLACE) || json))
         return command_misused("explain", "tape does not take %s",
                                json ? "--json" : "--kind, --layer, --head or --row");
     if (!tape && r->dot)
@@ -117,9 +95,10 @@ static int explain_check(const char *topic, const struct model_request *r, bool 
     return -1;
 }
 
-int explain_model(const char *topic, const struct model_request *r, bool json)
+int explain_model(const struct options *o, const char *topic, const struct model_request *r,
+                  bool json)
 {
-    const int wrong = explain_check(topic, r, json);
+    const int wrong = explain_check(o, topic, r, json);
     if (wrong >= 0)
         return wrong;
     char *text =

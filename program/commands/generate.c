@@ -2,17 +2,14 @@
 #include "models/language_kind.h"
 #include "models/training/checkpoint.h"
 #include "program/run/kind.h"
-#include "program/screen/base_option.h"
-#include "program/screen/command.h"
 #include "program/screen/decoding_options.h"
-#include "program/screen/options.h"
 #include "program/screen/stream.h"
 #include "program/screen/unknown.h"
 #include "tensor/memory.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_COUNT = 1, KEY_LENGTH, KEY_GREEDY, USUAL_LENGTH = 400 };
+enum { USUAL_LENGTH = 400 };
 
 struct generate_request {
     sb_decoding_options decoding;
@@ -21,33 +18,30 @@ struct generate_request {
     const char *path, *base, *prompt;
 };
 
-static error_t generate_parse(int key, char *argument, struct argp_state *state)
+enum { OF_SAMPLING = 1 };
+
+static void generate_options(struct options *o, struct generate_request *r)
 {
-    struct generate_request *r = state->input;
-    switch (key) {
-    case KEY_COUNT:
-        r->count = options_count(state, "count", argument, 1, 1 << 20);
-        return 0;
-    case KEY_LENGTH:
-        r->decoding.longest = options_count(state, "length", argument, 1, 1 << 24);
-        return 0;
-    case KEY_GREEDY:
-        r->greedy = true;
-        return 0;
-    case KEY_BASE:
-        r->base = argument;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (r->prompt)
-            options_refuse(state,
-                           "unexpected argument \"%s\"; quote a prompt of "
-                           "several words",
-                           argument);
-        *(r->path ? &r->prompt : &r->path) = argument;
-        return 0;
-    default:
-        return decoding_option(key, argument, state, &r->decoding);
-    }
+    sb_decoding_options *d = &r->decoding;
+    option_count(o, "length", &d->longest, 1, 1 << 24,
+                 "maximum number of symbols (tokens) to write [400]");
+    option_count(o, "count", &r->count, 1, 1 << 20, "number of texts, sampled independently [1]");
+    option_weights(o, d);
+    option_count(o, "batch", &d->batch_pairs, 1, 1 << 16,
+                 "texts written together; results do not depend on it [64]");
+    option_base(o, &r->base);
+    option_group(o, "Sampling:");
+    option_flag(o, "greedy", &r->greedy, "always take the most probable symbol");
+    o->kind = OF_SAMPLING;
+    option_number(o, "temperature", &d->temperature, 1e-6, 1e6,
+                  "divide the logits by X: below 1 sharpens the distribution [1]");
+    option_count(o, "top-k", &d->top_k, 1, 1 << 24, "sample from the N most probable symbols");
+    option_number(o, "top-p", &d->top_p, 1e-9, 1,
+                  "nucleus sampling: from the most probable symbols with total probability X");
+    option_seed(o, "seed", &d->seed, "random seed; equal seeds give equal texts [0]");
+    option_group(o, NULL);
+    options_of_machine(o);
+    options_arguments(o, &r->path, &r->prompt, "quote a prompt of several words");
 }
 
 static const sb_language_model *generate_model(const struct checkpoint *c, const char *path)
@@ -157,59 +151,33 @@ static int generate(const struct generate_request *r)
     return ok ? EXIT_OK : command_failed("generate");
 }
 
-static int generate_check(struct generate_request *r)
+static int generate_check(const struct options *o, const struct generate_request *r)
 {
-    const sb_decoding_options *o = &r->decoding;
-    const char *of_sampling = o->temperature > 0 ? "temperature"
-                              : o->top_k > 0     ? "top-k"
-                              : o->top_p > 0     ? "top-p"
-                              : o->seed > 0      ? "seed"
-                              : r->count > 1     ? "count"
-                                                 : NULL;
+    const char *sampling = options_given(o, OF_SAMPLING);
     if (!r->path)
         return command_misused("generate", "a model's file is expected");
-    if (r->greedy && of_sampling)
+    if (r->greedy && (sampling || r->count > 1))
         return command_misused("generate", "--%s is for sampling, which --greedy turns off",
-                               of_sampling);
-    r->prompt = r->prompt ? r->prompt : "";
-    r->decoding.sample = !r->greedy;
-    r->decoding.longest = o->longest ? o->longest : USUAL_LENGTH;
+                               sampling ? sampling : "count");
     return -1;
 }
 
-static int generate_run(int argc, char **argv)
+static int generate_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        {"length", KEY_LENGTH, "N", 0, "maximum number of symbols (tokens) to write [400]", 0},
-        {"count", KEY_COUNT, "N", 0, "number of texts, sampled independently [1]", 0},
-        WEIGHTS_OPTION(0),
-        {"batch", KEY_BATCH, "N", 0, "texts written together; results do not depend on it [64]", 0},
-        BASE_OPTION(0),
-        {.doc = "Sampling:", .group = 1},
-        {"temperature", KEY_TEMPERATURE, "X", 0,
-         "divide the logits by X: below 1 sharpens the distribution [1]", 1},
-        {"top-k", KEY_TOP_K, "N", 0, "sample from the N most probable symbols", 1},
-        {"top-p", KEY_TOP_P, "X", 0,
-         "nucleus sampling: from the most probable symbols with total probability X", 1},
-        {"seed", KEY_SEED, "N", 0, "random seed; equal seeds give equal texts [0]", 1},
-        {"greedy", KEY_GREEDY, NULL, 0, "always take the most probable symbol", 1},
-        MACHINE_OPTIONS(2),
-        {0}};
-    const struct argp argp = {options,
-                              generate_parse,
-                              "MODEL [PROMPT]",
-                              "Continues a prompt with a language model.\vA text ends where the "
-                              "model ends it, or after --length symbols (tokens). Beyond the "
-                              "model's context each symbol is predicted from the most recent ones "
-                              "alone, with a warning.",
-                              NULL,
-                              NULL,
-                              NULL};
-    struct generate_request request = {.count = 1};
-    int wrong = command_parse(&argp, "generate", argc, argv, &request);
-    wrong = wrong < 0 ? generate_check(&request) : wrong;
+    struct generate_request request = {.count = 1, .prompt = "", .decoding.longest = USUAL_LENGTH};
+    generate_options(o, &request);
+    int wrong = options_read(o);
+    wrong = wrong < 0 ? generate_check(o, &request) : wrong;
+    request.decoding.sample = !request.greedy;
     return wrong < 0 ? generate(&request) : wrong;
 }
 
-const struct command command_generate = {"generate", "continues a prompt with a language model",
-                                         generate_run};
+const struct command command_generate = {
+    .name = "generate",
+    .summary = "continues a prompt with a language model",
+    .arguments = "MODEL [PROMPT]",
+    .help = "Continues a prompt with a language model.\vA text ends where the model ends it, or "
+            "after --length symbols (tokens). Beyond the model's context each symbol is predicted "
+            "from the most recent ones alone, with a warning.",
+    .run = generate_run,
+};

@@ -2,52 +2,35 @@
 #include "autograd/gradcheck.h"
 #include "ops/example.h"
 #include "program/commands/gradcheck_model.h"
-#include "program/screen/command.h"
 #include "program/screen/machine_options.h"
 #include "program/screen/nearest.h"
-#include "program/screen/options.h"
 #include "tensor/storage.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_NAMES = 64, KEY_MODEL = 1, KEY_DATA, KEY_TASK, KEY_COUNT, KEY_SECOND };
-
 struct gradcheck_request {
+    char **name; /* of operations; none: all */
     int count;
-    const char *name[MOST_NAMES];
     struct gradcheck_model_request model;
     bool second_order;
 };
 
-static error_t gradcheck_parse(int key, char *argument, struct argp_state *state)
+static void gradcheck_options(struct options *o, struct gradcheck_request *r)
 {
-    struct gradcheck_request *request = state->input;
-    switch (key) {
-    case KEY_MODEL:
-        request->model.stored.path = argument;
-        return 0;
-    case KEY_DATA:
-        request->model.stored.data = argument;
-        return 0;
-    case KEY_TASK:
-        request->model.stored.task = options_task(state, argument);
-        return 0;
-    case KEY_COUNT:
-        request->model.stored.count = options_count(state, "count", argument, 1, 1 << 16);
-        return 0;
-    case KEY_SECOND:
-        request->second_order = request->model.second_order = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        break;
-    default:
-        return machine_option(key, argument, state);
-    }
-    if (request->count == MOST_NAMES)
-        options_refuse(state, "at most %d operations can be named", MOST_NAMES);
-    request->name[request->count++] = argument;
-    return 0;
+    option_flag(o, "second", &r->second_order,
+                "also check products with the Hessian (second order)");
+#ifdef SOFTBACK_JSON
+    struct stored_twin_request *stored = &r->model.stored;
+    option_text(o, "model", "FILE", &stored->path,
+                "check all parameters of this model, in float64");
+    option_text(o, "data", "FILE", &stored->data,
+                "pairs for --model: lines of source, tab, target");
+    option_task(o, &stored->task, NULL, "held-out pairs of a built-in task, for --model");
+    option_count(o, "count", &stored->count, 1, 1 << 16, "number of pairs for --model [16]");
+#endif
+    options_of_machine(o);
+    options_rest(o, &r->name, &r->count);
 }
 
 static const char *gradcheck_example_name(const void *unused, int i)
@@ -238,35 +221,13 @@ static int gradcheck_check_model(const struct gradcheck_request *request)
 }
 #endif
 
-static int gradcheck_run(int argc, char **argv)
+static int gradcheck_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        {"second", KEY_SECOND, NULL, 0, "also check products with the Hessian (second order)", 0},
-#ifdef SOFTBACK_JSON
-        {"model", KEY_MODEL, "FILE", 0, "check all parameters of this model, in float64", 0},
-        {"data", KEY_DATA, "FILE", 0, "pairs for --model: lines of source, tab, target", 0},
-        {"task", KEY_TASK, "NAME", 0, "held-out pairs of a built-in task, for --model", 0},
-        {"count", KEY_COUNT, "N", 0, "number of pairs for --model [16]", 0},
-#endif
-        MACHINE_OPTIONS(0),
-        {0}};
-    const struct argp argp = {
-        options,
-        gradcheck_parse,
-        "[OPERATION...]"
-#ifdef SOFTBACK_JSON
-        "\n--model FILE (--data FILE | --task NAME)"
-#endif
-        ,
-        "Compares the backward of operations with exact derivatives (dual "
-        "numbers) and with central differences, in float64: all of them, "
-        "or those named. With --model, checks all parameters of a trained model.",
-        NULL,
-        NULL,
-        NULL};
     struct gradcheck_request request = {.model.stored.count = 16};
-    int wrong = command_parse(&argp, "gradcheck", argc, argv, &request);
+    gradcheck_options(o, &request);
+    int wrong = options_read(o);
 #ifdef SOFTBACK_JSON
+    request.model.second_order = request.second_order;
     if (wrong < 0 &&
         (request.model.stored.path || request.model.stored.data || request.model.stored.task))
         return gradcheck_check_model(&request);
@@ -277,5 +238,15 @@ static int gradcheck_run(int argc, char **argv)
 }
 
 const struct command command_gradcheck = {
-    "gradcheck", "compares backward with exact derivatives, for every operation or a model",
-    gradcheck_run};
+    .name = "gradcheck",
+    .summary = "compares backward with exact derivatives, for every operation or a model",
+    .arguments = "[OPERATION...]"
+#ifdef SOFTBACK_JSON
+                 "\n--model FILE (--data FILE | --task NAME)"
+#endif
+    ,
+    .help = "Compares the backward of operations with exact derivatives (dual numbers) and with "
+            "central differences, in float64: all of them, or those named. With --model, checks "
+            "all parameters of a trained model.",
+    .run = gradcheck_run,
+};

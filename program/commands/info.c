@@ -4,36 +4,21 @@
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
 #include "ops/kernel.h"
-#include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/machine_options.h"
-#include "program/screen/options.h"
 #include "program/screen/progress.h"
 #include "tensor/storage.h"
 #include <stdio.h>
-
-enum { KEY_DEVICES = 1 };
 
 struct info_request {
     bool devices;
     const char *path;
 };
 
-static error_t info_parse(int key, char *argument, struct argp_state *state)
+static void info_options(struct options *o, struct info_request *r)
 {
-    struct info_request *request = state->input;
-    switch (key) {
-    case KEY_DEVICES:
-        request->devices = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (request->path)
-            options_refuse(state, "unexpected argument \"%s\"; give one model", argument);
-        request->path = argument;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    option_flag(o, "devices", &r->devices, "show the devices of this build");
+    options_arguments(o, &r->path, NULL, "give one model");
 }
 
 /* Those of the model with its defaults filled in, then the others of its kind. */
@@ -106,19 +91,11 @@ static int info_show_model(const char *path)
     return d ? EXIT_OK : command_failed("info");
 }
 
-static int info_run(int argc, char **argv)
+static int info_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        {"devices", KEY_DEVICES, NULL, 0, "show the devices of this build", 0}, {0}};
-    const struct argp argp = {options,
-                              info_parse,
-                              "MODEL\n--devices",
-                              "Shows the contents of a model file, or the devices.",
-                              NULL,
-                              NULL,
-                              NULL};
     struct info_request request = {0};
-    int wrong = command_parse(&argp, "info", argc, argv, &request);
+    info_options(o, &request);
+    const int wrong = options_read(o);
     if (wrong >= 0)
         return wrong;
     if (!request.devices && !request.path)
@@ -130,5 +107,10 @@ static int info_run(int argc, char **argv)
     return request.path ? info_show_model(request.path) : EXIT_OK;
 }
 
-const struct command command_info = {"info", "shows the contents of a model file, or the devices",
-                                     info_run};
+const struct command command_info = {
+    .name = "info",
+    .summary = "shows the contents of a model file, or the devices",
+    .arguments = "MODEL\n--devices",
+    .help = "Shows the contents of a model file, or the devices.",
+    .run = info_run,
+};

@@ -3,34 +3,19 @@
 #include "nn/lora.h"
 #include "nn/lora_layer.h"
 #include "program/run/paths.h"
-#include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/options.h"
 #include "tensor/storage.h"
 #include <stdio.h>
 
-enum { KEY_OUT = 1 };
-
 struct merge_request {
     const char *base, *adapters, *out;
 };
 
-static error_t merge_parse(int key, char *argument, struct argp_state *state)
+static void merge_options(struct options *o, struct merge_request *r)
 {
-    struct merge_request *request = state->input;
-    switch (key) {
-    case KEY_OUT:
-        request->out = argument;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (request->adapters)
-            options_refuse(state, "unexpected argument \"%s\"; give a model and its adapters",
-                           argument);
-        *(request->base ? &request->adapters : &request->base) = argument;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    option_text(o, "out", "FILE", &r->out, "write the merged model to FILE");
+    options_arguments(o, &r->base, &r->adapters, "give a model and its adapters");
 }
 
 static bool merge_check_paths(const struct merge_request *r)
@@ -77,22 +62,11 @@ static int merge(const struct merge_request *r)
     return ok ? EXIT_OK : command_failed("merge");
 }
 
-static int merge_run(int argc, char **argv)
+static int merge_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        {"out", KEY_OUT, "FILE", 0, "write the merged model to FILE", 0}, {0}};
-    const struct argp argp = {
-        options,
-        merge_parse,
-        "--out FILE BASE ADAPTERS",
-        "Adds LoRA adapters, which softback train --from BASE --lora RANK has "
-        "trained, to the weights of their model.\vThe result needs neither "
-        "file, and is as fast as BASE.",
-        NULL,
-        NULL,
-        NULL};
     struct merge_request request = {0};
-    int wrong = command_parse(&argp, "merge", argc, argv, &request);
+    merge_options(o, &request);
+    const int wrong = options_read(o);
     if (wrong >= 0)
         return wrong;
     if (!request.out || !request.adapters)
@@ -100,5 +74,11 @@ static int merge_run(int argc, char **argv)
     return merge(&request);
 }
 
-const struct command command_merge = {"merge", "adds LoRA adapters to the weights of their model",
-                                      merge_run};
+const struct command command_merge = {
+    .name = "merge",
+    .summary = "adds LoRA adapters to the weights of their model",
+    .arguments = "--out FILE BASE ADAPTERS",
+    .help = "Adds LoRA adapters, which softback train --from BASE --lora RANK has trained, to the "
+            "weights of their model.\vThe result needs neither file, and is as fast as BASE.",
+    .run = merge_run,
+};

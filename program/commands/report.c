@@ -1,47 +1,32 @@
 /* softback report: a model on one page of HTML. */
 #include "program/run/report.h"
-#include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/machine_options.h"
-#include "program/screen/options.h"
 #include "tensor/memory.h"
 #include <stdio.h>
 
-enum { KEY_INPUT = 1, KEY_TARGET, KEY_DATA, KEY_LOG, KEY_OUT, KEY_FIGURE };
-
-static error_t report_parse(int key, char *argument, struct argp_state *state)
+static bool report_take_figure(struct command_option *option, const char *name)
 {
-    struct report_request *r = state->input;
-    switch (key) {
-    case KEY_INPUT:
-        r->text = argument;
-        return 0;
-    case KEY_TARGET:
-        r->target = argument;
-        return 0;
-    case KEY_DATA:
-        r->data = argument;
-        return 0;
-    case KEY_LOG:
-        r->log = argument;
-        return 0;
-    case KEY_OUT:
-        r->out = argument;
-        return 0;
-    case KEY_FIGURE:
-        r->figure = figure_named(argument);
-        if (r->figure == NO_FIGURE)
-            options_fail(state);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (r->other)
-            options_refuse(state, "unexpected argument \"%s\"; give one model, or two to compare",
-                           argument);
-        *(r->model ? &r->other : &r->model) = argument;
-        return 0;
-    default:
-        return machine_option(key, argument, state);
-    }
+    enum figure *figure = option->to;
+    return (*figure = figure_named(name)) != NO_FIGURE;
+}
+
+static void report_options(struct options *o, struct report_request *r)
+{
+    option_text(o, "input", "TEXT", &r->text,
+                "text for attention weights and tape: a source [a held-out text of the model's "
+                "task]");
+    option_text(o, "target", "TEXT", &r->target, "target text [the model's output]");
+    option_text(o, "data", "FILE", &r->data,
+                "held-out pairs, to show errors; texts with labels for a classifier's confusion "
+                "table [those of the task]");
+    option_text(o, "log", "FILE", &r->log, "log of the training [MODEL's path, with .jsonl]");
+    option_text(o, "out", "FILE", &r->out,
+                "write the page to FILE [MODEL's path, with .html; FOLDER/report.html]");
+    option_take(o, "figure", "WORD", report_take_figure, &r->figure,
+                "print only one figure, as SVG: attention, alignment or loss");
+    options_of_machine(o);
+    options_arguments(o, &r->model, &r->other, "give one model, or two to compare");
 }
 
 static bool report_compares(const struct report_request *r)
@@ -63,38 +48,11 @@ static const char *report_misuse(const struct report_request *r)
                : NULL;
 }
 
-static int report_run(int argc, char **argv)
+static int report_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        {"input", KEY_INPUT, "TEXT", 0,
-         "text for attention weights and tape: a source [a held-out text of "
-         "the model's task]",
-         0},
-        {"target", KEY_TARGET, "TEXT", 0, "target text [the model's output]", 0},
-        {"data", KEY_DATA, "FILE", 0,
-         "held-out pairs, to show errors; texts with labels for a classifier's confusion table "
-         "[those of the task]",
-         0},
-        {"log", KEY_LOG, "FILE", 0, "log of the training [MODEL's path, with .jsonl]", 0},
-        {"out", KEY_OUT, "FILE", 0,
-         "write the page to FILE [MODEL's path, with .html; FOLDER/report.html]", 0},
-        {"figure", KEY_FIGURE, "WORD", 0,
-         "print only one figure, as SVG: attention, alignment or loss", 0},
-        MACHINE_OPTIONS(0),
-        {0}};
-    const struct argp argp = {
-        options,
-        report_parse,
-        "MODEL [--input TEXT]\nMODEL MODEL --out FILE\nFOLDER",
-        "Writes one page of HTML on a model: whether its training is good, its curves, its "
-        "attention weights for a text, and, for an encoder-decoder, its errors and the tape of "
-        "that text's loss. Of two models, of any kind, or of all in a folder that have their log "
-        "beside them, it writes a page that compares them.",
-        NULL,
-        NULL,
-        NULL};
     struct report_request request = {0};
-    int wrong = command_parse(&argp, "report", argc, argv, &request);
+    report_options(o, &request);
+    const int wrong = options_read(o);
     if (wrong >= 0)
         return wrong;
     if (report_misuse(&request))
@@ -109,4 +67,13 @@ static int report_run(int argc, char **argv)
     return ok ? EXIT_OK : command_failed("report");
 }
 
-const struct command command_report = {"report", "writes a page of HTML on a model", report_run};
+const struct command command_report = {
+    .name = "report",
+    .summary = "writes a page of HTML on a model",
+    .arguments = "MODEL [--input TEXT]\nMODEL MODEL --out FILE\nFOLDER",
+    .help = "Writes one page of HTML on a model: whether its training is good, its curves, its "
+            "attention weights for a text, and, for an encoder-decoder, its errors and the tape of "
+            "that text's loss. Of two models, of any kind, or of all in a folder that have their "
+            "log beside them, it writes a page that compares them.",
+    .run = report_run,
+};

@@ -2,143 +2,76 @@
 #include "models/kinds.h"
 #include "program/kinds/pattern.h"
 #include "program/run/kind.h"
-#include "program/screen/command.h"
 #include "program/screen/machine_options.h"
-#include "program/screen/options.h"
 #include <string.h>
 
-enum {
-    KEY_TASK = 1,
-    KEY_MODEL,
-    KEY_DATA,
-    KEY_VALID,
-    KEY_SOURCE,
-    KEY_TARGET,
-    KEY_FROM,
-    KEY_OUT,
-    KEY_LOG,
-    KEY_RESUME,
-    KEY_REPORT,
-    KEY_HEARTBEAT,
-    KEY_SPLIT
-};
-
-static const struct argp_option own_options[] = {
-    {"model", KEY_MODEL, "KIND", 0,
-     "train seq2seq, an encoder-decoder on pairs of texts; language, a language model on texts; "
-     "or classifier, on texts with labels [seq2seq]",
-     0},
-    {"task", KEY_TASK, "NAME", 0,
-     "train on a built-in task: copy, reverse, sort, addition, dates; a classifier on pattern", 0},
-    {"data", KEY_DATA, "FILE", 0,
-     "train on a TSV file: lines of source, tab, target (for a classifier text, tab, label); a "
-     "language model on a text, or on several, with one --data each",
-     0},
-    {"source-file", KEY_SOURCE, "FILE", 0, "train on two files: the sources, one a line", 0},
-    {"target-file", KEY_TARGET, "FILE", 0, "the targets of --source-file, line by line", 0},
-    {"valid", KEY_VALID, "FILE", 0, "file to evaluate on [held-out data]", 0},
-    {"from", KEY_FROM, "FILE", 0,
-     "begin with the weights, sizes and vocabularies of the model in FILE", 0},
-    {"out", KEY_OUT, "FILE", 0, "write the best model to FILE (.safetensors)", 0},
-    {"log", KEY_LOG, "FILE", 0, "write the log to FILE [--out's path, with .jsonl]", 0},
-    {"report", KEY_REPORT, "FILE", 0, "write a page of HTML on the trained model to FILE", 0},
-    {"resume", KEY_RESUME, NULL, 0, "resume an interrupted run", 0},
-    {"heartbeat", KEY_HEARTBEAT, "SECONDS", 0,
-     "under mpirun: abort the job if a rank does not respond for SECONDS; 0: never [20]", 0},
-    {"split", KEY_SPLIT, "WHAT=RANKS", 0,
-     "under mpirun: sequence parallelism over N ranks (sequence=N), for long sequences, or "
-     "tensor parallelism by heads and hidden units (heads=2), for large models [heads=1]",
-     0},
-    MACHINE_OPTIONS(0),
-};
-
 /* Takes the number of "sequence=2" or "heads=2". */
-static void train_take_split(struct argp_state *state, const char *argument,
-                             struct training_request *request)
+static bool train_take_split(struct command_option *option, const char *value)
 {
-    const bool heads = strncmp(argument, "heads=", 6) == 0;
-    if (!heads && strncmp(argument, "sequence=", 9) != 0)
-        options_refuse(state, "--split is \"%s\"; it must be sequence=RANKS or heads=RANKS",
-                       argument);
-    *(heads ? &request->head_ranks : &request->sequence_ranks) =
-        (int)options_number(state, "split", strchr(argument, '=') + 1, 1, 1 << 20);
+    struct training_request *r = option->to;
+    const bool heads = strncmp(value, "heads=", 6) == 0;
+    const struct setting ranks = {.name = option->setting.name,
+                                  .small = heads ? &r->head_ranks : &r->sequence_ranks,
+                                  .least = 1,
+                                  .most = 1 << 20};
+    if (!heads && strncmp(value, "sequence=", 9) != 0)
+        return sb_fail("--split is \"%s\"; it must be sequence=RANKS or heads=RANKS", value);
+    return setting_write(&ranks, strchr(value, '=') + 1);
 }
 
-/* Where the name of an option's file goes; NULL when the option names none. */
-static const char **train_file_of(struct training_request *request, int key)
+static bool train_take_kind(struct command_option *option, const char *value)
 {
-    return key == KEY_VALID    ? &request->valid
-           : key == KEY_SOURCE ? &request->source_file
-           : key == KEY_TARGET ? &request->target_file
-           : key == KEY_FROM   ? &request->from
-           : key == KEY_OUT    ? &request->out
-           : key == KEY_LOG    ? &request->log
-           : key == KEY_REPORT ? &request->report
-                               : NULL;
-}
-
-static void train_take_kind(struct argp_state *state, const char *argument,
-                            struct training_request *request)
-{
+    struct training_request *r = option->to;
     char all[128] = "";
-    request->kind = training_kind_find(argument);
+    r->kind = training_kind_find(value);
     for (int i = 0; training_kind_at(i); i++)
         strcat(strcat(all, i ? ", " : ""), training_kind_at(i)->name);
-    if (!request->kind)
-        options_refuse(state, "--model: \"%s\" is none of %s", argument, all);
+    return r->kind || sb_fail("--model: \"%s\" is none of %s", value, all);
 }
 
-static void train_take_data(struct argp_state *state, const char *argument,
-                            struct training_request *request)
+static bool train_take_data(struct command_option *option, const char *value)
 {
-    if (request->file_count == MOST_FILES)
-        options_refuse(state, "--data: more than %d files; join some of them", MOST_FILES);
-    request->files[request->file_count++] = argument;
-    request->data = request->files[0];
+    struct training_request *r = option->to;
+    if (r->file_count == MOST_FILES)
+        return sb_fail("--data: more than %d files; join some of them", MOST_FILES);
+    r->files[r->file_count++] = value;
+    r->data = r->files[0];
+    return true;
 }
 
-static error_t train_parse(int key, char *argument, struct argp_state *state)
+static void train_options(struct options *o, struct training_request *r)
 {
-    struct training_request *request = state->input;
-    const char **file = train_file_of(request, key);
-    error_t error;
-    if (file) {
-        *file = argument;
-        return 0;
-    }
-    switch (key) {
-    case KEY_TASK:
-        request->task =
-            strcmp(argument, pattern_task) == 0 ? pattern_task : options_task(state, argument);
-        return 0;
-    case KEY_MODEL:
-        train_take_kind(state, argument, request);
-        return 0;
-    case KEY_DATA:
-        train_take_data(state, argument, request);
-        return 0;
-    case KEY_RESUME:
-        request->resume = true;
-        return 0;
-    case KEY_HEARTBEAT:
-        request->heartbeat = options_number(state, "heartbeat", argument, 0, 86400);
-        return 0;
-    case KEY_SPLIT:
-        train_take_split(state, argument, request);
-        return 0;
-    case ARGP_KEY_ARG:
-        options_refuse(state, "unexpected argument \"%s\"", argument);
-        return 0;
-    case KEY_THREADS:
-        request->threads_given = true;
-        return machine_option(key, argument, state);
-    case KEY_DEVICE:
-        return machine_option(key, argument, state);
-    default:
-        return options_parse(key, argument, state, &request->settings, request->given, &error)
-                   ? error
-                   : ARGP_ERR_UNKNOWN;
-    }
+    option_take(o, "model", "KIND", train_take_kind, r,
+                "train seq2seq, an encoder-decoder on pairs of texts; language, a language model "
+                "on texts; or classifier, on texts with labels [seq2seq]");
+    option_task(o, &r->task, pattern_task,
+                "train on a built-in task: copy, reverse, sort, addition, dates; a classifier on "
+                "pattern");
+    option_take(o, "data", "FILE", train_take_data, r,
+                "train on a TSV file: lines of source, tab, target (for a classifier text, tab, "
+                "label); a language model on a text, or on several, with one --data each");
+    option_text(o, "source-file", "FILE", &r->source_file,
+                "train on two files: the sources, one a line");
+    option_text(o, "target-file", "FILE", &r->target_file,
+                "the targets of --source-file, line by line");
+    option_text(o, "valid", "FILE", &r->valid, "file to evaluate on [held-out data]");
+    option_text(o, "from", "FILE", &r->from,
+                "begin with the weights, sizes and vocabularies of the model in FILE");
+    option_text(o, "out", "FILE", &r->out, "write the best model to FILE (.safetensors)");
+    option_text(o, "log", "FILE", &r->log, "write the log to FILE [--out's path, with .jsonl]");
+    option_text(o, "report", "FILE", &r->report,
+                "write a page of HTML on the trained model to FILE");
+    option_flag(o, "resume", &r->resume, "resume an interrupted run");
+    option_number(o, "heartbeat", &r->heartbeat, 0, 86400,
+                  "under mpirun: abort the job if a rank does not respond for SECONDS; 0: never "
+                  "[20]")
+        ->argument = "SECONDS";
+    option_take(o, "split", "WHAT=RANKS", train_take_split, r,
+                "under mpirun: sequence parallelism over N ranks (sequence=N), for long "
+                "sequences, or tensor parallelism by heads and hidden units (heads=2), for large "
+                "models [heads=1]");
+    options_of_machine(o);
+    options_of_settings(o, &r->settings, r->given);
 }
 
 /* ---- options that exclude each other ---- */
@@ -266,29 +199,26 @@ static int train_check(const struct training_request *r)
     return wrong < 0 && !r->resume ? train_check_settings(r) : wrong;
 }
 
-static int train_run(int argc, char **argv)
+static int train_run(struct options *o)
 {
-    static struct argp_option options[MOST_OPTIONS];
-    options_with_settings(options, own_options, sizeof own_options / sizeof own_options[0]);
-    const struct argp argp = {
-        options,
-        train_parse,
-        "--task NAME --out FILE\n--data FILE --out FILE",
-        "Trains an encoder-decoder on pairs of texts, or another kind of model.\vThe model that "
-        "does "
-        "best on held-out data is written to --out, with the state that --resume needs and the log "
-        "next to it.",
-        NULL,
-        NULL,
-        NULL};
     struct training_request request = {
         .kind = &training_seq2seq, .settings = settings_default(), .heartbeat = 20};
     request.sequence_ranks = request.head_ranks = 1;
-    int wrong = command_parse(&argp, "train", argc, argv, &request);
+    train_options(o, &request);
+    int wrong = options_read(o);
+    request.threads_given = option_given(o, "threads");
     training_choose(&request);
     if (wrong < 0)
         wrong = train_check(&request);
     return wrong < 0 ? training_run(&request) : wrong;
 }
 
-const struct command command_train = {"train", "trains a model", train_run};
+const struct command command_train = {
+    .name = "train",
+    .summary = "trains a model",
+    .arguments = "--task NAME --out FILE\n--data FILE --out FILE",
+    .help = "Trains an encoder-decoder on pairs of texts, or another kind of model.\vThe model "
+            "that does best on held-out data is written to --out, with the state that --resume "
+            "needs and the log next to it.",
+    .run = train_run,
+};

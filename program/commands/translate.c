@@ -3,18 +3,13 @@
 #include "models/training/checkpoint.h"
 #include "program/commands/translate_lines.h"
 #include "program/run/training.h"
-#include "program/screen/base_option.h"
-#include "program/screen/command.h"
 #include "program/screen/decoding_options.h"
 #include "program/screen/foreign.h"
-#include "program/screen/options.h"
 #include "program/screen/unknown.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 #include <string.h>
-
-enum { KEY_TASK = 1, KEY_COUNT };
 
 struct translate_request {
     sb_decoding_options decoding;
@@ -25,31 +20,27 @@ struct translate_request {
     int texts_count;
 };
 
-static error_t translate_parse(int key, char *argument, struct argp_state *state)
+enum { OF_SAMPLING = 1 };
+
+static void translate_options(struct options *o, struct translate_request *r)
 {
-    struct translate_request *r = state->input;
-    switch (key) {
-    case KEY_TASK:
-        r->task = options_task(state, argument);
-        return 0;
-    case KEY_COUNT:
-        r->count = options_count(state, "count", argument, 1, 1 << 20);
-        return 0;
-    case KEY_BASE:
-        r->base = argument;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (r->path)
-            return ARGP_ERR_UNKNOWN; /* argp passes all texts together, below */
-        r->path = argument;
-        return 0;
-    case ARGP_KEY_ARGS:
-        r->texts = state->argv + state->next;
-        r->texts_count = state->argc - state->next;
-        return 0;
-    default:
-        return decoding_option(key, argument, state, &r->decoding);
-    }
+    sb_decoding_options *d = &r->decoding;
+    option_task(o, &r->task, NULL, "translate held-out pairs of a built-in task");
+    option_count(o, "count", &r->count, 1, 1 << 20, "number of pairs of --task [10]");
+    option_base(o, &r->base);
+    options_of_decoding(o, d);
+    option_group(o, "Sampling:");
+    option_flag(o, "sample", &d->sample, "sample each symbol by its probability");
+    o->kind = OF_SAMPLING;
+    option_number(o, "temperature", &d->temperature, 1e-6, 1e6,
+                  "divisor of the logits; below 1: sharper distribution [1]");
+    option_count(o, "top-k", &d->top_k, 1, 1 << 24,
+                 "sample only among the N most probable symbols");
+    option_number(o, "top-p", &d->top_p, 1e-9, 1,
+                  "sample only among the fewest with total probability X");
+    option_seed(o, "seed", &d->seed, "seed of the samples [0]");
+    options_arguments(o, &r->path, NULL, NULL);
+    options_rest(o, &r->texts, &r->texts_count);
 }
 
 static bool translate_arguments(const struct translate_request *r, const sb_seq2seq *model)
@@ -98,39 +89,28 @@ static int translate(const struct translate_request *r)
     return ok ? EXIT_OK : command_failed("translate");
 }
 
-static int translate_run(int argc, char **argv)
+static int translate_run(struct options *o)
 {
-    static const struct argp_option options[] = {
-        {"task", KEY_TASK, "NAME", 0, "translate held-out pairs of a built-in task", 0},
-        {"count", KEY_COUNT, "N", 0, "number of pairs of --task [10]", 0},
-        BASE_OPTION(0),
-        DECODING_OPTIONS,
-        {.doc = "Sampling:", .group = 2},
-        {"sample", KEY_SAMPLE, NULL, 0, "sample each symbol by its probability", 2},
-        {"temperature", KEY_TEMPERATURE, "X", 0,
-         "divisor of the logits; below 1: sharper distribution [1]", 2},
-        {"top-k", KEY_TOP_K, "N", 0, "sample only among the N most probable symbols", 2},
-        {"top-p", KEY_TOP_P, "X", 0, "sample only among the fewest with total probability X", 2},
-        {"seed", KEY_SEED, "N", 0, "seed of the samples [0]", 2},
-        {0}};
-    const struct argp argp = {options,
-                              translate_parse,
-                              "MODEL [TEXT...]\nMODEL --task NAME",
-                              "Writes a model's output for each text, or for each line of the "
-                              "standard input.",
-                              NULL,
-                              NULL,
-                              NULL};
     struct translate_request request = {.count = 10};
-    int wrong = command_parse(&argp, "translate", argc, argv, &request);
+    translate_options(o, &request);
+    const int wrong = options_read(o);
     if (wrong >= 0)
         return wrong;
     if (!request.path)
         return command_misused("translate", "give a model file");
     if (request.task && request.texts_count)
         return command_misused("translate", "give either texts or --task, not both");
-    return decoding_check("translate", &request.decoding) ? translate(&request) : EXIT_USAGE;
+    if (!request.decoding.sample && options_given(o, OF_SAMPLING))
+        return command_misused("translate", "--%s needs --sample", options_given(o, OF_SAMPLING));
+    if (request.decoding.sample && request.decoding.beam_width > 1)
+        return command_misused("translate", "--sample and --beam cannot be combined; use one");
+    return translate(&request);
 }
 
-const struct command command_translate = {"translate", "writes a model's outputs for texts",
-                                          translate_run};
+const struct command command_translate = {
+    .name = "translate",
+    .summary = "writes a model's outputs for texts",
+    .arguments = "MODEL [TEXT...]\nMODEL --task NAME",
+    .help = "Writes a model's output for each text, or for each line of the standard input.",
+    .run = translate_run,
+};

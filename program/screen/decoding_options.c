@@ -1,68 +1,33 @@
 #include "program/screen/decoding_options.h"
-#include "program/screen/command.h"
-#include "program/screen/machine_options.h"
-#include "program/screen/options.h"
-#include <string.h>
 
-static sb_weight_format decoding_format(struct argp_state *state, const char *argument)
+void option_base(struct options *o, const char **base)
 {
-    const bool int8 = strcmp(argument, "int8") == 0;
-    if (!int8 && strcmp(argument, "stored") != 0)
-        options_refuse(state, "--weights: \"%s\" is none of int8, stored", argument);
-    return int8 ? SB_WEIGHTS_INT8 : SB_WEIGHTS_AS_STORED;
+    option_text(o, "base", "FILE", base,
+                "for a file of LoRA adapters: the model that they are for");
 }
 
-error_t decoding_option(int key, char *argument, struct argp_state *state, sb_decoding_options *o)
+void option_weights(struct options *o, sb_decoding_options *d)
 {
-    switch (key) {
-    case KEY_BEAM:
-        o->beam_width = options_count(state, "beam", argument, 1, 1000);
-        return 0;
-    case KEY_LENGTH_PENALTY:
-        o->length_penalty = options_number(state, "length-penalty", argument, 0, 100);
-        o->length_penalty = o->length_penalty == 0 ? SB_ZERO : o->length_penalty;
-        return 0;
-    case KEY_LONGEST:
-        o->longest = options_count(state, "longest-output", argument, 1, 1 << 20);
-        return 0;
-    case KEY_BATCH:
-        o->batch_pairs = options_count(state, "batch", argument, 1, 1 << 16);
-        return 0;
-    case KEY_SAMPLE:
-        o->sample = true;
-        return 0;
-    case KEY_TEMPERATURE:
-        o->temperature = options_number(state, "temperature", argument, 1e-6, 1e6);
-        return 0;
-    case KEY_TOP_K:
-        o->top_k = options_count(state, "top-k", argument, 1, 1 << 24);
-        return 0;
-    case KEY_TOP_P:
-        o->top_p = options_number(state, "top-p", argument, 1e-9, 1);
-        return 0;
-    case KEY_SEED:
-        o->seed = (uint64_t)options_count(state, "seed", argument, 0, INT64_MAX);
-        return 0;
-    case KEY_WEIGHTS:
-        o->weights = decoding_format(state, argument);
-        return 0;
-    default:
-        return machine_option(key, argument, state);
-    }
+    static const char *const formats[] = {
+        [SB_WEIGHTS_AS_STORED] = "stored", [SB_WEIGHTS_INT8] = "int8", NULL};
+    option_choice(o, "weights", &d->weights, formats,
+                  "int8: weights and their inputs rounded to 8 bits, faster on the CPU; stored: as "
+                  "in the file [stored]")
+        ->argument = "FORMAT";
 }
 
-bool decoding_check(const char *command, const sb_decoding_options *o)
+void options_of_decoding(struct options *o, sb_decoding_options *d)
 {
-    const char *of_sampling = o->temperature > 0 ? "temperature"
-                              : o->top_k > 0     ? "top-k"
-                              : o->top_p > 0     ? "top-p"
-                              : o->seed > 0      ? "seed"
-                                                 : NULL;
-    if (!o->sample && of_sampling)
-        command_misused(command, "--%s needs --sample", of_sampling);
-    else if (o->sample && o->beam_width > 1)
-        command_misused(command, "--sample and --beam cannot be combined; use one");
-    else
-        return true;
-    return false;
+    option_group(o, "Decoding:");
+    option_count(o, "beam", &d->beam_width, 1, 1000, "width of beam search [default 1: greedy]");
+    option_number(o, "length-penalty", &d->length_penalty, 0, 100,
+                  "length penalty of beam search; higher favours longer outputs [1 for words and "
+                  "byte pairs, else 0]")
+        ->setting.zero = ZERO_IS_DEFAULT;
+    option_count(o, "longest-output", &d->longest, 1, 1 << 20,
+                 "maximum output length in symbols [50 + 2 x source length]");
+    option_weights(o, d);
+    option_count(o, "batch", &d->batch_pairs, 1, 1 << 16,
+                 "texts decoded together; results do not depend on it [64]");
+    options_of_machine(o);
 }

@@ -1,8 +1,6 @@
 #include "program/screen/machine_options.h"
 #include "ops/gemm.h"
-#include "program/screen/command.h"
 #include "program/screen/foreign.h"
-#include "program/screen/options.h"
 #include "tensor/device.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,34 +23,42 @@ static bool machine_is_cuda(const char *word, int *number)
     return digits > 0 && digits <= MOST_DIGITS && word[1 + digits] == '\0';
 }
 
-static void machine_choose_device(const char *word, struct argp_state *state)
+static bool machine_take_device(struct command_option *option, const char *word)
 {
     const sb_device *device = NULL;
     int number;
     const bool cuda = machine_is_cuda(word, &number);
     if (!cuda && strcmp(word, "auto") != 0 && strcmp(word, "cpu") != 0)
-        options_refuse(state, "--device: \"%s\" is none of cpu, cuda, cuda:0, cuda:1, ..., auto",
-                       word);
+        return sb_fail("--device: \"%s\" is none of cpu, cuda, cuda:0, cuda:1, ..., auto", word);
     if (strcmp(word, "cpu") != 0 && sb_choose_cuda(number))
         device = sb_device_cuda();
+    option->refusal = EXIT_FAILED;
     if (!device && cuda)
-        argp_failure(state, EXIT_FAILED, 0, "%s", sb_error());
+        return false;
     sb_use_device(device);
+    return true;
 }
 
-error_t machine_option(int key, const char *argument, struct argp_state *state)
+static bool machine_take_threads(struct command_option *option, const char *value)
 {
-    switch (key) {
-    case KEY_THREADS:
-        if (!sb_set_threads((int)options_count(state, "threads", argument, 1, 1024)))
-            options_fail(state);
-        return 0;
-    case KEY_DEVICE:
-        machine_choose_device(argument, state);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    int threads;
+    const struct setting count = {
+        .name = option->setting.name, .small = &threads, .least = 1, .most = 1024};
+    return setting_write(&count, value) && sb_set_threads(threads);
+}
+
+void option_threads(struct options *o)
+{
+    option_take(o, "threads", "N", machine_take_threads, NULL,
+                "threads to use; results do not depend on it [all cores]");
+}
+
+void options_of_machine(struct options *o)
+{
+    option_threads(o);
+    option_take(o, "device", "WORD", machine_take_device, NULL,
+                "compute on cpu, cuda (or cuda:1, the second GPU), or auto (cuda if available) "
+                "[cpu]");
 }
 
 /* Settings that make OpenBLAS compute with kernels or blocks of another processor. */

@@ -1,14 +1,137 @@
 #include "program/screen/options.h"
-#include "program/screen/command.h"
-#include "program/screen/foreign.h"
 #include "program/screen/nearest.h"
-#include <errno.h>
-#include <stdarg.h>
+#include "tensor/error.h"
+#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const char *const headings[] = {"The model:", "Training:", "Data:"};
+static struct command_option *option_add(struct options *o, const char *argument,
+                                         struct setting setting)
+{
+    assert(o->count < MOST_OPTIONS);
+    struct command_option *option = &o->at[o->count++];
+    *option = (struct command_option){.setting = setting,
+                                      .argument = argument,
+                                      .group = o->group,
+                                      .kind = o->kind,
+                                      .refusal = EXIT_USAGE};
+    return option;
+}
+
+void option_group(struct options *o, const char *heading)
+{
+    o->group++;
+    if (heading)
+        option_add(o, NULL, (struct setting){.help = heading});
+}
+
+struct command_option *option_flag(struct options *o, const char *name, bool *flag,
+                                   const char *help)
+{
+    return option_add(o, NULL, (struct setting){.name = name, .help = help, .flag = flag});
+}
+
+struct command_option *option_text(struct options *o, const char *name, const char *argument,
+                                   const char **text, const char *help)
+{
+    struct command_option *option =
+        option_add(o, argument, (struct setting){.name = name, .help = help});
+    option->text = text;
+    return option;
+}
+
+struct command_option *option_count(struct options *o, const char *name, int64_t *count,
+                                    double least, double most, const char *help)
+{
+    return option_add(
+        o, "N",
+        (struct setting){.name = name, .help = help, .count = count, .least = least, .most = most});
+}
+
+struct command_option *option_number(struct options *o, const char *name, double *number,
+                                     double least, double most, const char *help)
+{
+    return option_add(
+        o, "X",
+        (struct setting){
+            .name = name, .help = help, .number = number, .least = least, .most = most});
+}
+
+struct command_option *option_seed(struct options *o, const char *name, uint64_t *seed,
+                                   const char *help)
+{
+    return option_add(
+        o, "N",
+        (struct setting){.name = name, .help = help, .seed = seed, .most = 9007199254740991.0});
+}
+
+struct command_option *option_choice(struct options *o, const char *name, unsigned *choice,
+                                     const char *const *choices, const char *help)
+{
+    return option_add(
+        o, "WORD",
+        (struct setting){.name = name, .help = help, .choice = choice, .choices = choices});
+}
+
+struct command_option *option_take(struct options *o, const char *name, const char *argument,
+                                   bool (*take)(struct command_option *option, const char *value),
+                                   void *to, const char *help)
+{
+    struct command_option *option =
+        option_add(o, argument, (struct setting){.name = name, .help = help});
+    option->take = take;
+    option->to = to;
+    return option;
+}
+
+/* ---- built-in tasks ---- */
+
+static const char *option_task_name(const void *unused, int i)
+{
+    (void)unused;
+    return i < SB_TASKS ? sb_task_name((sb_task)i) : NULL;
+}
+
+static bool option_take_task(struct command_option *option, const char *value)
+{
+    const char *other = option->to;
+    sb_task task;
+    if ((other && strcmp(value, other) == 0) || sb_task_find(value, &task))
+        return true;
+    const char *nearest = nearest_word(value, option_task_name, NULL);
+    return sb_fail("--%s%s%s%s", sb_error(), nearest ? "; did you mean " : "",
+                   nearest ? nearest : "", nearest ? "?" : "");
+}
+
+struct command_option *option_task(struct options *o, const char **task, const char *other,
+                                   const char *help)
+{
+    struct command_option *option = option_text(o, "task", "NAME", task, help);
+    option->take = option_take_task;
+    option->to = (void *)other;
+    return option;
+}
+
+/* ---- attentions ---- */
+
+static bool option_take_attention(struct command_option *option, const char *value)
+{
+    static const char *const names[] = {"cross", "encoder", "decoder"};
+    (void)option;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(names[i], value) == 0)
+            return true;
+    return sb_fail("--kind: \"%s\" is none of cross, encoder, decoder", value);
+}
+
+struct command_option *option_attention(struct options *o, const char **attention, const char *help)
+{
+    struct command_option *option = option_text(o, "kind", "WORD", attention, help);
+    option->take = option_take_attention;
+    return option;
+}
+
+/* ---- settings ---- */
 
 static const char *options_argument_name(const struct setting *setting)
 {
@@ -53,104 +176,17 @@ static const char *options_explain(const struct setting *setting, int i)
     return text[i];
 }
 
-void options_with_settings(struct argp_option options[MOST_OPTIONS], const struct argp_option *own,
-                           size_t n)
+void options_of_settings(struct options *o, struct settings *settings, bool given[])
 {
-    memcpy(options, own, n * sizeof *own);
-    struct settings usual = settings_default();
+    static const char *const headings[] = {"The model:", "Training:", "Data:"};
     for (int group = 0; group < 3; group++) {
-        options[n++] = (struct argp_option){.doc = headings[group], .group = group + 1};
+        option_group(o, headings[group]);
         for (int i = 0; setting_name(i); i++) {
-            const struct setting setting = setting_at(&usual, i);
-            if ((int)setting.group == group)
-                options[n++] = (struct argp_option){setting.name,
-                                                    SETTING_KEY + i,
-                                                    options_argument_name(&setting),
-                                                    0,
-                                                    options_explain(&setting, i),
-                                                    group + 1};
+            struct setting setting = setting_at(settings, i);
+            if ((int)setting.group != group)
+                continue;
+            setting.help = options_explain(&setting, i);
+            option_add(o, options_argument_name(&setting), setting)->note = &given[i];
         }
     }
-    options[n] = (struct argp_option){0};
-}
-
-static const char *options_task_name(const void *unused, int i)
-{
-    (void)unused;
-    return i < SB_TASKS ? sb_task_name((sb_task)i) : NULL;
-}
-
-const char *options_task(struct argp_state *state, const char *argument)
-{
-    sb_task task;
-    if (sb_task_find(argument, &task))
-        return argument;
-    const char *nearest = nearest_word(argument, options_task_name, NULL);
-    options_refuse(state, "--%s%s%s%s", sb_error(), nearest ? "; did you mean " : "",
-                   nearest ? nearest : "", nearest ? "?" : "");
-    return NULL;
-}
-
-const char *options_attention(struct argp_state *state, const char *argument)
-{
-    static const char *const names[] = {"cross", "encoder", "decoder"};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(names[i], argument) == 0)
-            return names[i];
-    options_refuse(state, "--kind: \"%s\" is none of cross, encoder, decoder", argument);
-    return NULL;
-}
-
-void options_refuse(struct argp_state *state, const char *format, ...)
-{
-    char text[1024];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    if (!command_speaks())
-        exit(argp_err_exit_status);
-    argp_failure(state, argp_err_exit_status, 0, "%s", foreign(text));
-}
-
-void options_fail(struct argp_state *state)
-{
-    options_refuse(state, "%s", sb_error());
-}
-
-bool options_parse(int key, const char *argument, struct argp_state *state,
-                   struct settings *settings, bool given[], error_t *error)
-{
-    const int i = key - SETTING_KEY;
-    const struct setting setting = setting_at(settings, i);
-    if (!setting.name)
-        return false;
-    *error = 0;
-    given[i] = true;
-    if (!setting_give(&setting, setting.flag ? "true" : argument))
-        options_fail(state);
-    return true;
-}
-
-int64_t options_count(struct argp_state *state, const char *option, const char *argument,
-                      int64_t least, int64_t most)
-{
-    char *end;
-    errno = 0;
-    long long value = strtoll(argument, &end, 10);
-    if (end == argument || *end || errno || value < least || value > most)
-        options_refuse(state, "--%s: \"%s\" is not a whole number in %lld..%lld", option, argument,
-                       (long long)least, (long long)most);
-    return value;
-}
-
-double options_number(struct argp_state *state, const char *option, const char *argument,
-                      double least, double most)
-{
-    char *end;
-    double value = strtod(argument, &end);
-    if (end == argument || *end || !(value >= least && value <= most))
-        options_refuse(state, "--%s: \"%s\" is not a number in %g..%g", option, argument, least,
-                       most);
-    return value;
 }

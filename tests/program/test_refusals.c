@@ -113,3 +113,13 @@ CPU_TEST(refusals, of_models_that_a_command_cannot_use)
 {
     expect_refusals("models");
 }
+
+CPU_TEST(refusals, of_explanations)
+{
+    expect_refusals("explain");
+}
+
+CPU_TEST(refusals, of_reports)
+{
+    expect_refusals("reports");
+}

@@ -344,52 +344,6 @@ CPU_TEST(explain, options_change_what_is_computed)
                 "At a distance of 12 all waves are in phase");
 }
 
-struct wrong_use {
-    const char *arguments, *message;
-};
-
-CPU_TEST(explain, misuse_ends_with_2_and_one_message)
-{
-    static const struct wrong_use uses[] = {
-        {"sofmax", "there is no topic \"sofmax\"; did you mean \"softmax\"?"},
-        {"layernorm", "did you mean \"layer_norm\"?"},
-        {"qqqqqqqq", "there is no topic \"qqqqqqqq\"\n"},
-        {"softmax flash", "unexpected argument \"flash\"; give one topic"},
-        {"softmax --scores 2,x", "--scores: \"x\" is not a number"},
-        {"softmax --scores 2,,1", "--scores: \"\" is not a number"},
-        {"softmax --scores ''", "--scores: \"\" is not a number"},
-        {"softmax --scores 1,nan", "--scores: \"nan\" is not a number"},
-        {"softmax --scores 2", "there is 1 number; a softmax needs at least 2"},
-        {"softmax --upstream 1,2,3", "--upstream: there are 3 numbers, but 4 scores"},
-        {"softmax --mask 1,1,1,2", "--mask: 2 is neither 1, which keeps a score, nor 0"},
-        {"softmax --temperature 0", "--temperature: \"0\" is not a number above 0"},
-        {"softmax --temperature -1", "--temperature: \"-1\" is not a number above 0"},
-        {"softmax --temperature inf", "--temperature: \"inf\" is not a number above 0"},
-        {"softmax --block 2", "--block is not an option of softmax"},
-        {"layer_norm --seed 2", "--seed is not an option of layer_norm"},
-        {"saturation --scores 3", "a softmax needs at least 2"},
-        {"flash --values 1,2", "--values: there are 2 numbers, but 6 scores"},
-        {"flash --block 0", "--block: \"0\" is not a whole number in 1..32"},
-        {"cross-entropy --target 3", "--target: 3 is not the index of one of 3 logits"},
-        {"cross-entropy --logits 1", "--logits: there is 1 number; at least 2 are needed"},
-        {"positions --periods 5,1", "--periods: 1 is below 2"},
-        {"positions --periods 2,3,4,5,6,7,8,9,10", "--periods: there are 9 numbers, at most 8"},
-        {"wrong-gradient --steps 0", "--steps: \"0\" is not a whole number"},
-        {"softmax --scors 1", "there is no option --scors; did you mean --scores?"},
-    };
-    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
-        struct outcome o = program_run("explain %s", uses[i].arguments);
-        cr_expect(o.code == 2, "%s: exit code %d", uses[i].arguments, o.code);
-        cr_expect(o.out[0] == '\0', "%s: on standard output: %s", uses[i].arguments, o.out);
-        expect_text(o.err, uses[i].message);
-    }
-    struct outcome many =
-        program_run("explain softmax --scores "
-                    "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1");
-    cr_expect(many.code == 2);
-    expect_text(many.err, "--scores: there are more than 32 numbers");
-}
-
 CPU_TEST(explain, the_command_explains_itself)
 {
     struct outcome o = program_run("explain --help");

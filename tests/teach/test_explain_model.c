@@ -128,34 +128,3 @@ CPU_TEST(explain_model, the_curvature_along_the_gradient_agrees_with_differences
     cr_expect(fabs(eigenvalue) * (1 + 1e-3) >= fabs(exact), "Rayleigh: %g, %g", eigenvalue, exact);
     json_decref(page);
 }
-
-CPU_TEST(explain_model, wrong_arguments_are_named)
-{
-    static const struct {
-        const char *arguments, *message;
-        int code;
-    } wrong[] = {
-        {"attention --model m", "give both --model FILE and --input TEXT", 2},
-        {"softmax --model m --input 1", "--input is not an option of softmax", 2},
-        {"hessian --model m", "give --model FILE and either --data FILE or --task NAME", 2},
-        {"hessian --model m --input 1", "--input is not an option of hessian", 2},
-        {"hessian --model m --task copy --scores 1,2", "--task does not go with options of a row",
-         2},
-        {"attention --model m --task copy", "--task is not an option of attention", 2},
-        {"hessian --scores 1,2,3,4,5,6,7,8,9", "there are 9; from 2 to 8 can be shown", 2},
-        {"hessian --model none --task copy", "none", 1},
-        {"tape --model m --input 1 --row 2", "tape does not take --kind", 2},
-        {"attention --model m --input 1 --kind up", "\"up\" is none of cross, encoder, decoder", 2},
-        {"attention --model m --input '1 2' --layer 3",
-         "--layer: there is no layer 3 with cross attention; the last one is 2", 1},
-        {"attention --model m --input '1 2' --head 3", "there is no head 3; the last one is 2", 1},
-        {"attention --model m --input '1 2' --row 99", "--row: there is no row 99", 1},
-        {"attention --model m --input '1'", "a row has 1 keys; from 2 to 32 can be shown", 1},
-    };
-    cr_assert(program_run(TRAIN).code == 0);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct outcome o = program_run("explain %s", wrong[i].arguments);
-        cr_expect(o.code == wrong[i].code && strstr(o.err, wrong[i].message), "%s: %d, %s",
-                  wrong[i].arguments, o.code, o.err);
-    }
-}

@@ -329,24 +329,6 @@ CPU_TEST(report, a_figure_is_a_separate_file)
     free(kept);
 }
 
-CPU_TEST(report, an_unknown_figure_is_an_error)
-{
-    cr_assert(program_run(TRAIN).code == 0);
-    struct outcome o = program_run("report m --input 3 --figure tape");
-    cr_expect(o.code == 2 &&
-                  strstr(o.err, "--figure: \"tape\" is none of attention, alignment, loss"),
-              "%s", o.err);
-    o = program_run("report m --input 3 --figure loss --log /dev/null");
-    cr_expect(o.code == 1 && o.out[0] == 0 &&
-                  strstr(o.err, "the log has no two steps to draw the loss between"),
-              "%s", o.err);
-    o = program_run("report m --input \"$(seq -s ' ' 1 70)\" --figure attention");
-    cr_expect(o.code == 1 && o.out[0] == 0 && strstr(o.err, "the text has 70 symbols"), "%s",
-              o.err);
-    o = program_run("report --help");
-    cr_expect(strstr(o.out, "print only one figure"), "%s", o.out);
-}
-
 /* Scores 0, 0 and ln 3 have the weights 0.2, 0.2 and 0.6. */
 CPU_TEST(report, the_jacobian_of_a_row_can_be_drawn)
 {
@@ -363,10 +345,6 @@ CPU_TEST(report, the_jacobian_of_a_row_can_be_drawn)
     o = program_run("explain softmax --svg --scores 1,2,3,4,5,6,7,8,9");
     expect_picture(o.out);
     cr_expect(count_of(o.out, ">+</text>") > 0 && count_of(o.out, ">-</text>") > 0);
-    o = program_run("explain mask --svg");
-    cr_expect(o.code == 2 && strstr(o.err, "--svg is not an option of mask"), "%s", o.err);
-    o = program_run("explain softmax --svg --json");
-    cr_expect(o.code == 2 && strstr(o.err, "--svg and --json exclude each other"), "%s", o.err);
 }
 
 /* The inputs of a report: a model and its log. */
@@ -406,58 +384,6 @@ CPU_TEST(report, each_failing_allocation_of_a_figure_is_reported)
     stored_close(&d.stored);
 }
 
-static struct outcome report_with_log(const char *lines)
-{
-    static char text[400];
-    snprintf(text, sizeof text, "{\"softback\":\"log\",\"format\":2}\n%s\n", lines);
-    program_write("odd.log", text, strlen(text));
-    return program_run("report m --input '1 2' --log odd.log");
-}
-
-CPU_TEST(report, a_log_of_another_model_is_refused)
-{
-    static const char *const cases[][2] = {
-        {"{\"step\":1,\"gradients\":[1,2],\"histograms\":[[0,1,0,0,0,0,0,0,0,0,0],"
-         "[0,1,0,0,0,0,0,0,0,0,0]],\"saturated\":[0],\"evenness\":[1]}",
-         "the log is of a model with 2 parameters and 1 heads"},
-        {"{\"step\":1,\"gradients\":[],\"saturated\":[0],\"evenness\":[1]}",
-         "a diagnosis in the log holds no numbers"},
-        {"{\"step\":1,\"gradients\":[1,2],\"histograms\":[[0,1]],\"saturated\":[0],\"evenness\":[1]"
-         "}",
-         "has 1 histograms; 2 are expected"},
-        {"softly", "line 2 of odd.log is not a line of a training log"},
-    };
-    cr_assert(program_run(TRAIN).code == 0);
-    for (int i = 0; i < 4; i++) {
-        struct outcome o = report_with_log(cases[i][0]);
-        cr_expect(o.code == 1 && strstr(o.err, cases[i][1]), "%s", o.err);
-    }
-    struct outcome o =
-        report_with_log("{\"step\":1,\"seconds\":1e308}\n{\"step\":2,\"seconds\":1e308}");
-    cr_expect(o.code == 0, "%s", o.err);
-}
-
-CPU_TEST(report, wrong_arguments_are_named)
-{
-    cr_assert(program_run(TRAIN).code == 0);
-    struct outcome o = program_run("report");
-    cr_expect(o.code == 2 && strstr(o.err, "give a model file, two model files"), "%s", o.err);
-    o = program_run("report m --out chosen.html");
-    cr_expect(o.code == 0, "a held-out text of the task: %s", o.err);
-    o = program_run("report nowhere --input 12");
-    cr_expect(o.code == 1 && strstr(o.err, "softback report: ") && strstr(o.err, "nowhere"), "%s",
-              o.err);
-    o = program_run("report m --input \"$(seq -s ' ' 1 70)\"");
-    cr_expect(o.code == 1 && strstr(o.err, "the text has 70 symbols") &&
-                  strstr(o.err, "from 1 to 64 can be drawn"),
-              "%s", o.err);
-    program_write("odd.log", "softly\n", 7);
-    o = program_run("report m --input 12 --log odd.log");
-    cr_expect(o.code == 1 && strstr(o.err, "line 1 of odd.log is not that of a training log"), "%s",
-              o.err);
-    cr_expect(!program_read("m.html", NULL));
-}
-
 /* The text of a report is not read as HTML. */
 CPU_TEST(report, texts_are_escaped_in_html)
 {
@@ -488,8 +414,6 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     cr_expect(strstr(errors, "<code>2 2 2 2 2 2</code></td>"), "the expected text is not there");
     cr_expect(strstr(errors, "<h2>Attention of the worst</h2>"));
     free(page);
-    o = program_run("report m --input '3 1 4' --data nothing.tsv --out page.html");
-    cr_expect(o.code == 1 && strstr(o.err, "nothing.tsv"), "%s", o.err);
 }
 
 CPU_TEST(report, two_runs_are_compared)
@@ -509,12 +433,6 @@ CPU_TEST(report, two_runs_are_compared)
     cr_expect(count_of(differ, "<tr><th scope=\"row\">") == 2, "%s", differ);
     cr_expect(!strstr(page, "nan"));
     free(page);
-    o = program_run("report m n");
-    cr_expect(o.code == 2 && strstr(o.err, "give --out FILE"), "%s", o.err);
-    o = program_run("report m n --input x --out both.html");
-    cr_expect(o.code == 2 && strstr(o.err, "only --out is possible"), "%s", o.err);
-    o = program_run("report m missing --out both.html");
-    cr_expect(o.code == 1 && strstr(o.err, "missing"), "%s", o.err);
 }
 
 /* The better run comes first. A model without a log, as an average, is none. */
@@ -539,11 +457,6 @@ CPU_TEST(report, all_runs_of_a_folder_are_compared)
     cr_expect(strstr(page, "<th scope=\"row\">steps</th><td>40</td><td>10</td>") &&
               strstr(page, "training took</th>") && count_of(page, script) == 1);
     free(page);
-    o = program_run("report runs --input x");
-    cr_expect(o.code == 2 && strstr(o.err, "only --out is possible"), "%s", o.err);
-    cr_assert(mkdir(test_temporary("empty"), 0777) == 0);
-    o = program_run("report empty");
-    cr_expect(o.code == 1 && strstr(o.err, "the folder \"empty\" has no run"), "%s", o.err);
 }
 
 /* A comparison of a run with itself, and the histograms of its log. */

@@ -71,27 +71,3 @@ CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
     cr_expect(o.code == 0 && page && !strstr(page, "confuses"), "%s", o.err);
     free(page);
 }
-
-CPU_TEST(text_report, what_it_cannot_show_is_refused)
-{
-    static const char *const refusals[][2] = {
-        {"--input abc --figure loss", "--figure is for encoder-decoders"},
-        {"--input abc --target x", "--target is for encoder-decoders"},
-        {"--input ''", "the text is empty; give one with at least a symbol"},
-        {"--input abc --data bad.tsv", "the label \"maybe\" is unknown to the model"},
-        {"--input abc --data none.tsv", "none.tsv"},
-        {"--input abcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcd",
-         "up to 64 can be drawn; give a shorter --input"},
-    };
-    program_write("bad.tsv", "abcd\tmaybe\n", 11);
-    cr_assert(program_run(CLASSIFIER).code == 0);
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        struct outcome o = program_run("report m %s --out page.html", refusals[i][0]);
-        cr_expect(o.code == 1 && strstr(o.err, refusals[i][1]), "%s: %d %s", refusals[i][0], o.code,
-                  o.err);
-    }
-    struct outcome o = program_run(LANGUAGE "--out l");
-    cr_assert(o.code == 0, "%s", o.err);
-    o = program_run("report l --input abc --data bad.tsv");
-    cr_expect(o.code == 1 && strstr(o.err, "--data is for what a model gets wrong"), "%s", o.err);
-}
