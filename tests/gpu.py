@@ -350,7 +350,7 @@ def compare(rows, theirs):
 
 
 def pytorch(report, limit, rows, keep):
-    command = [sys.executable, os.path.join(ROOT, "tests/bench/gpu.py")]
+    command = [sys.executable, os.path.join(ROOT, "tests/bench/gpu.py"), "--build", BUILD]
     if EMULATED:
         command += ["--device", "cpu", "--quick"]
     _, text = report.run("PyTorch", limit, command, keep=keep)

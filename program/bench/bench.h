@@ -61,12 +61,9 @@ struct bench_row {
 
 void bench_print(const struct bench *bench, const struct bench_row *row);
 
-/* ---- the parts: each prints its rows ---- */
+/* ---- parts that are not rows of jobs: each prints its rows ---- */
 
-bool bench_train(struct bench *bench);      /* training steps */
-bool bench_decode(struct bench *bench);     /* a decoding step with a KV cache */
-bool bench_operations(struct bench *bench); /* memory-bound operations */
-bool bench_attention(struct bench *bench);  /* tiled and composed */
-bool bench_products(struct bench *bench);   /* the built-in matrix product and OpenBLAS */
+bool bench_decode(struct bench *bench);   /* a decoding step with a KV cache, by its position */
+bool bench_products(struct bench *bench); /* the built-in matrix product and OpenBLAS */
 
 #endif

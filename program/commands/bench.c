@@ -1,24 +1,24 @@
 /* softback bench: what training, decoding and single operations cost on a device. */
-#include "program/bench/bench.h"
+#include "program/bench/rows.h"
+#include "program/bench/worker.h"
 #include "program/screen/machine_options.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct part {
-    const char *name;
-    bool (*measure)(struct bench *bench);
-};
-
-static const struct part parts[] = {
-    {"train", bench_train},         {"decode", bench_decode},     {"operations", bench_operations},
-    {"attention", bench_attention}, {"products", bench_products},
+static const struct part {
+    const char *name, *group;             /* group of rows; NULL: none */
+    bool (*measure)(struct bench *bench); /* what is not of rows; NULL: nothing */
+} parts[] = {
+    {"train", "train", NULL},           {"decode", "decode", bench_decode},
+    {"operations", "operation", NULL},  {"attention", "attention", NULL},
+    {"products", NULL, bench_products},
 };
 
 enum { PARTS = sizeof parts / sizeof parts[0] };
 
 struct bench_request {
-    bool quick, tabs, profile;
+    bool quick, tabs, profile, rows, worker;
     char **parts;
     int count;
 };
@@ -30,6 +30,11 @@ static void bench_options(struct options *o, struct bench_request *r)
     option_flag(o, "profile", &r->profile,
                 "also print the time of each operation of a training step");
     option_flag(o, "tabs", &r->tabs, "print tab-separated values, for programs");
+    option_flag(o, "rows", &r->rows, "list what is measured, for programs, and measure nothing");
+#ifdef SOFTBACK_JSON
+    option_flag(o, "worker", &r->worker,
+                "answer the lines of standard input, for tests/bench/compare.py");
+#endif
     options_rest(o, &r->parts, &r->count);
 }
 
@@ -91,6 +96,12 @@ static void bench_print_device(const struct bench *bench)
         machine_print_cuda();
 }
 
+static bool bench_measure_part(struct bench *bench, const struct part *part)
+{
+    return (!part->group || bench_rows(bench, part->group)) &&
+           (!part->measure || part->measure(bench));
+}
+
 static int bench(const struct bench_request *request)
 {
     const bool emulated = strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
@@ -104,7 +115,7 @@ static int bench(const struct bench_request *request)
     bool ok = true;
     for (int i = 0; ok && i < PARTS; i++)
         if (bench_wants(request, parts[i].name))
-            ok = bench_measure_limits(&bench) && parts[i].measure(&bench);
+            ok = bench_measure_limits(&bench) && bench_measure_part(&bench, &parts[i]);
     bench_end(&bench);
     return ok ? EXIT_OK : command_failed("bench");
 }
@@ -115,17 +126,29 @@ static int bench_run(struct options *o)
     bench_options(o, &request);
     int wrong = options_read(o);
     wrong = wrong < 0 ? bench_check_parts(&request) : wrong;
-    return wrong < 0 ? bench(&request) : wrong;
+    if (wrong >= 0)
+        return wrong;
+    if (request.rows)
+        return bench_list() ? EXIT_OK : command_failed("bench");
+#ifdef SOFTBACK_JSON
+    if (request.worker) {
+        bench_worker();
+        return EXIT_OK;
+    }
+#endif
+    return bench(&request);
 }
 
 const struct command command_bench = {
     .name = "bench",
     .summary = "measures training, decoding and attention",
     .arguments = "[train] [decode] [operations] [attention] [products]",
-    .help = "Measures training steps (forward, backward and Adam; dropout 0.1; f32 and bf16; sizes "
-            "toy, usual (the defaults of train), tiny and base), a decoding step with a KV cache, "
-            "memory-bound operations, tiled and composed attention, and the built-in matrix "
-            "product in turns with OpenBLAS. Prints times, and shares of this device's limits: the "
-            "bandwidth of a large copy and the FLOP/s of products.",
+    .help =
+        "Measures training steps (forward, backward and Adam; dropout 0.1; f32 and bf16; sizes "
+        "toy, usual (the defaults of train), tiny and base), greedy decoding, a decoding step with "
+        "a "
+        "KV cache, memory-bound operations, tiled and composed attention, and the built-in matrix "
+        "product in turns with OpenBLAS. Prints times, and shares of this device's limits: the "
+        "bandwidth of a large copy and the FLOP/s of products.",
     .run = bench_run,
 };

@@ -44,9 +44,9 @@ def difference(row, ours, theirs):
 
 
 class Comparison:
-    def __init__(self, contestants, rows, options):
+    def __init__(self, contestants, known, rows, options):
         self.contestants, self.options = contestants, options
-        self.rows, self.all = rows, {row.name: row for row in all_rows(options.quick)}
+        self.rows, self.all = rows, {row.name: row for row in known}
         self.rates = contestants.worker("softback")  # measures the rates of the machine
         self.machine = {"softback": self.rates.ask("machine")}
         self.known_rates, self.differences = {}, {}
@@ -88,10 +88,10 @@ class Comparison:
         workers = [softback]
         twin = self.all[row.twin] if row.twin else row
         try:
-            softback.ask("open " + twin.line())
+            softback.open(twin)
             softback.ask(f"export {file}")
             ours = softback.ask("check")["numbers"]
-            softback.ask("open " + row.line())
+            softback.open(row)
             softback.ask("steps 1")
             for name in self.contestants.names[1:]:
                 if name in row.peers:
@@ -114,9 +114,9 @@ class Comparison:
             self.machine.setdefault(name, worker.ask("machine"))
             twin = self.all[row.twin] if row.twin else row
             if (twin.name, name) not in self.differences:
-                worker.ask(f"open {twin.line()} file={file}")
+                worker.open(twin, f"file={file}")
                 self.agree(twin, worker, ours)
-            worker.ask(f"open {row.line()} file={file}")
+            worker.open(row, f"file={file}")
             worker.ask("steps 1")
         except Failure:
             worker.close()
@@ -251,21 +251,22 @@ def options_of():
 def main():
     options = options_of()
     texts = [text for text in options.only.split(",") if text]
-    rows = [row for row in all_rows(options.quick)
-            if not texts or any(text in row.name for text in texts)]
-    if not rows and "start-up" not in texts:
-        sys.exit(f'compare.py: no row\'s name contains any of "{options.only}"; --list shows them')
-    if options.list:
-        print("\n".join(row.name for row in rows))
-        return
     pythons = {library: getattr(options, library + "_python")
                for library in ("torch", "jax", "ctranslate2")
                if getattr(options, library + "_python")}
     try:
-        contestants = Contestants(options.peers, options.build, options.threads, pythons)
+        contestants = Contestants([] if options.list else options.peers, options.build,
+                                  options.threads, pythons)
     except Failure as failure:
         sys.exit(f"compare.py: {failure}")
-    comparison = Comparison(contestants, rows, options)
+    rows = all_rows(contestants.program, options.quick)
+    chosen = [row for row in rows if not texts or any(text in row.name for text in texts)]
+    if not chosen and "start-up" not in texts:
+        sys.exit(f'compare.py: no row\'s name contains any of "{options.only}"; --list shows them')
+    if options.list:
+        print("\n".join(row.name for row in chosen))
+        return
+    comparison = Comparison(contestants, rows, chosen, options)
     results, start_up = comparison.run()
     report = compare_report.report(comparison, results, start_up, sys.argv[1:])
     compare_report.write(report, compare_report.markdown(report))

@@ -26,16 +26,16 @@ TITLES = {
 }
 PEERS = [name for name in TITLES if name != "softback"]
 
-# worker, its options, and whether it is "tuned" (see Contestants.tune)
+# worker, its options (of softback: words of its jobs), and whether it is "tuned" (Contestants.tune)
 WORKERS = {
-    "softback_bf16": ("softback", ["--bf16"], False),
+    "softback_bf16": ("softback", ["bf16=1"], False),
     "torch": ("torch", [], False),
     "tuned": ("torch", ["--fused"], True),
     "bf16": ("torch", ["--fused", "--bf16"], True),
     "compiled": ("torch", ["--fused", "--compile"], True),
     "jax": ("jax", [], False),
     "ctranslate2": ("ctranslate2", [], False),
-    "softback_int8": ("softback", ["--int8"], False),
+    "softback_int8": ("softback", ["int8=1"], False),
     "ctranslate2_int8": ("ctranslate2", ["--int8"], False),
 }
 PACKAGES = {name: [name, "numpy", "safetensors"] for name in ("torch", "jax", "ctranslate2")}
@@ -58,7 +58,7 @@ class Worker:
 
     def __init__(self, name, command, environment, cpus, log):
         begun = time.perf_counter()
-        self.name, self.log = name, log
+        self.name, self.log, self.words = name, log, []  # words are added to the lines of its jobs
         try:
             with open(log, "w") as errors:
                 self.process = subprocess.Popen(
@@ -94,6 +94,9 @@ class Worker:
         except BrokenPipeError:
             pass  # answer reports how it ended
         return self.answer()
+
+    def open(self, row, *words):
+        self.ask(" ".join(["open", row.line(), *self.words, *words]))
 
     def peak_memory(self):
         """The most resident memory so far, in bytes."""
@@ -132,6 +135,7 @@ class Contestants:
 
     def __init__(self, names, build, threads, pythons):
         self.build, self.threads, self.pythons = pathlib.Path(build).resolve(), threads, pythons
+        self.program = self.build / "softback"
         self.cpus = choose_cpus(threads)
         self.left_out, self.preload, self.names = {}, None, ["softback"]
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -148,7 +152,7 @@ class Contestants:
     def build_softback(self):
         if not (self.build / "build.ninja").exists():
             run("meson", "setup", self.build, ROOT)
-        run("ninja", "-C", self.build, "softback", "softback-bench-worker")
+        run("ninja", "-C", self.build, "softback")
 
     def install(self, library):
         if library in self.pythons or library == "softback":
@@ -182,12 +186,14 @@ class Contestants:
             environment.pop(variable, None)
         library, options, tuned = WORKERS.get(name, ("softback", [], False))
         if library == "softback":
-            command = [self.build / "softback-bench-worker", *options]
+            command = [self.program, "bench", "--worker"]
         else:
             command = [self.pythons[library], HERE / "peers" / f"{library}_worker.py", *options]
         if tuned:
             environment["LD_PRELOAD"] = self.preload
-        return Worker(name, command, environment, self.cpus, FOLDER / f"{name}.log")
+        worker = Worker(name, command, environment, self.cpus, FOLDER / f"{name}.log")
+        worker.words = options if library == "softback" else []
+        return worker
 
     def size(self, name):
         """Bytes of the installed files."""

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measures with PyTorch what `softback bench` measures, on the same device:
 
-    python3 tests/bench/gpu.py [--device cuda|cpu] [--quick]
+    python3 tests/bench/gpu.py [--device cuda|cpu] [--quick] [--build BUILD]
 
 Prints rows like `softback bench --tabs`: group, name, variant, seconds, rate. "eager" is PyTorch's
 eager mode, "graph" the same step captured as a CUDA graph and launched. bf16 is autocast for models
 and bf16 tensors for operations; f32 products are in full float32, without TF32, as in softback. The
-sizes are those of program/bench_*.c.
+rows are those of `softback bench --rows`; PyTorch has no windows, and no generator to compare.
 """
 import argparse
 import contextlib
@@ -19,27 +19,10 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+from compare_peers import ROOT
+from compare_rows import Row, listed
+
 LEAST, MOST, ENOUGH = 3, 30, 2.0
-
-# name: width, heads, feed forward, layers, pairs, length, symbols, output tied to the embeddings
-SIZES = {
-    "toy": (64, 2, 128, 2, 64, 16, 64, False),
-    "usual": (128, 4, 512, 3, 64, 16, 64, False),
-    "tiny": (128, 4, 256, 4, 64, 24, 10000, True),
-    "base": (512, 8, 2048, 6, 16, 64, 8000, True),
-    "base, 256 pairs": (512, 8, 2048, 6, 256, 64, 8000, True),
-}
-QUICK_SIZES = {"quick": (16, 2, 16, 1, 2, 8, 16, True)}
-
-# name: length, heads, causal, dropout
-ATTENTION = {}
-for n in 512, 1024, 2048, 4096, 8192, 16384:
-    ATTENTION[f"full {n} x 8"] = (n, 8, False, 0.0)
-    ATTENTION[f"causal {n} x 8"] = (n, 8, True, 0.0)
-ATTENTION["full 4096 x 8, dropout"] = (4096, 8, False, 0.1)
-ATTENTION["full 4096 x 1"] = (4096, 1, False, 0.0)
-QUICK_ATTENTION = {"causal 64 x 2, dropout": (64, 2, True, 0.1)}
-
 
 class Model(nn.Module):
     """A pre-norm encoder-decoder, like softback's default."""
@@ -91,37 +74,32 @@ class Bench:
             taken.append(self.now() - before)
         return statistics.median(taken)
 
-    def row(self, group, name, way, function, work=0.0):
+    def row(self, row, way, function, work=0.0):
         """One measurement; if it fails, for example without memory, it is reported and skipped."""
         try:
             seconds = self.seconds(function)
         except RuntimeError as error:
-            print(f"{group} {name} {way}: {str(error).splitlines()[0]}", file=sys.stderr)
+            print(f"{row.name} {way}: {str(error).splitlines()[0]}", file=sys.stderr)
             return
-        rate = work / seconds
-        print(f"{group}\t{name}\t{way}\t{0 if group == 'limit' else seconds:.9g}\t{rate:.6g}",
-              flush=True)
+        group, name = row.name.split(" ", 1)
+        print(f"{group}\t{name}\t{way}\t{0 if group == 'limit' else seconds:.9g}\t"
+              f"{work / seconds:.6g}", flush=True)
 
     def limits(self):
         n = 1 << 12 if self.quick else 1 << 28 if self.cuda else 1 << 26
         x = torch.ones(n, device=self.device)
         y = torch.empty_like(x)
-        self.row("limit", "copy", "memory", lambda: y.copy_(x), 8.0 * n)
+        self.row(Row("limit copy"), "memory", lambda: y.copy_(x), 8.0 * n)
         n = 64 if self.quick else 4096
         for dtype in self.dtypes:
             a, b = (torch.rand(n, n, device=self.device).mul_(2).sub_(1).to(dtype) for _ in "ab")
-            self.row("limit", "matrix product", way_of(dtype), lambda: a @ b, 2.0 * n ** 3)
+            self.row(Row("limit matrix product"), way_of(dtype), lambda: a @ b, 2.0 * n ** 3)
 
-    def train(self):
-        for name, size in (QUICK_SIZES if self.quick else SIZES).items():
-            if name == "base, 256 pairs" and not self.cuda:
-                continue
-            for dtype in self.dtypes:
-                self.train_step(name, size, dtype)
-
-    def train_step(self, name, size, dtype):
-        width, heads, feed_forward, layers, pairs, length, symbols, tied = size
-        model = Model(width, heads, feed_forward, layers, length, symbols, tied).to(self.device)
+    def train_step(self, row, dtype):
+        pairs, length, symbols = (row.sizes[key] for key in ("pairs", "length", "symbols"))
+        model = Model(**{key: row.sizes[key] for key in ("width", "heads", "feed_forward", "layers",
+                                                         "length", "symbols", "tied")})
+        model = model.to(self.device)
         adam = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9,
                                 fused=True, capturable=self.cuda)
         source, target, answer = (torch.randint(symbols, (pairs, length), device=self.device)
@@ -142,38 +120,31 @@ class Bench:
             step()
 
         tokens = float(pairs * length)
-        self.row("train", name, way_of(dtype) + " eager", eager, tokens)
+        self.row(row, way_of(dtype) + " eager", eager, tokens)
         if self.cuda:
             try:
                 graph = captured(lambda: step(cache=False), adam)
             except RuntimeError as error:
-                print(f"train {name}: no graph: {str(error).splitlines()[0]}", file=sys.stderr)
+                print(f"{row.name}: no graph: {str(error).splitlines()[0]}", file=sys.stderr)
                 return
-            self.row("train", name, way_of(dtype) + " graph", graph.replay, tokens)
+            self.row(row, way_of(dtype) + " graph", graph.replay, tokens)
 
-    def operations(self):
-        smaller = 512 if self.quick else 1 if self.cuda else 8
-        for dtype in self.dtypes:
-            self.operation("softmax", dtype, 8192 // smaller, 8192,
-                           lambda x, *_: F.softmax(x, -1), 5)
-            self.operation("layer norm", dtype, 65536 // smaller, 1024,
-                           lambda x, gain, bias, _: F.layer_norm(x, gain.shape, gain, bias), 5)
-            self.operation("cross entropy", dtype, 2048 // smaller, 32768,
-                           lambda x, gain, bias, ids: F.cross_entropy(x, ids), 3)
-        n = 1 << 10 if self.quick else 1 << 26 if self.cuda else 1 << 23
-        weights = torch.full((n,), 0.5, device=self.device, requires_grad=True)
-        weights.grad = torch.ones_like(weights)
-        adam = torch.optim.Adam([weights], fused=True)
-        self.row("operation", "adam", "f32 eager", adam.step, 28.0 * n)
+    def values(self, dtype, *shape):
+        return torch.rand(shape, device=self.device).mul_(2).sub_(1).to(dtype).requires_grad_()
 
-    def operation(self, name, dtype, rows, columns, f, passes):
-        columns = 64 if self.quick else columns
+    def softmax(self, row, dtype):
+        self.operation(row, dtype, lambda x, *_: F.softmax(x, -1))
 
-        def values(*shape):
-            return torch.rand(shape, device=self.device).mul_(2).sub_(1).to(dtype)
+    def layer_norm(self, row, dtype):
+        self.operation(row, dtype, lambda x, gain, bias, _: F.layer_norm(x, gain.shape, gain, bias))
 
-        x, dy = values(rows, columns).requires_grad_(), values(rows, columns)
-        gain, bias = (values(columns).requires_grad_() for _ in range(2))
+    def cross_entropy(self, row, dtype):
+        self.operation(row, dtype, lambda x, gain, bias, ids: F.cross_entropy(x, ids))
+
+    def operation(self, row, dtype, f):
+        rows, columns = row.sizes["rows"], row.sizes["columns"]
+        x, dy = self.values(dtype, rows, columns), self.values(dtype, rows, columns).detach()
+        gain, bias = (self.values(dtype, columns) for _ in range(2))
         ids = torch.full((rows,), 7, device=self.device)
 
         def call():
@@ -181,23 +152,28 @@ class Bench:
             y = f(x, gain, bias, ids)
             y.backward(dy if y.dim() else None)
 
-        self.row("operation", name, way_of(dtype) + " eager", call,
-                 float(passes * rows * columns * x.element_size()))
+        self.row(row, way_of(dtype) + " eager", call, row.bytes * x.element_size() / 4)
 
-    def attention(self):
-        for name, (n, heads, causal, dropout) in (QUICK_ATTENTION if self.quick
-                                                  else ATTENTION).items():
-            for dtype in self.dtypes:
-                q, k, v, dy = (torch.rand(1, heads, n, 64, device=self.device).mul_(2).sub_(1)
-                               .to(dtype).requires_grad_() for _ in range(4))
+    def adam(self, row, dtype):
+        if dtype != torch.float32:
+            return
+        weights = torch.full((row.sizes["size"],), 0.5, device=self.device, requires_grad=True)
+        weights.grad = torch.ones_like(weights)
+        adam = torch.optim.Adam([weights], fused=True)
+        self.row(row, "f32 eager", adam.step, row.bytes)
 
-                def call():
-                    q.grad = k.grad = v.grad = None
-                    F.scaled_dot_product_attention(q, k, v, is_causal=causal,
-                                                   dropout_p=dropout).backward(dy)
+    def attention(self, row, dtype):
+        n, heads, size = (row.sizes[key] for key in ("n", "heads", "size"))
+        if row.sizes.get("window"):
+            return
+        q, k, v, dy = (self.values(dtype, 1, heads, n, size) for _ in range(4))
 
-                pairs = n * (n + 1) / 2 if causal else n * n
-                self.row("attention", name, way_of(dtype) + " eager", call, 768.0 * heads * pairs)
+        def call():
+            q.grad = k.grad = v.grad = None
+            F.scaled_dot_product_attention(q, k, v, is_causal=bool(row.sizes.get("causal")),
+                                           dropout_p=row.sizes.get("dropout", 0.0)).backward(dy)
+
+        self.row(row, way_of(dtype) + " eager", call, row.flop)
 
 
 def way_of(dtype):
@@ -224,6 +200,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--quick", action="store_true", help="tiny sizes")
+    parser.add_argument("--build", default=ROOT / "build", help="softback's build; default: build")
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         sys.exit("gpu.py: PyTorch sees no CUDA device")
@@ -231,8 +208,15 @@ def main():
     torch.manual_seed(1)
     bench = Bench(options.device, options.quick)
     print(f"device\t{options.device}\tPyTorch {torch.__version__}")
-    for part in bench.limits, bench.train, bench.attention, bench.operations:
-        part()
+    bench.limits()
+    where = "quick" if options.quick else "gpu" if bench.cuda else "cpu"
+    measures = {"seq2seq": bench.train_step, "attention": bench.attention, "adam": bench.adam,
+                "softmax": bench.softmax, "layer_norm": bench.layer_norm,
+                "cross_entropy": bench.cross_entropy}
+    for row in listed(f"{options.build}/softback"):
+        if where in row.where and row.kind in measures:
+            for dtype in bench.dtypes:
+                measures[row.kind](row, dtype)
 
 
 main()

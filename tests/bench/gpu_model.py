@@ -282,7 +282,7 @@ OPERATIONS = {  # rows, columns; passes of each kernel of forward and backward
     "cross entropy": (2048, 32768, (1, 2)),
 }
 ADAM = 1 << 26
-# length, heads, kind, dropout, composed too; as in program/bench/attention.c
+# length, heads, kind, dropout, composed too; as in program/bench/rows.c
 ATTENTION = [(n, 8, kind, 0, n == 4096 or (kind == "full" and n < 8192))
              for n in (512, 1024, 2048, 4096, 8192, 16384) for kind in ("full", "causal", "window")
              if kind != "window" or n >= 4096]
@@ -366,18 +366,24 @@ def check():
         weights = layers * (12 * C * C + 4 * C * F) + C * V
         work = sum(2 * m * n * k for m, n, k in shapes_of((C, H, F, layers, B, L, V)))
         expect(f"products of a step of {name}", work, 3 * 2 * B * L * weights)
-    train, operations = source("program/bench/train.c"), source("program/bench/operations.c")
+    rows = re.sub(r'"\s+"', "", source("program/bench/rows.c"))  # joins the parts of texts
+
+    def expect_row(group, name, line, where):
+        if not re.search(rf'\{{"{group}", "{name}",[^"]*"{line}",\s*{where}', rows):
+            failed.append(f"program/bench/rows.c has no {group} {name} of {line}")
+
     for name, size in SIZES.items():
-        row = ", ".join(map(str, size))
-        if f'{{"{name}", {row},' not in train:
-            failed.append(f"program/bench/train.c has no {name} of {row}")
-    for name, (rows, columns, _) in OPERATIONS.items():
-        if not re.search(rf'{{"{name}", \w+, {rows}, {columns},', operations):
-            failed.append(f"program/bench/operations.c has no {name} of {rows} x {columns}")
+        keys = "width", "heads", "feed_forward", "layers", "pairs", "length", "symbols"
+        line = " ".join(["seq2seq", *(f"{key}={value}" for key, value in zip(keys, size))])
+        expect_row("train", name, line + r" tied=[01] dropout=0\.1", "(BOTH|GPU)")
+    for name, (height, columns, _) in OPERATIONS.items():
+        expect_row("operation", name, f"{name.replace(' ', '_')} rows={height} columns={columns}", "GPU")
+    expect_row("operation", "adam", f"adam size={ADAM}", "GPU")
     for n, heads, kind, p, stored in ATTENTION:
-        row = rf"{{{n}, {heads}, {kind.upper()}, {p:g}, {str(stored).lower()}, (BOTH|ON_GPU)}}"
-        if not re.search(row, source("program/bench/attention.c")):
-            failed.append(f"program/bench/attention.c has no {kind} of {n} x {heads}")
+        mask = {"full": "", "causal": " causal=1", "window": f" window={WINDOW}"}[kind]
+        expect_row("attention", f"{kind} {n} x {heads}" + (", dropout" if p else ""),
+                   f"attention n={n} heads={heads} size=64{mask}" + (f" dropout={p:g}" if p else ""),
+                   r"(BOTH|GPU)" + (r"\s*\|\s*COMPOSED" if stored else r"(?!\s*\|\s*COMPOSED)"))
     if f"CAST_LIST = {CAST_LIST} }}" not in source("ops/cast.h"):
         failed.append(f"ops/cast.h has no CAST_LIST of {CAST_LIST}")
     ceilings = source("tests/sass.tsv")

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import compare_bound
 from compare_peers import ROOT, Contestants, Failure
 from compare_report import command, count, processor, table, time, write
-from compare_rows import KEYS, MODELS, QUICK_MODELS, Row
+from compare_rows import Row, listed
 
 LIMIT = 0.15  # the largest relative deviation of a point
 TURN_SECONDS, MOST_STEPS, WARM_STEPS = 0.7, 30, 2
@@ -47,37 +47,30 @@ class Section:
     parts: dict = field(default_factory=dict)  # that explain the first term: rows by name
 
 
-def model(quick, **changes):
-    values = next(iter(QUICK_MODELS.values())) if quick else MODELS["tiny"]
-    sizes = dict(zip(KEYS, values), tied=values[7], dropout=0.1)
-    return Row("", "seq2seq", {**sizes, **changes}, [])
-
-
 def line_of(first, second):
     return [first, second], [lambda x: 1.0, lambda x: x]
 
 
-def batch_section(quick):
+def batch_section(model, attention, quick):
     """A step on one symbol, by a model of as many layers and little width, is only dispatch."""
     points = []
     for pairs in (2, 4, 8) if quick else (8, 16, 32, 64, 128, 256, 512):
-        row = model(quick, pairs=pairs)
+        row = model.resized(pairs=pairs)
         points.append(Point(pairs * row.sizes["length"], row))
     weights = int(compare_bound.parameters(points[0].row))
     narrow = dict(pairs=1, length=1, width=16, feed_forward=16, symbols=16)
-    parts = {f"Adam, {weights:,} parameters": Row("", "adam", {"size": weights}, []),
-             "dispatch: a model of width 16, one pair of one symbol": model(quick, **narrow)}
+    parts = {f"Adam, {weights:,} parameters": Row("", "adam", {"size": weights}),
+             "dispatch: a model of width 16, one pair of one symbol": model.resized(**narrow)}
     return Section("batch", "Tokens of a batch", "tokens", *line_of("a", "b tokens"), points, parts)
 
 
-def layers_section(quick):
-    points = [Point(n, model(quick, layers=n)) for n in ((1, 2, 3) if quick else (1, 2, 4, 8))]
+def layers_section(model, attention, quick):
+    points = [Point(n, model.resized(layers=n)) for n in ((1, 2, 3) if quick else (1, 2, 4, 8))]
     return Section("layers", "Layers on each side", "layers", *line_of("a", "b layers"), points)
 
 
-def attention_section(quick):
-    heads, size = (2, 32) if quick else (8, 64)
-    points = [Point(n, Row("", "attention", dict(n=n, heads=heads, size=size, causal=0), []))
+def attention_section(model, attention, quick):
+    points = [Point(n, attention.resized(n=n))
               for n in ((32, 64, 128) if quick else (256, 512, 1024, 2048, 4096, 8192))]
     return Section("attention", "Attention, full, forward and backward", "n", ["a n²", "b n"],
                    [lambda n: n * n, lambda n: n], points)
@@ -105,7 +98,7 @@ class Scaling:
     def open(self, row):
         """A worker that has made some steps, and its number of steps in a turn."""
         worker = self.contestants.worker("softback")
-        worker.ask("open " + row.line())
+        worker.open(row)
         once = min(worker.ask(f"steps {WARM_STEPS}")["seconds"])
         enough = 1 if self.options.quick else round(TURN_SECONDS / once)
         return worker, max(1, min(MOST_STEPS, enough))
@@ -138,7 +131,7 @@ class Scaling:
 
     def decoding(self):
         """The eighths of decoding steps that softback bench measures, in several runs."""
-        words = [self.contestants.build / "softback", "bench", "decode", "--tabs"]
+        words = [self.contestants.program, "bench", "decode", "--tabs"]
         words += ["--threads", str(self.options.threads)] + ["--quick"] * self.options.quick
         environment = {name: value for name, value in os.environ.items()
                        if name not in ("OPENBLAS_CORETYPE", "LD_PRELOAD")}
@@ -159,12 +152,16 @@ class Scaling:
     def run(self):
         sections = {f.__name__.split("_")[0]: f
                     for f in (batch_section, layers_section, attention_section)}
+        rows = {row.name: row for row in listed(self.contestants.program)}
+        quick = self.options.quick
+        sizes = ([rows["train quick"], rows["attention full 64 x 2"]] if quick else
+                 [rows["train tiny"], rows["attention full 512 x 8"]])
         results = []
         for name in [*sections, "decoding"]:
             if self.options.only and name not in self.options.only.split(","):
                 continue
             print(name, file=sys.stderr, flush=True)
-            results.append(self.measure(sections[name](self.options.quick)) if name in sections
+            results.append(self.measure(sections[name](*sizes, quick)) if name in sections
                            else self.decoding())
         return results
 

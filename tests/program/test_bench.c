@@ -121,3 +121,62 @@ CPU_TEST(bench, a_product_is_compared_with_openblas)
     cr_expect(strstr(o.out, "choice\tf32\tOpenBLAS") && strstr(o.out, "choice\tf64\tOpenBLAS"),
               "%s", o.out);
 }
+
+/* What tests/bench/compare.py asks. */
+CPU_TEST(bench, the_worker_answers_lines_about_jobs)
+{
+    static const char *const lines[] = {
+        "open seq2seq width=16 heads=2 feed_forward=16 layers=1 pairs=2 length=8 symbols=16 tied=1 "
+        "dropout=0",
+        "check",
+        "steps 2",
+        "export job.safetensors",
+        "open attention n=8 heads=2 size=4 causal=1",
+        "check",
+        "rate gemm 8 8 8 0 1",
+        "open attention n=8 heads=2",
+        "check",
+        "rate speed",
+        "sing",
+    };
+    static const char *const answers[] = {
+        "{\"ready\":true}\n{}\n{\"numbers\":[",
+        "]}\n{\"seconds\":[",
+        "]}\n{}\n{}\n{\"numbers\":[",
+        "]}\n{\"rate\":",
+        "{\"error\":\"bench: \\\"attention n=8 heads=2\\\": there is no size\"}\n",
+        "{\"error\":\"bench: nothing is open for \\\"check\\\"\"}\n",
+        "{\"error\":\"bench: \\\"speed\\\" is no rate\"}\n",
+        "{\"error\":\"bench: nothing is open for \\\"sing\\\"\"}\n",
+    };
+    FILE *file = fopen(test_temporary("lines"), "w");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        fprintf(file, "%s\n", lines[i]);
+    fclose(file);
+    struct outcome o = program_run("bench --worker <lines");
+    cr_assert(o.code == 0, "%s", o.err);
+    const char *at = o.out;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        at = strstr(at, answers[i]);
+        cr_assert(at, "\"%s\" is not in: %s", answers[i], o.out);
+    }
+    sb_safetensors *exported = sb_safetensors_open(test_temporary("job.safetensors"));
+    cr_expect(sb_safetensors_find(exported, "output.weight") >= 0 ||
+              sb_safetensors_find(exported, "output.bias") >= 0);
+    cr_expect(sb_safetensors_find(exported, "batch.3.target_out") >= 0);
+    sb_safetensors_close(exported);
+}
+
+CPU_TEST(bench, rows_are_listed_with_their_jobs_and_work)
+{
+    struct outcome o = program_run("bench --rows");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_expect(strstr(o.out,
+                     "train\ttoy\tseq2seq width=64 heads=2 feed_forward=128 layers=2 pairs=64 "
+                     "length=16 symbols=64 tied=0 dropout=0.1\t1107296256\t0\t0\t1024\tcpu gpu "
+                     "peers \n"),
+              "%s", o.out);
+    cr_expect(strstr(o.out, "attention\tcausal 64 x 2\tattention n=64 heads=2 size=64 causal=1\t"
+                            "3194880\t"),
+              "%s", o.out);
+}

@@ -1,7 +1,6 @@
-"""What the peers' workers share: the protocol of worker.h.
+"""What the peers' workers share: the protocol of program/bench/worker.h.
 
-A line "open KIND KEY=NUMBER ... file=FILE" makes a job from FILE, which softback's worker has
-exported. A job has check(), the numbers that every library must get, and step(), which returns its
+A line "open KIND KEY=NUMBER ... file=FILE" makes a job from FILE, which softback has exported. A job has check(), the numbers that every library must get, and step(), which returns its
 seconds.
 """
 import json
@@ -20,7 +19,7 @@ def sizes_of(words):
 
 
 def measure(x):
-    """sqrt(sum of (1 + i mod 7) x_i^2), as in numbers_add_measure."""
+    """sqrt(sum of (1 + i mod 7) x_i^2), as in job_add_measure."""
     x = np.asarray(x, dtype=np.float32).reshape(-1)
     total = 0.0
     for i in range(7):

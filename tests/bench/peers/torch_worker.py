@@ -16,7 +16,7 @@ from protocol import measure, serve
 from torch_models import LanguageModel, Seq2seq
 
 FUSED, BF16, COMPILE = (option in sys.argv for option in ("--fused", "--bf16", "--compile"))
-BATCHES, CHECKED_STEPS, BEGIN = 4, 3, 1
+BATCHES, CHECKED_STEPS = 4, 3
 
 
 def timed(function):
@@ -64,10 +64,7 @@ def seq2seq(sizes, path):
 
 def language_model(sizes, path):
     """Each symbol is predicted from those before it, the first from "begin"."""
-    training = Training(sizes, path, LanguageModel, ["ids"])
-    training.batches = [[F.pad(ids[:, :-1], (1, 0), value=BEGIN), ids]
-                        for (ids,) in training.batches]
-    return training
+    return Training(sizes, path, LanguageModel, ["target_in", "target_out"])
 
 
 class Operation:
@@ -97,7 +94,7 @@ class Operation:
 def attention(sizes, path):
     """In PyTorch's order of axes, (B, H, L, D)."""
     held = {name: x.transpose(1, 2).contiguous() for name, x in load_file(path).items()}
-    causal = bool(sizes["causal"])
+    causal = bool(sizes.get("causal"))
     return Operation(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal),
                      [held["q"], held["k"], held["v"]], held["dy"], turned=True)
 
@@ -129,7 +126,7 @@ class Adam:
         self.steps = 0
 
     def step(self):
-        """The gradient is copied before the clock runs, as in softback's worker."""
+        """The gradient is copied before the clock runs, as in softback."""
         self.w.grad.copy_(self.gradients[self.steps % 2])
         self.steps += 1
         return timed(self.adam.step)

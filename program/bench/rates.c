@@ -2,11 +2,14 @@
  * The highest rates of this machine: the fastest of many tries, since other load only makes a try
  * slower. A first call touches all pages and warms the caches: no training step can be faster.
  */
+#include "program/bench/rates.h"
 #include "ops/gemm.h"
 #include "tensor/failure.h"
 #include "tensor/philox.h"
 #include "tensor/random.h"
-#include "tests/bench/worker.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __SSE2__
@@ -18,22 +21,22 @@ enum { TRIES = 5 };
 /* The least time of a try, which is one or more calls; and of all tries. */
 static const double try_seconds = 1e-4, all_seconds = 0.1;
 
-static double seconds_of(void (*call)(void *context), void *context, int64_t calls)
+static double rates_seconds_of(void (*call)(void *context), void *context, int64_t calls)
 {
-    const double begun = worker_clock();
+    const double begun = bench_clock();
     for (int64_t i = 0; i < calls; i++)
         call(context);
-    return (worker_clock() - begun) / (double)calls;
+    return (bench_clock() - begun) / (double)calls;
 }
 
-double worker_best(void (*call)(void *context), void *context)
+static double rates_best(void (*call)(void *context), void *context)
 {
     call(context);
-    const double begun = worker_clock(), once = seconds_of(call, context, 1);
+    const double begun = bench_clock(), once = rates_seconds_of(call, context, 1);
     const int64_t calls = once < try_seconds ? (int64_t)(try_seconds / once) + 1 : 1;
     double least = once;
-    for (int t = 0; t < TRIES || worker_clock() - begun < all_seconds; t++) {
-        const double seconds = seconds_of(call, context, calls);
+    for (int t = 0; t < TRIES || bench_clock() - begun < all_seconds; t++) {
+        const double seconds = rates_seconds_of(call, context, calls);
         least = seconds < least ? seconds : least;
     }
     return least;
@@ -48,9 +51,9 @@ static double rate_of_threads(double (*call)(void))
 #pragma omp parallel reduction(+ : sum)
     {
         double fastest = 0;
-        for (const double begun = worker_clock(); worker_clock() - begun < all_seconds;) {
-            const double before = worker_clock(), done = call();
-            const double rate = done / (worker_clock() - before);
+        for (const double begun = bench_clock(); bench_clock() - begun < all_seconds;) {
+            const double before = bench_clock(), done = call();
+            const double rate = done / (bench_clock() - before);
             fastest = rate > fastest ? rate : fastest;
         }
         sum += fastest;
@@ -58,7 +61,7 @@ static double rate_of_threads(double (*call)(void))
     return sum;
 }
 
-static double multiply_add(void)
+static double rates_multiply_add(void)
 {
     const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][SB_F32];
     return kernels->peak(20000);
@@ -75,7 +78,7 @@ struct copy {
     bool parallel; /* one thread is faster if waking others takes longer than copying */
 };
 
-static void copy_plainly(void *context)
+static void rates_copy_plainly(void *context)
 {
     const struct copy *c = context;
 #pragma omp parallel for schedule(static) if (c->parallel)
@@ -85,7 +88,7 @@ static void copy_plainly(void *context)
 
 #ifdef __SSE2__
 /* Streaming stores: a line that is written need not be read first. */
-static void copy_streaming(void *context)
+static void rates_copy_streaming(void *context)
 {
     const struct copy *c = context;
 #pragma omp parallel for schedule(static) if (c->parallel)
@@ -95,15 +98,16 @@ static void copy_streaming(void *context)
     _mm_sfence();
 }
 #else
-static void copy_streaming(void *context)
+static void rates_copy_streaming(void *context)
 {
-    copy_plainly(context);
+    rates_copy_plainly(context);
 }
 #endif
 
-static double best_copy(struct copy *c)
+static double rates_best_copy(struct copy *c)
 {
-    const double plain = worker_best(copy_plainly, c), streaming = worker_best(copy_streaming, c);
+    const double plain = rates_best(rates_copy_plainly, c),
+                 streaming = rates_best(rates_copy_streaming, c);
     return plain < streaming ? plain : streaming;
 }
 
@@ -115,9 +119,9 @@ static double rate_copy(double bytes)
     double seconds = -1;
     if (from && to) {
         struct copy c = {n, sb_tensor_data(from), sb_tensor_data(to), false};
-        const double alone = best_copy(&c);
+        const double alone = rates_best_copy(&c);
         c.parallel = true;
-        const double together = best_copy(&c);
+        const double together = rates_best_copy(&c);
         seconds = alone < together ? alone : together;
     }
     sb_tensor_release(from);
@@ -130,7 +134,7 @@ static double rate_copy(double bytes)
 enum { GROUPS = 32, ROUNDS = 1 << 10 };
 
 /* As in dropout: loops over counters, which become vector instructions. */
-static inline __attribute__((always_inline)) uint32_t draw_words(uint64_t position)
+static inline __attribute__((always_inline)) uint32_t rates_draw_words(uint64_t position)
 {
     uint32_t sum[4][GROUPS] = {{0}}, all = 0;
     for (uint64_t round = 0; round < ROUNDS; round++)
@@ -145,45 +149,94 @@ static inline __attribute__((always_inline)) uint32_t draw_words(uint64_t positi
     return all;
 }
 
-static uint32_t draw_baseline(uint64_t position)
+static uint32_t rates_draw_baseline(uint64_t position)
 {
-    return draw_words(position);
+    return rates_draw_words(position);
 }
 
 #ifdef SOFTBACK_X86_SETS
-__attribute__((target("avx2"))) static uint32_t draw_v3(uint64_t position)
+__attribute__((target("avx2"))) static uint32_t rates_draw_v3(uint64_t position)
 {
-    return draw_words(position);
+    return rates_draw_words(position);
 }
 
 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw"))) static uint32_t
-draw_v4(uint64_t position)
+rates_draw_v4(uint64_t position)
 {
-    return draw_words(position);
+    return rates_draw_words(position);
 }
 #else
-#define draw_v3 draw_baseline
-#define draw_v4 draw_baseline
+#define rates_draw_v3 rates_draw_baseline
+#define rates_draw_v4 rates_draw_baseline
 #endif
 
-static double draw(void)
+static double rates_draw(void)
 {
-    uint32_t (*const ways[])(uint64_t) = {draw_baseline, draw_v3, draw_v4};
+    uint32_t (*const ways[])(uint64_t) = {rates_draw_baseline, rates_draw_v3, rates_draw_v4};
     volatile uint32_t sum = ways[kernel_cpu_set()](1);
     (void)sum;
     return 4.0 * GROUPS * ROUNDS;
 }
 
-double worker_rate(const char *words)
+/* ---- matrix products ---- */
+
+struct product {
+    gemm_function *gemm;
+    bool ta, tb;
+    int64_t m, n, k;
+    const float *a, *b;
+    float *c;
+};
+
+static void rates_multiply(void *context)
+{
+    const struct product *p = context;
+    p->gemm(p->ta, p->tb, p->m, p->n, p->k, p->a, p->ta ? p->m : p->k, p->b, p->tb ? p->k : p->n, 0,
+            p->c, p->n);
+}
+
+/* The built-in product or OpenBLAS, whichever is faster. */
+static double rate_product(const char *words)
+{
+    const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][SB_F32];
+    struct product p = {.gemm = kernels->builtin};
+    int ta, tb;
+    if (sscanf(words, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d", &p.m, &p.n, &p.k, &ta, &tb) !=
+            5 ||
+        p.m < 1 || p.n < 1 || p.k < 1) {
+        sb_fail("bench: rate gemm needs M N K and two of 0 or 1, not \"%s\"", words);
+        return -1;
+    }
+    p.ta = ta;
+    p.tb = tb;
+    sb_tensor *a = bench_values(SB_F32, 1, SB_SHAPE(p.m, p.k)),
+              *b = bench_values(SB_F32, 2, SB_SHAPE(p.k, p.n)),
+              *c = sb_tensor_full(SB_F32, SB_SHAPE(p.m, p.n), 0);
+    double seconds = -1;
+    if (a && b && c) {
+        p.a = sb_tensor_data(a);
+        p.b = sb_tensor_data(b);
+        p.c = sb_tensor_data(c);
+        seconds = rates_best(rates_multiply, &p);
+        p.gemm = kernels->blas;
+        seconds = p.gemm ? fmin(seconds, rates_best(rates_multiply, &p)) : seconds;
+    }
+    sb_tensor_release(a);
+    sb_tensor_release(b);
+    sb_tensor_release(c);
+    return seconds > 0 ? 2 * (double)p.m * (double)p.n * (double)p.k / seconds : -1;
+}
+
+double bench_rate(const char *words)
 {
     if (strcmp(words, "fma") == 0)
-        return rate_of_threads(multiply_add);
+        return rate_of_threads(rates_multiply_add);
     if (strcmp(words, "philox") == 0)
-        return rate_of_threads(draw);
+        return rate_of_threads(rates_draw);
     if (strncmp(words, "gemm ", 5) == 0)
-        return worker_rate_product(words + 5);
+        return rate_product(words + 5);
     if (strncmp(words, "copy ", 5) == 0 && strtod(words + 5, NULL) > 0)
         return rate_copy(strtod(words + 5, NULL));
-    sb_fail("worker: \"%s\" is no rate", words);
+    sb_fail("bench: \"%s\" is no rate", words);
     return -1;
 }

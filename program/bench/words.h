@@ -1,11 +1,11 @@
-/* What training and decoding share: the sizes of a transformer, and made-up words. */
-#ifndef SOFTBACK_TESTS_BENCH_WORKER_WORDS_H
-#define SOFTBACK_TESTS_BENCH_WORKER_WORDS_H
+/* What jobs of training and decoding share: the sizes of a transformer, and made-up words. */
+#ifndef SOFTBACK_PROGRAM_BENCH_WORDS_H
+#define SOFTBACK_PROGRAM_BENCH_WORDS_H
 
 #include "models/text/vocabulary.h"
 #include "nn/transformer.h"
 
-/* From width, heads, feed_forward, layers (on each side) and dropout. */
+/* From width, heads, feed_forward, layers (on each side), dropout and bf16. */
 bool words_transformer(const char *line, sb_transformer_options *options);
 
 /* A vocabulary of as many symbols as the line says; its words are "w0", "w1" ... */

@@ -1,10 +1,9 @@
 /* A step of Adam. Weights begin at 0, so that their measure is that of the steps. */
 #include "autograd/tape.h"
 #include "nn/optimiser.h"
+#include "program/bench/job.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
-#include "tensor/safetensors.h"
-#include "tests/bench/worker.h"
 
 enum { CHECKED_STEPS = 3 };
 
@@ -30,24 +29,24 @@ static void *adam_open(const char *line)
     int64_t n;
     struct adam *a = memory_new(sizeof *a);
     if (!a)
-        return sb_fail("worker: out of memory");
-    if (worker_whole(line, "size", &n) && (a->weights = sb_parameters_new(1)) &&
+        return sb_fail("bench: out of memory");
+    if (job_whole(line, "size", &n) && (a->weights = sb_parameters_new(1)) &&
         (a->w = sb_parameters_add(a->weights, "w", SB_SHAPE(n),
                                   (sb_initial){SB_INITIAL_CONSTANT, 0})) &&
-        (a->gradient[0] = worker_values(1, SB_SHAPE(n))) &&
-        (a->gradient[1] = worker_values(2, SB_SHAPE(n))) &&
+        (a->gradient[0] = bench_values(SB_F32, 1, SB_SHAPE(n))) &&
+        (a->gradient[1] = bench_values(SB_F32, 2, SB_SHAPE(n))) &&
         (a->adam = sb_adam_new(a->weights, NULL)))
         return a;
     adam_close(a);
     return NULL;
 }
 
-static bool adam_save(void *job, const char *path)
+static int adam_tensors(void *job, sb_named_tensor items[])
 {
     const struct adam *a = job;
-    const sb_named_tensor items[] = {{"gradient.0", a->gradient[0]},
-                                     {"gradient.1", a->gradient[1]}};
-    return sb_safetensors_save(path, 2, items, 0, NULL);
+    for (int i = 0; items && i < 2; i++)
+        items[i] = (sb_named_tensor){i ? "gradient.1" : "gradient.0", a->gradient[i]};
+    return 2;
 }
 
 /* The optimiser consumes gradients: each step is given a new one, before the clock runs. */
@@ -58,18 +57,34 @@ static double adam_step(void *job)
     sb_tape_begin(&tape, SB_RECORD);
     bool ok = sb_backward_from(a->w, a->gradient[a->steps++ % 2]);
     ok = sb_tape_end(&tape) && ok;
-    const double begun = worker_clock();
-    ok = ok && sb_optimiser_step(a->adam);
-    return ok ? worker_clock() - begun : -1;
+    const double begun = bench_clock();
+    return bench_since(begun, ok && sb_optimiser_step(a->adam));
 }
 
-static bool adam_check(void *job, struct numbers *numbers)
+static bool adam_check(void *job, struct job_numbers *numbers)
 {
     struct adam *a = job;
     for (int i = 0; i < CHECKED_STEPS; i++)
         if (adam_step(a) < 0)
             return false;
-    return numbers_add_measure(numbers, a->w);
+    return job_add_measure(numbers, a->w);
 }
 
-const struct job_kind job_adam = {"adam", adam_open, adam_save, adam_check, adam_step, adam_close};
+/* It reads the gradient, and reads and writes weights and two moments. */
+static bool adam_work(const char *line, struct job_work *work)
+{
+    int64_t n;
+    const bool ok = job_whole(line, "size", &n);
+    *work = (struct job_work){.bytes = ok ? 28 * (double)n : 0, .memory = ok ? 16 * (double)n : 0};
+    return ok;
+}
+
+const struct job_kind job_adam = {
+    .name = "adam",
+    .work = adam_work,
+    .open = adam_open,
+    .step = adam_step,
+    .check = adam_check,
+    .tensors = adam_tensors,
+    .close = adam_close,
+};

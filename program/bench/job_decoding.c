@@ -4,17 +4,17 @@
  * ending early.
  */
 #include "models/translation.h"
+#include "program/bench/job.h"
+#include "program/bench/words.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
-#include "tensor/safetensors.h"
-#include "tests/bench/worker.h"
-#include "tests/bench/worker_words.h"
 #include <stdio.h>
 
 struct decoding {
     sb_parameters *weights;
     sb_seq2seq *model;
     int64_t pairs, target;
+    sb_weight_format format;
     sb_tensor *source; /* (pairs, words) */
     char *text;        /* the sources, one after the other */
     const char **texts;
@@ -59,7 +59,7 @@ static bool make_text(struct decoding *d, int64_t i, char *text, sb_random *rand
         text += sprintf(text, n ? " w%u" : "w%u", sb_random_below(random, known));
     int64_t count;
     int32_t *ids = sb_vocabulary_encode(words, d->texts[i], &count, NULL);
-    bool ok = ids && (count == length || sb_fail("worker: a text has %lld symbols, not %lld",
+    bool ok = ids && (count == length || sb_fail("bench: a text has %lld symbols, not %lld",
                                                  (long long)count, (long long)length));
     for (int64_t n = 0; ok && n < length; n++)
         ok = sb_tensor_set(d->source, i * length + n, ids[n]);
@@ -71,14 +71,15 @@ static bool make_texts(struct decoding *d, const char *line)
 {
     enum { WORD = 16 };
     int64_t length;
-    if (!worker_whole(line, "pairs", &d->pairs) || !worker_whole(line, "source", &length) ||
-        !worker_whole(line, "target", &d->target))
+    if (!job_whole(line, "pairs", &d->pairs) || !job_whole(line, "source", &length) ||
+        !job_whole(line, "target", &d->target))
         return false;
+    d->format = job_flag(line, "int8") ? SB_WEIGHTS_INT8 : SB_WEIGHTS_AS_STORED;
     d->source = sb_tensor_zeros(SB_I32, SB_SHAPE(d->pairs, length));
     d->text = memory_new((size_t)(d->pairs * length) * WORD);
     d->texts = memory_new((size_t)d->pairs * sizeof *d->texts);
     d->outputs = memory_new((size_t)d->pairs * sizeof *d->outputs);
-    bool ok = (d->source && d->text && d->texts && d->outputs) || sb_fail("worker: out of memory");
+    bool ok = (d->source && d->text && d->texts && d->outputs) || sb_fail("bench: out of memory");
     sb_random random = sb_random_new(1, SB_STREAM_DATA);
     for (int64_t i = 0; ok && i < d->pairs; i++)
         ok = make_text(d, i, d->text + i * length * WORD, &random);
@@ -89,51 +90,45 @@ static void *decoding_open(const char *line)
 {
     struct decoding *d = memory_new(sizeof *d);
     if (!d)
-        return sb_fail("worker: out of memory");
+        return sb_fail("bench: out of memory");
     if (make_model(d, line) && make_texts(d, line))
         return d;
     decoding_close(d);
     return NULL;
 }
 
-static bool decoding_save(void *job, const char *path)
+static int decoding_tensors(void *job, sb_named_tensor items[])
 {
     const struct decoding *d = job;
-    const int64_t count = sb_parameters_count(d->weights);
-    sb_named_tensor *items = memory_new((size_t)(count + 1) * sizeof *items);
-    if (!items)
-        return sb_fail("worker: out of memory");
-    for (int64_t i = 0; i < count; i++)
+    const int count = (int)sb_parameters_count(d->weights);
+    for (int i = 0; items && i < count; i++)
         items[i] =
             (sb_named_tensor){sb_parameters_name(d->weights, i), sb_parameters_get(d->weights, i)};
-    items[count] = (sb_named_tensor){"source", d->source};
-    const bool ok = sb_safetensors_save(path, (int)count + 1, items, 0, NULL);
-    memory_free(items);
-    return ok;
+    if (items)
+        items[count] = (sb_named_tensor){"source", d->source};
+    return count + 1;
 }
 
 static bool decode(const struct decoding *d)
 {
-    const sb_decoding_options options = {.longest = d->target,
-                                         .batch_pairs = d->pairs,
-                                         .weights =
-                                             worker_int8 ? SB_WEIGHTS_INT8 : SB_WEIGHTS_AS_STORED};
+    const sb_decoding_options options = {
+        .longest = d->target, .batch_pairs = d->pairs, .weights = d->format};
     return sb_decode_texts(d->model, d->texts, d->pairs, &options, d->outputs);
 }
 
 static double decoding_step(void *job)
 {
     const struct decoding *d = job;
-    const double begun = worker_clock();
+    const double begun = bench_clock();
     if (!decode(d))
         return -1;
-    const double seconds = worker_clock() - begun;
+    const double seconds = bench_since(begun, true);
     sb_decoded_free(d->pairs, d->outputs);
     return seconds;
 }
 
 /* The output symbols. */
-static bool decoding_check(void *job, struct numbers *numbers)
+static bool decoding_check(void *job, struct job_numbers *numbers)
 {
     const struct decoding *d = job;
     bool ok = decode(d);
@@ -141,10 +136,35 @@ static bool decoding_check(void *job, struct numbers *numbers)
         return false;
     for (int64_t i = 0; i < d->pairs; i++)
         for (int64_t n = 0; ok && n < d->outputs[i].length; n++)
-            ok = numbers_add(numbers, d->outputs[i].ids[n]);
+            ok = job_add(numbers, d->outputs[i].ids[n]);
     sb_decoded_free(d->pairs, d->outputs);
     return ok;
 }
 
-const struct job_kind job_decoding = {"decoding",     decoding_open, decoding_save,
-                                      decoding_check, decoding_step, decoding_close};
+/* A step of one text reads all weights of the decoder; one of many computes more. */
+static bool decoding_work(const char *line, struct job_work *work)
+{
+    sb_transformer_options o;
+    int64_t symbols, pairs, target;
+    if (!words_transformer(line, &o) || !job_whole(line, "symbols", &symbols) ||
+        !job_whole(line, "pairs", &pairs) || !job_whole(line, "target", &target))
+        return false;
+    const double C = (double)o.width, F = (double)o.feed_forward;
+    const double read = o.decoder_layers * (8 * C * C + 2 * C * F) + C * (double)symbols;
+    const double number = job_flag(line, "int8") ? 1 : 4; /* its bytes */
+    work->tokens = (double)(pairs * target);
+    work->operations = 2 * read * work->tokens;
+    work->memory = number * read;
+    work->bytes = pairs == 1 ? number * read * work->tokens : 0;
+    return true;
+}
+
+const struct job_kind job_decoding = {
+    .name = "decoding",
+    .work = decoding_work,
+    .open = decoding_open,
+    .step = decoding_step,
+    .check = decoding_check,
+    .tensors = decoding_tensors,
+    .close = decoding_close,
+};

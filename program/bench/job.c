@@ -1,0 +1,110 @@
+#include "program/bench/job.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct job_kind *const kinds[] = {
+    &job_seq2seq,    &job_language_model, &job_attention, &job_softmax,
+    &job_layer_norm, &job_cross_entropy,  &job_adam,      &job_decoding,
+};
+
+/* ---- lines ---- */
+
+/* The text after "key=" in the line; NULL when there is none. */
+static const char *job_value(const char *line, const char *key)
+{
+    const size_t size = strlen(key);
+    for (const char *word = strchr(line, ' '); word; word = strchr(word, ' ')) {
+        word++;
+        if (strncmp(word, key, size) == 0 && word[size] == '=')
+            return word + size + 1;
+    }
+    return NULL;
+}
+
+bool job_number(const char *line, const char *key, double *number)
+{
+    char *end;
+    const char *value = job_value(line, key);
+    if (!value)
+        return sb_fail("bench: \"%s\": there is no %s", line, key);
+    *number = strtod(value, &end);
+    return end > value || sb_fail("bench: \"%s\": no number after %s", line, key);
+}
+
+bool job_whole(const char *line, const char *key, int64_t *number)
+{
+    double value;
+    if (!job_number(line, key, &value))
+        return false;
+    if (!(value >= 0 && value <= 1e9))
+        return sb_fail("bench: %s is %g, not in 0..1e9", key, value);
+    *number = (int64_t)value;
+    return true;
+}
+
+double job_option(const char *line, const char *key)
+{
+    double value = 0;
+    return job_value(line, key) && job_number(line, key, &value) ? value : 0;
+}
+
+bool job_flag(const char *line, const char *key)
+{
+    return job_option(line, key) > 0;
+}
+
+sb_dtype job_dtype(const char *line)
+{
+    return job_flag(line, "bf16") ? SB_BF16 : SB_F32;
+}
+
+/* ---- numbers ---- */
+
+bool job_add(struct job_numbers *numbers, double value)
+{
+    if (!memory_room(&numbers->value, numbers->count, &numbers->room, sizeof *numbers->value))
+        return sb_fail("bench: out of memory");
+    numbers->value[numbers->count++] = value;
+    return true;
+}
+
+bool job_add_measure(struct job_numbers *numbers, const sb_tensor *x)
+{
+    const int64_t n = x ? sb_tensor_size(x) : 0;
+    double *value = x ? memory_new((size_t)n * sizeof *value) : NULL, sum = 0;
+    const bool ok = value && sb_tensor_read(x, value);
+    for (int64_t i = 0; ok && i < n; i++)
+        sum += (double)(1 + i % 7) * value[i] * value[i];
+    memory_free(value);
+    return ok && job_add(numbers, sqrt(sum));
+}
+
+/* ---- jobs ---- */
+
+const struct job_kind *job_kind_of(const char *line)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const size_t size = strlen(kinds[i]->name);
+        if (strncmp(line, kinds[i]->name, size) == 0 && line[size] == ' ')
+            return kinds[i];
+    }
+    return sb_fail("bench: there is no kind for \"%s\"", line);
+}
+
+bool job_open(struct job *job, const char *line)
+{
+    *job = (struct job){.kind = job_kind_of(line)};
+    job->self = job->kind ? job->kind->open(line) : NULL;
+    return job->self != NULL;
+}
+
+void job_close(struct job *job)
+{
+    if (job->self)
+        job->kind->close(job->self);
+    *job = (struct job){0};
+    sb_device_trim(sb_device_in_use());
+}
