@@ -119,22 +119,8 @@ TEST(attention_softcap, a_nan_in_a_blocked_key_reaches_neither_results_nor_value
     cr_expect(sb_tape_end(&tape));
 }
 
-static void expect_refused(sb_attention_options o, const char *message)
+TEST(attention_softcap, with_a_cache_it_is_refused)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    const struct operands x = operands_new();
-    cr_expect(!sb_attention(x.q, x.k, x.v, &o));
-    EXPECT_ERROR(message);
-    cr_expect(!sb_tape_end(&tape));
-}
-
-TEST(attention_softcap, where_it_is_not_available_it_is_refused)
-{
-    expect_refused((sb_attention_options){.softcap = -1}, "attention: softcap is -1; it must be");
-    expect_refused((sb_attention_options){.softcap = INFINITY}, "attention: softcap is inf; it");
-    expect_refused((sb_attention_options){.softcap = 1, .algorithm = SB_ATTENTION_TILED},
-                   "attention: softcap is not available with SB_ATTENTION_TILED");
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     const struct operands x = operands_new();

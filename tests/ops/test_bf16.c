@@ -126,24 +126,6 @@ TEST(bf16, gradients_of_two_uses_add_up)
     sb_tensor_release(x);
 }
 
-TEST(bf16, dtypes_do_not_mix)
-{
-    sb_tape tape;
-    sb_tensor *x = sb_tensor_full(SB_BF16, SB_SHAPE(3), 2);
-    sb_tensor *y = sb_tensor_full(SB_F32, SB_SHAPE(3), 2);
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_add(x, y));
-    EXPECT_ERROR("add: ");
-    EXPECT_ERROR("dtypes differ");
-    cr_expect(!sb_tape_end(&tape));
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_add(y, x));
-    EXPECT_ERROR("add: ");
-    cr_expect(!sb_tape_end(&tape));
-    sb_tensor_release(x);
-    sb_tensor_release(y);
-}
-
 /* Operations with two outputs, with many inputs, and with a loss. */
 static bool rounded_step(void *context)
 {

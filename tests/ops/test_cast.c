@@ -184,12 +184,3 @@ TEST(cast, every_element_of_long_and_empty_tensors_is_cast)
                  SB_SHAPE(0, 3));
     sb_tape_end(&tape);
 }
-
-TEST(cast, an_unknown_dtype_is_refused)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_cast(leaf(SB_SHAPE(1), NUMBERS(1)), (sb_dtype)9));
-    EXPECT_ERROR("cast: 9 is not a dtype");
-    cr_expect(!sb_tape_end(&tape));
-}

@@ -239,57 +239,6 @@ TEST(cross_entropy, the_sum_over_no_rows_is_zero)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-/* A call with x and targets of these shapes; class_weight where it is given. */
-static void expect_refusal(const char *message, const char *shapes, double smoothing, int reduction)
-{
-    sb_tensor *x[EXAMPLE_INPUTS] = {NULL};
-    int n = example_inputs(shapes, SB_F32, 1, x);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_cross_entropy(
-        x[0], x[1], &(sb_cross_entropy_options){smoothing, x[2], (sb_reduction)reduction}));
-    EXPECT_ERROR(on_device(message));
-    sb_tape_end(&tape);
-    for (int i = 0; i < n; i++)
-        sb_tensor_release(x[i]);
-}
-
-TEST(cross_entropy, wrong_arguments_are_refused)
-{
-    expect_refusal("cross_entropy: x is a scalar", ". i1:.", 0, SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: the logits are (2, 3), targets are (3) of i32, not (2)",
-                   "2x3 i2:3", 0, SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: the logits are (2, 3), targets are (2) of f32, not (2, 3)",
-                   "2x3 2", 0, SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: targets are of bool; they must be ids (i32) or probabilities",
-                   "2x3 b:2x3", 0, SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: class_weight is (2), not (3)", "2x3 i3:2 +2", 0, SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: x is of f32 on cpu, class_weight of i32 on cpu", "2x3 i3:2 i3:3",
-                   0, SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: label_smoothing is 1, not in [0, 1)", "2x3 i3:2", 1,
-                   SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: label_smoothing is -0.1", "2x3 i3:2", -0.1, SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: label_smoothing is nan", "2x3 i3:2", (double)NAN,
-                   SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: 3 is not a reduction", "2x3 i3:2", 0, 3);
-    if (!reports_immediately())
-        return;
-    expect_refusal("is -1; weights are numbers >= 0", "2x3 i3:2 c-1:3", 0, SB_REDUCE_MEAN);
-    expect_refusal("cross_entropy: none of 0 targets counts (ignored or weight 0): the mean is 0/0",
-                   "0x3 i3:0", 0, SB_REDUCE_MEAN);
-}
-
-CPU_TEST(cross_entropy, an_id_past_the_classes_is_named)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4)));
-    sb_tensor *ids = constant(SB_I32, SB_SHAPE(2, 3), (double[]){0, -7, 3, 1, 4, 9});
-    cr_expect(!sb_cross_entropy(x, ids, NULL));
-    EXPECT_ERROR("cross_entropy: id 4 at (1, 1) of targets (2, 3); ids must be below 4");
-    sb_tape_end(&tape);
-}
-
 CPU_TEST(cross_entropy, ids_that_change_before_backward_are_found)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
@@ -304,7 +253,7 @@ CPU_TEST(cross_entropy, ids_that_change_before_backward_are_found)
     sb_tensor_release(x);
 }
 
-CPU_TEST(cross_entropy, a_mean_over_ignored_targets_alone_is_a_failure)
+CPU_TEST(cross_entropy, a_sum_over_ignored_targets_alone_is_0)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -313,8 +262,6 @@ CPU_TEST(cross_entropy, a_mean_over_ignored_targets_alone_is_a_failure)
     sb_tensor *sum =
         sb_cross_entropy(x, ids, &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM});
     cr_expect(sb_tensor_value(sum) == 0);
-    cr_expect(!sb_cross_entropy(x, ids, NULL));
-    EXPECT_ERROR("cross_entropy: none of 2 targets counts (ignored or weight 0): the mean is 0/0");
     sb_tape_end(&tape);
 }
 

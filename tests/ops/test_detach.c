@@ -13,21 +13,10 @@ TEST(detach, no_gradient_flows_through_it)
     sb_tape_end(&tape);
 }
 
-TEST(detach, a_loss_of_detached_inputs_alone_cannot_be_differentiated)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_backward(sb_detach(leaf(SB_SCALAR, NUMBERS(1)))));
-    EXPECT_ERROR("depends on nothing that requires a gradient");
-    cr_expect(!sb_tape_end(&tape));
-}
-
-TEST(detach, ids_can_be_detached_and_null_not)
+TEST(detach, ids_can_be_detached)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     expect_numbers(sb_detach(constant(SB_I32, SB_SHAPE(2), NUMBERS(5, 6))), NUMBERS(5, 6));
-    cr_expect(!sb_detach(NULL));
-    EXPECT_ERROR("detach: x is NULL");
-    cr_expect(!sb_tape_end(&tape));
+    sb_tape_end(&tape);
 }

@@ -243,42 +243,17 @@ CPU_TEST(dropout, any_number_of_threads_gives_the_same_bits)
     sb_tensor_release(x);
 }
 
-#define EXPECT_FAILURE(message, expression)                                                        \
-    do {                                                                                           \
-        sb_tape tape;                                                                              \
-        sb_tape_begin(&tape, SB_RECORD);                                                           \
-        sb_tape_random(&tape, &random);                                                            \
-        cr_expect(!(expression));                                                                  \
-        EXPECT_ERROR(message);                                                                     \
-        cr_expect(!sb_tape_end(&tape));                                                            \
-    } while (0)
-
-TEST(dropout, wrong_arguments_are_named)
+TEST(dropout, a_call_that_fails_takes_no_position)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
-    uint64_t begin = random.position;
-    sb_tensor *x = ones(SB_F32, 3), *y = ones(SB_F32, 4),
-              *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(3));
-    cr_expect(!sb_dropout(x, 0.5));
-    EXPECT_ERROR("dropout: no tape is open");
-    const double bad[] = {-0.1, 1, 2, NAN, -INFINITY};
-    for (int i = 0; i < 5; i++) {
-        EXPECT_FAILURE("dropout: the probability to drop is", sb_dropout(x, bad[i]));
-        EXPECT_FAILURE("residual_dropout: the probability to", sb_residual_dropout(x, x, bad[i]));
-    }
-    EXPECT_FAILURE("dropout: x is NULL", sb_dropout(NULL, 0.5));
-    EXPECT_FAILURE("dropout: x is NULL", sb_dropout(NULL, 0));
-    EXPECT_FAILURE("dropout: x is of i32", sb_dropout(ids, 0.5));
-    EXPECT_FAILURE("dropout: x is of i32", sb_dropout(ids, 0));
-    EXPECT_FAILURE("residual_dropout: x is NULL", sb_residual_dropout(NULL, x, 0.5));
-    EXPECT_FAILURE("residual_dropout: branch is NULL", sb_residual_dropout(x, NULL, 0.5));
-    EXPECT_FAILURE("residual_dropout: branch is of i32", sb_residual_dropout(x, ids, 0.5));
-    EXPECT_FAILURE("residual_dropout: x is (4), branch is (3): shapes differ",
-                   sb_residual_dropout(y, x, 0.5));
-    cr_expect(random.position == begin, "a call that fails takes no position");
-    sb_tensor_release(x);
-    sb_tensor_release(y);
-    sb_tensor_release(ids);
+    const uint64_t begin = random.position;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tensor *x = sb_tape_own(ones(SB_F32, 3)), *y = sb_tape_own(ones(SB_F32, 4));
+    cr_expect(!sb_dropout(x, 1) && !sb_residual_dropout(x, y, 0.5));
+    cr_expect(random.position == begin);
+    sb_tape_end(&tape);
 }
 
 static bool use(void *x)

@@ -68,22 +68,3 @@ TEST(expand, an_axis_of_1_expands_to_0_with_gradient_0)
     expect_numbers(sb_tensor_grad(x), NUMBERS(0, 0));
     sb_tape_end(&tape);
 }
-
-static void expect_refused(int rank, const int64_t *dim, const char *message)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_expand(leaf(SB_SHAPE(1, 3), NUMBERS(1, 2, 3)), rank, dim));
-    EXPECT_ERROR(message);
-    cr_expect(!sb_tape_end(&tape));
-}
-
-TEST(expand, wrong_shapes_are_named)
-{
-    expect_refused(SB_SHAPE(2, 4), "expand: x is (1, 3): it does not broadcast to (2, 4)");
-    expect_refused(SB_SHAPE(2, 1), "expand: x is (1, 3): it does not broadcast to (2, 1)");
-    expect_refused(SB_SHAPE(3), "expand: x is (1, 3): it does not broadcast to (3)");
-    expect_refused(SB_SHAPE(-1, 3), "expand: dimension 0 of (-1, 3) is negative");
-    expect_refused(7, (int64_t[]){1, 1, 1, 1, 1, 1, 3}, "expand: rank 7 is not in 0..6");
-    expect_refused(2, NULL, "expand: dim is NULL");
-}

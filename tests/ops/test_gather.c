@@ -39,43 +39,6 @@ TEST(gather, a_nan_propagates_only_if_it_is_chosen)
     sb_tape_end(&tape);
 }
 
-static void expect_refusal(const char *message, const char *shapes)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs(shapes, SB_F32, 1, x) == 2);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_gather(x[0], x[1]));
-    EXPECT_ERROR(message);
-    sb_tape_end(&tape);
-    sb_tensor_release(x[0]);
-    sb_tensor_release(x[1]);
-}
-
-TEST(gather, wrong_arguments_are_refused)
-{
-    expect_refusal("gather: x is a scalar", ". i1:.");
-    expect_refusal("gather: x is (2, 3), ids are (3), not (2): one id for each row", "2x3 i2:3");
-    expect_refusal("gather: x is (3), ids are (3), not (): one id for each row", "3 i2:3");
-    expect_refusal("gather: ids are of f32; they must be i32", "2x3 2");
-    if (reports_immediately())
-        expect_refusal("is not in 0..-1", "2x0 i1:2");
-}
-
-CPU_TEST(gather, an_id_outside_its_row_is_named)
-{
-    for (int bad = -1; bad <= 3; bad += 4) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 2, 3)));
-        sb_tensor *ids = constant(SB_I32, SB_SHAPE(2, 2), (double[]){0, 1, bad, 9});
-        cr_expect(!sb_gather(x, ids));
-        EXPECT_ERROR(bad < 0 ? "gather: id -1 at (1, 0) of ids (2, 2) is not in 0..2"
-                             : "gather: id 3 at (1, 0) of ids (2, 2) is not in 0..2");
-        sb_tape_end(&tape);
-    }
-}
-
 CPU_TEST(gather, ids_that_change_before_backward_are_found)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));

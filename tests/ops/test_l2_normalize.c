@@ -107,15 +107,6 @@ TEST(l2_normalize, a_row_has_the_same_bits_at_any_position)
     expect_row_function(sb_l2_normalize);
 }
 
-TEST(l2_normalize, a_scalar_is_refused)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_l2_normalize(sb_tape_own(sb_tensor_scalar(SB_F32, 1))));
-    EXPECT_ERROR("l2_normalize: x is a scalar");
-    sb_tape_end(&tape);
-}
-
 TEST(l2_normalize, a_row_without_dy_has_gradient_zero)
 {
     for (int fresh = 0; fresh < 2; fresh++) {

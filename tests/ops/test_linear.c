@@ -212,37 +212,6 @@ CPU_TEST(linear, results_have_the_same_bits_for_any_number_of_threads)
     sb_tensor_release(y[1]);
 }
 
-static void expect_refusal(const char *message, const char *shapes, int kind)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs(shapes, SB_F32, 1, x) == 3);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_linear_activation(x[0], x[1], x[2], (sb_activation)kind));
-    EXPECT_ERROR(message);
-    sb_tape_end(&tape);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
-}
-
-TEST(linear, wrong_arguments_are_refused)
-{
-    expect_refusal("linear: x is a scalar", ". 3x2 3", SB_ACTIVATION_IDENTITY);
-    expect_refusal("linear: weight is (2), not (out, in)", "5x2 2 3", SB_ACTIVATION_IDENTITY);
-    expect_refusal("linear: x is (5, 2), weight is (3, 4): inner sizes 2 and 4 differ", "5x2 3x4 3",
-                   SB_ACTIVATION_IDENTITY);
-    expect_refusal("linear: weight is (3, 2), bias is (2), not (3)", "5x2 3x2 2",
-                   SB_ACTIVATION_IDENTITY);
-    expect_refusal("linear: weight is (3, 2), bias is (1, 3), not (3)", "5x2 3x2 1x3",
-                   SB_ACTIVATION_IDENTITY);
-    expect_refusal("linear: x is of i32; it must be f32, f64 or bf16", "i2:5x2 3x2 3",
-                   SB_ACTIVATION_IDENTITY);
-    expect_refusal("linear: bias is of bool; it must be f32, f64 or bf16", "5x2 3x2 b:3",
-                   SB_ACTIVATION_IDENTITY);
-    expect_refusal("linear: 7 is not an activation", "5x2 3x2 3", 7);
-    expect_refusal("linear: -1 is not an activation", "5x2 3x2 3", -1);
-}
-
 static bool step(void *context)
 {
     sb_tensor *const *x = context;

@@ -120,48 +120,6 @@ TEST(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
         sb_tensor_release(x[i]);
 }
 
-static void expect_refusal(const char *message, const char *shapes)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    int n = example_inputs(shapes, SB_F32, 1, x);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL));
-    EXPECT_ERROR(message);
-    sb_tape_end(&tape);
-    for (int i = 0; i < n; i++)
-        sb_tensor_release(x[i]);
-}
-
-TEST(linear_cross_entropy, wrong_arguments_are_refused)
-{
-    expect_refusal("linear_cross_entropy: x is a scalar", ". 5x2 5 i5:3");
-    expect_refusal(
-        "linear_cross_entropy: x is (3, 2), weight is (5, 4): inner sizes 2 and 4 differ",
-        "3x2 5x4 5 i5:3");
-    expect_refusal("linear_cross_entropy: weight is (5), not (out, in)", "3x2 5 5 i5:3");
-    expect_refusal("linear_cross_entropy: weight is (5, 2), bias is (2), not (5)",
-                   "3x2 5x2 2 i5:3");
-    expect_refusal("linear_cross_entropy: the logits are (3, 5), targets are (2) of i32, not (3)",
-                   "3x2 5x2 5 i5:2");
-    expect_refusal("linear_cross_entropy: targets are of f32; they must be i32", "3x2 5x2 5 3x5");
-    expect_refusal("linear_cross_entropy: none of 0 targets counts", "0x2 5x2 5 i5:0");
-}
-
-CPU_TEST(linear_cross_entropy, an_id_past_the_classes_is_named)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("3x2 5x2 5 i5:3", SB_F32, 1, x) == 4);
-    sb_tensor_set(x[3], 1, 5);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!fused(NULL, x));
-    EXPECT_ERROR("linear_cross_entropy: id 5 at (1) of targets (3); ids must be below 5");
-    sb_tape_end(&tape);
-    for (int i = 0; i < 4; i++)
-        sb_tensor_release(x[i]);
-}
-
 static bool step(void *context)
 {
     sb_tensor *const *x = context;

@@ -104,24 +104,6 @@ TEST(log_softmax, a_row_has_the_same_bits_at_any_position)
     expect_row_function(sb_log_softmax);
 }
 
-TEST(log_softmax, a_scalar_is_refused)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_log_softmax(sb_tape_own(sb_tensor_scalar(SB_F32, 1))));
-    EXPECT_ERROR("log_softmax: x is a scalar");
-    cr_expect(!sb_tape_end(&tape));
-}
-
-TEST(log_softmax, whole_numbers_are_refused)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_log_softmax(constant(SB_I32, SB_SHAPE(2), (double[]){1, 2})));
-    EXPECT_ERROR("log_softmax: x is of i32; it must be f32, f64 or bf16");
-    cr_expect(!sb_tape_end(&tape));
-}
-
 enum { ROWS = 3, MOST = 1000 };
 
 /* Numbers of few values, so that there are ties; a bias rules out the largest of some rows. */

@@ -78,12 +78,3 @@ TEST(logsumexp, a_row_has_the_same_bits_at_any_position)
 {
     expect_row_function(sb_logsumexp);
 }
-
-TEST(logsumexp, a_scalar_is_refused)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_logsumexp(sb_tape_own(sb_tensor_scalar(SB_F32, 1))));
-    EXPECT_ERROR("logsumexp: x is a scalar");
-    cr_expect(!sb_tape_end(&tape));
-}

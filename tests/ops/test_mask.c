@@ -303,36 +303,6 @@ TEST(mask, padding_does_not_change_the_bits_of_a_row)
     kernel_use_cpu_set(usual);
 }
 
-/* Runs on a fresh tape and expects a NULL with this message. */
-#define EXPECT_FAILURE(expression, message)                                                        \
-    do {                                                                                           \
-        sb_tape failing;                                                                           \
-        sb_tape_begin(&failing, SB_RECORD);                                                        \
-        cr_expect(!(expression));                                                                  \
-        EXPECT_ERROR(message);                                                                     \
-        cr_expect(!sb_tape_end(&failing));                                                         \
-    } while (0)
-
-TEST(mask, wrong_arguments_of_masks_are_named)
-{
-    sb_tensor *x = sb_tensor_zeros(SB_F32, SB_SHAPE(3));
-    sb_tensor *five = sb_tensor_zeros(SB_BOOL, SB_SHAPE(1, 1, 1, 1, 2));
-    EXPECT_FAILURE(sb_mask_allow(NULL), "mask_allow: allowed is NULL");
-    EXPECT_FAILURE(sb_mask_block(NULL), "mask_block: blocked is NULL");
-    EXPECT_FAILURE(sb_mask_lengths(NULL), "mask_lengths: lengths is NULL");
-    EXPECT_FAILURE(sb_mask_allow(x), "mask_allow: allowed is of f32; it must be bool");
-    EXPECT_FAILURE(sb_mask_block(five), "mask_block: blocked is (1, 1, 1, 1, 2); the scores have");
-    EXPECT_FAILURE(sb_mask_lengths(x), "mask_lengths: lengths is (3) of f32; it must be i32");
-    EXPECT_FAILURE(sb_mask_window(-1, 2), "mask_window: before is -1, after is 2; both must be");
-    EXPECT_FAILURE(sb_mask_window(0, -7), "mask_window: before is 0, after is -7; both must be");
-    EXPECT_FAILURE(sb_mask_and(NULL, sb_mask_causal()), "mask_and: a is NULL");
-    EXPECT_FAILURE(sb_mask_and(sb_mask_causal(), NULL), "mask_and: b is NULL");
-    EXPECT_FAILURE(sb_mask_text(NULL, 0, 0, 1, 1), "mask_text: mask is NULL");
-    EXPECT_FAILURE(sb_mask_text(sb_mask_causal(), 0, 0, -1, 1), "none may be negative");
-    sb_tensor_release(x);
-    sb_tensor_release(five);
-}
-
 CPU_TEST(mask, eight_masks_can_be_combined_and_not_nine)
 {
     sb_tape tape;
@@ -344,40 +314,6 @@ CPU_TEST(mask, eight_masks_can_be_combined_and_not_nine)
     cr_expect(!sb_mask_and(sb_mask_causal(), eight));
     EXPECT_ERROR("mask_and: 1 and 8 masks cannot be combined; the limit is 8");
     sb_tape_end(&tape);
-}
-
-TEST(mask, a_mask_of_the_wrong_shape_is_refused_where_it_is_used)
-{
-    sb_tensor *x = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4, 5));
-    sb_tensor *row = sb_tensor_zeros(SB_F32, SB_SHAPE(5));
-    sb_tensor *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(4, 5));
-    sb_tensor *pairs = sb_tensor_zeros(SB_BOOL, SB_SHAPE(3, 5, 5));
-    sb_tensor *lengths = sb_tensor_from_doubles(SB_I32, SB_SHAPE(2), (double[]){5, 6});
-    sb_tensor *negative = sb_tensor_from_doubles(SB_I32, SB_SHAPE(2), (double[]){-1, 5});
-    sb_tensor *three = sb_tensor_zeros(SB_I32, SB_SHAPE(3));
-    EXPECT_FAILURE(sb_masked_softmax(x, NULL, 1), "masked_softmax: mask is NULL");
-    EXPECT_FAILURE(sb_masked_softmax(NULL, sb_mask_causal(), 1), "masked_softmax: x is NULL");
-    EXPECT_FAILURE(sb_masked_softmax(row, sb_mask_causal(), 1),
-                   "masked_softmax: x is (5); it must have 2 to 4 axes");
-    EXPECT_FAILURE(sb_masked_softmax(ids, sb_mask_causal(), 1), "masked_softmax: x is of i32");
-    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_causal(), 0), "temperature is 0; it must be");
-    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_causal(), -1), "temperature is -1; it must be");
-    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_causal(), NAN), "a positive number");
-    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_causal(), INFINITY), "temperature is inf");
-    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_allow(pairs), 1),
-                   "the mask is (3, 5, 5); it does not broadcast to the scores (2, 3, 4, 5)");
-    if (reports_immediately()) {
-        EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_lengths(lengths), 1),
-                       "lengths[1] is 6; with 5 keys it must be in 0..5");
-        EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_lengths(negative), 1), "lengths[0] is -1");
-    }
-    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_lengths(three), 1),
-                   "lengths for 3 sentences; the batch is 2");
-    EXPECT_FAILURE(sb_mask_text(sb_mask_lengths(lengths), 2, 0, 1, 1), "do not fit a mask made");
-    EXPECT_FAILURE(sb_mask_text(sb_mask_allow(pairs), 0, 3, 1, 1), "h 3");
-    sb_tensor *all[] = {x, row, ids, pairs, lengths, negative, three};
-    for (int i = 0; i < 7; i++)
-        sb_tensor_release(all[i]);
 }
 
 /* Each way to fail to make a mask, followed by an attention that gets the NULL. */

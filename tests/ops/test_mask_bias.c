@@ -64,16 +64,3 @@ TEST(mask_bias, attention_takes_both_from_one_tensor)
         cr_expect(sb_tape_end(&tape));
     }
 }
-
-TEST(mask_bias, what_is_no_bias_is_refused)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_expect(!sb_mask_from_bias(NULL));
-    EXPECT_ERROR("mask_from_bias: bias is NULL");
-    cr_expect(!sb_tape_end(&tape));
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_expect(!sb_mask_from_bias(constant(SB_I32, SB_SHAPE(1), NUMBERS(0))));
-    EXPECT_ERROR("mask_from_bias: bias is of i32; it must be f32, f64 or bf16");
-    cr_expect(!sb_tape_end(&tape));
-}

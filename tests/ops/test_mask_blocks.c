@@ -87,37 +87,3 @@ TEST(mask_blocks, a_block_mask_keeps_the_pairs_of_its_blocks)
         expect_like_pairs(300, 280, algorithm);
     }
 }
-
-TEST(mask_blocks, wrong_arguments_are_named)
-{
-    const int64_t beyond[][2] = {{1, 3}};
-    for (int i = 0; i < 9; i++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(6, 2)));
-        sb_tensor *kept = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(3, 4)));
-        sb_attention_options o = {.mask = i == 8 ? sb_mask_blocks(kept, 2) : NULL};
-        const void *got = i == 0   ? (void *)sb_mask_blocks(NULL, 2)
-                          : i == 1 ? (void *)sb_mask_blocks(kept, 0)
-                          : i == 2 ? (void *)sb_mask_local(6, 0, 2, 1)
-                          : i == 3 ? (void *)sb_mask_local(6, 6, 2, -1)
-                          : i == 4 ? (void *)sb_mask_strided(6, 6, 2, 0, 0)
-                          : i == 5 ? (void *)sb_mask_global(6, 6, 2, 0, -3)
-                          : i == 6 ? (void *)sb_mask_block_list(6, 6, 2, 1, beyond)
-                          : i == 7 ? (void *)sb_mask_block_list(6, 6, 2, 1, NULL)
-                                   : (void *)sb_attention(x, x, x, &o);
-        static const char *const messages[] = {
-            "mask_blocks: kept is NULL",
-            "mask_blocks: size is 0",
-            "mask_local: 6 queries, 0 keys, blocks of 2: each must be at least 1",
-            "mask_local: around is -1; it must be at least 0",
-            "mask_strided: stride is 0; it must be at least 1",
-            "mask_global: globals is -3; it must be at least 0",
-            "mask_block_list: block 0 is (1, 3); there are 3 x 3 blocks of 2",
-            "mask_block_list: blocks is NULL",
-            "the mask is (3, 4); it does not broadcast to the blocks of scores (1, 1, 3, 3)"};
-        cr_expect(!got);
-        EXPECT_ERROR(messages[i]);
-        sb_tape_end(&tape);
-    }
-}

@@ -312,32 +312,3 @@ CPU_TEST(matmul, results_have_the_same_bits_for_any_number_of_threads)
         sb_tensor_release(y[i]);
     }
 }
-
-static void expect_refusal(const char *message, sb_function f, const char *shapes)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs(shapes, SB_F32, 1, x) == 2);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!f(NULL, x));
-    EXPECT_ERROR(message);
-    sb_tape_end(&tape);
-    sb_tensor_release(x[0]);
-    sb_tensor_release(x[1]);
-}
-
-TEST(matmul, wrong_arguments_are_refused)
-{
-    expect_refusal("matmul: a is (3), b is (3, 4): each needs at least two axes", nn, "3 3x4");
-    expect_refusal("matmul: a is (2, 3), b is (): each needs at least two axes", nn, "2x3 .");
-    expect_refusal("matmul: a is (32, 10, 64), b is (32, 48, 10): inner sizes 64 and 48 differ", nn,
-                   "32x10x64 32x48x10");
-    expect_refusal("matmul_nt: a is (2, 3), b is (3, 4): inner sizes 3 and 4 differ", nt,
-                   "2x3 3x4");
-    expect_refusal("matmul_tn: a is (2, 3), b is (3, 4): inner sizes 2 and 3 differ", tn,
-                   "2x3 3x4");
-    expect_refusal("matmul: a is (2, 5, 3), b is (4, 3, 5): batch axes do not broadcast", nn,
-                   "2x5x3 4x3x5");
-    expect_refusal("matmul: b is of i32; it must be f32, f64 or bf16", nn, "2x3 i4:3x2");
-    expect_refusal("matmul: a is of bool; it must be f32, f64 or bf16", nn, "b:2x3 3x2");
-}

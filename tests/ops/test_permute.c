@@ -126,38 +126,3 @@ TEST(permute, negative_axes_count_from_the_last)
     cr_expect(test_same_bits(sb_permute(x, 3, mixed), y), "%s", sb_error());
     cr_expect(sb_tape_end(&tape));
 }
-
-TEST(permute, an_order_that_is_no_permutation_is_named)
-{
-    const int wrong[][2] = {{0, 0}, {0, 2}, {-1, 1}, {-3, 0}};
-    const char *text[] = {"(0, 0)", "(0, 2)", "(-1, 1)", "(-3, 0)"};
-    sb_tape tape;
-    for (int i = 0; i < 4; i++) {
-        sb_tape_begin(&tape, SB_RECORD);
-        cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), 2, wrong[i]));
-        EXPECT_ERROR("permute: x is (1, 2): the order ");
-        EXPECT_ERROR(text[i]);
-        EXPECT_ERROR("does not name each of its 2 axes once");
-        cr_expect(!sb_tape_end(&tape));
-    }
-    for (int rank = 1; rank <= 3; rank += 2) {
-        sb_tape_begin(&tape, SB_RECORD);
-        cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), rank, (int[]){0, 1, 2}));
-        EXPECT_ERROR(rank == 1 ? "permute: x is (1, 2): the order has 1 axes, expected 2"
-                               : "permute: x is (1, 2): the order has 3 axes, expected 2");
-        cr_expect(!sb_tape_end(&tape));
-    }
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), 2, NULL));
-    EXPECT_ERROR("permute: order is NULL");
-    cr_expect(!sb_tape_end(&tape));
-}
-
-TEST(permute, transpose_names_an_axis_that_does_not_exist)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_transpose(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), 0, -3));
-    EXPECT_ERROR("transpose: x is (1, 2): it has no axis -3");
-    cr_expect(!sb_tape_end(&tape));
-}

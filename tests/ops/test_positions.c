@@ -197,50 +197,6 @@ TEST(positions, relative_bias_looks_up_the_clipped_distance)
     kernel_use_cpu_set(usual);
 }
 
-#define EXPECT_FAILURE(message, expression)                                                        \
-    do {                                                                                           \
-        sb_tape tape;                                                                              \
-        sb_tape_begin(&tape, SB_RECORD);                                                           \
-        cr_expect(!(expression));                                                                  \
-        EXPECT_ERROR(message);                                                                     \
-        cr_expect(!sb_tape_end(&tape));                                                            \
-    } while (0)
-
-TEST(positions, wrong_arguments_are_named)
-{
-    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, 2, 3, 5));
-    sb_tensor *even = test_leaf(SB_F32, 1, SB_SHAPE(1, 2, 3, 4)),
-              *rank3 = test_leaf(SB_F32, 1, SB_SHAPE(2, 3, 4));
-    sb_tensor *table = test_leaf(SB_F32, 1, SB_SHAPE(2, 4)),
-              *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(2, 3));
-    EXPECT_FAILURE("sinusoidal: C is 5; it must be even", sb_sinusoidal(SB_F32, 0, 1, 5));
-    EXPECT_FAILURE("sinusoidal: C is 0; it must be even", sb_sinusoidal(SB_F32, 0, 1, 0));
-    EXPECT_FAILURE("sinusoidal: start is -1", sb_sinusoidal(SB_F32, -1, 1, 4));
-    EXPECT_FAILURE("length is -2; neither may be negative", sb_sinusoidal(SB_F32, 0, -2, 4));
-    EXPECT_FAILURE("sinusoidal: dtype is i32", sb_sinusoidal(SB_I32, 0, 1, 4));
-    EXPECT_FAILURE("rotary: x is NULL", sb_rotary(NULL, 0, 0));
-    EXPECT_FAILURE("rotary: x is of i32", sb_rotary(ids, 0, 0));
-    EXPECT_FAILURE("rotary: x is (1, 2, 3, 5); it must be (batch", sb_rotary(x, 0, 0));
-    EXPECT_FAILURE("rotary: x is (2, 3, 4); it must be (batch", sb_rotary(rank3, 0, 0));
-    EXPECT_FAILURE("rotary: start is -3; it must not be negative", sb_rotary(even, -3, 0));
-    EXPECT_FAILURE("rotary: base is -1; it must be positive", sb_rotary(even, 0, -1));
-    EXPECT_FAILURE("rotary: base is nan", sb_rotary(even, 0, NAN));
-    EXPECT_FAILURE("alibi: H is 0, Lq is 1, Lk is 1; H must", sb_alibi(SB_F32, 0, 1, 1));
-    EXPECT_FAILURE("Lq is -1, Lk is 1", sb_alibi(SB_F32, 1, -1, 1));
-    EXPECT_FAILURE("alibi: dtype is bool", sb_alibi(SB_BOOL, 1, 1, 1));
-    EXPECT_FAILURE("relative_bias: table is NULL", sb_relative_bias(NULL, 1, 1));
-    EXPECT_FAILURE("relative_bias: table is of i32", sb_relative_bias(ids, 1, 1));
-    EXPECT_FAILURE("table is (2, 4); it must be (heads, 2 R + 1)", sb_relative_bias(table, 1, 1));
-    EXPECT_FAILURE("table is (2, 3, 4); it must be", sb_relative_bias(rank3, 1, 1));
-    sb_tensor *odd = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3));
-    EXPECT_FAILURE("relative_bias: Lq is 1, Lk is -1", sb_relative_bias(odd, 1, -1));
-    cr_expect(!sb_sinusoidal(SB_F32, 0, 1, 4));
-    EXPECT_ERROR("sinusoidal: no tape is open");
-    sb_tensor *all[] = {x, even, rank3, table, ids, odd};
-    for (int i = 0; i < 6; i++)
-        sb_tensor_release(all[i]);
-}
-
 static bool use(void *x_)
 {
     sb_tensor *const *x = x_;

@@ -65,27 +65,3 @@ TEST(reshape, one_dimension_is_computed)
     expect_shape(sb_reshape(none, SB_SHAPE(3, -1)), SB_SHAPE(3, 0));
     sb_tape_end(&tape);
 }
-
-static void expect_refused(int rank, const int64_t *dim, const char *message)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_reshape(leaf(SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6)), rank, dim));
-    EXPECT_ERROR(message);
-    cr_expect(!sb_tape_end(&tape));
-}
-
-TEST(reshape, wrong_shapes_are_named)
-{
-    expect_refused(SB_SHAPE(4), "reshape: x is (2, 3), the new shape (4): the number of elements "
-                                "differs");
-    expect_refused(SB_SHAPE(4, -1), "reshape: x is (2, 3), the new shape (4, -1)");
-    expect_refused(SB_SHAPE(-1, -1), "reshape: the new shape is (-1, -1): only one dimension may");
-    expect_refused(SB_SHAPE(0, -1),
-                   "reshape: the new shape is (0, -1): -1 cannot be inferred if another size is 0");
-    expect_refused(SB_SHAPE(-2, -3), "reshape: dimension 0 of (-2, -3) is negative");
-    expect_refused(SB_SHAPE((int64_t)1 << 40, (int64_t)1 << 40), "more elements than any memory");
-    expect_refused(7, (int64_t[]){1, 1, 1, 1, 1, 2, 3}, "reshape: rank 7 is not in 0..6");
-    expect_refused(-1, NULL, "reshape: rank -1 is not in 0..6");
-    expect_refused(2, NULL, "reshape: dim is NULL");
-}

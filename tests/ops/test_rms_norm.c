@@ -93,24 +93,3 @@ TEST(rms_norm, a_row_has_the_same_bits_at_any_position)
 {
     expect_row_function(with_gain);
 }
-
-static void expect_refusal(const char *message, const char *shapes, double epsilon)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs(shapes, SB_F32, 1, x) == 2);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_rms_norm(x[0], x[1], epsilon));
-    EXPECT_ERROR(message);
-    sb_tape_end(&tape);
-    sb_tensor_release(x[0]);
-    sb_tensor_release(x[1]);
-}
-
-TEST(rms_norm, wrong_arguments_are_refused)
-{
-    expect_refusal("rms_norm: x is a scalar", ". 3", 0);
-    expect_refusal("rms_norm: x is (2, 3), gain is (2), not (3)", "2x3 2", 0);
-    expect_refusal("rms_norm: epsilon is -1e-06; it must be a number >= 0", "2x3 3", -1e-6);
-    expect_refusal("rms_norm: epsilon is nan", "2x3 3", (double)NAN);
-}

@@ -57,12 +57,3 @@ TEST(softmax, a_nan_or_an_infinity_propagates)
     }
     sb_tape_end(&tape);
 }
-
-TEST(softmax, a_scalar_is_refused)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_softmax(sb_tape_own(sb_tensor_scalar(SB_F32, 1))));
-    EXPECT_ERROR("softmax: x is a scalar");
-    cr_expect(!sb_tape_end(&tape));
-}

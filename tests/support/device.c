@@ -47,11 +47,6 @@ void on_the_cpu(void)
     sb_use_device(NULL);
 }
 
-bool reports_immediately(void)
-{
-    return sb_device_in_use() == sb_device_cpu();
-}
-
 bool test_slow_device(void)
 {
     return strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;

@@ -26,10 +26,6 @@ void device_needed(void);
    failures that only the CPU reports immediately. */
 void on_the_cpu(void);
 
-/* Whether the device in use reports a bad id, length or weight immediately, as the CPU does; other
-   devices report it at the next download (tests/tensor/test_devices.c). */
-bool reports_immediately(void);
-
 /* Whether the device in use is emulated. */
 bool test_slow_device(void);
 

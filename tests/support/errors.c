@@ -3,6 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+sb_tensor *zeros(sb_dtype dtype, int rank, const int64_t *dim)
+{
+    return sb_tape_own(sb_tensor_zeros(dtype, rank, dim));
+}
+
+sb_tensor *ids(int rank, const int64_t *dim, const int32_t *values)
+{
+    return sb_tape_own(sb_tensor_from(SB_I32, rank, dim, values));
+}
+
 static void open_arguments(struct errors *f)
 {
     f->x = test_leaf(SB_F32, 1, SB_SHAPE(2, 3));
@@ -30,17 +40,23 @@ static void open_arguments(struct errors *f)
     sb_parameters_add(f->set, "w", SB_SHAPE(2, 2), (sb_initial){SB_INITIAL_XAVIER, 0});
 }
 
-void errors_open(struct errors *f)
+void errors_open(struct errors *f, const char *file)
 {
     const char *mode = getenv("SOFTBACK_GOLDEN");
-    *f = (struct errors){.writes = mode && strcmp(mode, "write") == 0};
-    f->golden = fopen(test_path("golden/errors.txt"), f->writes ? "w" : "r");
-    cr_assert(f->golden != NULL);
+    char path[64];
+    *f = (struct errors){.file = file, .writes = mode && strcmp(mode, "write") == 0};
+    snprintf(path, sizeof path, "golden/%s.txt", file);
+    f->golden = fopen(test_path(path), f->writes ? "w" : "r");
+    cr_assert(f->golden != NULL, "no %s", path);
     open_arguments(f);
 }
 
 void errors_close(struct errors *f)
 {
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(sb_backward(sb_sum(sb_matmul(f->x, f->y), SB_ALL, false)), "%s", sb_error());
+    sb_tape_end(&tape);
     sb_tensor *all[] = {f->x,  f->y,  f->v3, f->v4, f->d,   f->s,   f->e,
                         f->e0, f->i2, f->i9, f->in, f->i22, f->b,   f->q,
                         f->k,  f->k3, f->kd, f->kb, f->kl,  f->len, f->len9};
@@ -65,7 +81,6 @@ bool errors_begin(struct errors *f, const char *text, enum errors_tape on)
     f->text = text;
     f->on = on;
     f->live = live_blocks();
-    f->count++;
     if (on != NO_TAPE)
         sb_tape_begin(&f->tape, SB_RECORD);
     f->freed = on == AFTER_BACKWARD ? make_freed(f) : NULL;
@@ -76,7 +91,8 @@ static void compare(struct errors *f, const char *got)
 {
     char expected[4096];
     const size_t n = strlen(got);
-    cr_assert(fread(expected, 1, n, f->golden) == n, "golden/errors.txt ends before %s", f->text);
+    cr_assert(fread(expected, 1, n, f->golden) == n, "golden/%s.txt ends before %s", f->file,
+              f->text);
     expected[n] = '\0';
     cr_assert(strcmp(expected, got) == 0, "expected:\n%s\ngot:\n%s", expected, got);
 }

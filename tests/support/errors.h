@@ -1,4 +1,12 @@
-/* The arguments of bad calls, and the check of each call. */
+/*
+ * Lists of bad calls, and the message of each one, as a caller reads it, in a golden file.
+ *
+ * Each call runs on a separate tape, with arguments that all calls share: a call that damages one
+ * makes later calls fail. SOFTBACK_GOLDEN=write rewrites the file. A refusal is best one line of
+ * such a list:
+ *
+ *     CALL(sb_add(f->x, NULL));
+ */
 #ifndef SOFTBACK_TESTS_SUPPORT_ERRORS_H
 #define SOFTBACK_TESTS_SUPPORT_ERRORS_H
 
@@ -20,16 +28,27 @@ struct errors {
     sb_tensor *freed;                     /* (2, 3), freed by backward; only with AFTER_BACKWARD */
     sb_parameters *set;                   /* with "w" (2, 2) */
 
+    const char *file; /* golden/FILE.txt */
     FILE *golden;
     bool writes;
-    int count;        /* calls so far */
     const char *text; /* the call that is being made */
     enum errors_tape on;
     sb_tape tape;
     int64_t live; /* blocks before it */
 };
 
-void errors_open(struct errors *errors);
+/* A call without a tape, on a recording one, and on one whose backward has freed a tensor. */
+#define ALONE(...) MAKE(NO_TAPE, #__VA_ARGS__, __VA_ARGS__)
+#define CALL(...) MAKE(RECORDING, #__VA_ARGS__, __VA_ARGS__)
+#define FREED(...) MAKE(AFTER_BACKWARD, #__VA_ARGS__, __VA_ARGS__)
+#define MAKE(tape, text, ...) errors_check(f, errors_begin(f, text, tape) && (__VA_ARGS__))
+
+/* Tensors on the tape of a call. */
+sb_tensor *zeros(sb_dtype dtype, int rank, const int64_t *dim);
+sb_tensor *ids(int rank, const int64_t *dim, const int32_t *values);
+
+void errors_open(struct errors *errors, const char *file);
+/* Expects the arguments to be unchanged. */
 void errors_close(struct errors *errors);
 
 /* Opens the tape that a call runs on. Returns true. */
