@@ -164,8 +164,10 @@ static bool vocabulary_check_size(sb_units units, int64_t size)
     int64_t least = SB_SPECIAL_SYMBOLS + (units == SB_UNITS_BYTES ? 256 : 1);
     if (size >= least && size <= INT32_MAX)
         return true;
-    return sb_fail("vocabulary_new: size is %lld; it must be at least %lld for %s", (long long)size,
-                   (long long)least, sb_units_name(units));
+    return size < least ? sb_fail("vocabulary_new: size is %lld; it must be at least %lld for %s",
+                                  (long long)size, (long long)least, sb_units_name(units))
+                        : sb_fail("vocabulary_new: size is %lld; it must be at most %d",
+                                  (long long)size, INT32_MAX);
 }
 
 /* Checks the arguments, and fills in units and size. */

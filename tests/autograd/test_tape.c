@@ -90,21 +90,6 @@ TEST(tape, the_message_for_a_null_argument_has_its_cause)
     sb_tensor_release(a);
 }
 
-TEST(tape, without_an_open_tape_operations_fail)
-{
-    sb_tensor *a = leaf(3);
-    cr_expect(!times(a, a));
-    EXPECT_ERROR("times: no tape is open; call sb_tape_begin(&tape, SB_RECORD)");
-    cr_expect(!sb_backward(a));
-    EXPECT_ERROR("backward: no tape is open");
-    cr_expect(!sb_backward_from(a, a));
-    EXPECT_ERROR("backward_from: no tape is open");
-    cr_expect(!sb_tape_own(sb_tensor_scalar(SB_F32, 1)), "it is released");
-    EXPECT_ERROR("tape_own: no tape is open");
-    cr_expect(!sb_tape_find_nonfinite());
-    sb_tensor_release(a);
-}
-
 TEST(tape, backward_does_not_enter_an_outer_tape)
 {
     sb_tensor *a = leaf(3), *b = leaf(5);

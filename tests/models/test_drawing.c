@@ -85,29 +85,6 @@ TEST(drawing, names_are_escaped)
     sb_parameters_free(set);
 }
 
-TEST(drawing, wrong_arguments_are_named)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_tape_draw(NULL, SB_DRAW_SVG, NULL));
-    EXPECT_ERROR("tape_draw: loss is NULL");
-    cr_expect(!sb_tape_end(&tape));
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2)));
-    cr_expect(!sb_tape_draw(sb_sum(x, 0, false), (sb_drawing_format)7, NULL));
-    EXPECT_ERROR("tape_draw: format 7 is neither");
-    cr_expect(!sb_tape_end(&tape));
-    sb_tape_begin(&tape, SB_RECORD);
-    x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2)));
-    cr_expect(!sb_tape_draw(sb_exp(x), SB_DRAW_SVG, NULL));
-    EXPECT_ERROR("backward");
-    cr_expect(!sb_tape_end(&tape));
-    x = test_leaf(SB_F32, 1, SB_SHAPE(2));
-    cr_expect(!sb_tape_draw(x, SB_DRAW_SVG, NULL));
-    EXPECT_ERROR("tape_draw");
-    sb_tensor_release(x);
-}
-
 TEST(drawing, each_number_of_a_tensor_is_a_square)
 {
     const double numbers[] = {1, -0.5, 0, NAN, 0.25, 1};

@@ -293,21 +293,6 @@ TEST(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
     sb_parameters_free(set);
 }
 
-TEST(optimiser, numbers_out_of_range_are_refused_by_name)
-{
-    sb_parameters *set = set_new();
-    cr_expect(!sb_adam_new(set, &(sb_optimiser_options){.beta1 = 1}));
-    EXPECT_ERROR("adam: beta1 is 1, not in [0, 1)");
-    cr_expect(!sb_sgd_new(set, &(sb_optimiser_options){.momentum = NAN}));
-    EXPECT_ERROR("sgd: momentum is nan");
-    cr_expect(!sb_adamw_new(set, &(sb_optimiser_options){.learning_rate = -1}));
-    EXPECT_ERROR("adamw: learning_rate is -1");
-    cr_expect(!sb_adam_new(NULL, NULL));
-    EXPECT_ERROR("parameters is NULL");
-    cr_expect(!sb_optimiser_step(NULL));
-    sb_parameters_free(set);
-}
-
 TEST(optimiser, a_parameter_added_later_is_trained_too)
 {
     sb_parameters *set = set_new();

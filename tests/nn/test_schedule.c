@@ -138,16 +138,3 @@ CPU_TEST(schedule, a_plateau_may_end_at_zero)
     s.rate = SB_ZERO;
     cr_expect(sb_schedule_check(&s) && sb_schedule_rate(&s, 1, NULL) == 0, "%s", sb_error());
 }
-
-CPU_TEST(schedule, numbers_out_of_range_are_refused)
-{
-    cr_expect(!sb_schedule_check(NULL));
-    cr_expect(!sb_schedule_check(&(sb_schedule){.rate = 0}));
-    EXPECT_ERROR("the rate is 0");
-    cr_expect(!sb_schedule_check(&(sb_schedule){.rate = 1, .kind = SB_SCHEDULE_INVERSE_ROOT}));
-    EXPECT_ERROR("needs a warmup");
-    cr_expect(!sb_schedule_check(&(sb_schedule){.rate = 1, .kind = SB_SCHEDULE_COSINE}));
-    EXPECT_ERROR("steps is 0; a cosine ends after its warmup");
-    cr_expect(!sb_schedule_check(&(sb_schedule){.rate = 1, .lowest = 2}));
-    EXPECT_ERROR("the lowest rate is 2");
-}

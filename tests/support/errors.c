@@ -57,6 +57,7 @@ void errors_close(struct errors *f)
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(sb_backward(sb_sum(sb_matmul(f->x, f->y), SB_ALL, false)), "%s", sb_error());
     sb_tape_end(&tape);
+    cr_expect(sb_parameters_count(f->set) == 1, "a call that fails has added a parameter");
     sb_tensor *all[] = {f->x,  f->y,  f->v3, f->v4, f->d,   f->s,   f->e,
                         f->e0, f->i2, f->i9, f->in, f->i22, f->b,   f->q,
                         f->k,  f->k3, f->kd, f->kb, f->kl,  f->len, f->len9};

@@ -337,41 +337,6 @@ TEST(safetensors, a_file_that_shrinks_after_opening_is_noticed)
     sb_safetensors_close(file);
 }
 
-TEST(safetensors, null_arguments_are_named)
-{
-    const char *path = test_temporary("a.safetensors");
-    sb_tensor *x = sb_tensor_scalar(SB_F32, 1);
-    sb_named_tensor nameless = {NULL, x}, empty = {"x", NULL};
-    static const char *const no_key[][2] = {{NULL, "text"}}, *const no_text[][2] = {{"key", NULL}};
-    failure_settled();
-    cr_expect(!sb_safetensors_open(NULL));
-    EXPECT_ERROR("safetensors_open: path is NULL");
-    failure_settled();
-    cr_expect(!sb_safetensors_open_memory(NULL, 0));
-    EXPECT_ERROR("safetensors_open_memory: bytes is NULL");
-    failure_settled();
-    cr_expect(!sb_safetensors_save(NULL, 0, NULL, 0, NULL));
-    EXPECT_ERROR("safetensors_save: path is NULL");
-    cr_expect(!sb_safetensors_save(path, 1, NULL, 0, NULL));
-    EXPECT_ERROR("safetensors_save: items is NULL");
-    cr_expect(!sb_safetensors_save(path, 0, NULL, 1, NULL));
-    EXPECT_ERROR("safetensors_save: metadata is NULL");
-    cr_expect(!sb_safetensors_save(path, 1, &nameless, 0, NULL));
-    EXPECT_ERROR("safetensors_save: name is NULL");
-    cr_expect(!sb_safetensors_save(path, 1, &empty, 0, NULL));
-    EXPECT_ERROR("safetensors_save: tensor \"x\" is NULL");
-    cr_expect(!sb_safetensors_save(path, 0, NULL, 1, no_key));
-    EXPECT_ERROR("safetensors_save: metadata key is NULL");
-    cr_expect(!sb_safetensors_save(path, 0, NULL, 1, no_text));
-    EXPECT_ERROR("safetensors_save: metadata text is NULL");
-    cr_expect(!sb_safetensors_save(path, -1, NULL, 0, NULL));
-    EXPECT_ERROR("safetensors_save: -1 tensors");
-    cr_expect(!sb_safetensors_tensor(NULL, "x") && !sb_safetensors_metadata(NULL, "x"));
-    cr_expect(sb_safetensors_count(NULL) == 0 && !file_exists(path));
-    sb_safetensors_close(NULL);
-    sb_tensor_release(x);
-}
-
 TEST(safetensors, invalid_names_tensors_and_metadata_are_not_written)
 {
     const char *path = test_temporary("a.safetensors");

@@ -28,22 +28,6 @@ CPU_TEST(shape, shapes_are_written_as_tuples)
     cr_expect(shape.text[strlen(shape.text) - 1] == ')', "the longest text fits");
 }
 
-CPU_TEST(shape, bad_shapes_are_refused_by_name)
-{
-    cr_expect(shape_check("test", 0, NULL));
-    cr_expect(shape_check("test", 2, (int64_t[]){0, 3}));
-    cr_expect(!shape_check("test", 7, (int64_t[]){1, 1, 1, 1, 1, 1, 1}));
-    EXPECT_ERROR("test: rank 7 is not in 0..6");
-    cr_expect(!shape_check("test", -1, NULL));
-    EXPECT_ERROR("test: rank -1 is not in 0..6");
-    cr_expect(!shape_check("test", 1, NULL));
-    EXPECT_ERROR("test: dim is NULL");
-    cr_expect(!shape_check("test", 2, (int64_t[]){4, -3}));
-    EXPECT_ERROR("test: dimension 1 of (4, -3) is negative");
-    cr_expect(!shape_check("test", 2, (int64_t[]){INT64_MAX, 2}));
-    EXPECT_ERROR("test: (9223372036854775807, 2) has more elements than any memory holds");
-}
-
 CPU_TEST(shape, equal_shapes_have_equal_ranks_and_dimensions)
 {
     cr_expect(shape_equal(0, NULL, 0, NULL));

@@ -42,6 +42,8 @@ static void bad_tensors(struct errors *f)
     ALONE(sb_tensor_text(NULL));
     ALONE(sb_set_threads(0));
     ALONE(sb_set_threads(100000));
+    ALONE(sb_tensor_zeros((sb_dtype)6, SB_SHAPE(2)));
+    ALONE(sb_tensor_wrap(SB_F32, SB_SHAPE(2), NULL, NULL, NULL));
 }
 
 static void bad_tapes(struct errors *f)
@@ -77,10 +79,18 @@ static void bad_tapes(struct errors *f)
     FREED(sb_tensor_read(f->freed, (double[6]){0}));
     FREED(sb_tensor_text(f->freed));
     FREED(sb_reshape(f->freed, SB_SHAPE(6)));
+    ALONE(sb_backward_from(f->x, f->x));
+    ALONE(sb_tape_draw(f->s, SB_DRAW_SVG, NULL));
+    CALL(sb_tape_draw(NULL, SB_DRAW_SVG, NULL));
+    CALL(sb_tape_draw(sb_sum(f->x, SB_ALL, false), (sb_drawing_format)7, NULL));
+    CALL(sb_tape_draw(sb_exp(f->x), SB_DRAW_SVG, NULL));
 }
 
 static void bad_layers(struct errors *f)
 {
+    sb_additive_attention additive;
+    sb_multiplicative_attention multiplicative;
+    sb_cosine_attention cosine;
     ALONE(sb_parameters_of(SB_I32, 1));
     ALONE(sb_parameters_add(NULL, "a", SB_SHAPE(2), (sb_initial){0}));
     ALONE(sb_parameters_add(f->set, NULL, SB_SHAPE(2), (sb_initial){0}));
@@ -103,6 +113,18 @@ static void bad_layers(struct errors *f)
     ALONE(sb_encoder_new(f->set, "e", 9, &(sb_transformer_options){.positions = (sb_positions)77}));
     ALONE(sb_encoder_new(f->set, "e", 9,
                          &(sb_transformer_options){.width = 12, .positions = SB_POSITIONS_ROTARY}));
+    ALONE(sb_additive_attention_init(&additive, f->set, "a", 0, 2, 3, false, 0));
+    ALONE(sb_additive_attention_init(&additive, f->set, "a", 2, -2, 3, false, 0));
+    ALONE(sb_additive_attention_init(&additive, f->set, "a", 2, 2, 0, false, 0));
+    ALONE(sb_additive_attention_init(&additive, f->set, "a", 2, 2, 2, false, 1));
+    ALONE(sb_multiplicative_attention_init(&multiplicative, f->set, "a", 0, 2, 0));
+    ALONE(sb_multiplicative_attention_init(&multiplicative, f->set, "a", 2, 0, 0));
+    ALONE(sb_multiplicative_attention_init(&multiplicative, f->set, "a", 2, 2, NAN));
+    ALONE(sb_cosine_attention_init(&cosine, f->set, "a", -1, 0));
+    ALONE(sb_cosine_attention_init(&cosine, f->set, "a", INFINITY, 0));
+    ALONE(sb_cosine_attention_init(&cosine, f->set, "a", NAN, 0));
+    ALONE(sb_cosine_attention_init(&cosine, f->set, "a", 0, -0.5));
+    ALONE(sb_cosine_attention_init(&cosine, NULL, "a", 0, 0));
 }
 
 static void bad_optimisers(struct errors *f)
@@ -123,6 +145,13 @@ static void bad_optimisers(struct errors *f)
     ALONE(sb_average_new(f->set, 1));
     ALONE(sb_average_new(f->set, NAN));
     ALONE(sb_average_update(NULL));
+    ALONE(sb_sgd_new(f->set, &(sb_optimiser_options){.momentum = NAN}));
+    ALONE(sb_adamw_new(f->set, &(sb_optimiser_options){.learning_rate = -1}));
+    ALONE(sb_schedule_check(NULL));
+    ALONE(sb_schedule_check(&(sb_schedule){.rate = 0}));
+    ALONE(sb_schedule_check(&(sb_schedule){.rate = 1, .kind = SB_SCHEDULE_INVERSE_ROOT}));
+    ALONE(sb_schedule_check(&(sb_schedule){.rate = 1, .kind = SB_SCHEDULE_COSINE}));
+    ALONE(sb_schedule_check(&(sb_schedule){.rate = 1, .lowest = 2}));
 }
 
 static void bad_models(struct errors *f)
@@ -152,6 +181,51 @@ static void bad_models(struct errors *f)
     ALONE(sb_safetensors_open("no/such/file.safetensors"));
     ALONE(sb_safetensors_open(NULL));
     ALONE(sb_gradcheck(NULL, NULL, &f->d, 1, NULL, NULL));
+}
+
+static void bad_texts(struct errors *f)
+{
+    const char *text[] = {"x"}, *two[] = {"a", "a"}, *empty[] = {"", ""}, *bad[] = {"x\xFF"},
+               *none[] = {NULL};
+    sb_text_score score;
+    sb_bleu bleu;
+    ALONE(sb_vocabulary_new(NULL, 1, NULL));
+    ALONE(sb_vocabulary_new(text, 0, NULL));
+    ALONE(sb_vocabulary_new(empty, 2, NULL));
+    ALONE(sb_vocabulary_new(none, 1, NULL));
+    ALONE(sb_vocabulary_new(two, 2, &(sb_vocabulary_options){.size = 4}));
+    ALONE(sb_vocabulary_new(two, 2, &(sb_vocabulary_options){SB_UNITS_BYTES, 259}));
+    ALONE(sb_vocabulary_new(two, 2, &(sb_vocabulary_options){.size = -1}));
+    ALONE(sb_vocabulary_new(two, 2, &(sb_vocabulary_options){.size = 1L << 31}));
+    ALONE(sb_vocabulary_new(two, 2, &(sb_vocabulary_options){.units = (sb_units)9}));
+    ALONE(sb_vocabulary_encode(NULL, "a", NULL, NULL));
+    ALONE(sb_vocabulary_decode(NULL, NULL, 0));
+    ALONE(sb_score_texts(text, text, text, 0, SB_UNITS_WORDS, &score));
+    ALONE(sb_score_texts(text, text, text, 1, SB_UNITS_AUTO, &score));
+    ALONE(sb_score_texts(text, text, bad, 1, SB_UNITS_WORDS, &score));
+    ALONE(sb_score_texts(none, text, text, 1, SB_UNITS_WORDS, &score));
+    ALONE(sb_score_texts(text, NULL, text, 1, SB_UNITS_WORDS, &score));
+    ALONE(sb_bleu_corpus(text, bad, 1, &bleu));
+    ALONE(sb_bleu_corpus(none, text, 1, &bleu));
+    ALONE(sb_bleu_corpus(text, text, 0, &bleu));
+    ALONE(sb_bleu_corpus(NULL, text, 1, &bleu));
+}
+
+static void bad_files(struct errors *f)
+{
+    const char *path = "nowhere/a.safetensors";
+    ALONE(sb_safetensors_open_memory(NULL, 0));
+    ALONE(sb_safetensors_save(NULL, 0, NULL, 0, NULL));
+    ALONE(sb_safetensors_save(path, 1, NULL, 0, NULL));
+    ALONE(sb_safetensors_save(path, 0, NULL, 1, NULL));
+    ALONE(sb_safetensors_save(path, 1, &(sb_named_tensor){NULL, f->x}, 0, NULL));
+    ALONE(sb_safetensors_save(path, 1, &(sb_named_tensor){"x", NULL}, 0, NULL));
+    ALONE(sb_safetensors_save(path, 0, NULL, 1, (const char *const[][2]){{NULL, "text"}}));
+    ALONE(sb_safetensors_save(path, 0, NULL, 1, (const char *const[][2]){{"key", NULL}}));
+    ALONE(sb_safetensors_save(path, -1, NULL, 0, NULL));
+    ALONE(sb_safetensors_save(path, 1, &(sb_named_tensor){"x", f->x}, 0, NULL));
+    ALONE(sb_safetensors_tensor(NULL, "x"));
+    ALONE(sb_safetensors_metadata(NULL, "x"));
 }
 
 static void bad_kinds(struct errors *f)
@@ -186,6 +260,8 @@ CPU_TEST(errors, each_bad_call_gives_its_message)
     bad_layers(&f);
     bad_optimisers(&f);
     bad_models(&f);
+    bad_texts(&f);
+    bad_files(&f);
     bad_kinds(&f);
     errors_close(&f);
 }

@@ -122,23 +122,6 @@ CPU_TEST(metrics, units_are_chosen_by_the_caller)
     cr_expect(score.exact_match == 1 && score.wer == 0);
 }
 
-CPU_TEST(metrics, wrong_arguments_are_refused)
-{
-    const char *text[] = {"x"}, *bad[] = {"x\xFF"}, *none[] = {NULL};
-    sb_text_score score;
-    sb_bleu bleu;
-    cr_expect(!sb_score_texts(text, text, text, 0, SB_UNITS_WORDS, &score));
-    cr_expect(!sb_score_texts(text, text, text, 1, SB_UNITS_AUTO, &score));
-    EXPECT_ERROR("score_texts: units is auto; it must be characters, bytes or words");
-    cr_expect(!sb_score_texts(text, text, bad, 1, SB_UNITS_WORDS, &score));
-    EXPECT_ERROR("score_texts: byte 2 of the text (0xff) is not UTF-8");
-    cr_expect(!sb_score_texts(none, text, text, 1, SB_UNITS_WORDS, &score));
-    cr_expect(!sb_score_texts(text, NULL, text, 1, SB_UNITS_WORDS, &score));
-    EXPECT_ERROR("score_texts: references is NULL");
-    cr_expect(!sb_bleu_corpus(text, bad, 1, &bleu) && !sb_bleu_corpus(none, text, 1, &bleu));
-    cr_expect(!sb_bleu_corpus(text, text, 0, &bleu) && !sb_bleu_corpus(NULL, text, 1, &bleu));
-}
-
 /* ---- BLEU ---- */
 
 /* golden/bleu.tsv, in memory: lines and their fields, which are cut in place. */

@@ -193,30 +193,6 @@ CPU_TEST(vocabulary, malformed_utf8_is_named_with_its_byte)
     sb_vocabulary_release(v);
 }
 
-CPU_TEST(vocabulary, wrong_arguments_are_refused)
-{
-    const char *texts[] = {"", ""};
-    cr_expect(!sb_vocabulary_new(NULL, 1, NULL));
-    EXPECT_ERROR("vocabulary_new: texts is NULL");
-    cr_expect(!sb_vocabulary_new(texts, 0, NULL));
-    EXPECT_ERROR("vocabulary_new: count is 0; it must be at least 1");
-    cr_expect(!sb_vocabulary_new(texts, 2, NULL));
-    EXPECT_ERROR("vocabulary_new: all 2 texts are empty");
-    texts[0] = "a";
-    cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){.size = 4}));
-    EXPECT_ERROR("vocabulary_new: size is 4; it must be at least 5");
-    cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){SB_UNITS_BYTES, 259}));
-    EXPECT_ERROR("size is 259; it must be at least 260 for bytes");
-    cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){.size = -1}));
-    cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){.size = (int64_t)1 << 31}));
-    cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){.units = (sb_units)9}));
-    texts[1] = NULL;
-    cr_expect(!sb_vocabulary_new(texts, 2, NULL));
-    cr_expect(!sb_vocabulary_encode(NULL, "a", NULL, NULL) && !sb_vocabulary_decode(NULL, NULL, 0));
-    cr_expect(sb_vocabulary_size(NULL) == 0);
-    sb_vocabulary_release(NULL);
-}
-
 /*
  * Worked by hand. With the space that begins a word, the neighbours of "_low" 5 times, "_lower" 2,
  * "_newest" 6 and "_widest" 3 (the example of Sennrich et al.) count: e s 9, s t 9, w e 8, _ l 7,
