@@ -144,8 +144,7 @@ MPI_TEST(ranks_of_a_device_train_like_ranks_of_the_cpu)
     double cpu[1] = {0}, cuda[1] = {0};
     setenv("SOFTBACK_CUDA", "emulated", 1);
     program_launcher(ranks(2, ""));
-    struct outcome o = program_run(TRAIN "--dropout 0 --steps 10 --log cpu.jsonl");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(TRAIN "--dropout 0 --steps 10 --log cpu.jsonl");
     for (int i = 0; i < 3; i++) {
         cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
         o = program_run(TRAIN "--dropout 0 --steps 10 --log cuda.jsonl --device cuda --split %s",
@@ -162,25 +161,15 @@ MPI_TEST(a_run_on_two_ranks_follows_a_run_on_one)
 {
     double one[4], two[4];
     program_launcher("");
-    struct outcome o = program_run(TRAIN "--dropout 0 --steps 40 --log one.jsonl");
-    cr_assert(o.code == 0, "%s", o.err);
+    run_well(TRAIN "--dropout 0 --steps 40 --log one.jsonl");
     cr_assert(rename(test_temporary("m"), test_temporary("one")) == 0 &&
               rename(test_temporary("m.state"), test_temporary("one.state")) == 0);
     program_launcher(ranks(2, ""));
-    o = program_run(TRAIN "--dropout 0 --steps 40 --log two.jsonl");
-    cr_assert(o.code == 0, "%s", o.err);
+    run_well(TRAIN "--dropout 0 --steps 40 --log two.jsonl");
     cr_assert(read_losses("one.jsonl", one, 4) == 4 && read_losses("two.jsonl", two, 4) == 4);
     for (int i = 0; i < 4; i++)
         cr_expect(fabs(one[i] - two[i]) < 1e-3 * one[i], "step %d: %g and %g", 10 * i, one[i],
                   two[i]);
-}
-
-static int count_of(const char *text, const char *part)
-{
-    int n = 0;
-    for (const char *at = text; (at = strstr(at, part)); at++)
-        n++;
-    return n;
 }
 
 static int count_files(void)
@@ -196,8 +185,7 @@ static int count_files(void)
 MPI_TEST(only_rank_0_writes_and_prints)
 {
     program_launcher(ranks(3, ""));
-    struct outcome o = program_run(TRAIN "--steps 15");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(TRAIN "--steps 15");
     cr_expect(program_evaluations(o.err) == 3, "%s", o.err);
     cr_expect(count_of(o.out, "ranks      3, of 1 thread each") == 1, "%s", o.out);
     cr_expect(count_of(o.out, "ranks      3, which spent ") == 1, "%s", o.out);
@@ -228,12 +216,6 @@ MPI_TEST(the_table_of_bytes_in_teach_is_measured)
 
 /* ---- resuming ---- */
 
-static void pause_for(double seconds)
-{
-    struct timespec time = {(time_t)seconds, (long)(1e9 * fmod(seconds, 1))};
-    nanosleep(&time, NULL);
-}
-
 static double now(void)
 {
     struct timespec time;
@@ -249,21 +231,10 @@ static void wait_for_steps(int lines)
         cr_assert(now() < end, "no step: %s", program_read("err", NULL));
 }
 
-static void rename_run(const char *to)
-{
-    static const char *const files[] = {"m", "m.state", "m.jsonl"};
-    for (int i = 0; i < 3; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s%s", to, files[i]);
-        cr_assert(rename(test_temporary(files[i]), test_temporary(name)) == 0, "no %s", files[i]);
-    }
-}
-
 MPI_TEST(a_run_that_mpirun_ends_resumes_with_the_same_bytes)
 {
     program_launcher(ranks(2, ""));
-    struct outcome o = program_run(TRAIN "--steps 300");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(TRAIN "--steps 300");
     rename_run("whole-");
     pid_t process = program_start(TRAIN "--steps 300");
     wait_for_steps(3);
@@ -282,7 +253,7 @@ MPI_TEST(a_run_resumes_with_any_number_of_ranks)
     static const int counts[] = {2, 1, 3};
     double whole[6], parts[6];
     program_launcher("");
-    cr_assert(program_run(TRAIN "--steps 63 --evaluate-every 21 --dropout 0").code == 0);
+    run_well(TRAIN "--steps 63 --evaluate-every 21 --dropout 0");
     rename_run("whole-");
     for (int i = 0; i < 3; i++) {
         program_launcher(ranks(counts[i], ""));
@@ -305,7 +276,7 @@ MPI_TEST(a_run_with_tensor_parallelism_resumes_with_the_same_bytes_and_on_one_ra
     struct outcome o = program_run(TRAIN "--split heads=2 --steps 42");
     cr_assert(o.code == 0 && program_evaluations(o.err) == 6, "%s", o.err);
     rename_run("whole-");
-    cr_assert(program_run(TRAIN "--split heads=2 --steps 21").code == 0);
+    run_well(TRAIN "--split heads=2 --steps 21");
     o = program_run(TRAIN "--split heads=2 --steps 42 --resume");
     cr_assert(o.code == 0 && strstr(o.out, "resumed    after step 21"), "%s%s", o.out, o.err);
     cr_expect(program_same("m.state", "whole-m.state") && program_same("m.jsonl", "whole-m.jsonl"));
@@ -325,20 +296,18 @@ MPI_TEST(groups_and_adapters_follow_one_rank_and_resume_with_the_same_bytes)
     for (int i = 0; i < 2; i++) {
         double one[4], two[4];
         program_launcher("");
-        struct outcome o = program_run(TUNE "%s --steps 42 --log one.jsonl", options[i]);
-        cr_assert(o.code == 0, "%s", o.err);
+        struct outcome o = run_well(TUNE "%s --steps 42 --log one.jsonl", options[i]);
         cr_assert(rename(test_temporary("m"), test_temporary("one")) == 0 &&
                   remove(test_temporary("m.state")) == 0);
         program_launcher(ranks(2, ""));
-        o = program_run(TUNE "%s --steps 42", options[i]);
-        cr_assert(o.code == 0, "%s", o.err);
+        o = run_well(TUNE "%s --steps 42", options[i]);
         rename_run("whole-");
         cr_assert(read_losses("one.jsonl", one, 4) == 4 &&
                   read_losses("whole-m.jsonl", two, 4) == 4);
         for (int k = 0; k < 4; k++)
             cr_expect(fabs(one[k] - two[k]) < 1e-2 * one[k], "step %d: %g and %g", 10 * k, one[k],
                       two[k]);
-        cr_assert(program_run(TUNE "%s --steps 21", options[i]).code == 0);
+        run_well(TUNE "%s --steps 21", options[i]);
         o = program_run(TUNE "%s --steps 42 --resume", options[i]);
         cr_assert(o.code == 0 && strstr(o.out, "resumed    after step 21"), "%s%s", o.out, o.err);
         cr_expect(program_same("m.state", "whole-m.state"));

@@ -38,8 +38,7 @@ static void expect_work(const char *out, const char *operation, const char *way,
    decoder layer. */
 CPU_TEST(bench, the_profile_counts_operations_by_the_formulas)
 {
-    struct outcome o = program_run("bench train --profile --quick --tabs");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("bench train --profile --quick --tabs");
     const double C = 16, H = 2, D = 8, positions = 16, V = 16;
     const double linear = 2 * positions * 16 * C * C;
     expect_work(o.out, "linear", "forward", linear, 0);
@@ -56,8 +55,7 @@ CPU_TEST(bench, the_profile_counts_operations_by_the_formulas)
 /* A residual and a norm: x, branch, gain and bias are read, the sum and its norm written. */
 CPU_TEST(bench, the_profile_counts_bytes_once)
 {
-    struct outcome o = program_run("bench train --profile --quick --tabs");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("bench train --profile --quick --tabs");
     const struct line line = line_of(o.out, "layer_norm", "forward");
     const double rows = 16, C = 16;
     cr_expect(line.bytes == line.calls * 4 * (2 * rows * C + 2 * C), "%.0f bytes in %.0f calls",
@@ -76,8 +74,7 @@ static double memory_of(const char *text, const char *part)
 
 CPU_TEST(bench, the_memory_of_a_step_has_parts_that_add_up)
 {
-    struct outcome o = program_run("bench train --profile --quick --tabs");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("bench train --profile --quick --tabs");
     const double weights = memory_of(o.out, "weights"), peak = memory_of(o.out, "peak");
     const double kept = memory_of(o.out, "kept for backward");
     cr_expect(weights == memory_of(o.out, "gradients of weights") && weights > 0);
@@ -89,8 +86,7 @@ CPU_TEST(bench, the_memory_of_a_step_has_parts_that_add_up)
 
 CPU_TEST(bench, a_profile_is_also_a_readable_table)
 {
-    struct outcome o = program_run("bench train --profile --quick");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("bench train --profile --quick");
     cr_expect(strstr(o.out, "profile of quick, f32: ") != NULL, "%s", o.out);
     cr_expect(strstr(o.out, "between tapes: optimiser") != NULL, "%s", o.out);
     cr_expect(strstr(o.out, "memory of quick, f32:") != NULL, "%s", o.out);
@@ -102,8 +98,7 @@ CPU_TEST(bench, settings_that_make_openblas_slow_are_named)
     setenv("OPENBLAS_L2_SIZE", "64", 1);
     const char *const commands[] = {"info --devices", "bench decode --quick"};
     for (int i = 0; i < 2; i++) {
-        struct outcome o = program_run("%s", commands[i]);
-        cr_assert(o.code == 0, "%s", o.err);
+        struct outcome o = run_well("%s", commands[i]);
         if (!strstr(o.out, "OpenBLAS"))
             cr_skip_test("built without OpenBLAS");
         cr_expect(strstr(o.out, "OPENBLAS_CORETYPE is set to \"Prescott\""), "%s", o.out);
@@ -113,8 +108,7 @@ CPU_TEST(bench, settings_that_make_openblas_slow_are_named)
 
 CPU_TEST(bench, a_product_is_compared_with_openblas)
 {
-    struct outcome o = program_run("bench products --quick --tabs");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("bench products --quick --tabs");
     cr_expect(strstr(o.out, "product\tquick\tf64, built-in\t"), "%s", o.out);
     if (!strstr(o.out, "OpenBLAS"))
         cr_skip_test("built without OpenBLAS");
@@ -153,8 +147,7 @@ CPU_TEST(bench, the_worker_answers_lines_about_jobs)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         fprintf(file, "%s\n", lines[i]);
     fclose(file);
-    struct outcome o = program_run("bench --worker <lines");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("bench --worker <lines");
     const char *at = o.out;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         at = strstr(at, answers[i]);
@@ -169,8 +162,7 @@ CPU_TEST(bench, the_worker_answers_lines_about_jobs)
 
 CPU_TEST(bench, rows_are_listed_with_their_jobs_and_work)
 {
-    struct outcome o = program_run("bench --rows");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("bench --rows");
     cr_expect(strstr(o.out,
                      "train\ttoy\tseq2seq width=64 heads=2 feed_forward=128 layers=2 pairs=64 "
                      "length=16 symbols=64 tied=0 dropout=0.1\t1107296256\t0\t0\t1024\tcpu gpu "

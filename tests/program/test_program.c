@@ -19,20 +19,10 @@ static void expect_trained(struct outcome o)
     cr_assert(program_evaluations(o.err) > 0, "on standard error: \"%s\"", o.err);
 }
 
-static void expect_text(const char *text, const char *part)
-{
-    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
-}
-
 /* A model for tests that need one. */
 static void make_model(void)
 {
     expect_trained(program_run(REVERSE "--steps 20"));
-}
-
-static void write_text(const char *file, const char *text)
-{
-    program_write(file, text, strlen(text));
 }
 
 /* ---- help and misuse ---- */
@@ -348,8 +338,7 @@ CPU_TEST(program, all_gradients_pass)
 /* GNU's OpenMP prints its settings when it starts. */
 static const char *shown_settings(void)
 {
-    struct outcome o = program_run("gradcheck tanh");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("gradcheck tanh");
     return o.err;
 }
 

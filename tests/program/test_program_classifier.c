@@ -24,41 +24,30 @@ static void write_texts(void)
     program_write("texts.tsv", text, strlen(text));
 }
 
-static struct outcome run_well(struct outcome o)
-{
-    cr_assert(o.code == 0, "exit code %d: %s", o.code, o.err);
-    return o;
-}
-
-static void expect_text(const char *text, const char *part)
-{
-    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
-}
-
 CPU_TEST(program_classifier, it_learns_evaluates_and_classifies)
 {
     write_texts();
-    struct outcome o = run_well(program_run(TRAIN "--steps 100"));
+    struct outcome o = run_well(TRAIN "--steps 100");
     expect_text(o.out, "texts.tsv  228 pairs; ");
     expect_text(o.out, "labels     3: high, low, middle");
     expect_text(o.out, "a classifier of 1 layer, width 16");
     expect_text(o.out, ", accuracy 100.00 %");
     expect_text(o.err, "  accuracy ");
-    o = run_well(program_run("evaluate m --data texts.tsv"));
+    o = run_well("evaluate m --data texts.tsv");
     expect_text(o.out, "accuracy        100.00 %");
     expect_text(o.out, "macro-F1        1.0000, the mean over 3 labels");
     expect_text(o.out, "   high      80       0       0");
-    o = run_well(program_run("evaluate m --data texts.tsv --json"));
+    o = run_well("evaluate m --data texts.tsv --json");
     json_t *json = json_loads(o.out, 0, NULL);
     cr_assert(json, "%s", o.out);
     json_t *row = json_array_get(json_object_get(json, "confusion"), 2);
     cr_expect(json_integer_value(json_array_get(row, 2)) == 80);
     json_decref(json);
-    o = run_well(program_run("classify m abca iill"));
+    o = run_well("classify m abca iill");
     cr_expect(strncmp(o.out, "low\t", 4) == 0 && strstr(o.out, "\nhigh\t"), "%s", o.out);
-    o = run_well(program_run("attend m abca --head 2"));
+    o = run_well("attend m abca --head 2");
     expect_text(o.out, "Encoder attention, layer 1 of 1, head 2 of 2.");
-    o = run_well(program_run("info m"));
+    o = run_well("info m");
     expect_text(o.out, "kind    classifier");
     expect_text(o.out, "pooling            mean");
 }
@@ -66,9 +55,9 @@ CPU_TEST(program_classifier, it_learns_evaluates_and_classifies)
 CPU_TEST(program_classifier, lines_of_the_standard_input_get_labels)
 {
     write_texts();
-    run_well(program_run(TRAIN "--steps 60 --pooling first"));
+    run_well(TRAIN "--steps 60 --pooling first");
     program_write("lines", "abca\nefz\n", 9);
-    struct outcome o = run_well(program_run("classify m <%s", test_temporary("lines")));
+    struct outcome o = run_well("classify m <%s", test_temporary("lines"));
     expect_text(o.out, "\tabca\n");
     expect_text(o.out, "\tefz\n");
     expect_text(o.err, "standard input:2: \"z\" is unknown to the model");
@@ -77,12 +66,11 @@ CPU_TEST(program_classifier, lines_of_the_standard_input_get_labels)
 CPU_TEST(program_classifier, a_line_that_is_no_text_is_named_and_gets_an_empty_one)
 {
     write_texts();
-    run_well(program_run(TRAIN "--steps 10"));
+    run_well(TRAIN "--steps 10");
     char *end, *got;
     program_write("good", "abca\niill\n", 10);
     program_write("lines", "abca\na\0b\n\xff\niill\n", 16);
-    struct outcome good = run_well(program_run("classify m <good")),
-                   o = program_run("classify m <lines");
+    struct outcome good = run_well("classify m <good"), o = program_run("classify m <lines");
     cr_expect(o.code == 1, "exit code %d", o.code);
     expect_text(o.err, "softback classify: standard input:2: byte 2 is NUL\n");
     expect_text(o.err, "standard input:3: byte 1 (0xff) is not UTF-8\n");
@@ -97,25 +85,25 @@ CPU_TEST(program_classifier, a_line_that_is_no_text_is_named_and_gets_an_empty_o
 CPU_TEST(program_classifier, a_resumed_run_ends_with_the_same_bytes)
 {
     write_texts();
-    run_well(program_run(TRAIN "--steps 80 --schedule constant"));
+    run_well(TRAIN "--steps 80 --schedule constant");
     program_copy("m", "whole-m");
     program_copy("m.state", "whole-m.state");
     program_copy("m.jsonl", "whole-m.jsonl");
     static const char *const files[] = {"m", "m.state", "m.jsonl"};
     for (int i = 0; i < 3; i++)
         cr_assert(remove(test_temporary(files[i])) == 0);
-    run_well(program_run(TRAIN "--steps 40 --schedule constant --evaluate-every 20"));
-    run_well(program_run(TRAIN "--steps 80 --schedule constant --resume"));
+    run_well(TRAIN "--steps 40 --schedule constant --evaluate-every 20");
+    run_well(TRAIN "--steps 80 --schedule constant --resume");
     program_expect_same_run("whole-");
 }
 
 CPU_TEST(program_classifier, a_made_task_needs_no_data)
 {
     struct outcome o =
-        run_well(program_run("train --model classifier --task pattern --steps 210 --out m " SIZES));
+        run_well("train --model classifier --task pattern --steps 210 --out m " SIZES);
     expect_text(o.out, "task       pattern; 10,000 texts, 1,000 held out");
     expect_text(o.out, "labels     2: no, yes");
-    o = run_well(program_run("evaluate m --task pattern --count 100"));
+    o = run_well("evaluate m --task pattern --count 100");
     expect_text(o.out, "texts           100");
 }
 
@@ -150,11 +138,11 @@ TEST(program_classifier, languages_of_words_are_recognised)
         cr_skip_test("SOFTBACK_TEST_WORDS does not name the folder of SIGMORPHON 2021's g2p files");
     cr_assert(write_words(folder, "train", 2000) && write_words(folder, "valid", 200), "%s",
               folder);
-    struct outcome o = run_well(
-        program_run("train --model classifier --data train --valid valid --width 32 --heads 2 "
-                    "--encoder-layers 1 --steps 300 --threads 1 --out m"));
+    struct outcome o =
+        run_well("train --model classifier --data train --valid valid --width 32 --heads 2 "
+                 "--encoder-layers 1 --steps 300 --threads 1 --out m");
     expect_text(o.out, "labels     5: bul, dut, geo, hun, kor");
-    o = run_well(program_run("evaluate m --data valid --json"));
+    o = run_well("evaluate m --data valid --json");
     json_t *json = json_loads(o.out, 0, NULL);
     const double accuracy = json_number_value(json_object_get(json, "accuracy"));
     const json_t *rows = json_object_get(json, "confusion");

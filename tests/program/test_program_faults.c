@@ -11,11 +11,6 @@
     "--width 16 --heads 2 --encoder-layers 1 --decoder-layers 1 --batch-pairs 8 --threads 1 "
 #define COPY "train --task copy --max-length 4 --evaluate-pairs 5 " TINY
 
-static void expect_text(const char *text, const char *part)
-{
-    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
-}
-
 /* ---- descriptors ---- */
 
 /* Without the mechanism the log has descriptor 1, and what is printed goes into it. */
@@ -129,8 +124,7 @@ CPU_TEST(program_faults, nothing_from_data_or_arguments_reaches_a_terminal_as_a_
 CPU_TEST(program_faults, a_zero_that_is_given_is_used)
 {
     static const char *const given[] = {"--beta1=0", "--beta2=0", "--learning-rate=0"};
-    struct outcome o = program_run(COPY "--steps 10 --out usual.safetensors");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(COPY "--steps 10 --out usual.safetensors");
     for (int i = 0; i < 3; i++) {
         char model[32];
         snprintf(model, sizeof model, "m%d.safetensors", i);
@@ -174,11 +168,9 @@ CPU_TEST(program_faults, a_signal_is_looked_at_after_each_batch)
 /* A model that was hardly trained writes until it may not write on. */
 CPU_TEST(program_faults, an_output_that_is_cut_off_is_a_wrong_one)
 {
-    struct outcome o = program_run(COPY "--positions learned --positions-longest 5 --steps 10 "
-                                        "--out m.safetensors");
-    cr_assert(o.code == 0, "%s", o.err);
-    o = program_run("evaluate m.safetensors --task copy --count 20 --longest-output 30");
-    cr_expect(o.code == 0, "exit code %d, %s", o.code, o.err);
+    struct outcome o = run_well(COPY "--positions learned --positions-longest 5 --steps 10 "
+                                     "--out m.safetensors");
+    o = run_well("evaluate m.safetensors --task copy --count 20 --longest-output 30");
     expect_text(o.out, "exact match     0.00 %");
     static const char too_long[] = "1\t1 2 3 4 5 6 7 8\n";
     program_write("long.tsv", too_long, strlen(too_long));

@@ -33,10 +33,8 @@ static double number_after(const char *text, const char *before)
 CPU_TEST(program_format, files_of_the_first_kept_format_are_read_and_continued)
 {
     take_stored();
-    struct outcome o = program_run("translate m.safetensors '1 2'");
-    cr_expect(o.code == 0, "%s", o.err);
-    o = program_run("report m.safetensors --input '1 2'");
-    cr_expect(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("translate m.safetensors '1 2'");
+    o = run_well("report m.safetensors --input '1 2'");
     char *page = program_read("m.html", NULL);
     cr_expect(page && strstr(page, "<h2>Saturated rows</h2>") && strstr(page, "training took"));
     free(page);

@@ -12,11 +12,6 @@
     "train --data pairs.tsv " TINY "--average 0.9 --evaluate-pairs 4 --evaluate-every 5 "          \
     "--keep 3 --out m.x "
 
-static bool exists(const char *file)
-{
-    return access(test_temporary(file), F_OK) == 0;
-}
-
 /* Whether of the models at steps 5, 10, ... exactly those of `steps` exist. */
 static void expect_kept(const char *steps)
 {
@@ -27,12 +22,6 @@ static void expect_kept(const char *steps)
         cr_expect(exists(name) == (strstr(steps, word) != NULL), "%s, where%sare kept", name,
                   steps);
     }
-}
-
-static void run(const char *options)
-{
-    struct outcome o = program_run(TRAIN "%s", options);
-    cr_assert(o.code == 0, "%s: %s", options, o.err);
 }
 
 static void move(const char *from, const char *to)
@@ -67,18 +56,17 @@ static const char *const of_run[] = {"m.x",         "m.state.x",   "m.jsonl",
 CPU_TEST(program_keep, the_last_evaluations_are_kept_also_by_resumed_runs)
 {
     program_write_pairs();
-    struct outcome o = program_run(TRAIN "--steps 30");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(TRAIN "--steps 30");
     cr_expect(strstr(o.out, "\nkept       m.step-20.x\n           m.step-25.x\n"
                             "           m.step-30.x\n"),
               "%s", o.out);
     expect_kept(" 20 25 30 ");
     put_away(of_run, 6);
-    run("--steps 10");
+    run_well(TRAIN "--steps 10");
     expect_kept(" 5 10 ");
-    run("--steps 15 --resume");
+    run_well(TRAIN "--steps 15 --resume");
     expect_kept(" 5 10 15 ");
-    run("--steps 30 --resume");
+    run_well(TRAIN "--steps 30 --resume");
     expect_kept(" 20 25 30 ");
     expect_same(of_run, 6);
 }
@@ -87,19 +75,19 @@ CPU_TEST(program_keep, the_last_evaluations_are_kept_also_by_resumed_runs)
 CPU_TEST(program_keep, a_run_killed_between_writing_and_removing_ends_with_the_same_files)
 {
     program_write_pairs();
-    run("--steps 30");
+    run_well(TRAIN "--steps 30");
     put_away(of_run, 6);
-    run("--steps 15");
+    run_well(TRAIN "--steps 15");
     program_copy("m.state.x", "state");
     program_copy("m.step-5.x", "old");
     program_copy("m.jsonl", "log");
     program_copy("m.x", "best");
-    run("--steps 20 --resume");
+    run_well(TRAIN "--steps 20 --resume");
     program_copy("state", "m.state.x");
     program_copy("log", "m.jsonl");
     program_copy("best", "m.x");
     program_copy("old", "m.step-5.x");
-    run("--steps 30 --resume");
+    run_well(TRAIN "--steps 30 --resume");
     expect_kept(" 20 25 30 ");
     expect_same(of_run, 6);
 }
@@ -107,15 +95,15 @@ CPU_TEST(program_keep, a_run_killed_between_writing_and_removing_ends_with_the_s
 CPU_TEST(program_keep, a_model_that_cannot_be_written_loses_nothing)
 {
     program_write_pairs();
-    run("--steps 30");
+    run_well(TRAIN "--steps 30");
     put_away(of_run, 6);
-    run("--steps 15");
+    run_well(TRAIN "--steps 15");
     cr_assert(mkdir(test_temporary("m.step-20.x"), 0700) == 0);
     struct outcome o = program_run(TRAIN "--steps 30 --resume");
     cr_expect(o.code == 1 && strstr(o.err, "m.step-20.x"), "%d %s", o.code, o.err);
     cr_expect(exists("m.step-5.x") && exists("m.step-10.x") && exists("m.step-15.x"));
     cr_assert(rmdir(test_temporary("m.step-20.x")) == 0);
-    run("--steps 30 --resume");
+    run_well(TRAIN "--steps 30 --resume");
     expect_kept(" 20 25 30 ");
     expect_same(of_run, 6);
 }
@@ -132,7 +120,7 @@ CPU_TEST(program_keep, models_of_an_earlier_run_are_not_overwritten)
     move("m.step-7.x", "m.step-7"); /* these are not of its form */
     program_write("m.step-07.x", "mine", 4);
     program_write("m.step-1.x.x", "mine", 4);
-    run("--steps 30");
+    run_well(TRAIN "--steps 30");
     cr_expect(exists("m.step-7") && exists("m.step-07.x") && exists("m.step-1.x.x"));
     expect_kept(" 20 25 30 ");
 }
@@ -141,12 +129,12 @@ CPU_TEST(program_keep, models_of_an_earlier_run_are_not_overwritten)
 CPU_TEST(program_keep, models_of_others_are_not_removed)
 {
     program_write_pairs();
-    run("--steps 15");
+    run_well(TRAIN "--steps 15");
     move("m.step-10.x", "ten");
-    cr_assert(program_run("average m.step-5.x ten --out m.step-1.x").code == 0);
+    run_well("average m.step-5.x ten --out m.step-1.x");
     cr_assert(program_run("average m.step-5.x ten --out m.step-10.x").code == 0);
     program_copy("m.step-1.x", "mean");
-    run("--steps 30 --resume");
+    run_well(TRAIN "--steps 30 --resume");
     expect_kept(" 10 20 25 30 ");
     cr_expect(exists("m.step-1.x") && program_same("m.step-1.x", "mean"));
     cr_expect(program_same("m.step-10.x", "mean"));
@@ -155,8 +143,8 @@ CPU_TEST(program_keep, models_of_others_are_not_removed)
 CPU_TEST(program_keep, models_of_others_are_not_overwritten)
 {
     program_write_pairs();
-    run("--steps 15");
-    cr_assert(program_run("average m.step-5.x --out m.step-20.x").code == 0);
+    run_well(TRAIN "--steps 15");
+    run_well("average m.step-5.x --out m.step-20.x");
     program_copy("m.step-20.x", "mine");
     struct outcome o = program_run(TRAIN "--steps 30 --resume");
     cr_expect(o.code == 1 && strstr(o.err, "m.step-20.x\" exists already; move it away, or "
@@ -164,18 +152,17 @@ CPU_TEST(program_keep, models_of_others_are_not_overwritten)
               "%d %s", o.code, o.err);
     cr_expect(program_same("m.step-20.x", "mine"));
     move("m.step-20.x", "away");
-    run("--steps 30 --resume");
+    run_well(TRAIN "--steps 30 --resume");
     expect_kept(" 20 25 30 ");
 }
 
 CPU_TEST(program_keep, the_kept_models_can_be_averaged)
 {
     program_write_pairs();
-    run("--steps 30");
+    run_well(TRAIN "--steps 30");
     struct outcome o = program_run("average m.step-20.x m.step-25.x m.step-30.x --out mean.x");
     cr_expect(o.code == 0 && strstr(o.out, "mean.x is the mean of 3 models"), "%s", o.err);
-    o = program_run("translate mean.x 12");
-    cr_expect(o.code == 0, "%s", o.err);
+    o = run_well("translate mean.x 12");
 }
 
 /* ---- the best model ---- */

@@ -10,11 +10,6 @@
     "train --model language --data text.txt --log m.jsonl " SIZES                                  \
     "--learning-rate 0.01 --warmup 5 --average 0.9 --evaluate-every 10 --out m "
 
-static void write_text(const char *file, const char *text)
-{
-    program_write(file, text, strlen(text));
-}
-
 /* A text of sentences that can be guessed. */
 static void write_lines(const char *file, int lines)
 {
@@ -29,26 +24,15 @@ static void write_lines(const char *file, int lines)
     write_text(file, text);
 }
 
-static struct outcome run_well(struct outcome o)
-{
-    cr_assert(o.code == 0, "exit code %d: %s", o.code, o.err);
-    return o;
-}
-
-static void expect_text(const char *text, const char *part)
-{
-    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
-}
-
 static void make_model(const char *options)
 {
     write_lines("text.txt", 300);
-    run_well(program_run(TRAIN "%s", options));
+    run_well(TRAIN "%s", options);
 }
 
 static double evaluated(const char *arguments, const char *name)
 {
-    struct outcome o = run_well(program_run("evaluate m --json %s", arguments));
+    struct outcome o = run_well("evaluate m --json %s", arguments);
     json_t *json = json_loads(o.out, 0, NULL);
     cr_assert(json, "%s", o.out);
     const double x = json_number_value(json_object_get(json, name));
@@ -59,7 +43,7 @@ static double evaluated(const char *arguments, const char *name)
 CPU_TEST(program_language, a_text_is_learned_and_described)
 {
     write_lines("text.txt", 300);
-    struct outcome o = run_well(program_run(TRAIN "--steps 60"));
+    struct outcome o = run_well(TRAIN "--steps 60");
     expect_text(o.out, "text.txt   6,");
     expect_text(o.out, " in 1 document; ");
     expect_text(o.out, "characters, ");
@@ -68,7 +52,7 @@ CPU_TEST(program_language, a_text_is_learned_and_described)
     expect_text(o.out, "best       at step 60: held-out loss ");
     expect_text(o.out, " bits a byte");
     expect_text(o.err, "  perplexity ");
-    o = run_well(program_run("info m"));
+    o = run_well("info m");
     expect_text(o.out, "kind    language_model");
     expect_text(o.out, "context            16");
     expect_text(o.out, "running-text       true");
@@ -77,7 +61,7 @@ CPU_TEST(program_language, a_text_is_learned_and_described)
 CPU_TEST(program_language, it_evaluates_as_training_did)
 {
     make_model("--steps 40");
-    struct outcome o = run_well(program_run("evaluate m --data text.txt"));
+    struct outcome o = run_well("evaluate m --data text.txt");
     expect_text(o.out, " nats a symbol, perplexity ");
     expect_text(o.out, "bits a byte ");
     const double loss = evaluated("--data text.txt", "loss");
@@ -94,17 +78,17 @@ CPU_TEST(program_language, several_files_paragraphs_lines_bytes_and_pairs_of_byt
 {
     write_lines("text.txt", 200);
     write_text("more.txt", "a dog\n\na cat\nsees\n\n\none bird\n");
-    struct outcome o = run_well(program_run(TRAIN "--data more.txt --units bytes --steps 10"));
+    struct outcome o = run_well(TRAIN "--data more.txt --units bytes --steps 10");
     expect_text(o.out, " of 2 files in 2 documents; ");
     expect_text(o.out, "bytes, 256 different symbols");
-    o = run_well(program_run("train --model language --data more.txt --valid text.txt --documents "
-                             "paragraphs --out p --steps 210 " SIZES));
+    o = run_well("train --model language --data more.txt --valid text.txt --documents "
+                 "paragraphs --out p --steps 210 " SIZES);
     expect_text(o.out, " in 3 documents; ");
     expect_text(o.out, " to evaluate on");
-    o = run_well(program_run("train --model language --data text.txt --documents lines --out l "
-                             "--units bpe --vocabulary 60 --steps 210 " SIZES));
+    o = run_well("train --model language --data text.txt --documents lines --out l "
+                 "--units bpe --vocabulary 60 --steps 210 " SIZES);
     expect_text(o.out, "bpe (byte-pair merges), 4");
-    o = run_well(program_run("info l"));
+    o = run_well("info l");
     expect_text(o.out, "running-text       false");
 }
 
@@ -118,7 +102,7 @@ static void for_each_file(int (*act)(const char *path))
 CPU_TEST(program_language, an_interrupted_run_ends_with_the_same_bytes)
 {
     write_lines("text.txt", 300);
-    run_well(program_run(TRAIN "--dropout 0.2 --steps 200"));
+    run_well(TRAIN "--dropout 0.2 --steps 200");
     program_copy("m", "whole-m");
     program_copy("m.state", "whole-m.state");
     program_copy("m.jsonl", "whole-m.jsonl");
@@ -128,22 +112,21 @@ CPU_TEST(program_language, an_interrupted_run_ends_with_the_same_bytes)
     nanosleep(&moment, NULL);
     kill(process, SIGINT);
     program_wait(process);
-    run_well(program_run(TRAIN "--dropout 0.2 --steps 200 --resume"));
+    run_well(TRAIN "--dropout 0.2 --steps 200 --resume");
     program_expect_same_run("whole-");
 }
 
 CPU_TEST(program_language, a_text_is_the_same_for_a_seed_on_any_threads_and_in_any_batch)
 {
     make_model("--steps 60");
-    struct outcome one = run_well(
-        program_run("generate m \"the \" --seed 7 --count 7 --length 50 --batch 1 --threads 1"));
-    struct outcome many = run_well(
-        program_run("generate m \"the \" --seed 7 --count 7 --length 50 --batch 7 --threads 4"));
+    struct outcome one =
+        run_well("generate m \"the \" --seed 7 --count 7 --length 50 --batch 1 --threads 1");
+    struct outcome many =
+        run_well("generate m \"the \" --seed 7 --count 7 --length 50 --batch 7 --threads 4");
     cr_expect_str_eq(one.out, many.out);
-    struct outcome other =
-        run_well(program_run("generate m \"the \" --seed 8 --count 7 --length 50"));
+    struct outcome other = run_well("generate m \"the \" --seed 8 --count 7 --length 50");
     cr_expect(strcmp(one.out, other.out) != 0);
-    struct outcome first = run_well(program_run("generate m \"the \" --seed 7 --length 50"));
+    struct outcome first = run_well("generate m \"the \" --seed 7 --length 50");
     const char *text = strchr(one.out, '\n') + 1; /* behind --- 1 --- */
     cr_expect(strncmp(first.out, text, strlen(first.out)) == 0, "%s", first.out);
     cr_expect(strncmp(text, "the ", 4) == 0, "the prompt is shown");
@@ -152,55 +135,55 @@ CPU_TEST(program_language, a_text_is_the_same_for_a_seed_on_any_threads_and_in_a
 CPU_TEST(program_language, greedy_and_narrow_sampling_agree)
 {
     make_model("--steps 60");
-    struct outcome greedy = run_well(program_run("generate m \"a dog \" --greedy --length 40"));
-    struct outcome narrow = run_well(program_run("generate m \"a dog \" --top-k 1 --length 40"));
+    struct outcome greedy = run_well("generate m \"a dog \" --greedy --length 40");
+    struct outcome narrow = run_well("generate m \"a dog \" --top-k 1 --length 40");
     cr_expect_str_eq(greedy.out, narrow.out);
-    narrow = run_well(program_run("generate m \"a dog \" --top-p 0.000001 --length 40 --seed 3"));
+    narrow = run_well("generate m \"a dog \" --top-p 0.000001 --length 40 --seed 3");
     cr_expect_str_eq(greedy.out, narrow.out);
-    narrow = run_well(program_run("generate m \"a dog \" --temperature 0.0001 --length 40"));
+    narrow = run_well("generate m \"a dog \" --temperature 0.0001 --length 40");
     cr_expect_str_eq(greedy.out, narrow.out);
 }
 
 CPU_TEST(program_language, it_says_what_it_forgets_and_does_not_know)
 {
     make_model("--steps 20");
-    struct outcome o = run_well(program_run("generate m \"the \xE2\x82\xAC\" --length 40"));
+    struct outcome o = run_well("generate m \"the \xE2\x82\xAC\" --length 40");
     expect_text(o.err, "is unknown to the model");
     expect_text(o.err, "the text is longer than the context of 16 symbols");
-    o = run_well(program_run("generate m \"the\" --length 5"));
+    o = run_well("generate m \"the\" --length 5");
     cr_expect_str_eq(o.err, "");
-    o = run_well(program_run("generate m --length 9")); /* from the start of a line */
+    o = run_well("generate m --length 9"); /* from the start of a line */
     cr_expect(strlen(o.out) >= 2, "%s", o.out);
 }
 
 CPU_TEST(program_language, learned_positions_end_a_text_without_a_context)
 {
     make_model("--steps 6 --positions learned --positions-longest 24");
-    struct outcome o = run_well(program_run("generate m \"the\" --length 60"));
+    struct outcome o = run_well("generate m \"the\" --length 60");
     expect_text(o.err, "longer than the context of 16");
     write_lines("text.txt", 30);
-    run_well(program_run("train --model language --data text.txt --documents lines --out l --steps "
-                         "210 --width 16 --heads 2 --decoder-layers 1 --context 0 --positions "
-                         "learned --positions-longest 40"));
-    o = run_well(program_run("generate l \"the\" --length 60 --greedy"));
+    run_well("train --model language --data text.txt --documents lines --out l --steps "
+             "210 --width 16 --heads 2 --decoder-layers 1 --context 0 --positions "
+             "learned --positions-longest 40");
+    o = run_well("generate l \"the\" --length 60 --greedy");
     cr_expect(strlen(o.out) < 50, "%s", o.out);
 }
 
 CPU_TEST(program_language, a_task_needs_no_data)
 {
-    struct outcome o = run_well(
-        program_run("train --model language --task copy --max-length 3 --steps 20 --out m " SIZES));
+    struct outcome o =
+        run_well("train --model language --task copy --max-length 3 --steps 20 --out m " SIZES);
     expect_text(o.out, "of copy in 20,000 documents");
-    o = run_well(program_run("evaluate m --task copy --count 20"));
+    o = run_well("evaluate m --task copy --count 20");
     expect_text(o.out, "exact match     ");
-    o = run_well(program_run("generate m \"4 7 = \" --length 5"));
+    o = run_well("generate m \"4 7 = \" --length 5");
     expect_text(o.out, "4 7 = ");
 }
 
 CPU_TEST(program_language, dropout_is_set_apart_and_a_zero_that_is_given_is_zero)
 {
     make_model("--steps 10 --dropout 0.3 --attention-dropout 0 --feed-forward-dropout 0.1");
-    struct outcome o = run_well(program_run("info m"));
+    struct outcome o = run_well("info m");
     expect_text(o.out, "attention-dropout  -0\n");
     expect_text(o.out, "feed-forward-dropout 0.1\n");
     o = program_run(TRAIN "--steps 20 --dropout 0.3 --attention-dropout 0.3 "
@@ -243,16 +226,16 @@ CPU_TEST(program_language, runs_are_averaged)
     make_model("--steps 20");
     program_copy("m", "first");
     cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
-    run_well(program_run(TRAIN "--steps 30"));
-    struct outcome o = run_well(program_run("average --out mean first m"));
+    run_well(TRAIN "--steps 30");
+    struct outcome o = run_well("average --out mean first m");
     expect_text(o.out, "mean is the mean of 2 models");
-    run_well(program_run("generate mean the --length 5"));
+    run_well("generate mean the --length 5");
 }
 
 CPU_TEST(program_language, its_attention_is_drawn)
 {
     make_model("--steps 20 --heads 2");
-    struct outcome o = run_well(program_run("attend m \"the cat\" --numbers"));
+    struct outcome o = run_well("attend m \"the cat\" --numbers");
     expect_text(o.out, "the cat\n");
     expect_text(o.out, "t 1.00 0.00"); /* the first symbol sees itself */
     expect_text(o.out, "Decoder attention, layer 1 of 1, mean over 2 heads.");

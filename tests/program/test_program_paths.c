@@ -9,15 +9,9 @@
     "--width 8 --heads 2 --encoder-layers 1 --decoder-layers 1 --evaluate-pairs 4 --threads 1 "
 #define TRAIN "train --task copy --steps 4 " TINY
 
-static void write_text(const char *file, const char *text)
-{
-    program_write(file, text, strlen(text));
-}
-
 static void make_model(void)
 {
-    struct outcome o = program_run(TRAIN "--out model");
-    cr_assert(o.code == 0, "%s", o.err);
+    run_well(TRAIN "--out model");
 }
 
 CPU_TEST(program_paths, a_report_and_a_figure_replace_files_of_their_kind_and_empty_ones)
@@ -25,15 +19,13 @@ CPU_TEST(program_paths, a_report_and_a_figure_replace_files_of_their_kind_and_em
     make_model();
     write_text("empty", "");
     cr_expect(program_run("report model --input '1 2' --out empty").code == 0);
-    struct outcome o = program_run("report model --input '3' --out empty");
-    cr_expect(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("report model --input '3' --out empty");
     char *page = program_read("empty", NULL);
     static const char begins[] = "<!DOCTYPE html>\n<!-- softback report -->\n<html";
     cr_expect(page && strncmp(page, begins, sizeof begins - 1) == 0, "%.80s", page);
     free(page);
     for (int i = 0; i < 2; i++) {
-        o = program_run("report model --input '3 1' --figure attention --out a.svg");
-        cr_expect(o.code == 0, "%s", o.err);
+        o = run_well("report model --input '3 1' --figure attention --out a.svg");
     }
     o = program_run("report model --input '3 1' --figure attention >b.svg");
     cr_expect(program_same("a.svg", "b.svg"));
@@ -46,8 +38,7 @@ CPU_TEST(program_paths, a_log_overwrites_a_log_of_another_run_or_one_that_was_cu
     write_text("other", "{\"softback\":\"log");
     struct outcome o = program_run(TRAIN "--out m --log other");
     cr_expect(o.code == 0, "its first line is truncated: %s", o.err);
-    o = program_run(TRAIN "--out n");
-    cr_assert(o.code == 0, "%s", o.err);
+    o = run_well(TRAIN "--out n");
     char *log = program_read("n.jsonl", NULL);
     static const char begins[] = "{\"softback\":\"log\",\"format\":2}\n{\"step\":4,";
     cr_expect(log && strncmp(log, begins, sizeof begins - 1) == 0, "%s", log);
@@ -58,8 +49,7 @@ CPU_TEST(program_paths, a_log_overwrites_a_log_of_another_run_or_one_that_was_cu
 
 CPU_TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
 {
-    struct outcome o = program_run(TRAIN "--out a --log /dev/null");
-    cr_expect(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(TRAIN "--out a --log /dev/null");
     o = program_run(TRAIN "--out b --log /dev/stdout | cat");
     cr_expect(strstr(o.out, "{\"softback\":\"log\",") && strstr(o.out, "\"best\":true}"), "%s",
               o.out);

@@ -10,20 +10,9 @@
     "train --task reverse --max-length 4 --width 16 --heads 2 --encoder-layers 1 "                 \
     "--decoder-layers 1 --batch-pairs 8 --threads 1 --out m "
 
-static int count_of(const char *text, const char *part)
-{
-    int count = 0;
-    while ((text = strstr(text, part))) {
-        count++;
-        text += strlen(part);
-    }
-    return count;
-}
-
 CPU_TEST(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
 {
-    struct outcome o = program_run(TRAIN "--steps 40 --evaluate-every 15 --evaluate-pairs 4");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(TRAIN "--steps 40 --evaluate-every 15 --evaluate-pairs 4");
     cr_expect(program_evaluations(o.err) == 3, "%s", o.err);
     cr_expect(!strchr(o.err, '\033') && !strchr(o.err, '\r'), "%s", o.err);
     cr_expect(strncmp(o.err, "step 15/40  loss ", 17) == 0, "%s", o.err);
@@ -40,8 +29,7 @@ CPU_TEST(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
 
 CPU_TEST(program_progress, without_decoding_there_is_no_score)
 {
-    struct outcome o = program_run(TRAIN "--steps 4 --evaluate-every 2 --evaluate-pairs 0");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(TRAIN "--steps 4 --evaluate-every 2 --evaluate-pairs 0");
     cr_expect(program_evaluations(o.err) == 2 && !strstr(o.err, "exact"), "%s", o.err);
 }
 
@@ -89,7 +77,7 @@ CPU_TEST(program_progress, a_terminal_shows_the_loss_as_a_sparkline)
 
 CPU_TEST(program_progress, colour_is_for_terminals_without_no_color)
 {
-    cr_assert(program_run(TRAIN "--steps 20").code == 0);
+    run_well(TRAIN "--steps 20");
     const char *const draws = "attend m '1 2 3' --target '3 2 1'";
     cr_expect(strstr(program_on_terminal("%s", draws).out, "\033[38;5;"));
     cr_expect(!strchr(program_run("%s", draws).out, '\033'));

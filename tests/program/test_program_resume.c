@@ -16,42 +16,9 @@
     "--learning-rate 0.01 --warmup 5 --plateau-patience 1 --patience 50 --evaluate-pairs 4 "       \
     "--evaluate-every 7 --out m "
 
-static void pause_for(double seconds)
-{
-    struct timespec time = {0, (long)(1e9 * seconds)};
-    nanosleep(&time, NULL);
-}
-
-static size_t size_of(const char *file)
-{
-    struct stat about;
-    return stat(test_temporary(file), &about) == 0 ? (size_t)about.st_size : 0;
-}
-
-static void rename_run(const char *to)
-{
-    static const char *const files[] = {"m", "m.state", "m.jsonl"};
-    for (int i = 0; i < 3; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s%s", to, files[i]);
-        cr_assert(rename(test_temporary(files[i]), test_temporary(name)) == 0, "no %s", files[i]);
-    }
-}
-
-static void copy_run(const char *to)
-{
-    static const char *const files[] = {"m", "m.state", "m.jsonl"};
-    for (int i = 0; i < 3; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s%s", to, files[i]);
-        program_copy(files[i], name);
-    }
-}
-
 static void run_whole(const char *options)
 {
-    struct outcome o = program_run(TRAIN "%s", options);
-    cr_assert(o.code == 0, "%s", o.err);
+    run_well(TRAIN "%s", options);
     rename_run("whole-");
 }
 
@@ -88,9 +55,8 @@ static int kill_until_done(const char *options, sb_random *random)
 /* As a run that is still alive. */
 CPU_TEST(program_resume, a_run_that_goes_on_is_not_resumed)
 {
-    struct outcome o = program_run("train --task copy --width 8 --heads 2 --encoder-layers 1 "
-                                   "--decoder-layers 1 --threads 1 --steps 2 --out w");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("train --task copy --width 8 --heads 2 --encoder-layers 1 "
+                                "--decoder-layers 1 --threads 1 --steps 2 --out w");
     program_copy("w.state", "before");
     const int log = open(test_temporary("w.jsonl"), O_RDONLY);
     cr_assert(flock(log, LOCK_EX) == 0);
@@ -99,8 +65,7 @@ CPU_TEST(program_resume, a_run_that_goes_on_is_not_resumed)
               "%d %s", o.code, o.err);
     cr_expect(program_same("w.state", "before"));
     close(log);
-    o = program_run("train --task copy --steps 4 --out w --resume");
-    cr_expect(o.code == 0, "%s", o.err);
+    o = run_well("train --task copy --steps 4 --out w --resume");
 }
 
 /* Whose logs differ: what both write is --out and its state. */
@@ -204,7 +169,7 @@ CPU_TEST(program_resume, a_run_has_a_state_from_the_start)
         cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it does not start anew: %s", o.err);
         cr_expect(size_of("m") > 1000);
         if (i == 0)
-            copy_run("whole-");
+            copy_run("", "whole-");
     }
     program_expect_same_run("whole-");
 }
@@ -235,9 +200,8 @@ CPU_TEST(program_resume, the_log_has_each_step_once)
 CPU_TEST(program_resume, patience_ends_a_run_early)
 {
     program_write_pairs();
-    struct outcome o = program_run(TRAIN "--steps 1000 --threads 1 --evaluate-every 5 --patience 2 "
-                                         "--learning-rate 0.5");
-    cr_expect(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(TRAIN "--steps 1000 --threads 1 --evaluate-every 5 --patience 2 "
+                                      "--learning-rate 0.5");
     const char *stopped = strstr(o.out, "stopped    at step ");
     cr_assert(stopped, "%s", o.out);
     cr_expect(strstr(stopped, ": 2 evaluations without a better one\n") != NULL, "%s", o.out);

@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *launcher = "";
@@ -92,6 +94,17 @@ struct outcome program_run(const char *format, ...)
     return program_wait(start(command, -1));
 }
 
+struct outcome run_well(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    char *command = command_line(quiet, format, values);
+    va_end(values);
+    struct outcome o = program_wait(start(command, -1));
+    cr_assert(o.code == 0, "exit code %d: %s", o.code, o.err);
+    return o;
+}
+
 struct outcome program_shell(const char *command)
 {
     char all[6000];
@@ -124,6 +137,19 @@ struct outcome program_on_terminal(const char *format, ...)
     o.out = keep(text);
     o.err = keep(NULL);
     return o;
+}
+
+void expect_text(const char *text, const char *part)
+{
+    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
+}
+
+int count_of(const char *text, const char *part)
+{
+    int count = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        count++;
+    return count;
 }
 
 /* The text after a field of a line, a number between `name` and `unit`; NULL: no such field. */
@@ -159,6 +185,22 @@ void program_write(const char *file, const char *text, size_t size)
 {
     FILE *f = fopen(test_temporary(file), "wb");
     cr_assert(f && fwrite(text, 1, size, f) == size && fclose(f) == 0);
+}
+
+void write_text(const char *file, const char *text)
+{
+    program_write(file, text, strlen(text));
+}
+
+bool exists(const char *file)
+{
+    return access(test_temporary(file), F_OK) == 0;
+}
+
+size_t size_of(const char *file)
+{
+    struct stat about;
+    return stat(test_temporary(file), &about) == 0 ? (size_t)about.st_size : 0;
 }
 
 char *program_read(const char *file, size_t *size)
@@ -223,9 +265,35 @@ void program_write_pairs(void)
     program_write("pairs.tsv", text, strlen(text));
 }
 
+static const char *const files[] = {"m", "m.state", "m.jsonl"};
+
+void rename_run(const char *to)
+{
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", to, files[i]);
+        cr_assert(rename(test_temporary(files[i]), test_temporary(name)) == 0, "no %s", files[i]);
+    }
+}
+
+void copy_run(const char *from, const char *to)
+{
+    for (int i = 0; i < 3; i++) {
+        char source[32], target[32];
+        snprintf(source, sizeof source, "%s%s", from, files[i]);
+        snprintf(target, sizeof target, "%s%s", to, files[i]);
+        program_copy(source, target);
+    }
+}
+
+void pause_for(double seconds)
+{
+    const struct timespec time = {(time_t)seconds, (long)(1e9 * fmod(seconds, 1))};
+    nanosleep(&time, NULL);
+}
+
 void program_expect_same_run(const char *run)
 {
-    static const char *const files[] = {"m", "m.state", "m.jsonl"};
     for (int i = 0; i < 3; i++) {
         char name[32];
         snprintf(name, sizeof name, "%s%s", run, files[i]);

@@ -35,7 +35,7 @@ static char *text_of(const char *name)
     return text;
 }
 
-static struct outcome run_well(const char *arguments)
+static struct outcome explain_well(const char *arguments)
 {
     struct outcome o = program_run("explain %s", arguments);
     cr_assert(o.code == 0, "%s: exit code %d, \"%s\"", arguments, o.code, o.err);
@@ -43,14 +43,9 @@ static struct outcome run_well(const char *arguments)
     return o;
 }
 
-static void expect_text(const char *text, const char *part)
-{
-    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
-}
-
 static json_t *json_of(const char *arguments)
 {
-    json_t *json = json_loads(run_well(arguments).out, 0, NULL);
+    json_t *json = json_loads(explain_well(arguments).out, 0, NULL);
     cr_assert(json_is_object(json), "not JSON: %s", arguments);
     return json;
 }
@@ -143,7 +138,7 @@ CPU_TEST(explain, each_topic_equals_its_golden_text)
     const char *mode = getenv("SOFTBACK_GOLDEN");
     bool writes = mode && strcmp(mode, "write") == 0;
     for (size_t i = 0; i < sizeof goldens / sizeof goldens[0]; i++) {
-        struct outcome o = run_well(goldens[i].arguments);
+        struct outcome o = explain_well(goldens[i].arguments);
         expect_narrow(goldens[i].file, o.out);
         char path[200];
         snprintf(path, sizeof path, "golden/explain/%s.txt", goldens[i].file);
@@ -170,7 +165,7 @@ CPU_TEST(explain, topics_without_a_golden_text_fit_80_columns_too)
         memory_free(text);
     }
     for (int i = 0; topic_at(i); i++)
-        expect_text(run_well("").out, topic_at(i)->name);
+        expect_text(explain_well("").out, topic_at(i)->name);
 }
 
 /* The page is complete: its last row is there. */
@@ -340,7 +335,7 @@ CPU_TEST(explain, options_change_what_is_computed)
     json = json_of("flash --scores 1,1,1 --values 3,6,9 --block 1 --json");
     expect_near(number_at(json, "blocks", 2, "o / l"), 6, 1e-9, "the mean of the values");
     json_decref(json);
-    expect_text(run_well("positions --periods 3,4").out,
+    expect_text(explain_well("positions --periods 3,4").out,
                 "At a distance of 12 all waves are in phase");
 }
 
@@ -440,7 +435,7 @@ CPU_TEST(explain, the_jacobian_follows_the_formula)
 
 CPU_TEST(explain, a_wrong_gradient_is_measured_with_three_seeds_and_standard_errors)
 {
-    struct outcome o = run_well("wrong-gradient --steps 2 --seed 5");
+    struct outcome o = explain_well("wrong-gradient --steps 2 --seed 5");
     expect_text(o.out, "same 3 seeds");
     expect_text(o.out, "from 5 on");
     expect_text(o.out, "at 100  error  at end  its error  right %  error %");

@@ -52,7 +52,7 @@ static void expect_row_adds_up(const char *options, size_t keys)
 
 CPU_TEST(explain_model, backward_through_any_row_agrees_with_differences)
 {
-    cr_assert(program_run(TRAIN).code == 0);
+    run_well(TRAIN);
     expect_row_adds_up("", 4);
     expect_row_adds_up("--kind cross --layer 1 --head 2 --row 4", 4);
     expect_row_adds_up("--kind encoder --layer 1 --row 2", 4);
@@ -61,7 +61,7 @@ CPU_TEST(explain_model, backward_through_any_row_agrees_with_differences)
 
 CPU_TEST(explain_model, scores_include_biases_and_cosines)
 {
-    cr_assert(program_run(TRAIN "--positions alibi").code == 0);
+    run_well(TRAIN "--positions alibi");
     expect_row_adds_up("--kind encoder --row 2", 4);
     cr_assert(program_run("train --task copy --width 16 --heads 2 --steps 20 --score cosine "
                           "--encoder-layers 1 --decoder-layers 1 --out n")
@@ -88,7 +88,7 @@ CPU_TEST(explain_model, a_row_and_the_tape_of_any_kind_of_model_are_shown)
 
 CPU_TEST(explain_model, the_tape_is_drawn)
 {
-    cr_assert(program_run(TRAIN).code == 0);
+    run_well(TRAIN);
     struct outcome o = program_run("explain tape --model m --input '3 1'");
     cr_expect(o.code == 0 && strncmp(o.out, "<svg ", 5) == 0, "%s", o.err);
     cr_expect(strstr(o.out, "decoder.layers.1.cross_attention.query.weight"));
@@ -113,9 +113,8 @@ static json_t *last_row_of(const json_t *page)
 /* A model with a smooth activation, so that differences along the gradient agree. */
 CPU_TEST(explain_model, the_curvature_along_the_gradient_agrees_with_differences)
 {
-    cr_assert(program_run(TRAIN "--activation gelu").code == 0);
-    struct outcome o = program_run("explain hessian --model m --task copy --count 4 --json");
-    cr_assert(o.code == 0, "%s", o.err);
+    run_well(TRAIN "--activation gelu");
+    struct outcome o = run_well("explain hessian --model m --task copy --count 4 --json");
     json_t *page = json_loads(o.out, 0, NULL), *rows = rows_of(page), *last = last_row_of(page);
     cr_assert(json_array_size(rows) == 6 && last);
     const double exact = cell(json_array_get(rows, 0), 2);

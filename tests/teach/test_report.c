@@ -15,14 +15,6 @@
     "train --task copy --min-length 3 --max-length 5 --width 16 --heads 2 --encoder-layers 1 "     \
     "--decoder-layers 1 --steps 40 --evaluate-every 10 --evaluate-pairs 8 --threads 1 --out m "
 
-static int count_of(const char *text, const char *what)
-{
-    int count = 0;
-    for (; (text = strstr(text, what)); text++)
-        count++;
-    return count;
-}
-
 /* Elements are closed in the reverse order of opening. */
 static void expect_nested(const char *page)
 {
@@ -52,8 +44,7 @@ static void expect_nested(const char *page)
 
 CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
 {
-    struct outcome o = program_run(TRAIN "--report page.html");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(TRAIN "--report page.html");
     cr_expect(strstr(o.out, "report     page.html\n"), "%s", o.out);
     size_t size = 0;
     char *page = program_read("page.html", &size);
@@ -99,8 +90,7 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
 /* Gradients of parameters and saturated rows come from a tape in bf16. */
 CPU_TEST(report, training_in_bf16_writes_a_page)
 {
-    struct outcome o = program_run(TRAIN "--precision bf16 --report page.html");
-    cr_assert(o.code == 0, "%s", o.err);
+    run_well(TRAIN "--precision bf16 --report page.html");
     char *page = program_read("page.html", NULL);
     cr_expect(page && strstr(page, "<h2>Saturated rows</h2>") &&
               strstr(page, " elements agree, 0 differ."));
@@ -118,7 +108,7 @@ static int weights_of(const char *attribute, int most, int weights[])
 
 CPU_TEST(report, its_slider_stays_hidden_until_a_script_runs)
 {
-    cr_assert(program_run(TRAIN).code == 0);
+    run_well(TRAIN);
     cr_assert(program_run("report m --input '3 1 4' --target '1 2' --out page.html").code == 0);
     char *page = program_read("page.html", NULL);
     cr_assert(page);
@@ -147,9 +137,8 @@ CPU_TEST(report, its_slider_stays_hidden_until_a_script_runs)
 /* The last line of the log, as in the table of the curve. */
 CPU_TEST(report, its_numbers_are_those_of_the_log)
 {
-    cr_assert(program_run(TRAIN "--log m.log").code == 0);
-    struct outcome o = program_run("report m --input 314 --log m.log --out page.html");
-    cr_assert(o.code == 0, "%s", o.err);
+    run_well(TRAIN "--log m.log");
+    run_well("report m --input 314 --log m.log --out page.html");
     char *page = program_read("page.html", NULL), *log = program_read("m.log", NULL);
     cr_assert(page && log);
     char row[64];
@@ -187,7 +176,7 @@ CPU_TEST(report, its_check_distinguishes_mistakes_from_rounding)
    elements each, or two if the largest is checked anyway. */
 CPU_TEST(report, backward_agrees_with_differences_in_each_parameter)
 {
-    cr_assert(program_run(TRAIN "--report page.html").code == 0);
+    run_well(TRAIN "--report page.html");
     char *page = program_read("page.html", NULL);
     cr_assert(page);
     char *part = strstr(page, "<h2>The gradient check</h2>"), *end = strstr(part, "<h2>The tape");
@@ -212,7 +201,7 @@ CPU_TEST(report, backward_agrees_with_differences_in_each_parameter)
 /* The checks by dual numbers, of every parameter together. */
 CPU_TEST(report, products_with_the_hessian_are_checked)
 {
-    cr_assert(program_run(TRAIN "--activation gelu --report page.html").code == 0);
+    run_well(TRAIN "--activation gelu --report page.html");
     char *page = program_read("page.html", NULL);
     cr_assert(page);
     char *part = strstr(page, "<caption>Exact derivatives"),
@@ -244,7 +233,7 @@ static void stored_close(struct stored *s)
 
 TEST(report, checking_a_copy_of_the_model_restores_its_weights)
 {
-    cr_assert(program_run(TRAIN).code == 0);
+    run_well(TRAIN);
     struct stored s;
     struct model_twin twin;
     cr_assert(stored_open(&s), "%s", sb_error());
@@ -267,7 +256,7 @@ TEST(report, checking_a_copy_of_the_model_restores_its_weights)
 /* A resumed run also continues the diagnoses. */
 CPU_TEST(report, each_evaluation_is_a_column)
 {
-    cr_assert(program_run(TRAIN "--report page.html").code == 0);
+    run_well(TRAIN "--report page.html");
     cr_assert(program_run(TRAIN "--report page.html --steps 60 --resume").code == 0);
     char *page = program_read("page.html", NULL), *log = program_read("m.jsonl", NULL);
     cr_assert(page && log);
@@ -304,7 +293,7 @@ static void expect_picture(const char *svg)
 
 CPU_TEST(report, a_figure_is_a_separate_file)
 {
-    cr_assert(program_run(TRAIN).code == 0);
+    run_well(TRAIN);
     const char *svg = figure_of("attention");
     expect_picture(svg);
     cr_expect(strncmp(svg, SIGNATURE_FIGURE, strlen(SIGNATURE_FIGURE)) == 0, "%.40s", svg);
@@ -332,8 +321,7 @@ CPU_TEST(report, a_figure_is_a_separate_file)
 /* Scores 0, 0 and ln 3 have the weights 0.2, 0.2 and 0.6. */
 CPU_TEST(report, the_jacobian_of_a_row_can_be_drawn)
 {
-    struct outcome o = program_run("explain softmax --svg --scores 0,0,1.09861228867");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("explain softmax --svg --scores 0,0,1.09861228867");
     expect_picture(o.out);
     cr_expect(count_of(o.out, ">+0.160<") == 2 && count_of(o.out, ">-0.040<") == 2 &&
                   count_of(o.out, ">-0.120<") == 4 && count_of(o.out, ">+0.240<") == 1,
@@ -375,7 +363,7 @@ static bool draw_each(void *context)
 
 CPU_TEST(report, each_failing_allocation_of_a_figure_is_reported)
 {
-    cr_assert(program_run(TRAIN).code == 0);
+    run_well(TRAIN);
     struct drawn d;
     cr_assert(stored_open(&d.stored) && run_log_read(&d.log, test_temporary("m.jsonl")), "%s",
               sb_error());
@@ -387,9 +375,8 @@ CPU_TEST(report, each_failing_allocation_of_a_figure_is_reported)
 /* The text of a report is not read as HTML. */
 CPU_TEST(report, texts_are_escaped_in_html)
 {
-    cr_assert(program_run(TRAIN).code == 0);
-    struct outcome o = program_run("report m --input '<b>&1\"' --out page.html");
-    cr_assert(o.code == 0, "%s", o.err);
+    run_well(TRAIN);
+    run_well("report m --input '<b>&1\"' --out page.html");
     char *page = program_read("page.html", NULL);
     cr_assert(page);
     cr_expect(strstr(page, "&#60;b&#62;&#38;1&#34;") && !strstr(page, "<b>"));
@@ -401,11 +388,10 @@ CPU_TEST(report, texts_are_escaped_in_html)
 
 CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
 {
-    cr_assert(program_run(TRAIN).code == 0);
+    run_well(TRAIN);
     const char held[] = "3 1 4\t3 1 4\n5 9\t2 2 2 2 2 2\n";
     program_write("held.tsv", held, strlen(held));
-    struct outcome o = program_run("report m --input '3 1 4' --data held.tsv --out page.html");
-    cr_assert(o.code == 0, "%s", o.err);
+    run_well("report m --input '3 1 4' --data held.tsv --out page.html");
     char *page = program_read("page.html", NULL);
     cr_assert(page != NULL);
     expect_nested(page);
@@ -418,10 +404,9 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
 
 CPU_TEST(report, two_runs_are_compared)
 {
-    cr_assert(program_run(TRAIN).code == 0);
+    run_well(TRAIN);
     cr_assert(program_run(TRAIN "--seed 7 --learning-rate 0.002 --out n").code == 0);
-    struct outcome o = program_run("report m n --out both.html");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("report m n --out both.html");
     cr_expect_str_eq(o.out, "report     both.html\n");
     char *page = program_read("both.html", NULL);
     cr_assert(page != NULL);
@@ -440,13 +425,12 @@ CPU_TEST(report, all_runs_of_a_folder_are_compared)
 {
     static const char script[] = "<script>", name[] = "&#60;b&#62; &#38; two";
     cr_assert(mkdir(test_temporary("runs"), 0777) == 0);
-    cr_assert(program_run(TRAIN "--out runs/first.safetensors").code == 0);
+    run_well(TRAIN "--out runs/first.safetensors");
     cr_assert(program_run(TRAIN "--steps 10 --out 'runs/<b> & two'").code == 0);
     cr_assert(
         program_run("average runs/first.safetensors runs/first.safetensors --out runs/mean").code ==
         0);
-    struct outcome o = program_run("report runs");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well("report runs");
     cr_expect_str_eq(o.out, "report     runs/report.html\n");
     char *page = program_read("runs/report.html", NULL);
     cr_assert(page != NULL);
@@ -482,7 +466,7 @@ static bool compare_each(void *context)
 CPU_TEST(report, each_failing_allocation_of_a_comparison_is_reported)
 {
     struct stored s;
-    cr_assert(program_run(TRAIN "--report page.html").code == 0);
+    run_well(TRAIN "--report page.html");
     cr_assert(stored_open(&s), "%s", sb_error());
     cr_expect(test_each_allocation_fails(compare_each, &s) > 50);
     stored_close(&s);

@@ -48,8 +48,7 @@ CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attent
 
 CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
 {
-    struct outcome o = program_run(CLASSIFIER "--report page.html");
-    cr_assert(o.code == 0, "%s", o.err);
+    struct outcome o = run_well(CLASSIFIER "--report page.html");
     static const char *const parts[] = {"<p>A classifier with ",
                                         ". The model classifies it as <code>",
                                         "<h2>Held-out texts that are exactly right</h2>",
@@ -59,11 +58,9 @@ CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
                                         "<h2>Saturated rows</h2>",
                                         NULL};
     expect_parts("page.html", parts);
-    o = program_run("evaluate m --task pattern --json");
-    cr_assert(o.code == 0, "%s", o.err);
+    o = run_well("evaluate m --task pattern --json");
     program_write("some.tsv", "abcd\tyes\ndcba\tno\n", 17);
-    o = program_run("report m --input abcd --data some.tsv --out other.html");
-    cr_assert(o.code == 0, "%s", o.err);
+    o = run_well("report m --input abcd --data some.tsv --out other.html");
     static const char *const table[] = {"<p>2 texts that it was not trained on", NULL};
     expect_parts("other.html", table);
     o = program_run("report m --input abcd --out plain.html");
