@@ -7,8 +7,10 @@
 #ifndef SOFTBACK_TEACH_PLAYGROUND_TRAINING_H
 #define SOFTBACK_TEACH_PLAYGROUND_TRAINING_H
 
+#include "models/seq2seq.h"
 #include "models/text/task.h"
 #include "models/training/diagnosis.h"
+#include "nn/optimiser.h"
 #include "teach/playground/mistaken.h"
 #include "teach/playground/observation.h"
 
