@@ -1,4 +1,5 @@
 /* Backward: visits the nodes from the loss to the leaves. */
+#include "autograd/claims.h"
 #include "autograd/listener.h"
 #include "autograd/node.h"
 #include "autograd/twins.h"
@@ -185,10 +186,10 @@ static void announce(const struct open_tape *tape, const struct listener *listen
                 listener->adds(listener->context, node->in[i], node);
 }
 
-static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,
-                const struct listener *listener)
+/* Visits the nodes, which may add to the leaves. */
+static bool run_claimed(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,
+                        const struct listener *listener)
 {
-    tape->backward_ran = true;
     if (!seed(y, dy))
         return false;
     if (listener && listener->adds)
@@ -204,6 +205,17 @@ static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,
     }
     watch_tell(WATCHED_DONE, NULL);
     return true;
+}
+
+static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,
+                const struct listener *listener)
+{
+    tape->backward_ran = true;
+    if (!claims_take(tape, y))
+        return false;
+    const bool ok = run_claimed(tape, y, dy, listener);
+    claims_return(tape, y);
+    return ok;
 }
 
 bool backward_heard(sb_tensor *loss, const struct listener *listener)

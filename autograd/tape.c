@@ -13,6 +13,14 @@ struct open_tape *tape_open(void)
     return depth > 0 ? &stack[depth - 1] : NULL;
 }
 
+bool tape_is_of_thread(uint64_t serial)
+{
+    for (int i = 0; i < depth; i++)
+        if (stack[i].serial == serial)
+            return true;
+    return false;
+}
+
 bool tape_evaluates(void)
 {
     return tape_open()->mode == SB_NO_RECORD && !tape_open()->runs_again;

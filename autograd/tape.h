@@ -72,6 +72,8 @@ SB_API void sb_tape_random(sb_tape *tape, sb_random *random);
  * sb_tensor_write, sb_tensor_set, sb_safetensors_read, sb_average_swap or an optimiser step: the
  * gradient would be that of neither value. All parameters of a set count as one. Writes through a
  * pointer from sb_tensor_data cannot be noticed.
+ *
+ * Fails also while backward of another thread computes the gradient of one of the leaves.
  */
 SB_API bool sb_backward(sb_tensor *loss);
 /* The same for any y, from a gradient dy of y's shape. If y is a leaf, dy is added to its

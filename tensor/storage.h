@@ -56,7 +56,9 @@ struct sb_tensor {
     sb_tensor
         *neighbour; /* the next output in the same block, in a ring (autograd/node.h), or NULL */
     uint64_t tape;  /* serial number of the tape whose operation made it; 0: a leaf */
-    bool keep;      /* backward keeps its data and gradient */
+    _Atomic uint64_t
+        claimed; /* of a leaf: the tape whose backward adds to grad (autograd/claims.h), or 0 */
+    bool keep;   /* backward keeps its data and gradient */
     bool data_gone;
     sb_tensor *rounded; /* bf16 with the same values, from which data can be made again, or NULL */
     bool grad_current;  /* grad holds the current gradient; otherwise its contents are stale */

@@ -92,7 +92,7 @@ def load(path):
         function.restype, function.argtypes = result, parameters
         if result is ctypes.c_char_p:
             function.errcheck = lambda made, *_: made and made.decode()
-        changes = any(getattr(p, "changes", p is ctypes.POINTER(sb_source)) for p in parameters)
+        changes = name.startswith("sb_backward") or any(getattr(p, "changes", p is ctypes.POINTER(sb_source)) for p in parameters)
         setattr(functions, name, alone(function) if changes else function)
     if functions.sb_version() != VERSION:
         raise Error(f"{path} is softback {functions.sb_version()}, but this package was made for {VERSION}")

@@ -5,6 +5,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -318,6 +319,26 @@ def churn(steps):
         if step % 1000 == 0:
             with pytest.raises(sb.Error):
                 sb.masked_softmax(x @ sb.zeros((3, 3)), sb.mask_causal())
+
+
+def test_threads_may_run_backward_into_the_same_weights():
+    slowly = sb.operation(lambda x: (x + 0, lambda dy: (time.sleep(0.02), dy)[1]))
+    w, errors = sb.tensor([1.0, 2.0], dtype="f64", requires_grad=True), []
+
+    def work():
+        try:
+            for _ in range(5):
+                with sb.Tape():
+                    (slowly(w) * w).sum().backward()
+        except sb.Error as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and w.grad.tolist() == [40, 80]
 
 
 def test_many_steps_leak_nothing():
