@@ -1,47 +1,57 @@
 """NumPy's functions of tensors: those that the library has compute with it and keep the gradient; others
 take the values where no gradient is lost, and are refused elsewhere."""
+import numbers
+
 import numpy as np
 
 from . import _functions as f, functions
+from .library import c, choice
 from .tensors import Tensor
 
-UFUNCS = {
-    np.add: f.add, np.subtract: f.subtract, np.multiply: f.multiply, np.divide: f.divide,
-    np.matmul: f.matmul, np.maximum: f.maximum, np.minimum: f.minimum, np.negative: f.negate,
-    np.power: lambda a, b: a**b, np.square: lambda x: x * x, np.reciprocal: lambda x: 1 / x,
-    np.positive: lambda x: x, np.absolute: f.abs, np.sqrt: f.sqrt, np.exp: f.exp, np.log: f.log,
-    np.tanh: f.tanh, np.sin: f.sin, np.cos: f.cos, np.expm1: f.expm1, np.log1p: f.log1p}
+WHOLE = {choice("sb_dtype", name) for name in ("i32", "bool")}
+
+
+def whole(x, dtype=c.sb_tensor_dtype):
+    return x.__class__ is Tensor and dtype(x) in WHOLE
+
+
+def power(a, b):
+    if not isinstance(a, (Tensor, numbers.Real)) or a.__class__ is not Tensor and a <= 0:
+        raise TypeError(f"{a!r} ** tensor: the base must be a positive number; write sb.exp(x * sb.log(a))")
+    return f.pow(a, b) if isinstance(a, Tensor) else f.exp(b * float(np.log(a)))
+
+
+UFUNCS = {getattr(np, name): getattr(f, name) for name in (
+    "add", "subtract", "multiply", "divide", "matmul", "maximum", "minimum", "sqrt", "exp", "log", "tanh", "sin", "cos",
+    "expm1", "log1p")} | {np.negative: f.negate, np.absolute: f.abs, np.power: power, np.square: lambda x: x * x,
+                          np.reciprocal: lambda x: 1 / x, np.positive: lambda x: x}
 # Their derivative is 0, as is that of all whose results are truth values.
 STEPS = {np.sign, np.floor, np.ceil, np.rint, np.trunc}
 
 
-def reduction(function):
-    return lambda x, axis=None, keepdims=False: function(x, axis, keepdims)
-
-
-FUNCTIONS = {
-    np.sum: reduction(functions.sum), np.mean: reduction(functions.mean), np.max: reduction(functions.max),
-    np.min: reduction(functions.min), np.squeeze: functions.squeeze, np.einsum: functions.einsum,
+FUNCTIONS = {getattr(np, name): lambda x, axis=None, keepdims=False, own=getattr(functions, name): own(x, axis, keepdims)
+             for name in ("sum", "mean", "max", "min")} | {
+    np.squeeze: functions.squeeze, np.einsum: functions.einsum, np.argmax: f.argmax, np.where: f.where, np.clip: f.clamp,
+    np.dot: f.matmul, np.reshape: f.reshape, np.swapaxes: f.transpose, np.broadcast_to: f.expand,
     np.transpose: lambda x, axes=None: functions.transpose(x) if axes is None else f.permute(x, axes),
     np.var: lambda x, axis=None, ddof=0, keepdims=False: functions.variance(x, axis, ddof, keepdims),
     np.std: lambda x, axis=None, ddof=0, keepdims=False: functions.std(x, axis, ddof, keepdims),
-    np.argmax: f.argmax, np.where: f.where, np.clip: f.clamp, np.dot: f.matmul,
-    np.concatenate: lambda arrays, axis=0: f.concatenate(arrays, axis),
-    np.stack: lambda arrays, axis=0: f.stack(arrays, axis),
-    np.reshape: f.reshape, np.swapaxes: f.transpose, np.broadcast_to: f.expand,
+    np.concatenate: lambda arrays, axis=0: f.concatenate(arrays, axis), np.stack: lambda arrays, axis=0: f.stack(arrays, axis),
     np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: lambda x: x.size}
 
 
-def values(x, taker):
+def values(x, taker, which=lambda x: isinstance(x, Tensor)):
     """The same with arrays in place of tensors, also in lists, tuples and dicts."""
     if isinstance(x, (list, tuple)):
-        return type(x)([values(item, taker) for item in x])
+        return type(x)([values(item, taker, which) for item in x])
     if isinstance(x, dict):
-        return {name: values(item, taker) for name, item in x.items()}
-    return x.constant(taker) if isinstance(x, Tensor) else x
+        return {name: values(item, taker, which) for name, item in x.items()}
+    return x.constant(taker) if which(x) else x
 
 
 def of_ufunc(x, ufunc, method, *given, **options):
+    if any(map(whole, given)):  # NumPy asks again where others are real
+        return getattr(ufunc, method)(*values(given, ufunc, whole), **options)
     if method == "__call__" and not options and ufunc in UFUNCS:
         return UFUNCS[ufunc](*given)
     if ufunc in STEPS or all(kind.endswith(("?", "O")) for kind in ufunc.types):
@@ -51,6 +61,8 @@ def of_ufunc(x, ufunc, method, *given, **options):
 
 
 def of_function(x, function, types, given, options):
+    if whole(x):
+        return function(*values(given, function, whole), **values(options, function, whole))
     if function in FUNCTIONS:
         return FUNCTIONS[function](*given, **options)
     taker = f"np.{function.__name__}"

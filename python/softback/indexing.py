@@ -4,6 +4,7 @@ import numbers
 import numpy as np
 
 from . import _functions as f
+from .arrays import whole
 from .tensors import Tensor, tensor
 
 
@@ -11,7 +12,7 @@ def getitem(x, index):
     """A part, as in NumPy. Numbers and slices of step 1 of the first axis share the data; others copy."""
     items = [array_of(i) for i in (index if isinstance(index, tuple) else (index,))]
     items = whole_index(x, [part for i in items for part in (i.nonzero() if getattr(i, "dtype", None) == bool else [i])])
-    if x.dtype in ("i32", "bool") and any(isinstance(i, np.ndarray) for i in items):
+    if whole(x) and any(isinstance(i, np.ndarray) or getattr(i, "step", None) not in (None, 1) for i in items):
         return tensor(x.numpy()[tuple(items)])
     many, axis, arrays, shape = any(isinstance(i, np.ndarray) for i in items), 0, {}, []
     for i in items:
@@ -61,8 +62,6 @@ def checked(places, n, axis, shape):
 def sliced(x, axis, places):
     if places.step == 1 or len(places) < 2:
         return f.slice(x, axis, places.start if len(places) else 0, len(places))
-    if x.dtype in ("i32", "bool"):
-        return tensor(np.take(x.numpy(), places, axis))
     return picked(x, {axis: np.asarray(places)}, [n if i != axis else None for i, n in enumerate(x.shape)])
 
 

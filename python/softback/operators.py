@@ -1,22 +1,24 @@
 """Operators of tensors, and what they have of NumPy's arrays."""
-import math
-import numbers
+import numpy as np
 
-from . import _functions as f
-from .tensors import Tensor
-
-for symbol, function in {"add": f.add, "sub": f.subtract, "mul": f.multiply, "truediv": f.divide,
-                         "matmul": f.matmul}.items():
-    setattr(Tensor, f"__{symbol}__", function)
-    setattr(Tensor, f"__r{symbol}__", lambda b, a, function=function: function(a, b))
-Tensor.__neg__, Tensor.__abs__, Tensor.__pow__ = f.negate, f.abs, f.pow
+from .arrays import UFUNCS, whole
+from .tensors import Tensor, tensor_of
 
 
-def power_of(x, base):
-    """base ** x of a number."""
-    if not isinstance(base, numbers.Real) or base <= 0:
-        raise TypeError(f"{base!r} ** tensor: the base must be a positive number; write sb.exp(x * sb.log(a))")
-    return f.exp(x * math.log(base))
+def operator(ufunc):
+    """The function of the library; of whole numbers, which it does not compute with, NumPy's."""
+    function = UFUNCS[ufunc]
+
+    def apply(a, *b):
+        return tensor_of(ufunc(a, *b)) if whole(a) or b and whole(b[0]) else function(a, *b)
+
+    return apply
+
+
+for symbol, ufunc in {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "matmul": np.matmul,
+                      "pow": np.power, "neg": np.negative, "abs": np.absolute}.items():
+    setattr(Tensor, f"__{symbol}__", operator(ufunc))
+    setattr(Tensor, f"__r{symbol}__", lambda b, a, apply=operator(ufunc): apply(a, b))
 
 
 def of_array(name):
@@ -29,4 +31,4 @@ def of_array(name):
 
 for name in ("tolist", "__dlpack_device__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(Tensor, name, of_array(name))
-Tensor.__rpow__, Tensor.__hash__ = power_of, object.__hash__
+Tensor.__hash__ = object.__hash__

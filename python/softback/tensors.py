@@ -209,14 +209,7 @@ class Tensor:
             raise TypeError("a scalar has no length")
         return self.shape[0]
 
-    def __float__(self):
-        return float(self.item())
-
-    def __bool__(self):
-        return bool(self.item())
-
-    def __int__(self):
-        return int(self.item())
+    __float__, __bool__, __int__ = (lambda self, kind=kind: kind(self.item()) for kind in (float, bool, int))
 
     def __index__(self):
         if self.dtype != "i32":

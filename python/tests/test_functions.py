@@ -130,4 +130,5 @@ def test_matplotlib_takes_tensors():
     pyplot.imshow(sb.ones((2, 2)))
     pyplot.hist(x)
     pyplot.bar([0, 1, 2], x)
+    pyplot.bar(sb.arange(3), x, width=0.5)
     pyplot.close("all")

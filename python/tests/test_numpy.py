@@ -54,6 +54,35 @@ def test_values_are_taken_where_no_gradient_is_lost():
     assert np.arctan(y).shape == (2,)
 
 
+WHOLE = [lambda a, b: a + b, lambda a, b: 1 + a, lambda a, b: a - 1, lambda a, b: 2 * a, lambda a, b: a / 2, lambda a, b: -a,
+         lambda a, b: a**2, lambda a, b: 2**a, lambda a, b: a @ b, lambda a, b: abs(a - b), lambda a, b: a + 0.5,
+         lambda a, b: a + [1, 2, 3], lambda a, b: np.array([4, 5, 6]) - a, lambda a, b: np.sqrt(a), lambda a, b: np.add(a, b),
+         lambda a, b: np.floor_divide(b, 2), lambda a, b: np.sum(a), lambda a, b: np.mean(a), lambda a, b: np.max(a),
+         lambda a, b: np.where(a > 1, a, b), lambda a, b: np.clip(a, 0, 1), lambda a, b: np.stack([a, b]),
+         lambda a, b: np.add.reduce(a), lambda a, b: a[::-1] * a[[0, 2, 1]], lambda a, b: (a == b) + a]
+
+
+@pytest.mark.parametrize("f", WHOLE)
+def test_whole_numbers_compute_as_in_numpy(f):
+    a, b = np.array([0, 1, 2], dtype="i4"), np.array([3, 0, 1], dtype="i4")
+    expected, ours = f(a, b), (sb.tensor(a), sb.tensor(b))
+    with sb.Tape():
+        inside = f(*ours)
+    for made in inside, f(*ours):
+        assert np.shape(made) == np.shape(expected)
+        np.testing.assert_allclose(np.asarray(made), expected, rtol=1e-15)
+    assert (sb.tensor([True, False]) * 3).tolist() == [3, 0]
+
+
+def test_whole_numbers_beside_real_ones_keep_the_gradient():
+    i = sb.arange(1, 3)
+    for f in (lambda x: x * i, lambda x: i * x, lambda x: np.multiply(i, x), lambda x: x * np.square(i) / i,
+              lambda x: x + x * (i - 1)):
+        assert gradient(f).tolist() == [1, 2]
+    y = sb.arange(3) + 1
+    assert isinstance(y, sb.Tensor) and y.dtype == "i32" and sb.embedding(sb.ones((4, 2)), y).shape == (3, 2)
+
+
 def test_copies_have_memory_of_their_own():
     for duplicate in COPIES:
         for dtype in ("f32", "f64", "bf16", "i32", "bool"):
