@@ -577,6 +577,9 @@ typedef struct {
  *           d ln T = -sum of ds s', where s' are the scores without the bias.
  *           With softcap c, s = c tanh(s' / c) + bias, and ds' = ds (1 - tanh(s' / c)^2).
  *           A fully masked query has y = 0 and zero gradients, whatever the values are.
+ * Sinks     A learned logit of each head that joins the denominator of the softmax (gpt-oss) is a
+ *           first key and value of zeros, with the logit as bias (H, 1, 1) of that key, and 0 for
+ *           the others. sb_mask_causal_last fits as it is; other masks count one key more.
  * Tiled     the same function without a (Lq, Lk) tensor. Forward processes tiles of 256 keys and
  *           updates the largest score m and the sum l (online softmax):
  *               m' = max(m, rowmax s)    l = l exp(m - m') + rowsum exp(s - m')
@@ -605,7 +608,7 @@ typedef struct {
  * Source    Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
  *           online softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles
  *           and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023; softcap:
- *           Gemma Team 2024; TF32x3: Ootomo and Yokota 2022
+ *           Gemma Team 2024; sinks: Xiao et al. 2024; TF32x3: Ootomo and Yokota 2022
  */
 SB_API sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
                                const sb_attention_options *options);

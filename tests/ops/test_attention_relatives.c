@@ -1,5 +1,5 @@
-/* Older methods that attention contains: messages on a graph, an associative memory, and kernel
-   regression. */
+/* Other methods that attention contains: messages on a graph, an associative memory, kernel
+   regression, and attention with sinks. */
 #include "tests/support/test.h"
 
 /* Independent draws of mean 0 and variance 1, which require a gradient; the tape owns them. */
@@ -131,5 +131,79 @@ TEST(attention_relatives, nadaraya_watson_regression_is_attention)
         for (int64_t i = 0; i < M; i++)
             cr_assert(fabs(sb_tensor_get(y, i) - regression(N, D, points, v, x, i, h)) < 1e-12);
         cr_expect(sb_tape_end(&tape));
+    }
+}
+
+enum { SINK_L = 70, SINK_H = 2, SINK_D = 4 };
+
+static sb_tensor *zeros(int rank, const int64_t *dim)
+{
+    return sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
+}
+
+/* x (2, L, H, D) after a first row of zeros. */
+static sb_tensor *after_zeros(sb_tensor *x)
+{
+    sb_tensor *both[] = {zeros(SB_SHAPE(2, 1, SINK_H, SINK_D)), x};
+    return sb_concatenate(both, 2, 1);
+}
+
+/* Attention of q, k, v with the sinks x[3] (H) as biases of a first key. */
+static sb_tensor *attend_to_sinks(sb_tensor *const x[4], sb_attention_algorithm algorithm)
+{
+    sb_tensor *bias[] = {sb_reshape(x[3], SB_SHAPE(SINK_H, 1, 1)),
+                         zeros(SB_SHAPE(SINK_H, 1, SINK_L))};
+    const sb_attention_options o = {
+        .mask = sb_mask_causal_last(), .bias = sb_concatenate(bias, 2, 2), .algorithm = algorithm};
+    return sb_attention(x[0], after_zeros(x[1]), after_zeros(x[2]), &o);
+}
+
+/* The same step by step: the logits are a last column of the scores, which goes after the softmax.
+ */
+static sb_tensor *sinks_by_steps(sb_tensor *const x[4])
+{
+    const int order[] = {0, 2, 1, 3};
+    sb_tensor *part[3], *later = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(SINK_L, SINK_L)));
+    for (int i = 0; i < 3; i++)
+        part[i] = sb_permute(x[i], 4, order);
+    for (int64_t i = 0; i < SINK_L * SINK_L; i++)
+        sb_tensor_set(later, i, i % SINK_L > i / SINK_L);
+    sb_tensor *scores = sb_scale(sb_matmul_nt(part[0], part[1]), 1 / sqrt((double)SINK_D));
+    sb_tensor *none = sb_tape_own(sb_tensor_scalar(SB_F64, -1e9));
+    sb_tensor *logits =
+        sb_expand(sb_reshape(x[3], SB_SHAPE(1, SINK_H, 1, 1)), SB_SHAPE(2, SINK_H, SINK_L, 1));
+    sb_tensor *all[] = {sb_where(later, none, scores), logits};
+    sb_tensor *weights = sb_slice(sb_softmax(sb_concatenate(all, 2, 3)), 3, 0, SINK_L);
+    return sb_permute(sb_matmul(weights, part[2]), 4, order);
+}
+
+TEST(attention_relatives, a_first_key_of_zeros_with_a_learned_bias_is_an_attention_sink)
+{
+    const int64_t dim[] = {2, SINK_L, SINK_H, SINK_D};
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
+        sb_tensor *x[4], *expected[4];
+        for (int i = 0; i < 4; i++)
+            x[i] = i < 3 ? test_leaf(SB_F64, 1 + (uint64_t)i, 4, dim)
+                         : test_leaf(SB_F64, 4, SB_SHAPE(SINK_H));
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *y = sb_keep(sinks_by_steps(x)), *dy = sb_tape_own(test_leaf(SB_F64, 5, 4, dim));
+        cr_expect(test_relative(attend_to_sinks(x, a), y) < 1e-14);
+        cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+        cr_expect(sb_tape_end(&tape), "%s", sb_error());
+        for (int i = 0; i < 4; i++) {
+            expected[i] = sb_tensor_to(sb_tensor_grad(x[i]), sb_tensor_device(x[i]));
+            sb_tensor_clear_grad(x[i]);
+        }
+        sb_tape_begin(&tape, SB_RECORD);
+        dy = sb_tape_own(test_leaf(SB_F64, 5, 4, dim));
+        cr_assert(sb_backward_from(attend_to_sinks(x, a), dy), "%s", sb_error());
+        for (int i = 0; i < 4; i++) {
+            cr_expect(test_relative(sb_tensor_grad(x[i]), expected[i]) < 1e-13, "gradient %d", i);
+            sb_tensor_release(expected[i]);
+        }
+        cr_expect(sb_tape_end(&tape), "%s", sb_error());
+        for (int i = 0; i < 4; i++)
+            sb_tensor_release(x[i]);
     }
 }
