@@ -380,8 +380,7 @@ TEST(backward, each_allocation_of_a_step_may_fail)
 {
     sb_tensor *a[] = {leaf(2), leaf(3), leaf(5)};
     cr_expect(test_each_allocation_fails(step, a) > 20);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(a[i]);
+    release_all(3, a);
 }
 
 static void expect_nonfinite(const char *expected)
@@ -422,6 +421,5 @@ TEST(backward, after_the_first_step_no_memory_is_requested_from_the_system)
     for (int i = 0; i < 5; i++)
         cr_assert(step(a));
     cr_expect(!POOL_CACHES || memory_in_use().system_calls == calls);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(a[i]);
+    release_all(3, a);
 }

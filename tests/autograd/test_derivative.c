@@ -21,12 +21,6 @@ static void directions_new(const struct inputs *in, uint64_t seed, sb_tensor *v[
     }
 }
 
-static void release_all(int n, sb_tensor *t[])
-{
-    for (int i = 0; i < n; i++)
-        sb_tensor_release(t[i]);
-}
-
 /* Whether the example computes in f64 alone, so that a derivative is exact. */
 static bool is_exact(const struct example *e)
 {

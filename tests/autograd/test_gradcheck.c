@@ -357,8 +357,7 @@ CPU_TEST(gradcheck, ids_masks_and_constants_are_held_fixed)
     EXPECT_PASS(check(f_pick, 0, 0, 4, x));
     cr_expect(memcmp(x[1]->data, ids, sizeof ids) == 0);
     cr_expect(sb_tensor_get(x[3], 1) == 3 && !sb_tensor_grad(x[3]));
-    for (int i = 0; i < 4; i++)
-        sb_tensor_release(x[i]);
+    release_all(4, x);
 }
 
 static sb_tensor *f_nothing(void *unused, sb_tensor *const x[])

@@ -210,8 +210,7 @@ TEST(recomputation, the_gradient_check_passes)
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     sb_gradcheck_options options = {.random = &random};
     cr_expect(sb_gradcheck(checkpointed, NULL, x, 3, &options, NULL), "%s", sb_error());
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
 }
 
 static sb_tensor *second_only(void *context, sb_tensor *const x[])

@@ -40,14 +40,6 @@ static sb_tensor *run_product(void *context, sb_tensor *const x[])
     return sb_sum(sb_reshape(squares, 1, (const int64_t[]){-1}), 0, false);
 }
 
-static double largest_of(const sb_tensor *t)
-{
-    double largest = 0;
-    for (int64_t i = 0; i < sb_tensor_size(t); i++)
-        largest = fmax(largest, fabs(sb_tensor_get(t, i)));
-    return largest;
-}
-
 /* The greatest difference is at most 1e-10 of the largest number. */
 static void expect_near(const sb_safetensors *file, const char *path, const char *last,
                         const sb_tensor *got, double largest)

@@ -26,7 +26,7 @@ static void steps_free(struct steps *s)
     tiny_free(&s->tiny);
 }
 
-static sb_tensor *owned(int rank, const int64_t *dim, const int32_t *values)
+static sb_tensor *owned_ids(int rank, const int64_t *dim, const int32_t *values)
 {
     return sb_tape_own(sb_tensor_from(SB_I32, rank, dim, values));
 }
@@ -37,13 +37,13 @@ static sb_tensor *columns(const struct steps *s, int64_t first, int64_t n)
     int32_t ids[B * L];
     for (int64_t i = 0; i < B * n; i++)
         ids[i] = s->ids[i / n * L + first + i % n];
-    return owned(SB_SHAPE(B, n), ids);
+    return owned_ids(SB_SHAPE(B, n), ids);
 }
 
 /* All positions in one pass, (B, L, C); on the open tape. */
 static sb_tensor *in_one_pass(const struct steps *s)
 {
-    sb_tensor *ids = columns(s, 0, L), *lengths = owned(SB_SHAPE(B), s->lengths);
+    sb_tensor *ids = columns(s, 0, L), *lengths = owned_ids(SB_SHAPE(B), s->lengths);
     return sb_decoder_forward(s->decoder, ids, s->memory, lengths, NULL);
 }
 
@@ -56,7 +56,7 @@ TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
             sb_decoder_state *state = sb_decoder_state_new(s.decoder);
             sb_tape tape;
             sb_tape_begin(&tape, SB_NO_RECORD);
-            sb_tensor *expected = in_one_pass(&s), *lengths = owned(SB_SHAPE(B), s.lengths);
+            sb_tensor *expected = in_one_pass(&s), *lengths = owned_ids(SB_SHAPE(B), s.lengths);
             for (int64_t t = 0; t < L; t += size) {
                 int64_t n = t + size < L ? size : L - t;
                 cr_expect(sb_decoder_state_length(state) == t);
@@ -90,7 +90,8 @@ TEST(decoder_state, sequences_can_be_reordered)
             lengths[i] = s.lengths[origin[i]];
             ids[i] = s.ids[origin[i] * L + t];
         }
-        sb_tensor *new_ids = owned(SB_SHAPE(n, 1), ids), *new_lengths = owned(SB_SHAPE(n), lengths);
+        sb_tensor *new_ids = owned_ids(SB_SHAPE(n, 1), ids),
+                  *new_lengths = owned_ids(SB_SHAPE(n), lengths);
         sb_tensor *y =
             sb_decoder_step(s.decoder, state, new_ids, t == 0 ? s.memory : NULL, new_lengths, NULL);
         cr_assert(y, "%s", sb_error());
@@ -123,7 +124,7 @@ static bool step(void *context)
     struct steps *s = trial->s;
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *ids = columns(s, trial->length, 1), *lengths = owned(SB_SHAPE(B), s->lengths);
+    sb_tensor *ids = columns(s, trial->length, 1), *lengths = owned_ids(SB_SHAPE(B), s->lengths);
     sb_tensor *y = ids && lengths
                        ? sb_decoder_step(s->decoder, trial->state, ids, s->memory, lengths, NULL)
                        : NULL;
@@ -150,7 +151,7 @@ TEST(decoder_state, a_failed_step_can_be_repeated)
     cr_expect(failures > (test_slow() ? 40 : 100), "%d", failures);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *lengths = owned(SB_SHAPE(B), s.lengths);
+    sb_tensor *lengths = owned_ids(SB_SHAPE(B), s.lengths);
     sb_tensor *y = sb_decoder_step(s.decoder, trial.state, columns(&s, 3, 1), NULL, lengths, NULL);
     double error = test_relative(y, sb_slice(in_one_pass(&s), 1, 3, 1));
     cr_expect(error < 1e-13, "%g", error);
@@ -178,7 +179,7 @@ static void expect_refusal(const struct steps *s, sb_decoder_state *state, sb_mo
 {
     sb_tape tape;
     sb_tape_begin(&tape, mode);
-    sb_tensor *lengths = has_lengths ? owned(SB_SHAPE(B), s->lengths) : NULL;
+    sb_tensor *lengths = has_lengths ? owned_ids(SB_SHAPE(B), s->lengths) : NULL;
     cr_expect(!sb_decoder_step(s->decoder, state, columns(s, 0, 1), memory, lengths, NULL));
     EXPECT_ERROR(message);
     cr_expect(!sb_tape_end(&tape));

@@ -64,8 +64,7 @@ static struct attention attention_new(enum kind kind, double dropout)
 static void attention_free(struct attention *a)
 {
     sb_tensor *all[] = {a->q, a->k, a->v, a->lengths, a->allowed};
-    for (int i = 0; i < 5; i++)
-        sb_tensor_release(all[i]);
+    release_all(5, all);
     sb_parameters_free(a->weights);
 }
 
@@ -75,16 +74,11 @@ static sb_mask *mask_of(const struct attention *a)
     return a->masked ? sb_mask_and(sb_mask_lengths(a->lengths), sb_mask_allow(a->allowed)) : NULL;
 }
 
-static sb_tensor *own(int rank, const int64_t *dim, const double *values)
-{
-    return sb_tape_own(sb_tensor_from_doubles(SB_F64, rank, dim, values));
-}
-
 /* Runs one query against three keys, whose values are 7, 14 and 21, and expects weights. */
 static void expect_weights(const struct attention *a, const sb_tensor *q, const sb_tensor *k,
                            const double expected[3])
 {
-    sb_tensor *weights = NULL, *v = own(SB_SHAPE(1, 3, 1), (double[]){7, 14, 21});
+    sb_tensor *weights = NULL, *v = owned(SB_F64, SB_SHAPE(1, 3, 1), (double[]){7, 14, 21});
     sb_tensor *y = forward(a, (sb_tensor *)q, (sb_tensor *)k, v, NULL, &weights);
     cr_assert(y && weights, "%s: %s", names[a->kind], sb_error());
     cr_assert(sb_tensor_rank(y) == 3 && sb_tensor_size(y) == 1);
@@ -119,7 +113,8 @@ TEST(learned_score, additive_attention_gives_the_hand_worked_weights)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     const double keys[] = {0, 0, LN3 / 2, LN3 / 2, LN3, 0};
-    expect_weights(&a, own(SB_SHAPE(1, 1, 1), &LN3), own(SB_SHAPE(1, 3, 2), keys),
+    expect_weights(&a, owned(SB_F64, SB_SHAPE(1, 1, 1), &LN3),
+                   owned(SB_F64, SB_SHAPE(1, 3, 2), keys),
                    (double[]){4 / 13.0, 8 / 13.0, 1 / 13.0});
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
     sb_parameters_free(a.weights);
@@ -134,8 +129,8 @@ TEST(learned_score, multiplicative_attention_gives_the_hand_worked_weights)
     put_all(a.multiplicative.query.weight, (double[]){1, 2, 0, 1});
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    expect_weights(&a, own(SB_SHAPE(1, 1, 2), (double[]){1, 2}),
-                   own(SB_SHAPE(1, 3, 2), (double[]){0, 0, LN2, -2 * LN2, 0, LN2}),
+    expect_weights(&a, owned(SB_F64, SB_SHAPE(1, 1, 2), (double[]){1, 2}),
+                   owned(SB_F64, SB_SHAPE(1, 3, 2), (double[]){0, 0, LN2, -2 * LN2, 0, LN2}),
                    (double[]){1 / 7.0, 2 / 7.0, 4 / 7.0});
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
     sb_parameters_free(a.weights);
@@ -149,8 +144,8 @@ TEST(learned_score, cosine_attention_gives_the_hand_worked_weights)
     cr_expect(fabs(sb_tensor_value(a.cosine.log_temperature) + log(LN2)) < 1e-15);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    expect_weights(&a, own(SB_SHAPE(1, 1, 2), (double[]){3, 0}),
-                   own(SB_SHAPE(1, 3, 2), (double[]){5, 0, 0, 2, -0.25, 0}),
+    expect_weights(&a, owned(SB_F64, SB_SHAPE(1, 1, 2), (double[]){3, 0}),
+                   owned(SB_F64, SB_SHAPE(1, 3, 2), (double[]){5, 0, 0, 2, -0.25, 0}),
                    (double[]){4 / 7.0, 2 / 7.0, 1 / 7.0});
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
     sb_parameters_free(a.weights);
@@ -220,9 +215,9 @@ TEST(learned_score, each_follows_its_formula)
         sb_tape_begin(&tape, SB_NO_RECORD);
         sb_tensor *found = NULL, *got = forward(&a, a.q, a.k, a.v, mask_of(&a), &found);
         cr_assert(got, "%s: %s", names[a.kind], sb_error());
-        double error = test_relative(got, own(SB_SHAPE(B, LQ, DV), y));
+        double error = test_relative(got, owned(SB_F64, SB_SHAPE(B, LQ, DV), y));
         cr_expect(error < 1e-14, "%s: y differs by %g", names[a.kind], error);
-        error = test_relative(found, own(SB_SHAPE(B, 1, LQ, LK), weights));
+        error = test_relative(found, owned(SB_F64, SB_SHAPE(B, 1, LQ, LK), weights));
         cr_expect(error < 1e-14, "%s: the weights differ by %g", names[a.kind], error);
         cr_expect(sb_tape_end(&tape), "%s", sb_error());
         attention_free(&a);
@@ -290,13 +285,6 @@ struct results {
     sb_tensor *y, *dq, *dk, *dv, *weights;
 };
 
-static sb_tensor *take_grad(sb_tensor *x)
-{
-    sb_tensor *grad = sb_tensor_retain(sb_tensor_grad(x));
-    sb_tensor_clear_grad(x);
-    return grad;
-}
-
 static struct results run(const struct attention *a)
 {
     struct results r = {0};
@@ -317,8 +305,7 @@ static struct results run(const struct attention *a)
 static void results_free(struct results *r)
 {
     sb_tensor *all[] = {r->y, r->dq, r->dk, r->dv, r->weights};
-    for (int i = 0; i < 5; i++)
-        sb_tensor_release(all[i]);
+    release_all(5, all);
 }
 
 static void expect_row(const char *name, const sb_tensor *t, int64_t row, double value)
@@ -451,9 +438,9 @@ TEST(learned_score, the_temperature_learns_and_stays_positive)
     for (int step = 0; step < 40; step++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *q = own(SB_SHAPE(1, 1, 2), (double[]){1, 0});
-        sb_tensor *k = own(SB_SHAPE(1, 2, 2), (double[]){1, 0, 0.8, 0.6});
-        sb_tensor *v = own(SB_SHAPE(1, 2, 1), (double[]){0, 1});
+        sb_tensor *q = owned(SB_F64, SB_SHAPE(1, 1, 2), (double[]){1, 0});
+        sb_tensor *k = owned(SB_F64, SB_SHAPE(1, 2, 2), (double[]){1, 0, 0.8, 0.6});
+        sb_tensor *v = owned(SB_F64, SB_SHAPE(1, 2, 1), (double[]){0, 1});
         sb_tensor *loss =
             sb_sum(sb_cosine_attention_forward(&layer, q, k, v, NULL, NULL), SB_ALL, false);
         cr_assert(sb_backward(loss) && sb_optimiser_step(adam), "%s", sb_error());

@@ -147,6 +147,5 @@ TEST(arithmetic, any_allocation_may_fail)
     sb_tensor *x[] = {test_leaf(SB_F32, 1, SB_SHAPE(2, 3)), test_leaf(SB_F32, 2, SB_SHAPE(3)),
                       test_leaf(SB_F32, 3, SB_SCALAR)};
     cr_expect(test_each_allocation_fails(product_step, x) > 0);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
 }

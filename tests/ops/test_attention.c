@@ -3,11 +3,6 @@
 #include "tests/support/test.h"
 #include "tests/support/variant.h"
 
-static sb_tensor *own(sb_dtype dtype, int rank, const int64_t *dim, const double *values)
-{
-    return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
-}
-
 /* q = (2, 0) and the keys (0, 1), (ln 2, 5), (ln 4, -3) has the scores 0, ln 4, ln 16 over sqrt 2,
    which a scale of 1/2 makes 0, ln 2, ln 4: the weights are (1, 2, 4) / 7. */
 TEST(attention, one_query_gives_the_hand_worked_average)
@@ -15,9 +10,9 @@ TEST(attention, one_query_gives_the_hand_worked_average)
     const double ln2 = 0.6931471805599453;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *q = own(SB_F64, SB_SHAPE(1, 2), (double[]){2, 0});
-    sb_tensor *k = own(SB_F64, SB_SHAPE(3, 2), (double[]){0, 1, ln2, 5, 2 * ln2, -3});
-    sb_tensor *v = own(SB_F64, SB_SHAPE(3, 1), (double[]){7, 14, 21});
+    sb_tensor *q = owned(SB_F64, SB_SHAPE(1, 2), (double[]){2, 0});
+    sb_tensor *k = owned(SB_F64, SB_SHAPE(3, 2), (double[]){0, 1, ln2, 5, 2 * ln2, -3});
+    sb_tensor *v = owned(SB_F64, SB_SHAPE(3, 1), (double[]){7, 14, 21});
     sb_tensor *weights;
     sb_attention_options o = {.scale = 0.5, .weights = &weights};
     sb_tensor *y = sb_attention(q, k, v, &o);
@@ -48,8 +43,7 @@ TEST(attention, a_single_key_gives_its_value)
                   sb_tensor_get(sb_tensor_grad(q), i) == 0);
     sb_tape_end(&tape);
     sb_tensor *all[] = {q, k, v, dy};
-    for (int i = 0; i < 4; i++)
-        sb_tensor_release(all[i]);
+    release_all(4, all);
 }
 
 TEST(attention, many_options_equal_the_composition_of_simple_operations)
@@ -86,8 +80,7 @@ TEST(attention, gradients_agree_with_differences)
         sb_gradcheck_options options = {.random = &random};
         cr_expect(sb_gradcheck(checked, &c, given, n, &options, NULL), "variant %d: %s", (int)seed,
                   sb_error());
-        for (int i = 0; i < VARIANT_INPUTS; i++)
-            sb_tensor_release(x[i]);
+        release_all(VARIANT_INPUTS, x);
     }
 }
 
@@ -128,8 +121,7 @@ static void run_threads(const struct variant *c, enum way way, int threads,
     variant_inputs(c, SB_F32, x);
     cr_assert(sb_set_threads(threads));
     variant_run(c, x, way, true, result);
-    for (int i = 0; i < VARIANT_INPUTS; i++)
-        sb_tensor_release(x[i]);
+    release_all(VARIANT_INPUTS, x);
 }
 
 CPU_TEST(attention, any_number_of_threads_gives_the_same_bits)
@@ -171,8 +163,8 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
     const float *values = test_data(x);
     sb_tensor *alone =
         sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, L, H, D), values + Lp * size));
-    sb_tensor *lengths = own(SB_I32, SB_SHAPE(B), (double[]){1, (double)L, (double)Lp});
-    sb_tensor *length = own(SB_I32, SB_SHAPE(1), (double[]){(double)L});
+    sb_tensor *lengths = owned(SB_I32, SB_SHAPE(B), (double[]){1, (double)L, (double)Lp});
+    sb_tensor *length = owned(SB_I32, SB_SHAPE(1), (double[]){(double)L});
     sb_attention_options o = {.mask = sb_mask_lengths(lengths), .algorithm = algorithm};
     if (causal)
         o.mask = sb_mask_and(o.mask, sb_mask_causal());
@@ -237,8 +229,7 @@ TEST(attention, weights_that_are_returned_have_the_right_gradient)
             sb_tensor_release(kept[way]);
             sb_tensor_release(grads[way]);
         }
-        for (int i = 0; i < VARIANT_INPUTS; i++)
-            sb_tensor_release(x[i]);
+        release_all(VARIANT_INPUTS, x);
     }
 }
 
@@ -327,6 +318,5 @@ TEST(attention, each_allocation_may_fail)
     x[4] = test_leaf(SB_F64, 3, SB_SHAPE(2));
     test_each_allocation_fails(everything_composed, x);
     test_each_allocation_fails(everything_tiled, x);
-    for (int i = 0; i < 5; i++)
-        sb_tensor_release(x[i]);
+    release_all(5, x);
 }

@@ -25,15 +25,7 @@ static struct run run_new(sb_dtype dtype)
 static void run_free(struct run *r)
 {
     sb_tensor *all[] = {r->q, r->k, r->v, r->dy, r->bias, r->y, r->dq, r->dk, r->dv, r->dbias};
-    for (int i = 0; i < 10; i++)
-        sb_tensor_release(all[i]);
-}
-
-static sb_tensor *take_grad(sb_tensor *x)
-{
-    sb_tensor *grad = sb_tensor_retain(sb_tensor_grad(x));
-    sb_tensor_clear_grad(x);
-    return grad;
+    release_all(10, all);
 }
 
 static sb_attention_algorithm algorithm = SB_ATTENTION_COMPOSED;

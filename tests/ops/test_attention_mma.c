@@ -302,8 +302,7 @@ static struct window window_run(bool tf32x3, int64_t L, int64_t D, int part, int
     for (int i = 0; i < 3; i++)
         w.of[DQ + i] = numbers_of(sb_tensor_grad(x[i]));
     sb_tape_end(&tape);
-    for (int i = 0; i < 4; i++)
-        sb_tensor_release(x[i]);
+    release_all(4, x);
     sb_use_device(NULL);
     return w;
 }
@@ -401,8 +400,7 @@ static void expect_zero_rows(bool tf32x3)
         free(numbers);
     }
     sb_tape_end(&tape);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
     sb_use_device(NULL);
 }
 

@@ -262,7 +262,6 @@ TEST(attention_paths, blocks_of_queries_give_what_all_queries_give)
             sb_tensor_release(blockwise[i]);
         }
     }
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
     sb_tensor_release(dy);
 }

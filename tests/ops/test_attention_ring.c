@@ -104,8 +104,7 @@ static void attend_rank(sb_communicator *ring, void *context)
     for (int i = 0; i < PARTS; i++)
         x[i] = held(job, &share, here, i);
     need(attend(&c, ring, &share, x + 1, x[Y], job->part[sb_communicator_rank(ring)]), ring);
-    for (int i = 0; i < PARTS; i++)
-        sb_tensor_release(x[i]);
+    release_all(PARTS, x);
 }
 
 /* Concatenates the ranks' parts of a result. */
@@ -158,8 +157,7 @@ static void expect_near(const struct variant *c, sb_dtype dtype, int ranks,
                   (int)c->Lk, (int)c->H, (int)c->G, c->mask, c->bias, (int)c->score, c->dropout);
         sb_tensor_release(got);
     }
-    for (int i = 0; i < PARTS; i++)
-        sb_tensor_release(expected[i]);
+    release_all(PARTS, expected);
     job_free(&job, ranks);
 }
 
@@ -323,8 +321,7 @@ TEST(attention_ring, infinite_scores_of_a_block_do_not_change_the_others)
         cr_expect(e / 2 == 1 ? isnan(a) && isnan(b) : fabs(a - b) <= 1e-12, "%d: %g, %g", e, a, b);
     }
     sb_tensor_release(y);
-    for (int i = 0; i < PARTS; i++)
-        sb_tensor_release(expected[i]);
+    release_all(PARTS, expected);
     job_free(&job, 4);
 }
 
@@ -358,8 +355,7 @@ TEST(attention_ring, non_finite_numbers_propagate_only_through_kept_pairs)
             free(y);
             sb_tensor_release(got);
         }
-        for (int i = 0; i < PARTS; i++)
-            sb_tensor_release(expected[i]);
+        release_all(PARTS, expected);
         job_free(&job, 3);
     }
 }

@@ -74,8 +74,7 @@ static void same(const struct call *a, const struct call *b, const char *what)
 static void forget(struct call *c)
 {
     sb_tensor *all[] = {c->y, c->weights, c->dx[0], c->dx[1], c->dx[2], c->dx[3]};
-    for (int i = 0; i < 6; i++)
-        sb_tensor_release(all[i]);
+    release_all(6, all);
 }
 
 /* Every kind of mask, with and without a bias and dropout. */

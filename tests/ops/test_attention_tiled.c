@@ -57,12 +57,6 @@ static void cast_all(sb_tensor *const x[], sb_dtype dtype, sb_tensor *y[])
     }
 }
 
-static void release_all(int n, sb_tensor *x[])
-{
-    for (int i = 0; i < n; i++)
-        sb_tensor_release(x[i]);
-}
-
 static double largest(const sb_tensor *t)
 {
     double most = 0, *numbers = t ? numbers_of(t) : NULL;

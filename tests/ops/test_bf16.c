@@ -148,8 +148,7 @@ TEST(bf16, each_allocation_may_fail)
     sb_tensor *x[] = {test_leaf(SB_BF16, 1, SB_SHAPE(2, 4)), test_leaf(SB_BF16, 2, SB_SHAPE(4)),
                       test_leaf(SB_BF16, 3, SB_SCALAR)};
     cr_expect(test_each_allocation_fails(rounded_step, x) > 0);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
 }
 
 /* The bytes that an encoder of six layers holds for backward, for 128 sequences of 16, and the most

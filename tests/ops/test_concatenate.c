@@ -89,7 +89,7 @@ TEST(concatenate, ids_booleans_and_empty_tensors_are_joined_too)
 
 typedef sb_tensor *joining(sb_tensor *const x[], int n, int axis);
 
-TEST(concatenate, sizes_that_overflow_are_refused)
+CPU_TEST(concatenate, sizes_that_overflow_are_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

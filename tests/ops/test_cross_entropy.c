@@ -5,8 +5,8 @@ TEST(cross_entropy, three_scores_give_the_hand_worked_loss)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = constant(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2});
-    sb_tensor *y = sb_cross_entropy(x, constant(SB_I32, SB_SCALAR, (double[]){1}), NULL);
+    sb_tensor *x = owned(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2});
+    sb_tensor *y = sb_cross_entropy(x, owned(SB_I32, SB_SCALAR, (double[]){1}), NULL);
     cr_assert(y, "%s", sb_error());
     cr_expect(sb_tensor_rank(y) == 0 && fabs(sb_tensor_value(y) - log(3.5)) < 1e-15);
     sb_tape_end(&tape);
@@ -19,8 +19,8 @@ TEST(cross_entropy, backward_gives_the_hand_worked_gradient)
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    cr_assert(sb_backward(sb_cross_entropy(x, constant(SB_I32, SB_SCALAR, (double[]){1}), NULL)),
-              "%s", sb_error());
+    cr_assert(sb_backward(sb_cross_entropy(x, owned(SB_I32, SB_SCALAR, (double[]){1}), NULL)), "%s",
+              sb_error());
     sb_tape_end(&tape);
     const double expected[] = {1 / 7.0, -5 / 7.0, 4 / 7.0};
     for (int i = 0; i < 3; i++)
@@ -152,8 +152,7 @@ TEST(cross_entropy, targets_and_class_weights_get_no_gradient)
     cr_assert(sb_backward(fused(NULL, x)), "%s", sb_error());
     sb_tape_end(&tape);
     cr_expect(sb_tensor_grad(x[0]) && !sb_tensor_grad(x[1]) && !sb_tensor_grad(x[2]));
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
 }
 
 /* A padded position may have any value, NaN too. */
@@ -163,7 +162,7 @@ TEST(cross_entropy, the_data_of_an_ignored_row_have_no_effect)
         sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), (double[]){NAN, INFINITY, 0, 0}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *ids = constant(SB_I32, SB_SHAPE(2), (double[]){-1, 1});
+    sb_tensor *ids = owned(SB_I32, SB_SHAPE(2), (double[]){-1, 1});
     sb_tensor *loss = sb_cross_entropy(x, ids, NULL);
     cr_expect(fabs(sb_tensor_value(loss) - M_LN2) < 1e-7);
     cr_assert(sb_backward(loss), "%s", sb_error());
@@ -181,11 +180,11 @@ TEST(cross_entropy, a_nan_in_a_counted_row_propagates)
     for (int place = 0; place < 40; place++) {
         double values[40] = {0}, target[40] = {1};
         values[place] = NAN;
-        sb_tensor *x = constant(SB_F32, SB_SHAPE(40), values);
-        cr_expect(isnan(sb_tensor_value(
-            sb_cross_entropy(x, constant(SB_I32, SB_SCALAR, (double[]){5}), NULL))));
+        sb_tensor *x = owned(SB_F32, SB_SHAPE(40), values);
         cr_expect(isnan(
-            sb_tensor_value(sb_cross_entropy(x, constant(SB_F32, SB_SHAPE(40), target), NULL))));
+            sb_tensor_value(sb_cross_entropy(x, owned(SB_I32, SB_SCALAR, (double[]){5}), NULL))));
+        cr_expect(
+            isnan(sb_tensor_value(sb_cross_entropy(x, owned(SB_F32, SB_SHAPE(40), target), NULL))));
     }
     sb_tape_end(&tape);
 }
@@ -195,9 +194,9 @@ TEST(cross_entropy, classes_of_probability_zero_do_not_count)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = constant(SB_F64, SB_SHAPE(3), (double[]){0, 0, -INFINITY});
-    sb_tensor *id = constant(SB_I32, SB_SCALAR, (double[]){0});
-    sb_tensor *t = constant(SB_F64, SB_SHAPE(3), (double[]){0.5, 0.5, 0});
+    sb_tensor *x = owned(SB_F64, SB_SHAPE(3), (double[]){0, 0, -INFINITY});
+    sb_tensor *id = owned(SB_I32, SB_SCALAR, (double[]){0});
+    sb_tensor *t = owned(SB_F64, SB_SHAPE(3), (double[]){0.5, 0.5, 0});
     cr_expect(fabs(sb_tensor_value(sb_cross_entropy(x, id, NULL)) - M_LN2) < 1e-15);
     cr_expect(fabs(sb_tensor_value(sb_cross_entropy(x, t, NULL)) - M_LN2) < 1e-15);
     sb_tape_end(&tape);
@@ -207,9 +206,9 @@ TEST(cross_entropy, large_scores_keep_their_digits)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = constant(SB_F32, SB_SHAPE(2), (double[]){30000, 30000.5});
+    sb_tensor *x = owned(SB_F32, SB_SHAPE(2), (double[]){30000, 30000.5});
     double loss =
-        sb_tensor_value(sb_cross_entropy(x, constant(SB_I32, SB_SCALAR, (double[]){1}), NULL));
+        sb_tensor_value(sb_cross_entropy(x, owned(SB_I32, SB_SCALAR, (double[]){1}), NULL));
     cr_expect(fabs(loss - log1p(exp(-0.5))) < 1e-7);
     sb_tape_end(&tape);
 }
@@ -258,7 +257,7 @@ CPU_TEST(cross_entropy, a_sum_over_ignored_targets_alone_is_0)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
-    sb_tensor *ids = constant(SB_I32, SB_SHAPE(2), (double[]){-1, -1});
+    sb_tensor *ids = owned(SB_I32, SB_SHAPE(2), (double[]){-1, -1});
     sb_tensor *sum =
         sb_cross_entropy(x, ids, &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM});
     cr_expect(sb_tensor_value(sum) == 0);
@@ -281,6 +280,5 @@ TEST(cross_entropy, each_allocation_may_fail)
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x5 +3x5 +5", SB_F32, 1, x) == 3);
     cr_expect(test_each_allocation_fails(step, x) > 5);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
 }

@@ -34,8 +34,7 @@ TEST(decoding_note, symbols_go_to_the_next_step_and_to_a_ring_for_the_host)
     cr_expect(sb_tensor_get(at, 0) == 8);
     free(rows);
     sb_tensor *all[] = {chosen, value, ids, at, lengths, noted};
-    for (int i = 0; i < 6; i++)
-        sb_tensor_release(all[i]);
+    release_all(6, all);
 }
 
 /* A step of two beams of 2, with the symbols 2 (end) and 4 to 9, and what it must leave. */
@@ -137,6 +136,5 @@ TEST(decoding_note, caches_are_rearranged_in_place)
                       (int)i, sb_tensor_get(cache[c], i), (int)expected);
         }
     sb_tensor *all[] = {there, filled, cache[0], cache[1]};
-    for (int i = 0; i < 4; i++)
-        sb_tensor_release(all[i]);
+    release_all(4, all);
 }

@@ -101,8 +101,7 @@ TEST(dropout, calls_streams_and_seeds_are_independent)
                 both += sb_tensor_get(y[i], e) == 0 && sb_tensor_get(y[j], e) == 0;
             cr_expect(abs(both - 25000) < 4 * 137, "%d of streams %d and %d", both, i, j);
         }
-    for (int i = 0; i < 4; i++)
-        sb_tensor_release(y[i]);
+    release_all(4, y);
     sb_tensor_release(x);
 }
 
@@ -223,8 +222,7 @@ TEST(dropout, residual_dropout_is_dropout_and_add)
         cr_expect(test_relative(dx[0], dx[1]) < 1e-15);
         cr_expect(test_relative(dbranch[0], dbranch[1]) < 1e-15);
         sb_tensor *all[] = {x, branch, dy, y[0], y[1], dx[0], dx[1], dbranch[0], dbranch[1]};
-        for (int i = 0; i < 9; i++)
-            sb_tensor_release(all[i]);
+        release_all(9, all);
     }
 }
 
@@ -238,8 +236,7 @@ CPU_TEST(dropout, any_number_of_threads_gives_the_same_bits)
         cr_expect(test_same_bits(y[i], y[0]));
     }
     sb_set_threads(usual);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(y[i]);
+    release_all(3, y);
     sb_tensor_release(x);
 }
 

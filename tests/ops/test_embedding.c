@@ -4,8 +4,8 @@ TEST(embedding, ids_choose_rows_of_the_table)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *table = constant(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21});
-    sb_tensor *ids = constant(SB_I32, SB_SHAPE(2, 2), (double[]){2, 0, 2, 1});
+    sb_tensor *table = owned(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21});
+    sb_tensor *ids = owned(SB_I32, SB_SHAPE(2, 2), (double[]){2, 0, 2, 1});
     sb_tensor *y = sb_embedding(table, ids);
     cr_assert(y, "%s", sb_error());
     cr_expect(sb_tensor_rank(y) == 3 && sb_tensor_dim(y, 0) == 2 && sb_tensor_dim(y, 1) == 2 &&
@@ -21,8 +21,8 @@ TEST(embedding, backward_sums_the_rows_of_each_id)
     sb_tensor *table = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *ids = constant(SB_I32, SB_SHAPE(3), (double[]){2, 0, 2});
-    sb_tensor *dy = constant(SB_F32, SB_SHAPE(3, 2), (double[]){1, 2, 30, 40, 500, 600});
+    sb_tensor *ids = owned(SB_I32, SB_SHAPE(3), (double[]){2, 0, 2});
+    sb_tensor *dy = owned(SB_F32, SB_SHAPE(3, 2), (double[]){1, 2, 30, 40, 500, 600});
     cr_assert(sb_backward_from(sb_embedding(table, ids), dy), "%s", sb_error());
     sb_tape_end(&tape);
     const double expected[] = {30, 40, 0, 0, 501, 602};
@@ -37,8 +37,8 @@ TEST(embedding, the_row_of_padding_gets_no_gradient)
         sb_tensor_from_doubles(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *ids = constant(SB_I32, SB_SHAPE(4), (double[]){2, 0, 2, 1});
-    sb_tensor *dy = constant(SB_F32, SB_SHAPE(4, 2), (double[]){1, 2, 30, 40, 500, 600, 7, 8});
+    sb_tensor *ids = owned(SB_I32, SB_SHAPE(4), (double[]){2, 0, 2, 1});
+    sb_tensor *dy = owned(SB_F32, SB_SHAPE(4, 2), (double[]){1, 2, 30, 40, 500, 600, 7, 8});
     sb_tensor *y = sb_keep(sb_embedding_padded(table, ids, 2));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     cr_expect(sb_tensor_get(y, 0) == 20 && sb_tensor_get(y, 7) == 11);

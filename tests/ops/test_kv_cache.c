@@ -309,8 +309,7 @@ TEST(kv_cache, wrong_arguments_are_named_and_do_not_change_the_cache)
     sb_kv_cache_free(cache);
     sb_kv_cache_free(NULL);
     sb_tensor *all[] = {k, v, wide, rank3, heads, longer};
-    for (int i = 0; i < 6; i++)
-        sb_tensor_release(all[i]);
+    release_all(6, all);
 }
 
 /* The position is read from a tensor, and the mask excludes the rest of the capacity. */

@@ -4,7 +4,7 @@ TEST(l2_normalize, two_numbers_give_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *y = sb_l2_normalize(constant(SB_F64, SB_SHAPE(2), (double[]){3, -4}));
+    sb_tensor *y = sb_l2_normalize(owned(SB_F64, SB_SHAPE(2), (double[]){3, -4}));
     cr_expect(fabs(sb_tensor_get(y, 0) - 0.6) < 1e-15 && fabs(sb_tensor_get(y, 1) + 0.8) < 1e-15);
     sb_tape_end(&tape);
 }
@@ -16,7 +16,7 @@ static void backward(sb_dtype dtype, double x0, double x1, double dx[2])
         sb_tensor_requires_grad(sb_tensor_from_doubles(dtype, SB_SHAPE(2), (double[]){x0, x1}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *dy = constant(dtype, SB_SHAPE(2), (double[]){1, 0});
+    sb_tensor *dy = owned(dtype, SB_SHAPE(2), (double[]){1, 0});
     cr_assert(sb_backward_from(sb_l2_normalize(x), dy), "%s", sb_error());
     sb_tape_end(&tape);
     sb_tensor_read(sb_tensor_grad(x), dx);
@@ -35,7 +35,7 @@ TEST(l2_normalize, zero_stays_zero_and_passes_no_gradient)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), (double[]){0, 0}));
+    sb_tensor *y = sb_l2_normalize(owned(SB_F32, SB_SHAPE(2), (double[]){0, 0}));
     cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == 0);
     sb_tape_end(&tape);
     double dx[2];
@@ -47,7 +47,7 @@ TEST(l2_normalize, rows_shorter_than_1e_12_are_divided_by_that)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *y = sb_l2_normalize(constant(SB_F64, SB_SHAPE(2), (double[]){3e-14, 0}));
+    sb_tensor *y = sb_l2_normalize(owned(SB_F64, SB_SHAPE(2), (double[]){3e-14, 0}));
     cr_expect(fabs(sb_tensor_get(y, 0) - 0.03) < 1e-15);
     sb_tape_end(&tape);
     double dx[2];
@@ -60,9 +60,9 @@ TEST(l2_normalize, squares_do_not_overflow)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), (double[]){3e30, 4e30}));
+    sb_tensor *y = sb_l2_normalize(owned(SB_F32, SB_SHAPE(2), (double[]){3e30, 4e30}));
     cr_expect(fabs(sb_tensor_get(y, 0) - 0.6) < 1e-6 && fabs(sb_tensor_get(y, 1) - 0.8) < 1e-6);
-    y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), (double[]){3e38, 3e38})); /* the norm does */
+    y = sb_l2_normalize(owned(SB_F32, SB_SHAPE(2), (double[]){3e38, 3e38})); /* the norm does */
     cr_expect(fabs(sb_tensor_get(y, 0) * sqrt(2) - 1) < 1e-6 && sb_tensor_get(y, 1) > 0);
     sb_tape_end(&tape);
 }
@@ -93,10 +93,10 @@ TEST(l2_normalize, a_nan_or_an_infinity_propagates)
     for (int place = 0; place < 2; place++) {
         double values[2] = {1, 1};
         values[place] = NAN;
-        sb_tensor *y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), values));
+        sb_tensor *y = sb_l2_normalize(owned(SB_F32, SB_SHAPE(2), values));
         cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 1)));
         values[place] = INFINITY;
-        y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), values));
+        y = sb_l2_normalize(owned(SB_F32, SB_SHAPE(2), values));
         cr_expect(isnan(sb_tensor_get(y, place)));
     }
     sb_tape_end(&tape);

@@ -6,9 +6,9 @@ TEST(layer_norm, two_numbers_give_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = constant(SB_F64, SB_SHAPE(2), (double[]){1, 3});
-    sb_tensor *gain = constant(SB_F64, SB_SHAPE(2), (double[]){4, 6});
-    sb_tensor *bias = constant(SB_F64, SB_SHAPE(2), (double[]){10, 20});
+    sb_tensor *x = owned(SB_F64, SB_SHAPE(2), (double[]){1, 3});
+    sb_tensor *gain = owned(SB_F64, SB_SHAPE(2), (double[]){4, 6});
+    sb_tensor *bias = owned(SB_F64, SB_SHAPE(2), (double[]){10, 20});
     sb_tensor *y = sb_layer_norm(x, gain, bias, 3);
     cr_expect(sb_tensor_get(y, 0) == 8 && sb_tensor_get(y, 1) == 23);
     y = sb_layer_norm(x, gain, NULL, 3);
@@ -29,7 +29,7 @@ TEST(layer_norm, backward_gives_the_hand_worked_gradients)
     sb_tensor *bias = sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), (double[]){1, 1});
+    sb_tensor *dy = owned(SB_F64, SB_SHAPE(2), (double[]){1, 1});
     cr_assert(sb_backward_from(sb_layer_norm(x, gain, bias, 3), dy), "%s", sb_error());
     sb_tape_end(&tape);
     cr_expect(sb_tensor_get(sb_tensor_grad(x), 0) == -0.375 &&
@@ -91,8 +91,8 @@ TEST(layer_norm, its_epsilon_may_be_zero)
     expect_same_function(without_epsilon, composed_without_epsilon, "3x5 5 5");
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = constant(SB_F64, SB_SHAPE(2, 2), (double[]){1e-3, 3e-3, 7, 7});
-    sb_tensor *gain = constant(SB_F64, SB_SHAPE(2), (double[]){1, 1});
+    sb_tensor *x = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1e-3, 3e-3, 7, 7});
+    sb_tensor *gain = owned(SB_F64, SB_SHAPE(2), (double[]){1, 1});
     sb_tensor *y = sb_layer_norm(x, gain, NULL, SB_ZERO);
     cr_expect(fabs(sb_tensor_get(y, 0) + 1) < 1e-12 && fabs(sb_tensor_get(y, 1) - 1) < 1e-12);
     cr_expect(isnan(sb_tensor_get(y, 2)), "a row without variance is 0 / 0");
@@ -213,7 +213,7 @@ TEST(layer_norm, dropout_of_the_branch_uses_one_position_of_the_stream)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, NULL);
-    sb_tensor *x = constant(SB_F32, SB_SHAPE(2), (double[]){1, 3}), *sum;
+    sb_tensor *x = owned(SB_F32, SB_SHAPE(2), (double[]){1, 3}), *sum;
     cr_expect(sb_residual_layer_norm(x, x, 0.5, x, NULL, 0, &sum));
     cr_expect(sb_tensor_get(sum, 0) == 2 && sb_tensor_get(sum, 1) == 6,
               "without a stream nothing is dropped");
@@ -303,7 +303,7 @@ TEST(layer_norm, a_large_mean_does_not_hide_the_variance)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = constant(SB_F32, SB_SHAPE(4), (double[]){10000, 10001, 10002, 10003});
+    sb_tensor *x = owned(SB_F32, SB_SHAPE(4), (double[]){10000, 10001, 10002, 10003});
     sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(4), 1));
     sb_tensor *y = sb_layer_norm(x, gain, NULL, 0);
     for (int i = 0; i < 4; i++)
@@ -373,9 +373,9 @@ TEST(layer_norm, large_equal_numbers_have_no_variance)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *gain = constant(SB_F32, SB_SHAPE(8), (double[]){1, 1, 1, 1, 1, 1, 1, 1});
+    sb_tensor *gain = owned(SB_F32, SB_SHAPE(8), (double[]){1, 1, 1, 1, 1, 1, 1, 1});
     double x[8] = {3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38};
-    sb_tensor *y = sb_layer_norm(constant(SB_F32, SB_SHAPE(8), x), gain, NULL, 0);
+    sb_tensor *y = sb_layer_norm(owned(SB_F32, SB_SHAPE(8), x), gain, NULL, 0);
     for (int i = 0; i < 8; i++)
         cr_expect(sb_tensor_get(y, i) == 0, "%g", sb_tensor_get(y, i));
     sb_tape_end(&tape);
@@ -389,7 +389,7 @@ TEST(layer_norm, a_nan_or_an_infinity_propagates)
     for (int place = 0; place < 3; place++) {
         double values[3] = {1, 2, 3};
         values[place] = place == 1 ? INFINITY : NAN;
-        sb_tensor *x = constant(SB_F32, SB_SHAPE(3), values);
+        sb_tensor *x = owned(SB_F32, SB_SHAPE(3), values);
         cr_expect(isnan(sb_tensor_get(sb_layer_norm(x, gain, NULL, 0), place)));
         cr_expect(
             isnan(sb_tensor_get(sb_residual_layer_norm(gain, x, 0, gain, NULL, 0, &sum), place)));
@@ -465,6 +465,5 @@ TEST(layer_norm, each_allocation_may_fail)
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x5 3x5 5 5", SB_F32, 1, x) == 4);
     cr_expect(test_each_allocation_fails(step, x) > 10);
-    for (int i = 0; i < 4; i++)
-        sb_tensor_release(x[i]);
+    release_all(4, x);
 }

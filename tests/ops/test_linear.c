@@ -7,15 +7,15 @@ TEST(linear, one_row_gives_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = constant(SB_F64, SB_SHAPE(2), (double[]){1, 2});
-    sb_tensor *weight = constant(SB_F64, SB_SHAPE(3, 2), weights);
-    sb_tensor *bias = constant(SB_F64, SB_SHAPE(3), (double[]){10, 20, 30});
+    sb_tensor *x = owned(SB_F64, SB_SHAPE(2), (double[]){1, 2});
+    sb_tensor *weight = owned(SB_F64, SB_SHAPE(3, 2), weights);
+    sb_tensor *bias = owned(SB_F64, SB_SHAPE(3), (double[]){10, 20, 30});
     sb_tensor *y = sb_linear(x, weight, bias);
     cr_expect(sb_tensor_rank(y) == 1 && sb_tensor_dim(y, 0) == 3);
     cr_expect(sb_tensor_get(y, 0) == 21 && sb_tensor_get(y, 1) == 37 && sb_tensor_get(y, 2) == 53);
     y = sb_linear(x, weight, NULL);
     cr_expect(sb_tensor_get(y, 0) == 11 && sb_tensor_get(y, 1) == 17 && sb_tensor_get(y, 2) == 23);
-    bias = constant(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13});
+    bias = owned(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13});
     y = sb_linear_activation(x, weight, bias, SB_ACTIVATION_RELU);
     cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == 0 && sb_tensor_get(y, 2) == 10);
     sb_tape_end(&tape);
@@ -32,7 +32,7 @@ TEST(linear, backward_gives_the_hand_worked_gradients)
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *dy = constant(SB_F64, SB_SHAPE(1, 3), (double[]){1, 1, 1});
+    sb_tensor *dy = owned(SB_F64, SB_SHAPE(1, 3), (double[]){1, 1, 1});
     cr_assert(sb_backward_from(sb_linear_activation(x, weight, bias, SB_ACTIVATION_RELU), dy), "%s",
               sb_error());
     sb_tape_end(&tape);
@@ -137,8 +137,7 @@ TEST(linear, no_rows_give_zero_gradients)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
     for (int i = 0; i < 3; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[2]), i) == 0);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
 }
 
 TEST(linear, a_nan_or_an_infinity_propagates)
@@ -151,7 +150,7 @@ TEST(linear, a_nan_or_an_infinity_propagates)
         for (int place = 0; place < 3; place++) {
             double values[3] = {1, 1, 1};
             values[place] = place == 1 ? INFINITY : NAN; /* 0 times infinity */
-            sb_tensor *x = constant(SB_F32, SB_SHAPE(3), values);
+            sb_tensor *x = owned(SB_F32, SB_SHAPE(3), values);
             sb_tensor *y = sb_linear_activation(x, weight, bias, kind);
             cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 1)), "activation %d",
                       (int)kind);
@@ -230,6 +229,5 @@ TEST(linear, each_allocation_may_fail)
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("5x3 3x3 3", SB_F32, 1, x) == 3);
     cr_expect(test_each_allocation_fails(step, x) > 10);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
 }

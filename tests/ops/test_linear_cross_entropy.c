@@ -116,8 +116,7 @@ TEST(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
     sb_tape_end(&tape);
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(x[i]);
+    release_all(3, x);
 }
 
 static bool step(void *context)
@@ -137,8 +136,7 @@ TEST(linear_cross_entropy, each_allocation_may_fail)
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x2 5x2 5 i5:3", SB_F32, 1, x) == 4);
     cr_expect(test_each_allocation_fails(step, x) > 10);
-    for (int i = 0; i < 4; i++)
-        sb_tensor_release(x[i]);
+    release_all(4, x);
 }
 
 /* Forward computes the gradients for dy = 1; backward scales them and adds to existing ones. */

@@ -6,8 +6,7 @@ TEST(log_softmax, three_scores_give_the_hand_worked_logarithms)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *y =
-        sb_log_softmax(constant(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
+    sb_tensor *y = sb_log_softmax(owned(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
     cr_assert(y, "%s", sb_error());
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(y, i) - log((1 << i) / 7.0)) < 1e-15);
@@ -21,7 +20,7 @@ TEST(log_softmax, backward_gives_the_hand_worked_gradient)
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *dy = constant(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0});
+    sb_tensor *dy = owned(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0});
     cr_assert(sb_backward_from(sb_log_softmax(x), dy), "%s", sb_error());
     sb_tape_end(&tape);
     const double expected[] = {6 / 7.0, -2 / 7.0, -4 / 7.0};
@@ -54,7 +53,7 @@ TEST(log_softmax, small_probabilities_keep_their_logarithm)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *y = sb_log_softmax(constant(SB_F32, SB_SHAPE(2), (double[]){1000, -1000}));
+    sb_tensor *y = sb_log_softmax(owned(SB_F32, SB_SHAPE(2), (double[]){1000, -1000}));
     cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == -2000);
     sb_tape_end(&tape);
 }
@@ -80,10 +79,10 @@ TEST(log_softmax, a_nan_or_an_infinity_propagates)
     for (int place = 0; place < 40; place++) {
         double values[40] = {0};
         values[place] = NAN;
-        sb_tensor *y = sb_log_softmax(constant(SB_F32, SB_SHAPE(40), values));
+        sb_tensor *y = sb_log_softmax(owned(SB_F32, SB_SHAPE(40), values));
         cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 39)));
         values[place] = INFINITY;
-        y = sb_log_softmax(constant(SB_F32, SB_SHAPE(40), values));
+        y = sb_log_softmax(owned(SB_F32, SB_SHAPE(40), values));
         cr_expect(isnan(sb_tensor_get(y, place)));
     }
     sb_tape_end(&tape);
@@ -93,9 +92,8 @@ CPU_TEST(log_softmax, an_empty_input_gives_an_empty_result)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_expect(sb_tensor_size(sb_log_softmax(constant(SB_F32, SB_SHAPE(3, 0), (double[]){0}))) == 0);
-    cr_expect(sb_tensor_dim(sb_log_softmax(constant(SB_F32, SB_SHAPE(0, 3), (double[]){0})), 1) ==
-              3);
+    cr_expect(sb_tensor_size(sb_log_softmax(owned(SB_F32, SB_SHAPE(3, 0), (double[]){0}))) == 0);
+    cr_expect(sb_tensor_dim(sb_log_softmax(owned(SB_F32, SB_SHAPE(0, 3), (double[]){0})), 1) == 3);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
@@ -114,7 +112,7 @@ static sb_tensor *scores_of(sb_dtype dtype, int64_t C, double odd)
     for (int64_t i = 0; i < ROWS * C; i++)
         values[i] = floor(40 * sb_random_uniform(&random)) / 7;
     values[C / 2] = odd;
-    return constant(dtype, SB_SHAPE(ROWS, C), values);
+    return owned(dtype, SB_SHAPE(ROWS, C), values);
 }
 
 static sb_tensor *bias_of(sb_dtype dtype, int64_t C)
@@ -122,7 +120,7 @@ static sb_tensor *bias_of(sb_dtype dtype, int64_t C)
     double values[MOST] = {0};
     for (int64_t c = 0; c < C; c++)
         values[c] = c % 5 == 0 ? -INFINITY : 0;
-    return constant(dtype, SB_SHAPE(C), values);
+    return owned(dtype, SB_SHAPE(C), values);
 }
 
 static void expect_best_as_composed(sb_dtype dtype, int64_t C, double odd)

@@ -5,8 +5,7 @@ TEST(logsumexp, three_scores_give_the_hand_worked_value)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *y =
-        sb_logsumexp(constant(SB_F64, SB_SHAPE(1, 3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
+    sb_tensor *y = sb_logsumexp(owned(SB_F64, SB_SHAPE(1, 3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
     cr_assert(y, "%s", sb_error());
     cr_expect(sb_tensor_rank(y) == 1 && sb_tensor_dim(y, 0) == 1);
     cr_expect(fabs(sb_tensor_get(y, 0) - log(7)) < 1e-15);
@@ -49,7 +48,7 @@ TEST(logsumexp, it_is_the_logarithm_of_the_sum_of_exponentials)
 
 static double of_two(double a, double b)
 {
-    return sb_tensor_value(sb_logsumexp(constant(SB_F32, SB_SHAPE(2), (double[]){a, b})));
+    return sb_tensor_value(sb_logsumexp(owned(SB_F32, SB_SHAPE(2), (double[]){a, b})));
 }
 
 TEST(logsumexp, large_and_infinite_scores_give_their_limit)
@@ -69,7 +68,7 @@ TEST(logsumexp, the_value_of_an_empty_row_is_minus_infinity)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *y = sb_logsumexp(constant(SB_F64, SB_SHAPE(2, 0), (double[]){0}));
+    sb_tensor *y = sb_logsumexp(owned(SB_F64, SB_SHAPE(2, 0), (double[]){0}));
     cr_expect(sb_tensor_get(y, 0) == -INFINITY && sb_tensor_get(y, 1) == -INFINITY);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }

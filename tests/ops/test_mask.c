@@ -3,11 +3,6 @@
 
 static const double ln2 = 0.6931471805599453;
 
-static sb_tensor *own(sb_dtype dtype, int rank, const int64_t *dim, const double *values)
-{
-    return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
-}
-
 static void expect_picture(sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk,
                            const char *expected)
 {
@@ -26,10 +21,10 @@ TEST(mask, pictures_show_the_kept_pairs)
     expect_picture(sb_mask_causal_last(), 0, 0, 3, 2, "..\n#.\n##\n");
     expect_picture(sb_mask_window(1, 0), 5, 7, 4, 3, "#..\n##.\n.##\n..#\n");
     expect_picture(sb_mask_window(0, 2), 0, 0, 2, 4, "###.\n.###\n");
-    sb_tensor *lengths = own(SB_I32, SB_SHAPE(2), (double[]){1, 3});
+    sb_tensor *lengths = owned(SB_I32, SB_SHAPE(2), (double[]){1, 3});
     expect_picture(sb_mask_lengths(lengths), 0, 0, 2, 3, "#..\n#..\n");
     expect_picture(sb_mask_lengths(lengths), 1, 4, 1, 3, "###\n");
-    sb_tensor *pairs = own(SB_BOOL, SB_SHAPE(2, 1, 3), (double[]){1, 0, 0, 0, 1, 1});
+    sb_tensor *pairs = owned(SB_BOOL, SB_SHAPE(2, 1, 3), (double[]){1, 0, 0, 0, 1, 1});
     expect_picture(sb_mask_allow(pairs), 0, 1, 2, 3, ".##\n.##\n");
     expect_picture(sb_mask_block(pairs), 0, 1, 2, 3, "#..\n#..\n");
     expect_picture(sb_mask_allow(pairs), 0, 0, 1, 3, "#..\n");
@@ -45,8 +40,8 @@ TEST(mask, masked_softmax_gives_the_hand_worked_weights)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = own(SB_F64, SB_SHAPE(1, 4), (double[]){0, ln2, 2 * ln2, 1000});
-    sb_tensor *blocked = own(SB_BOOL, SB_SHAPE(4), (double[]){0, 0, 0, 1});
+    sb_tensor *x = owned(SB_F64, SB_SHAPE(1, 4), (double[]){0, ln2, 2 * ln2, 1000});
+    sb_tensor *blocked = owned(SB_BOOL, SB_SHAPE(4), (double[]){0, 0, 0, 1});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_block(blocked), 1);
     sb_tensor *cold = sb_masked_softmax(x, sb_mask_block(blocked), 0.5);
     cr_assert(y && cold, "%s", sb_error());
@@ -69,8 +64,8 @@ TEST(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_mask *mask = kind == 0
-                            ? sb_mask_lengths(own(SB_I32, SB_SHAPE(1), (double[]){3}))
-                            : sb_mask_allow(own(SB_BOOL, SB_SHAPE(4), (double[]){1, 1, 1, 0}));
+                            ? sb_mask_lengths(owned(SB_I32, SB_SHAPE(1), (double[]){3}))
+                            : sb_mask_allow(owned(SB_BOOL, SB_SHAPE(4), (double[]){1, 1, 1, 0}));
         cr_assert(sb_backward_from(sb_masked_softmax(x, mask, 2), dy), "%s", sb_error());
         sb_tape_end(&tape);
         for (int j = 0; j < 4; j++)
@@ -112,8 +107,7 @@ static void expect_simple(int64_t Lq, int64_t Lk, double temperature, bool first
     cr_expect(test_relative(y[0], y[1]) < 1e-14);
     cr_expect(test_relative(dx[0], dx[1]) < 1e-12);
     sb_tensor *all[] = {x, dy, allowed, y[0], y[1], dx[0], dx[1]};
-    for (int i = 0; i < 7; i++)
-        sb_tensor_release(all[i]);
+    release_all(7, all);
 }
 
 TEST(mask, masked_softmax_is_the_composition_of_simple_operations)
@@ -130,10 +124,10 @@ TEST(mask, a_combined_mask_keeps_pairs_that_all_its_masks_keep)
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 3, SB_SHAPE(B, H, Lq, Lk)));
-    sb_tensor *lengths = own(SB_I32, SB_SHAPE(B), (double[]){4, 7});
+    sb_tensor *lengths = owned(SB_I32, SB_SHAPE(B), (double[]){4, 7});
     sb_tensor *heads =
-        own(SB_BOOL, SB_SHAPE(H, 1, Lk), (double[]){1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1, 1});
-    sb_tensor *queries = own(SB_BOOL, SB_SHAPE(Lq, 1), (double[]){0, 0, 0, 1, 0});
+        owned(SB_BOOL, SB_SHAPE(H, 1, Lk), (double[]){1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1, 1});
+    sb_tensor *queries = owned(SB_BOOL, SB_SHAPE(Lq, 1), (double[]){0, 0, 0, 1, 0});
     for (int kinds = 1; kinds < 64; kinds++) {
         sb_mask *each[] = {sb_mask_causal(),         sb_mask_causal_last(), sb_mask_window(2, 1),
                            sb_mask_lengths(lengths), sb_mask_allow(heads),  sb_mask_block(queries)};
@@ -180,7 +174,7 @@ static void expect_masked_row(sb_dtype dtype, bool dense)
         sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){INFINITY, NAN, 5, NAN, 1, 3});
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *pairs = own(SB_BOOL, SB_SHAPE(3, 2), (double[]){0, 0, 1, 0, 1, 1});
+    sb_tensor *pairs = owned(SB_BOOL, SB_SHAPE(3, 2), (double[]){0, 0, 1, 0, 1, 1});
     sb_mask *mask = dense ? sb_mask_allow(pairs) : sb_mask_causal_last();
     sb_tensor *y = sb_masked_softmax(x, mask, 1);
     cr_assert(sb_backward_from(sb_keep(y), dy), "%s", sb_error());
@@ -209,8 +203,8 @@ TEST(mask, without_keys_all_weights_are_zero)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = own(SB_F64, SB_SHAPE(2, 1, 3), (double[]){NAN, 1, 2, 3, 4, 5});
-    sb_tensor *lengths = own(SB_I32, SB_SHAPE(1), (double[]){0});
+    sb_tensor *x = owned(SB_F64, SB_SHAPE(2, 1, 3), (double[]){NAN, 1, 2, 3, 4, 5});
+    sb_tensor *lengths = owned(SB_I32, SB_SHAPE(1), (double[]){0});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_lengths(lengths), 1);
     cr_assert(y, "%s", sb_error());
     for (int i = 0; i < 6; i++)
@@ -223,8 +217,8 @@ TEST(mask, low_kept_scores_are_not_masked)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = own(SB_F32, SB_SHAPE(1, 3), (double[]){1e30, -1e30, -1e30});
-    sb_tensor *blocked = own(SB_BOOL, SB_SHAPE(1, 3), (double[]){1, 0, 0});
+    sb_tensor *x = owned(SB_F32, SB_SHAPE(1, 3), (double[]){1e30, -1e30, -1e30});
+    sb_tensor *blocked = owned(SB_BOOL, SB_SHAPE(1, 3), (double[]){1, 0, 0});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_block(blocked), 1);
     cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == 0.5 && sb_tensor_get(y, 2) == 0.5);
     sb_tape_end(&tape);
@@ -236,12 +230,12 @@ static void expect_visible(sb_dtype dtype, double value, bool dense)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_mask *mask = dense ? sb_mask_allow(own(SB_BOOL, SB_SHAPE(4), (double[]){1, 1, 1, 0}))
-                          : sb_mask_lengths(own(SB_I32, SB_SHAPE(1), (double[]){3}));
+    sb_mask *mask = dense ? sb_mask_allow(owned(SB_BOOL, SB_SHAPE(4), (double[]){1, 1, 1, 0}))
+                          : sb_mask_lengths(owned(SB_I32, SB_SHAPE(1), (double[]){3}));
     for (int place = 0; place < 4; place++) {
         double values[4] = {1, 2, 3, 4};
         values[place] = value;
-        sb_tensor *y = sb_masked_softmax(own(dtype, SB_SHAPE(1, 4), values), mask, 1);
+        sb_tensor *y = sb_masked_softmax(owned(dtype, SB_SHAPE(1, 4), values), mask, 1);
         cr_assert(y, "%s", sb_error());
         for (int j = 0; j < 3; j++)
             cr_expect(isnan(sb_tensor_get(y, j)) == (place < 3 && value != -INFINITY), "%g at %d",
@@ -269,8 +263,8 @@ TEST(mask, kept_scores_of_minus_infinity_give_nan)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = own(SB_F64, SB_SHAPE(1, 3), (double[]){-INFINITY, -INFINITY, 1});
-    sb_tensor *allowed = own(SB_BOOL, SB_SHAPE(3), (double[]){1, 1, 0});
+    sb_tensor *x = owned(SB_F64, SB_SHAPE(1, 3), (double[]){-INFINITY, -INFINITY, 1});
+    sb_tensor *allowed = owned(SB_BOOL, SB_SHAPE(3), (double[]){1, 1, 0});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_allow(allowed), 1);
     cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 1)) && sb_tensor_get(y, 2) == 0);
     sb_tape_end(&tape);
@@ -288,8 +282,8 @@ TEST(mask, padding_does_not_change_the_bits_of_a_row)
             sb_tensor *padded = sb_tape_own(test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(3, 1, 1, Lk)));
             const float *values = test_data(padded);
             sb_tensor *alone = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, L), values + Lk));
-            sb_tensor *lengths = own(SB_I32, SB_SHAPE(3), (double[]){3, (double)L, (double)Lk});
-            sb_tensor *whole = own(SB_I32, SB_SHAPE(1), (double[]){(double)L});
+            sb_tensor *lengths = owned(SB_I32, SB_SHAPE(3), (double[]){3, (double)L, (double)Lk});
+            sb_tensor *whole = owned(SB_I32, SB_SHAPE(1), (double[]){(double)L});
             if (L < 3)
                 sb_tensor_set(lengths, 0, 0);
             sb_tensor *y = sb_masked_softmax(padded, sb_mask_lengths(lengths), 0.3);

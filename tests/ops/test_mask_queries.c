@@ -63,11 +63,6 @@ static struct operands operands_new(sb_mask *(*mask)(void), bool spoiled)
     return x;
 }
 
-static sb_tensor *take_grad(sb_tensor *x)
-{
-    return sb_tensor_retain(sb_tensor_grad(x));
-}
-
 static struct results run(sb_attention_options o, sb_mask *(*mask)(void), bool temperature,
                           bool spoiled)
 {
@@ -84,8 +79,7 @@ static struct results run(sb_attention_options o, sb_mask *(*mask)(void), bool t
     if (temperature)
         r.t[r.n++] = take_grad(x.log_temperature);
     sb_tensor *all[] = {x.q, x.k, x.v, x.log_temperature, x.dy};
-    for (int i = 0; i < 5; i++)
-        sb_tensor_release(all[i]);
+    release_all(5, all);
     return r;
 }
 

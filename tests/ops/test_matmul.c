@@ -25,8 +25,8 @@ TEST(matmul, two_by_two_give_the_hand_worked_products)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *a = constant(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4});
-    sb_tensor *b = constant(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8});
+    sb_tensor *a = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4});
+    sb_tensor *b = owned(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8});
     const double expected[3][4] = {{19, 22, 43, 50}, {17, 23, 39, 53}, {26, 30, 38, 44}};
     for (int i = 0; i < 4; i++) {
         cr_expect(sb_tensor_get(sb_matmul(a, b), i) == expected[0][i]);
@@ -45,7 +45,7 @@ TEST(matmul, backward_gives_the_hand_worked_gradients)
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 2), (double[]){1, 0, 0, 0});
+    sb_tensor *dy = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1, 0, 0, 0});
     cr_assert(sb_backward_from(sb_matmul(a, b), dy), "%s", sb_error());
     sb_tape_end(&tape);
     const double da[] = {5, 7, 0, 0}, db[] = {1, 0, 2, 0};
@@ -234,12 +234,12 @@ TEST(matmul, a_nan_or_an_infinity_propagates)
     for (int place = 0; place < 9; place++) {
         double a[9] = {0}, zero[9] = {0};
         a[place] = NAN;
-        sb_tensor *x = constant(SB_F32, SB_SHAPE(3, 3), a);
-        sb_tensor *z = constant(SB_F32, SB_SHAPE(3, 3), zero);
+        sb_tensor *x = owned(SB_F32, SB_SHAPE(3, 3), a);
+        sb_tensor *z = owned(SB_F32, SB_SHAPE(3, 3), zero);
         cr_expect(isnan(sb_tensor_get(sb_matmul(x, z), place / 3 * 3)));
         cr_expect(isnan(sb_tensor_get(sb_matmul(z, x), place % 3)));
         a[place] = INFINITY; /* 0 times infinity */
-        x = constant(SB_F32, SB_SHAPE(3, 3), a);
+        x = owned(SB_F32, SB_SHAPE(3, 3), a);
         cr_expect(isnan(sb_tensor_get(sb_matmul(x, z), place / 3 * 3)));
     }
     sb_tape_end(&tape);

@@ -8,12 +8,6 @@
 
 static const sb_random random_at = {0x123456789abcdef, ((uint64_t)SB_STREAM_TRAIN << 48) + 77};
 
-static void release(int n, sb_tensor *t[])
-{
-    for (int i = 0; i < n; i++)
-        sb_tensor_release(t[i]);
-}
-
 /* Whether the same elements are 0, and the others equal. */
 static bool same_decisions(const sb_tensor *a, const sb_tensor *b, double tolerance)
 {
@@ -113,10 +107,10 @@ static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition
                   (int)C);
         sb_tensor_release(expected);
     }
-    release(3, x);
-    release(3, part);
-    release(2, whole);
-    release(2, share_of);
+    release_all(3, x);
+    release_all(3, part);
+    release_all(2, whole);
+    release_all(2, share_of);
 }
 
 TEST(place, parts_of_activations_drop_the_same_elements)
@@ -204,10 +198,10 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
                   axis, (int)keys, i, test_relative(got[i], expected));
         sb_tensor_release(expected);
     }
-    release(4, x);
-    release(4, part);
-    release(4, whole);
-    release(4, got);
+    release_all(4, x);
+    release_all(4, part);
+    release_all(4, whole);
+    release_all(4, got);
 }
 
 TEST(place, parts_of_attention_weights_drop_the_same_elements)
@@ -252,14 +246,14 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
             sb_tensor_set(dv, e, sb_tensor_get(dv, e) / weight);
         cr_expect(test_relative(got[3], dv) <= 1e-13, "rank %d of %d, %d keys", rank, ranks,
                   (int)keys);
-        release(2, part + 1);
-        release(4, got);
+        release_all(2, part + 1);
+        release_all(4, got);
         sb_tensor_release(dv);
     }
     cr_expect(test_relative(y, whole[0]) <= 1e-13, "%d ranks, %d keys: %g", ranks, (int)keys,
               test_relative(y, whole[0]));
-    release(4, x);
-    release(4, whole);
+    release_all(4, x);
+    release_all(4, whole);
     sb_tensor_release(y);
 }
 

@@ -76,12 +76,10 @@ static struct layer layer_new(void)
 static void layer_free(struct layer *l)
 {
     sb_tensor *of_all[] = {l->x, l->up, l->down};
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(of_all[i]);
+    release_all(3, of_all);
     for (int r = 0; r < RANKS; r++) {
         sb_tensor *of_rank[] = {l->y[r], l->dx[r], l->dup[r], l->ddown[r]};
-        for (int i = 0; i < 4; i++)
-            sb_tensor_release(of_rank[i]);
+        release_all(4, of_rank);
     }
 }
 

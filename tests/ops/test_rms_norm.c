@@ -5,8 +5,8 @@ TEST(rms_norm, two_numbers_give_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = constant(SB_F64, SB_SHAPE(2), (double[]){1, 7});
-    sb_tensor *gain = constant(SB_F64, SB_SHAPE(2), (double[]){10, 20});
+    sb_tensor *x = owned(SB_F64, SB_SHAPE(2), (double[]){1, 7});
+    sb_tensor *gain = owned(SB_F64, SB_SHAPE(2), (double[]){10, 20});
     sb_tensor *y = sb_rms_norm(x, gain, SB_ZERO);
     cr_expect(fabs(sb_tensor_get(y, 0) - 2) < 1e-15 && fabs(sb_tensor_get(y, 1) - 28) < 1e-14);
     y = sb_rms_norm(x, gain, 11); /* s = 6 */
@@ -23,7 +23,7 @@ TEST(rms_norm, backward_gives_the_hand_worked_gradients)
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){10, 20}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), (double[]){1, 0});
+    sb_tensor *dy = owned(SB_F64, SB_SHAPE(2), (double[]){1, 0});
     cr_assert(sb_backward_from(sb_rms_norm(x, gain, SB_ZERO), dy), "%s", sb_error());
     sb_tape_end(&tape);
     cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), 0) - 1.96) < 1e-14);
@@ -75,10 +75,10 @@ TEST(rms_norm, a_nan_or_an_infinity_propagates)
     for (int place = 0; place < 2; place++) {
         double values[2] = {1, 1};
         values[place] = NAN;
-        sb_tensor *y = sb_rms_norm(constant(SB_F32, SB_SHAPE(2), values), gain, 0);
+        sb_tensor *y = sb_rms_norm(owned(SB_F32, SB_SHAPE(2), values), gain, 0);
         cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 1)));
         values[place] = INFINITY;
-        y = sb_rms_norm(constant(SB_F32, SB_SHAPE(2), values), gain, 0);
+        y = sb_rms_norm(owned(SB_F32, SB_SHAPE(2), values), gain, 0);
         cr_expect(isnan(sb_tensor_get(y, place)));
     }
     sb_tape_end(&tape);

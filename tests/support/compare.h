@@ -5,13 +5,6 @@
 #include "ops/example.h"
 #include "tests/support/test.h"
 
-/* A constant of the open tape. */
-static inline sb_tensor *constant(sb_dtype dtype, int rank, const int64_t *dim,
-                                  const double *values)
-{
-    return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
-}
-
 /* y = f(x) and the gradients of x, for a dy fixed by y's shape. It runs twice, so that the second
    gradient is added to the first. The caller releases all. */
 static inline sb_tensor *run_with_gradients(sb_function f, sb_tensor *const x[], int n,

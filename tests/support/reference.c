@@ -63,15 +63,6 @@ sb_tensor *reference_input(const sb_safetensors *file, const char *path, const c
     return t && wanted ? sb_tensor_requires_grad(t) : t;
 }
 
-static double largest_of(const sb_tensor *t)
-{
-    double largest = 0, *numbers = numbers_of(t);
-    for (int64_t i = 0; i < sb_tensor_size(t); i++)
-        largest = fmax(largest, fabs(numbers[i]));
-    free(numbers);
-    return largest;
-}
-
 static double largest_difference(const sb_tensor *a, const sb_tensor *b)
 {
     double worst = 0, *x = numbers_of(a), *y = numbers_of(b);

@@ -235,6 +235,33 @@ double *numbers_of(const sb_tensor *t)
     return numbers;
 }
 
+sb_tensor *owned(sb_dtype dtype, int rank, const int64_t *dim, const double *values)
+{
+    return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
+}
+
+sb_tensor *take_grad(sb_tensor *x)
+{
+    sb_tensor *grad = sb_tensor_retain(sb_tensor_grad(x));
+    sb_tensor_clear_grad(x);
+    return grad;
+}
+
+void release_all(int n, sb_tensor *const t[])
+{
+    for (int i = 0; i < n; i++)
+        sb_tensor_release(t[i]);
+}
+
+double largest_of(const sb_tensor *t)
+{
+    double most = 0, *numbers = numbers_of(t);
+    for (int64_t i = 0; i < sb_tensor_size(t); i++)
+        most = isnan(numbers[i]) ? INFINITY : fmax(most, fabs(numbers[i]));
+    free(numbers);
+    return most;
+}
+
 sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim)
 {
     sb_random random = sb_random_new(seed, SB_STREAM_USER);

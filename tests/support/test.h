@@ -81,6 +81,14 @@ bool test_same_bits(const sb_tensor *a, const sb_tensor *b);
 /* A leaf of values in (-2, 2), which the seed determines; it requires a gradient. */
 sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim);
 
+/* A tensor of these numbers that the open tape owns. */
+sb_tensor *owned(sb_dtype dtype, int rank, const int64_t *dim, const double *values);
+/* The gradient of a leaf, which then has none. */
+sb_tensor *take_grad(sb_tensor *x);
+void release_all(int n, sb_tensor *const t[]);
+/* max |t|; infinite where one is NaN. */
+double largest_of(const sb_tensor *t);
+
 /* Runs `body(context)` with its first allocation failing, then its second, and so on, until it
    succeeds: once with only that one failing, once with all after it failing too. Asserts that each
    failure is reported and leaks nothing. Returns how many allocations the body makes. */

@@ -16,7 +16,7 @@ static inline sb_tensor *constant(sb_dtype dtype, int rank, const int64_t *dim, 
                                   const double *values)
 {
     cr_assert(shape_size(rank, dim) == n, "%d numbers for %s", n, shape_text(rank, dim).text);
-    return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
+    return owned(dtype, rank, dim, values);
 }
 
 /* The same in f64, requiring a gradient. */

@@ -277,6 +277,5 @@ void variant_expect_same(const struct variant *c, sb_dtype dtype, enum way way, 
         sb_tensor_release(got[i]);
         sb_tensor_release(expected[i]);
     }
-    for (int i = 0; i < VARIANT_INPUTS; i++)
-        sb_tensor_release(x[i]);
+    release_all(VARIANT_INPUTS, x);
 }

@@ -137,8 +137,7 @@ TEST(replay, a_step_in_a_graph_leaves_the_parameters_unless_loss_and_norm_are_fi
                       (sb_tensor_get(v, 0) == 0) == (wrong > 0),
                   "%d: w is %g", wrong, sb_tensor_get(w, 5));
         sb_tensor *all[] = {g, w, m, v, loss, outcome};
-        for (int i = 0; i < 6; i++)
-            sb_tensor_release(all[i]);
+        release_all(6, all);
     }
     sb_tensor_release(on_device);
     sb_use_device(NULL);
