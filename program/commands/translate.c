@@ -2,7 +2,7 @@
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
 #include "program/commands/translate_lines.h"
-#include "program/run/training.h"
+#include "program/run/task_pairs.h"
 #include "program/screen/decoding_options.h"
 #include "program/screen/foreign.h"
 #include "program/screen/unknown.h"
@@ -61,7 +61,7 @@ static bool translate_arguments(const struct translate_request *r, const sb_seq2
 /* Held-out pairs of a task, each with the model's output. */
 static bool translate_task(const struct translate_request *r, const struct checkpoint *c)
 {
-    sb_pairs *pairs = training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
+    sb_pairs *pairs = task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
     char **output = pairs ? memory_new((size_t)r->count * sizeof *output) : NULL;
     bool ok = output && sb_translate_texts(c->subject.self, sb_pairs_sources(pairs), r->count,
                                            &r->decoding, output);

@@ -2,6 +2,7 @@
 #include "models/classifier_kind.h"
 #include "models/text/buffer.h"
 #include "program/kinds/evaluate.h"
+#include "program/kinds/pairs.h"
 #include "program/kinds/pattern.h"
 #include "program/run/kind.h"
 #include "program/screen/foreign.h"
@@ -11,8 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-/* What is learned from, beyond the pairs of text and label. */
-struct training_classes {
+/* What is learned from: pairs of text and label. */
+struct learned {
+    struct learned_pairs pairs;
     sb_vocabulary *vocabulary;
     sb_labels *labels;
     sb_labelled *data, *held_data;
@@ -24,29 +26,27 @@ enum { PATTERN_TEXTS = 10000, PATTERN_HELD = 1000 };
 static bool classifier_open_texts(struct training *t, const struct training_request *r)
 {
     const uint64_t seed = t->settings.trainer.seed;
+    struct learned *x = t->learned;
     if (t->task) {
-        t->rest = pattern_pairs(seed, SB_PART_TRAIN, PATTERN_TEXTS);
-        t->held = pattern_pairs(seed, SB_PART_VALID, PATTERN_HELD);
-    } else if (!training_read_pairs(t, r)) {
+        x->pairs.rest = pattern_pairs(seed, SB_PART_TRAIN, PATTERN_TEXTS);
+        x->pairs.held = pattern_pairs(seed, SB_PART_VALID, PATTERN_HELD);
+    } else if (!pairs_open(&x->pairs, r)) {
         return false;
     }
-    if ((!t->rest && !t->read) || !t->held)
+    if (!pairs_to_learn(&x->pairs) || !x->pairs.held)
         return false;
-    t->classes = memory_new(sizeof *t->classes);
-    if (!t->classes)
-        return sb_fail("out of memory");
-    *t->classes = (struct training_classes){.scored = {t->held}};
-    t->progress.data_hash = training_pairs_mark(t);
+    x->scored.pairs = x->pairs.held;
+    t->progress.data_hash = pairs_mark(&x->pairs);
     return true;
 }
 
 /* The labels of the model that is resumed are those of the data, whose hash is the same. */
 static bool classifier_learn(struct training *t)
 {
-    const sb_pairs *pairs = training_pairs(t);
+    struct learned *x = t->learned;
+    const sb_pairs *pairs = pairs_to_learn(&x->pairs);
     const struct settings *s = &t->settings;
     const sb_vocabulary_options options = {.units = s->units, .size = s->vocabulary};
-    struct training_classes *x = t->classes;
     const sb_classifier *model = t->loaded ? t->loaded->subject.self : NULL;
     x->labels = sb_labels_new(sb_pairs_targets(pairs), sb_pairs_count(pairs));
     if (x->labels)
@@ -58,13 +58,14 @@ static bool classifier_learn(struct training *t)
 
 static bool classifier_open_data(struct training *t)
 {
-    struct training_classes *x = t->classes;
+    struct learned *x = t->learned;
     sb_data_options options = t->settings.data;
     options.seed = t->settings.trainer.seed;
     if (!classifier_learn(t))
         return false;
-    x->data = sb_labelled_new(training_pairs(t), x->vocabulary, x->labels, &options);
-    x->held_data = x->data ? sb_labelled_new(t->held, x->vocabulary, x->labels, &options) : NULL;
+    x->data = sb_labelled_new(pairs_to_learn(&x->pairs), x->vocabulary, x->labels, &options);
+    x->held_data =
+        x->data ? sb_labelled_new(x->pairs.held, x->vocabulary, x->labels, &options) : NULL;
     if (!x->held_data)
         return false;
     t->source = sb_labelled_as_source(x->data);
@@ -76,7 +77,8 @@ static bool classifier_open_data(struct training *t)
 static bool classifier_open_model(struct training *t)
 {
     const struct settings *s = &t->settings;
-    const sb_labels *labels = t->classes->labels;
+    const struct learned *x = t->learned;
+    const sb_labels *labels = x->labels;
     const int64_t n = sb_labels_count(labels);
     const sb_classifier_options options = {.transformer = s->model.transformer,
                                            .pooling = s->pooling,
@@ -84,9 +86,8 @@ static bool classifier_open_model(struct training *t)
     const char **texts = memory_new((size_t)n * sizeof *texts);
     for (int64_t i = 0; texts && i < n; i++)
         texts[i] = sb_labels_text(labels, i);
-    sb_classifier *model =
-        texts ? sb_classifier_for(t->weights, t->classes->vocabulary, texts, n, &options)
-              : sb_fail("out of memory");
+    sb_classifier *model = texts ? sb_classifier_for(t->weights, x->vocabulary, texts, n, &options)
+                                 : sb_fail("out of memory");
     t->subject = sb_classifier_as_model(model);
     memory_free(texts);
     return model != NULL;
@@ -94,17 +95,12 @@ static bool classifier_open_model(struct training *t)
 
 static void classifier_close(struct training *t)
 {
-    struct training_classes *x = t->classes;
-    if (x) {
-        sb_labelled_free(x->data);
-        sb_labelled_free(x->held_data);
-        sb_vocabulary_release(x->vocabulary);
-        sb_labels_free(x->labels);
-        memory_free(x);
-    }
-    sb_pairs_free(t->read);
-    sb_pairs_free(t->rest);
-    sb_pairs_free(t->held);
+    struct learned *x = t->learned;
+    sb_labelled_free(x->data);
+    sb_labelled_free(x->held_data);
+    sb_vocabulary_release(x->vocabulary);
+    sb_labels_free(x->labels);
+    pairs_close(&x->pairs);
 }
 
 static int64_t classifier_batch_items(const struct training *t)
@@ -114,19 +110,21 @@ static int64_t classifier_batch_items(const struct training *t)
 
 static int64_t classifier_epoch_batches(const struct training *t)
 {
-    return sb_labelled_count(t->classes->data) / t->settings.data.batch_pairs + 1;
+    const struct learned *x = t->learned;
+    return sb_labelled_count(x->data) / t->settings.data.batch_pairs + 1;
 }
 
 static void classifier_describe(const struct training *t, const struct training_request *r,
                                 FILE *out)
 {
-    const struct training_classes *x = t->classes;
+    const struct learned *x = t->learned;
     const int64_t left_out = sb_labelled_left_out(x->data), n = sb_labels_count(x->labels);
     if (t->task)
         fprintf(out, "task       %s; %s texts, %s held out\n", t->task,
-                count_text(sb_pairs_count(t->rest)).text, count_text(sb_pairs_count(t->held)).text);
+                count_text(sb_pairs_count(x->pairs.rest)).text,
+                count_text(sb_pairs_count(x->pairs.held)).text);
     else
-        training_describe_files(t, r, out);
+        pairs_describe(&x->pairs, r, 0, 0, out);
     if (left_out > 0)
         fprintf(out, "left out   %s texts of more than %s symbols\n", count_text(left_out).text,
                 count_text(t->settings.data.longest).text);
@@ -179,14 +177,15 @@ static char *classifier_batch_text(const struct training *t, const sb_batch *bat
 
 static bool classifier_watch(struct training *t)
 {
+    const struct learned *x = t->learned;
     int64_t index[MOST_WATCHED], length[MOST_WATCHED];
     int32_t *ids[MOST_WATCHED] = {NULL};
-    const int64_t n = training_short_pairs(t, MOST_WATCHED, index);
+    const int64_t n = pairs_short(&x->pairs, MOST_WATCHED, index);
     bool ok = n > 0 || training_fail_watch();
     int64_t label[MOST_WATCHED];
     for (int64_t i = 0; ok && i < n; i++) {
-        label[i] = sb_labels_find(t->classes->labels, sb_pairs_target(t->held, index[i]));
-        ids[i] = sb_vocabulary_encode(t->classes->vocabulary, sb_pairs_source(t->held, index[i]),
+        label[i] = sb_labels_find(x->labels, sb_pairs_target(x->pairs.held, index[i]));
+        ids[i] = sb_vocabulary_encode(x->vocabulary, sb_pairs_source(x->pairs.held, index[i]),
                                       &length[i], NULL);
         ok = ids[i] != NULL;
     }
@@ -198,7 +197,14 @@ static bool classifier_watch(struct training *t)
 
 static const sb_pairs *classifier_held(const struct training *t)
 {
-    return t->held;
+    const struct learned *x = t->learned;
+    return x->pairs.held;
+}
+
+static char *classifier_report_text(const struct training *t)
+{
+    const struct learned *x = t->learned;
+    return pairs_short_source(&x->pairs);
 }
 
 const struct training_kind training_classifier = {.name = "classifier",
@@ -206,6 +212,7 @@ const struct training_kind training_classifier = {.name = "classifier",
                                                   .items = "texts",
                                                   .model = &classifier_kind,
                                                   .task = pattern_task,
+                                                  .learned = sizeof(struct learned),
                                                   .open_texts = classifier_open_texts,
                                                   .open_data = classifier_open_data,
                                                   .open_model = classifier_open_model,
@@ -219,6 +226,6 @@ const struct training_kind training_classifier = {.name = "classifier",
                                                   .batch_text = classifier_batch_text,
                                                   .evaluate = evaluate_classifier,
                                                   .watch = classifier_watch,
-                                                  .report_text = training_short_source,
+                                                  .report_text = classifier_report_text,
                                                   .held = classifier_held,
                                                   .report = &report_classifier};

@@ -4,6 +4,7 @@
 #include "models/language_kind.h"
 #include "program/kinds/evaluate.h"
 #include "program/kinds/task_texts.h"
+#include "program/run/task_pairs.h"
 #include "program/screen/progress.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -21,7 +22,7 @@ static bool evaluate_read_documents(const struct evaluate_request *r, const stru
                                     struct language_evaluation *e)
 {
     if (r->task) {
-        e->pairs = training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
+        e->pairs = task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
         e->documents = e->pairs ? task_documents(r->task, e->pairs) : NULL;
         return e->documents != NULL;
     }

@@ -1,7 +1,8 @@
 /* How an encoder-decoder is measured: the loss, and the texts that it decodes. */
+#include "models/training/evaluation.h"
 #include "models/translation_score.h"
 #include "program/kinds/evaluate.h"
-#include "program/run/training.h"
+#include "program/run/task_pairs.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "program/screen/unknown.h"
@@ -43,7 +44,7 @@ static bool evaluate_measure_loss(const struct checkpoint *c, struct evaluation 
 static bool evaluate_open_pairs(const struct evaluate_request *r, const struct checkpoint *c,
                                 struct evaluation *e)
 {
-    e->pairs = r->task ? training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count)
+    e->pairs = r->task ? task_pairs(r->task, &c->settings, SB_PART_TEST, r->count)
                        : sb_pairs_read(r->data, NULL);
     if (!e->pairs)
         return false;

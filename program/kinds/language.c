@@ -5,6 +5,7 @@
 #include "program/kinds/evaluate.h"
 #include "program/kinds/task_texts.h"
 #include "program/run/kind.h"
+#include "program/run/task_pairs.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "tensor/failure.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 /* What is learned from. */
-struct training_texts {
+struct learned {
     sb_documents *rest, *held;
     sb_vocabulary *vocabulary;
     sb_windows *windows, *held_windows;
@@ -25,7 +26,7 @@ enum { TASK_DOCUMENTS = 20000, TASK_HELD = 500, HELD_PART = 20 };
 
 static sb_documents *language_task_documents(const struct training *t, sb_part part, int64_t count)
 {
-    sb_pairs *pairs = training_task_pairs(t->task, &t->settings, part, count);
+    sb_pairs *pairs = task_pairs(t->task, &t->settings, part, count);
     sb_documents *documents = pairs ? task_documents(t->task, pairs) : NULL;
     sb_pairs_free(pairs);
     return documents;
@@ -45,35 +46,32 @@ static sb_documents *language_read(const char *const *paths, int n, sb_document_
 
 static bool language_read_files(struct training *t, const struct training_request *r)
 {
+    struct learned *x = t->learned;
     const sb_document_cut cut = t->settings.documents;
     sb_documents *all = language_read(r->files, r->file_count, cut);
     if (all && r->valid) {
-        t->texts->rest = all;
-        t->texts->held = language_read(&r->valid, 1, cut);
-        return t->texts->held != NULL;
+        x->rest = all;
+        x->held = language_read(&r->valid, 1, cut);
+        return x->held != NULL;
     }
-    const bool ok = all && sb_documents_divide(all, HELD_PART, &t->texts->rest, &t->texts->held);
+    const bool ok = all && sb_documents_divide(all, HELD_PART, &x->rest, &x->held);
     sb_documents_free(all);
     return ok;
 }
 
 static bool language_open_texts(struct training *t, const struct training_request *r)
 {
-    t->texts = memory_new(sizeof *t->texts);
-    if (!t->texts)
-        return sb_fail("out of memory");
-    *t->texts = (struct training_texts){0};
+    struct learned *x = t->learned;
     if (t->task) {
-        t->texts->rest = language_task_documents(t, SB_PART_TRAIN, TASK_DOCUMENTS);
-        t->texts->held = language_task_documents(t, SB_PART_VALID, TASK_HELD);
+        x->rest = language_task_documents(t, SB_PART_TRAIN, TASK_DOCUMENTS);
+        x->held = language_task_documents(t, SB_PART_VALID, TASK_HELD);
     } else if (!language_read_files(t, r)) {
         return false;
     }
-    if (!t->texts->rest || !t->texts->held)
+    if (!x->rest || !x->held)
         return false;
     t->progress.data_hash =
-        (sb_documents_hash(t->texts->rest) * 31 + sb_documents_hash(t->texts->held)) >>
-        1; /* as JSON has them */
+        (sb_documents_hash(x->rest) * 31 + sb_documents_hash(x->held)) >> 1; /* as JSON has them */
     return true;
 }
 
@@ -81,13 +79,13 @@ static bool language_open_texts(struct training *t, const struct training_reques
 
 static sb_vocabulary *language_learn(const struct training *t)
 {
+    const struct learned *x = t->learned;
     const struct settings *s = &t->settings;
     const sb_vocabulary_options options = {
         .units = s->units == SB_UNITS_AUTO ? SB_UNITS_CHARACTERS : s->units, .size = s->vocabulary};
     if (t->loaded)
         return sb_vocabulary_retain(sb_language_model_vocabulary(t->loaded->subject.self));
-    return sb_vocabulary_new(sb_documents_texts(t->texts->rest), sb_documents_count(t->texts->rest),
-                             &options);
+    return sb_vocabulary_new(sb_documents_texts(x->rest), sb_documents_count(x->rest), &options);
 }
 
 /* All that the model may read at a time, where it may read everything. */
@@ -98,7 +96,7 @@ static int64_t language_window(const struct settings *s)
 
 static bool language_open_data(struct training *t)
 {
-    struct training_texts *x = t->texts;
+    struct learned *x = t->learned;
     const struct settings *s = &t->settings;
     sb_windows_options options = {.seed = s->trainer.seed,
                                   .length = language_window(s),
@@ -117,28 +115,26 @@ static bool language_open_data(struct training *t)
 
 static bool language_open_model(struct training *t)
 {
+    struct learned *x = t->learned;
     const struct settings *s = &t->settings;
     const sb_language_model_options options = {.transformer = s->model.transformer,
                                                .tie_embeddings = s->model.tie_embeddings,
                                                .label_smoothing = s->model.label_smoothing,
                                                .context = s->language.context,
                                                .running_text = s->language.running_text};
-    sb_language_model *model = sb_language_model_for(t->weights, t->texts->vocabulary, &options);
+    sb_language_model *model = sb_language_model_for(t->weights, x->vocabulary, &options);
     t->subject = sb_language_model_as_model(model);
     return model != NULL;
 }
 
 static void language_close(struct training *t)
 {
-    struct training_texts *x = t->texts;
-    if (!x)
-        return;
+    struct learned *x = t->learned;
     sb_windows_free(x->windows);
     sb_windows_free(x->held_windows);
     sb_vocabulary_release(x->vocabulary);
     sb_documents_free(x->rest);
     sb_documents_free(x->held);
-    memory_free(x);
 }
 
 static int64_t language_batch_items(const struct training *t)
@@ -150,7 +146,8 @@ static int64_t language_batch_items(const struct training *t)
 
 static int64_t language_epoch_batches(const struct training *t)
 {
-    return sb_windows_symbols(t->texts->windows) /
+    const struct learned *x = t->learned;
+    return sb_windows_symbols(x->windows) /
                (language_batch_items(t) * language_window(&t->settings)) +
            1;
 }
@@ -160,7 +157,8 @@ static int64_t language_epoch_batches(const struct training *t)
 static void language_describe_texts(const struct training *t, const struct training_request *r,
                                     FILE *out)
 {
-    const sb_documents *rest = t->texts->rest, *held = t->texts->held;
+    const struct learned *x = t->learned;
+    const sb_documents *rest = x->rest, *held = x->held;
     const int64_t n = sb_documents_count(rest);
     const char *slash = t->task ? NULL : strrchr(r->data, '/');
     fprintf(out, "%-10s %s bytes",
@@ -178,7 +176,7 @@ static void language_describe_texts(const struct training *t, const struct train
 
 static void language_describe(const struct training *t, const struct training_request *r, FILE *out)
 {
-    const struct training_texts *x = t->texts;
+    const struct learned *x = t->learned;
     const int64_t unknown = sb_windows_unknown(x->held_windows);
     language_describe_texts(t, r, out);
     fprintf(out, "text       %s, %s different symbols; %s to learn\n",
@@ -198,7 +196,8 @@ static void language_describe(const struct training *t, const struct training_re
 static void language_measure(const struct training *t, const sb_evaluation *e, int digits,
                              char *text, size_t size)
 {
-    const sb_windows *held = t->texts->held_windows;
+    const struct learned *x = t->learned;
+    const sb_windows *held = x->held_windows;
     const double bits =
         e->loss * (double)sb_windows_symbols(held) / (log(2) * (double)sb_windows_bytes(held));
     snprintf(text, size,
@@ -215,13 +214,14 @@ static best_score language_best(const struct training *t)
 
 static char *language_batch_text(const struct training *t, const sb_batch *batch)
 {
+    const struct learned *x = t->learned;
     sb_tensor *ids = sb_batch_get(batch, "target_out");
     struct buffer buffer = {0};
     bool ok = ids != NULL;
     for (int64_t b = 0; ok && b < batch->items; b++) {
         const int64_t length = (int64_t)sb_tensor_get(sb_batch_get(batch, "target_lengths"), b);
         const int32_t *row = (const int32_t *)sb_tensor_data(ids) + b * sb_tensor_dim(ids, 1);
-        char *text = sb_vocabulary_decode(t->texts->vocabulary, row, length);
+        char *text = sb_vocabulary_decode(x->vocabulary, row, length);
         ok = text && buffer_add_text(&buffer, text) && buffer_add_text(&buffer, "\n");
         sb_free(text);
     }
@@ -237,8 +237,9 @@ enum { REPORT_SYMBOLS = 48 };
 /* The first symbols of a held-out document; NULL without a message where it has none. */
 static int32_t *language_begin_of(const struct training *t, int64_t document, int64_t *n)
 {
-    const char *text = sb_documents_text(t->texts->held, document);
-    int32_t *ids = text[0] ? sb_vocabulary_encode(t->texts->vocabulary, text, n, NULL) : NULL;
+    const struct learned *x = t->learned;
+    const char *text = sb_documents_text(x->held, document);
+    int32_t *ids = text[0] ? sb_vocabulary_encode(x->vocabulary, text, n, NULL) : NULL;
     int64_t most = language_window(&t->settings) - 1;
     most = most < REPORT_SYMBOLS ? most : REPORT_SYMBOLS;
     *n = ids && *n < most ? *n : most;
@@ -247,7 +248,8 @@ static int32_t *language_begin_of(const struct training *t, int64_t document, in
 
 static bool language_watch(struct training *t)
 {
-    const sb_documents *held = t->texts->held;
+    struct learned *x = t->learned;
+    const sb_documents *held = x->held;
     int32_t *ids[MOST_WATCHED];
     int64_t length[MOST_WATCHED], n = 0;
     bool ok = true;
@@ -268,12 +270,13 @@ static bool language_watch(struct training *t)
 
 static char *language_report_text(const struct training *t)
 {
-    const sb_documents *held = t->texts->held;
+    const struct learned *x = t->learned;
+    const sb_documents *held = x->held;
     int64_t n, document = 0;
     while (document < sb_documents_count(held) - 1 && !sb_documents_text(held, document)[0])
         document++;
     int32_t *ids = language_begin_of(t, document, &n);
-    char *text = ids ? sb_vocabulary_decode(t->texts->vocabulary, ids, n) : NULL;
+    char *text = ids ? sb_vocabulary_decode(x->vocabulary, ids, n) : NULL;
     sb_free(ids);
     return text;
 }
@@ -283,6 +286,7 @@ const struct training_kind training_language = {.name = "language",
                                                 .items = "windows",
                                                 .model = &language_model_kind,
                                                 .several_files = true,
+                                                .learned = sizeof(struct learned),
                                                 .open_texts = language_open_texts,
                                                 .open_data = language_open_data,
                                                 .open_model = language_open_model,

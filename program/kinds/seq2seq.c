@@ -1,37 +1,174 @@
 /* Training encoder-decoders, on pairs of texts. */
+#include "models/description_parts.h"
 #include "models/seq2seq_kind.h"
 #include "models/text/buffer.h"
 #include "program/kinds/evaluate.h"
+#include "program/kinds/pairs.h"
 #include "program/run/kind.h"
+#include "program/run/task_pairs.h"
 #include "program/screen/progress.h"
+#include "program/screen/unknown.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
 #include <math.h>
+#include <string.h>
+
+/* What is learned from. */
+struct learned {
+    struct learned_pairs pairs;
+    sb_pairs *sample; /* those of the held-out pairs that are decoded; NULL: all */
+    sb_data *data, *held_data;
+    sb_held_pairs scored;
+};
+
+static const sb_pairs *seq2seq_to_learn(const struct training *t)
+{
+    const struct learned *x = t->learned;
+    return pairs_to_learn(&x->pairs);
+}
+
+/* Chooses the pairs that evaluations decode by hashes of the sources: files are often sorted. */
+static bool seq2seq_choose_sample(struct learned *x, int64_t limit)
+{
+    sb_pairs *rest;
+    if (limit == 0 || sb_pairs_count(x->pairs.held) <= limit)
+        return true;
+    if (!sb_pairs_divide(x->pairs.held, limit, &rest, &x->sample))
+        return false;
+    sb_pairs_free(rest);
+    return true;
+}
+
+static bool seq2seq_open_texts(struct training *t, const struct training_request *r)
+{
+    enum { HELD_OUT = 500 }; /* of a task, when evaluations decode none */
+    struct learned *x = t->learned;
+    const int64_t limit = t->settings.evaluate_pairs;
+    if (r->task)
+        x->pairs.held = task_pairs(r->task, &t->settings, SB_PART_VALID, limit ? limit : HELD_OUT);
+    else if (!pairs_open(&x->pairs, r))
+        return false;
+    if (!x->pairs.held || !seq2seq_choose_sample(x, limit))
+        return false;
+    t->progress.data_hash = pairs_mark(&x->pairs);
+    return true;
+}
+
+/* ---- vocabularies and batches ---- */
+
+static sb_vocabulary *seq2seq_learn(const struct settings *s, sb_units units,
+                                    const char *const *texts, int64_t count)
+{
+    sb_vocabulary_options options = {.units = units, .size = s->vocabulary};
+    return sb_vocabulary_new(texts, count, &options);
+}
+
+static sb_vocabulary *seq2seq_learn_joint(const struct training *t)
+{
+    int64_t n = sb_pairs_count(seq2seq_to_learn(t));
+    const char **both = memory_new((size_t)(2 * n) * sizeof(char *));
+    if (!both)
+        return sb_fail("out of memory");
+    memcpy(both, sb_pairs_sources(seq2seq_to_learn(t)), (size_t)n * sizeof(char *));
+    memcpy(both + n, sb_pairs_targets(seq2seq_to_learn(t)), (size_t)n * sizeof(char *));
+    sb_vocabulary *joint = seq2seq_learn(&t->settings, t->settings.source_units, both, 2 * n);
+    memory_free(both);
+    return joint;
+}
+
+/* The vocabularies of files, retained: those of the model that is resumed, or new ones. */
+static bool seq2seq_find_vocabularies(const struct training *t, sb_vocabulary **source,
+                                      sb_vocabulary **target)
+{
+    const struct settings *s = &t->settings;
+    int64_t n = sb_pairs_count(seq2seq_to_learn(t));
+    if (t->loaded) {
+        *source = sb_vocabulary_retain(sb_seq2seq_source(t->loaded->subject.self));
+        *target = sb_vocabulary_retain(sb_seq2seq_target(t->loaded->subject.self));
+    } else if (s->joint_vocabulary) {
+        *source = seq2seq_learn_joint(t);
+        *target = sb_vocabulary_retain(*source);
+    } else {
+        *source = seq2seq_learn(s, s->source_units, sb_pairs_sources(seq2seq_to_learn(t)), n);
+        *target = *source
+                      ? seq2seq_learn(s, s->target_units, sb_pairs_targets(seq2seq_to_learn(t)), n)
+                      : NULL;
+    }
+    return *target != NULL;
+}
+
+static sb_data *seq2seq_data_from_files(const struct training *t, const sb_data_options *options)
+{
+    sb_vocabulary *source = NULL, *target = NULL;
+    sb_data *data = seq2seq_find_vocabularies(t, &source, &target)
+                        ? sb_data_new(seq2seq_to_learn(t), source, target, options)
+                        : NULL;
+    sb_vocabulary_release(source);
+    sb_vocabulary_release(target);
+    return data;
+}
+
+static int64_t seq2seq_longest(const struct training *t)
+{
+    sb_transformer_options o = {0};
+    sb_transformer_complete(&t->settings.model.transformer, &o);
+    int64_t longest = t->settings.data.longest;
+    bool learned = o.positions == SB_POSITIONS_LEARNED && o.longest > 1 && o.longest <= longest;
+    return learned ? o.longest - 1 : longest;
+}
+
+/* A task has vocabularies of its own. */
+static bool seq2seq_check_words(const struct training *t)
+{
+    const struct learned *x = t->learned;
+    if (!t->loaded || !t->task)
+        return true;
+    const sb_seq2seq *model = t->loaded->subject.self;
+    return (description_same_vocabulary(sb_data_source(x->data), sb_seq2seq_source(model)) &&
+            description_same_vocabulary(sb_data_target(x->data), sb_seq2seq_target(model))) ||
+           sb_fail("the model of --from has other vocabularies than --task %s; train it on files "
+                   "with --data, which its own vocabularies encode",
+                   t->task);
+}
 
 static bool seq2seq_open_data(struct training *t)
 {
-    if (!training_open_data(t))
+    struct learned *x = t->learned;
+    sb_data_options options = t->settings.data;
+    options.seed = t->settings.trainer.seed;
+    options.longest = seq2seq_longest(t);
+    sb_task task;
+    if (!t->task)
+        x->data = seq2seq_data_from_files(t, &options);
+    else if (sb_task_find(t->task, &task))
+        x->data = sb_data_task_with(task, &t->settings.task, &options);
+    if (x->data)
+        x->held_data =
+            sb_data_new(x->pairs.held, sb_data_source(x->data), sb_data_target(x->data), &options);
+    if (!x->held_data)
         return false;
-    t->source = sb_data_as_source(t->data);
-    t->held_source = sb_data_as_source(t->held_data);
-    t->held_pairs.pairs = t->sample ? t->sample : t->held;
-    t->scored = t->settings.evaluate_pairs > 0 ? &t->held_pairs : NULL;
-    return true;
+    t->source = sb_data_as_source(x->data);
+    t->held_source = sb_data_as_source(x->held_data);
+    x->scored.pairs = x->sample ? x->sample : x->pairs.held;
+    t->scored = t->settings.evaluate_pairs > 0 ? &x->scored : NULL;
+    return seq2seq_check_words(t);
 }
 
 static bool seq2seq_open_model(struct training *t)
 {
-    sb_seq2seq *model = sb_seq2seq_new(t->weights, t->data, &t->settings.model);
+    const struct learned *x = t->learned;
+    sb_seq2seq *model = sb_seq2seq_new(t->weights, x->data, &t->settings.model);
     t->subject = sb_seq2seq_as_model(model);
     return model != NULL;
 }
 
 static void seq2seq_close(struct training *t)
 {
-    sb_data_free(t->data);
-    sb_data_free(t->held_data);
-    sb_pairs_free(t->read);
-    sb_pairs_free(t->rest);
-    sb_pairs_free(t->held);
-    sb_pairs_free(t->sample);
+    struct learned *x = t->learned;
+    sb_data_free(x->data);
+    sb_data_free(x->held_data);
+    sb_pairs_free(x->sample);
+    pairs_close(&x->pairs);
 }
 
 static int64_t seq2seq_batch_items(const struct training *t)
@@ -41,7 +178,61 @@ static int64_t seq2seq_batch_items(const struct training *t)
 
 static int64_t seq2seq_epoch_batches(const struct training *t)
 {
-    return sb_data_pairs(t->data) / t->settings.data.batch_pairs + 1;
+    const struct learned *x = t->learned;
+    return sb_data_pairs(x->data) / t->settings.data.batch_pairs + 1;
+}
+
+/* ---- what it says of itself ---- */
+
+static void seq2seq_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
+                                  int64_t longest)
+{
+    fprintf(out, "%-10s %s, %s symbols", side,
+            sb_units_description(sb_vocabulary_units(vocabulary)),
+            count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
+    if (longest > 0)
+        fprintf(out, ", longest %s", count_text(longest).text);
+    fputc('\n', out);
+}
+
+static void seq2seq_describe(const struct training *t, const struct training_request *r, FILE *out)
+{
+    const struct learned *x = t->learned;
+    if (t->task)
+        fprintf(out, "task       %s; %s pairs held out\n", t->task,
+                count_text(sb_pairs_count(x->pairs.held)).text);
+    else
+        pairs_describe(&x->pairs, r, sb_data_left_out(x->data), seq2seq_longest(t), out);
+    seq2seq_describe_side(out, "source", sb_data_source(x->data), sb_data_longest_source(x->data));
+    seq2seq_describe_side(out, "target", sb_data_target(x->data), sb_data_longest_target(x->data));
+}
+
+/* How many symbols of the texts a vocabulary lacks. */
+static int64_t seq2seq_count_unknown(const sb_vocabulary *vocabulary, const char *const *texts,
+                                     int64_t n)
+{
+    int64_t unknown = 0;
+    for (int64_t i = 0; i < n; i++)
+        unknown += unknown_count(vocabulary, texts[i]);
+    return unknown;
+}
+
+static void seq2seq_describe_unknown(const struct training *t, FILE *out)
+{
+    const sb_pairs *pairs = seq2seq_to_learn(t);
+    if (!pairs)
+        return;
+    const sb_seq2seq *model = t->subject.self;
+    const int64_t n = sb_pairs_count(pairs),
+                  source =
+                      seq2seq_count_unknown(sb_seq2seq_source(model), sb_pairs_sources(pairs), n),
+                  target =
+                      seq2seq_count_unknown(sb_seq2seq_target(model), sb_pairs_targets(pairs), n);
+    if (source + target > 0)
+        fprintf(out,
+                "warning    %s symbols of the data (%s of targets) are unknown to its "
+                "vocabularies, and the model cannot learn them\n",
+                count_text(source + target).text, count_text(target).text);
 }
 
 /* The digits of a built-in task are no words. */
@@ -113,9 +304,11 @@ static char *seq2seq_batch_text(const struct training *t, const sb_batch *batch)
 
 static bool seq2seq_encode(const struct training *t, int64_t index, sb_encoded_pair *pair)
 {
-    pair->source = sb_vocabulary_encode(sb_data_source(t->data), sb_pairs_source(t->held, index),
+    const struct learned *x = t->learned;
+    const sb_pairs *held = x->pairs.held;
+    pair->source = sb_vocabulary_encode(sb_data_source(x->data), sb_pairs_source(held, index),
                                         &pair->source_length, NULL);
-    pair->target = sb_vocabulary_encode(sb_data_target(t->data), sb_pairs_target(t->held, index),
+    pair->target = sb_vocabulary_encode(sb_data_target(x->data), sb_pairs_target(held, index),
                                         &pair->target_length, NULL);
     return pair->source && pair->target;
 }
@@ -124,7 +317,8 @@ static bool seq2seq_watch(struct training *t)
 {
     sb_encoded_pair pairs[MOST_WATCHED] = {{0}};
     int64_t index[MOST_WATCHED];
-    const int64_t n = training_short_pairs(t, MOST_WATCHED, index);
+    const struct learned *x = t->learned;
+    const int64_t n = pairs_short(&x->pairs, MOST_WATCHED, index);
     bool ok = n > 0 || training_fail_watch();
     for (int64_t i = 0; ok && i < n; i++)
         ok = seq2seq_encode(t, index[i], &pairs[i]);
@@ -138,7 +332,14 @@ static bool seq2seq_watch(struct training *t)
 
 static const sb_pairs *seq2seq_held(const struct training *t)
 {
-    return t->held;
+    const struct learned *x = t->learned;
+    return x->pairs.held;
+}
+
+static char *seq2seq_report_text(const struct training *t)
+{
+    const struct learned *x = t->learned;
+    return pairs_short_source(&x->pairs);
 }
 
 const struct training_kind training_seq2seq = {.name = "seq2seq",
@@ -146,13 +347,14 @@ const struct training_kind training_seq2seq = {.name = "seq2seq",
                                                .items = "pairs",
                                                .model = &seq2seq_kind,
                                                .two_files = true,
-                                               .open_texts = training_open_texts,
+                                               .learned = sizeof(struct learned),
+                                               .open_texts = seq2seq_open_texts,
                                                .open_data = seq2seq_open_data,
                                                .open_model = seq2seq_open_model,
                                                .close = seq2seq_close,
                                                .batch_items = seq2seq_batch_items,
                                                .epoch_batches = seq2seq_epoch_batches,
-                                               .describe = training_describe_pairs,
+                                               .describe = seq2seq_describe,
                                                .scores = 1 << BEST_LOSS | 1 << BEST_EXACT |
                                                          1 << BEST_ERROR | 1 << BEST_BLEU,
                                                .best = seq2seq_best,
@@ -160,7 +362,8 @@ const struct training_kind training_seq2seq = {.name = "seq2seq",
                                                .batch_text = seq2seq_batch_text,
                                                .evaluate = evaluate_pairs,
                                                .watch = seq2seq_watch,
-                                               .task_pairs = training_task_pairs,
-                                               .report_text = training_short_source,
+                                               .describe_unknown = seq2seq_describe_unknown,
+                                               .task_pairs = task_pairs,
+                                               .report_text = seq2seq_report_text,
                                                .held = seq2seq_held,
                                                .report = &report_pairs};

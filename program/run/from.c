@@ -1,10 +1,7 @@
 /* A training run that begins with the weights of another model. */
-#include "models/description_parts.h"
 #include "models/training/fingerprint.h"
 #include "program/run/kind.h"
 #include "program/screen/foreign.h"
-#include "program/screen/progress.h"
-#include "program/screen/unknown.h"
 #include <string.h>
 
 /* Settings of the data that determine vocabularies, which are the model's own. */
@@ -58,43 +55,10 @@ bool training_load_from(struct training *t, const struct training_request *r)
                    its ? its->name : t->loaded->subject.kind->name, t->kind->name);
 }
 
-/* A task has vocabularies of its own. */
-bool training_check_words(const struct training *t)
-{
-    if (!t->loaded || !t->task || t->kind != &training_seq2seq)
-        return true;
-    const sb_seq2seq *model = t->loaded->subject.self;
-    return (description_same_vocabulary(sb_data_source(t->data), sb_seq2seq_source(model)) &&
-            description_same_vocabulary(sb_data_target(t->data), sb_seq2seq_target(model))) ||
-           sb_fail("the model of --from has other vocabularies than --task %s; train it on files "
-                   "with --data, which its own vocabularies encode",
-                   t->task);
-}
-
-/* How many symbols of the texts a vocabulary lacks. */
-static int64_t from_count_unknown(const sb_vocabulary *vocabulary, const char *const *texts,
-                                  int64_t n)
-{
-    int64_t unknown = 0;
-    for (int64_t i = 0; i < n; i++)
-        unknown += unknown_count(vocabulary, texts[i]);
-    return unknown;
-}
-
 void training_describe_from(const struct training *t, const struct training_request *r, FILE *out)
 {
-    const sb_pairs *pairs = training_pairs(t);
     fprintf(out, "from       %s, fingerprint %s\n", foreign(r->from),
             fingerprint_text(t->settings.tuning.base).text);
-    if (!pairs || t->kind != &training_seq2seq)
-        return;
-    const sb_seq2seq *model = t->subject.self;
-    const int64_t n = sb_pairs_count(pairs),
-                  source = from_count_unknown(sb_seq2seq_source(model), sb_pairs_sources(pairs), n),
-                  target = from_count_unknown(sb_seq2seq_target(model), sb_pairs_targets(pairs), n);
-    if (source + target > 0)
-        fprintf(out,
-                "warning    %s symbols of the data (%s of targets) are unknown to its "
-                "vocabularies, and the model cannot learn them\n",
-                count_text(source + target).text, count_text(target).text);
+    if (t->kind->describe_unknown)
+        t->kind->describe_unknown(t, out);
 }

@@ -19,11 +19,14 @@ struct training_kind {
     bool two_files;             /* --source-file and --target-file may be given instead */
     const char *task;           /* a built-in task of this kind alone; NULL: those of pairs */
 
+    size_t learned; /* bytes of training->learned, which are 0 at first */
     /* Opens what is learned from, sets the hash of the data, and the sources of batches. */
     bool (*open_texts)(struct training *training, const struct training_request *request);
     bool (*open_data)(struct training *training);
     bool (*open_model)(struct training *training); /* a new one, as the training's subject */
     void (*close)(struct training *training);
+    /* Prints what of the texts a model of --from does not know; may be NULL. */
+    void (*describe_unknown)(const struct training *training, FILE *out);
 
     int64_t (*batch_items)(const struct training *training); /* the most of a batch */
     int64_t (*epoch_batches)(const struct training *training);

@@ -1,14 +1,14 @@
 #include "program/run/stored_twin.h"
 #include "models/seq2seq_kind.h"
-#include "program/run/training.h"
+#include "models/training/checkpoint.h"
+#include "program/run/task_pairs.h"
 
 static bool stored_twin_read_batch(struct stored_twin *s, const struct stored_twin_request *r)
 {
     const sb_data_options options = {
         .batch_pairs = r->count, .batch_symbols = 1 << 24, .longest = 1 << 20};
-    s->pairs = r->task
-                   ? training_task_pairs(r->task, &s->checkpoint->settings, SB_PART_TEST, r->count)
-                   : sb_pairs_read(r->data, NULL);
+    s->pairs = r->task ? task_pairs(r->task, &s->checkpoint->settings, SB_PART_TEST, r->count)
+                       : sb_pairs_read(r->data, NULL);
     sb_pairs *first = s->pairs ? sb_pairs_new() : NULL;
     bool ok = first != NULL;
     for (int64_t i = 0; ok && i < r->count && i < sb_pairs_count(s->pairs); i++)

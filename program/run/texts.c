@@ -1,4 +1,5 @@
 /* The description that a training run prints, and the batch that it saves when the loss fails. */
+#include "models/kinds.h"
 #include "nn/parts.h"
 #include "program/run/kind.h"
 #include "program/screen/foreign.h"
@@ -9,61 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void training_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
-                                   int64_t longest)
-{
-    fprintf(out, "%-10s %s, %s symbols", side,
-            sb_units_description(sb_vocabulary_units(vocabulary)),
-            count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
-    if (longest > 0)
-        fprintf(out, ", longest %s", count_text(longest).text);
-    fputc('\n', out);
-}
-
-static void training_describe_problems(FILE *out, const char *file, const sb_pairs *pairs)
-{
-    int64_t skipped = sb_pairs_skipped(pairs);
-    const char *problem;
-    if (skipped > 0)
-        fprintf(out, "skipped    %s malformed lines of %s\n", count_text(skipped).text,
-                foreign(file));
-    for (int64_t i = 0; (problem = sb_pairs_problem(pairs, i)); i++)
-        fprintf(out, "           %s\n", foreign(problem));
-    if (skipped > SB_PAIRS_PROBLEMS)
-        fputs("           ...\n", out);
-}
-
-void training_describe_files(const struct training *t, const struct training_request *r, FILE *out)
-{
-    int64_t held = sb_pairs_count(t->held), left_out = sb_data_left_out(t->data);
-    const char *file = r->data ? r->data : r->source_file;
-    const char *slash = strrchr(file, '/');
-    fprintf(out, "%-10s %s pairs; ", foreign(slash ? slash + 1 : file),
-            count_text(sb_pairs_count(training_pairs(t))).text);
-    if (t->rest)
-        fprintf(out, "no --valid, so %s held out\n", count_text(held).text);
-    else
-        fprintf(out, "%s of %s to evaluate on\n", count_text(held).text, foreign(r->valid));
-    training_describe_problems(out, file, t->read);
-    if (!t->rest)
-        training_describe_problems(out, r->valid, t->held);
-    if (left_out > 0)
-        fprintf(out, "left out   %s pairs of more than %s symbols on a side\n",
-                count_text(left_out).text, count_text(training_longest(t)).text);
-    int64_t shared = t->rest ? 0 : sb_pairs_shared(t->read, t->held);
-    if (shared > 0)
-        fprintf(out, "warning    %s pairs of %s have a source of the training data\n",
-                count_text(shared).text, foreign(r->valid));
-}
-
 static void training_describe_model(const struct training *t, FILE *out)
 {
     const sb_transformer_options *o = &t->settings.model.transformer;
     const int64_t count = sb_parameters_count(t->weights);
     const int64_t size = parts_size(t->weights, parameters_values(t->weights), 0, count);
     const int64_t trained = parts_size(t->weights, parameters_gradients(t->weights), 0, count);
-    const int layers = t->kind == &training_classifier ? o->encoder_layers : o->decoder_layers;
-    if (t->kind == &training_seq2seq)
+    const bool encoder = model_has_setting(t->kind->model, "encoder-layers"),
+               decoder = model_has_setting(t->kind->model, "decoder-layers");
+    const int layers = encoder ? o->encoder_layers : o->decoder_layers;
+    if (encoder && decoder)
         fprintf(out, "model      %d+%d layers, ", o->encoder_layers, o->decoder_layers);
     else
         fprintf(out, "model      %s of %d %s, ", t->kind->title, layers,
@@ -95,18 +51,6 @@ static void training_describe_steps(const struct training *t, FILE *out)
         fprintf(out, "device     %s\n", sb_device_description(sb_device_in_use()));
     if (sb_trainer_steps(t->trainer) > 0)
         fprintf(out, "resumed    after step %s\n", count_text(sb_trainer_steps(t->trainer)).text);
-}
-
-void training_describe_pairs(const struct training *t, const struct training_request *request,
-                             FILE *out)
-{
-    if (t->task)
-        fprintf(out, "task       %s; %s pairs held out\n", t->task,
-                count_text(sb_pairs_count(t->held)).text);
-    else
-        training_describe_files(t, request, out);
-    training_describe_side(out, "source", sb_data_source(t->data), sb_data_longest_source(t->data));
-    training_describe_side(out, "target", sb_data_target(t->data), sb_data_longest_target(t->data));
 }
 
 void training_describe(const struct training *t, const struct training_request *request, FILE *out)

@@ -112,7 +112,7 @@ static int64_t training_usual_steps(const struct training *t)
     const struct settings *s = &t->settings;
     const bool dates = t->task && strcmp(t->task, sb_task_name(SB_TASK_DATES)) == 0;
     if (t->task)
-        return dates && t->kind == &training_seq2seq ? DATES_STEPS : TASK_STEPS;
+        return dates && t->kind->task_pairs ? DATES_STEPS : TASK_STEPS;
     int64_t steps = FILE_EPOCHS * t->kind->epoch_batches(t) / s->trainer.accumulate;
     return steps < LEAST_STEPS ? LEAST_STEPS : steps;
 }
@@ -271,9 +271,13 @@ static bool training_open_all(struct training *t, const struct training_request 
     } else if (request->from && !training_load_from(t, request)) {
         return false;
     }
-    return t->kind->open_texts(t, request) && t->kind->open_data(t) && training_check_words(t) &&
-           training_open_model(t) && training_open_trainer(t, request) && training_choose_best(t) &&
-           training_check_best(t) && (!request->report || t->kind->watch(t));
+    t->learned = memory_new(t->kind->learned);
+    if (!t->learned)
+        return sb_fail("out of memory");
+    memset(t->learned, 0, t->kind->learned);
+    return t->kind->open_texts(t, request) && t->kind->open_data(t) && training_open_model(t) &&
+           training_open_trainer(t, request) && training_choose_best(t) && training_check_best(t) &&
+           (!request->report || t->kind->watch(t));
 }
 
 bool training_open(struct training *t, const struct training_request *request, bool *alike)
@@ -307,7 +311,9 @@ void training_close(struct training *t)
         sb_model_free(&t->subject);
         sb_parameters_free(t->weights);
     }
-    t->kind->close(t);
+    if (t->learned)
+        t->kind->close(t);
+    memory_free(t->learned);
     sb_batch_free(t->watched);
     memory_free(t->out);
     memory_free(t->state_path);

@@ -39,14 +39,7 @@ struct training {
     const char *task;
     sb_communicator *communicator, *heads, *batches; /* the request's */
     int sequence_ranks, head_ranks;                  /* the request's */
-    sb_pairs *read;                                  /* from the files; NULL with a task */
-    sb_pairs *rest;   /* those trained on, if others are held out; else NULL */
-    sb_pairs *held;   /* evaluated on */
-    sb_pairs *sample; /* those of `held` that are decoded; NULL: all */
-    sb_data *data, *held_data;
-    sb_held_pairs held_pairs;         /* what is decoded */
-    struct training_texts *texts;     /* of a language model; else NULL */
-    struct training_classes *classes; /* of a classifier; else NULL */
+    void *learned;                                   /* what is learned from, as the kind has it */
     sb_source source, held_source;
     const void *scored;        /* what the kind is scored on; NULL: nothing */
     best_score best;           /* by which the best model is chosen; not BEST_AUTO */
@@ -100,21 +93,14 @@ void *training_fail_watch(void);
 /* Writes the diagnosis of the watched batch to the log. */
 bool training_diagnose(struct training *training);
 
-/* Loads the model of --from, with the settings that are its own; checks that a task has its
-   vocabularies; prints what it is. */
+/* Loads the model of --from, with the settings that are its own; prints what it is. */
 bool training_load_from(struct training *training, const struct training_request *request);
-bool training_check_words(const struct training *training);
 void training_describe_from(const struct training *training, const struct training_request *request,
                             FILE *out);
 
 /* The learning rate for these settings if none is given. */
 double training_usual_rate(const struct settings *settings);
-/* For --report on pairs and on labelled texts: the held-out ones from number `from` on that are
-   short enough to draw, up to `most` of them; how many, and their numbers. The source of the first
-   one. */
-enum { MOST_WATCHED = 8 };
-int64_t training_short_pairs(const struct training *training, int64_t most, int64_t index[]);
-char *training_short_source(const struct training *training);
+enum { MOST_WATCHED = 8 }; /* texts for --report */
 
 /* In a resumed run: whether the best model's file exists and is the one that the state names, or a
    newer one of this run; sets `ahead`. */
@@ -122,28 +108,8 @@ bool training_check_best(struct training *training);
 /* At the end: whether the steps of such a newer model have been repeated. */
 bool training_check_ahead(const struct training *training);
 
-/* Parts of training_open: reads the texts and holds some out; makes batches of them. */
-bool training_open_texts(struct training *training, const struct training_request *request);
-bool training_open_data(struct training *training);
-/* The most symbols of a source or target: the setting, or if that is less, the learned positions
-   except for the one of "begin". */
-int64_t training_longest(const struct training *training);
 /* Runs a request with all ranks of the job; the program's exit status. */
 int training_run(struct training_request *request);
-
-/* The training pairs; NULL with a task. */
-const sb_pairs *training_pairs(const struct training *training);
-
-/* Reads the pairs of files, and those to evaluate on, or holds some out; and a number that changes
-   with all of them. */
-bool training_read_pairs(struct training *training, const struct training_request *request);
-uint64_t training_pairs_mark(const struct training *training);
-
-/* Prints what was read from files; and pairs with their vocabularies. */
-void training_describe_files(const struct training *training,
-                             const struct training_request *request, FILE *out);
-void training_describe_pairs(const struct training *training,
-                             const struct training_request *request, FILE *out);
 
 /* Prints data, vocabularies and model, in a few lines. */
 void training_describe(const struct training *training, const struct training_request *request,
@@ -180,10 +146,6 @@ char *training_bad_batch(const struct training *training, int number);
 /* Writes the texts of the last step's batch to the first of these files that does not exist; its
    path, for sb_free, or NULL. */
 char *training_save_batch(const struct training *training);
-
-/* `count` pairs of a part of a built-in task. */
-sb_pairs *training_task_pairs(const char *task, const struct settings *settings, sb_part part,
-                              int64_t count);
 
 /* Whether an evaluation is due after this many steps, and whether all is done. */
 bool training_evaluation_due(const struct training *training);
