@@ -108,7 +108,7 @@ train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --he
         mkdir "$work/runs" && cp "$work/m" "$work/m.jsonl" "$work/n" "$work/n.jsonl" "$work/runs" &&
         cp "$work/n" "$work/runs/<n> & \"more\"" && cp "$work/n.jsonl" "$work/runs/<n> & \"more\".jsonl" &&
         "$softback" report "$work/runs" &&
-        "$softback" train --model language --task dates --width 16 --heads 2 --decoder-layers 1 --steps 40 \
+        "$softback" train --model language_model --task dates --width 16 --heads 2 --decoder-layers 1 --steps 40 \
             --evaluate-every 10 --threads 1 --out "$work/l" --report "$work/language.html" &&
         write_long_log >"$work/long.jsonl" &&
         "$softback" report "$work/m" --input '3 1 4' --log "$work/long.jsonl" --out "$work/long.html" &&

@@ -25,7 +25,7 @@ static bool train_take_kind(struct command_option *option, const char *value)
     char all[128] = "";
     r->kind = training_kind_find(value);
     for (int i = 0; training_kind_at(i); i++)
-        strcat(strcat(all, i ? ", " : ""), training_kind_at(i)->name);
+        strcat(strcat(all, i ? ", " : ""), training_kind_at(i)->model->name);
     return r->kind || sb_fail("--model: \"%s\" is none of %s", value, all);
 }
 
@@ -41,9 +41,10 @@ static bool train_take_data(struct command_option *option, const char *value)
 
 static void train_options(struct options *o, struct training_request *r)
 {
-    option_take(o, "model", "KIND", train_take_kind, r,
-                "train seq2seq, an encoder-decoder on pairs of texts; language, a language model "
-                "on texts; or classifier, on texts with labels [seq2seq]");
+    option_take(
+        o, "model", "KIND", train_take_kind, r,
+        "train seq2seq, an encoder-decoder on pairs of texts; language_model, a language model "
+        "on texts; or classifier, on texts with labels [seq2seq]");
     option_task(o, &r->task, pattern_task,
                 "train on a built-in task: copy, reverse, sort, addition, dates; a classifier on "
                 "pattern");
@@ -88,12 +89,12 @@ static int train_check_files(const struct training_request *r)
         return command_misused("train", "give both --source-file and --target-file");
     if (r->file_count > 1 && !r->kind->several_files)
         return command_misused("train", "--data is given %d times; --model %s learns from one file",
-                               r->file_count, r->kind->name);
+                               r->file_count, r->kind->model->name);
     if (r->source_file && !r->kind->two_files)
         return command_misused("train",
                                "--source-file and --target-file are pairs, for --model seq2seq, "
                                "not for --model %s",
-                               r->kind->name);
+                               r->kind->model->name);
     if (r->task && r->valid)
         return command_misused("train",
                                "--valid is for --data; a task makes its own held-out pairs");
@@ -126,9 +127,9 @@ static int train_check_kind(const struct training_request *r)
             continue;
         for (int k = 0; training_kind_at(k); k++)
             if (model_has_setting(training_kind_at(k)->model, setting_name(i)))
-                strcat(strcat(all, all[0] ? " or " : ""), training_kind_at(k)->name);
+                strcat(strcat(all, all[0] ? " or " : ""), training_kind_at(k)->model->name);
         return command_misused("train", "--%s is for --model %s, not for --model %s",
-                               setting_name(i), all, r->kind->name);
+                               setting_name(i), all, r->kind->model->name);
     }
     const best_score best = r->settings.best;
     if (best != BEST_AUTO && !(r->kind->scores >> best & 1))
@@ -140,7 +141,7 @@ static int train_check_kind(const struct training_request *r)
     const bool pairs = r->task && strcmp(r->task, pattern_task) != 0;
     if (r->task && pairs != !r->kind->task)
         return command_misused(
-            "train", "--task %s is not for --model %s; %s", r->task, r->kind->name,
+            "train", "--task %s is not for --model %s; %s", r->task, r->kind->model->name,
             pairs ? "use --task pattern" : "use copy, reverse, sort, addition or dates");
     return -1;
 }

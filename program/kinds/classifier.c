@@ -207,8 +207,7 @@ static char *classifier_report_text(const struct training *t)
     return pairs_short_source(&x->pairs);
 }
 
-const struct training_kind training_classifier = {.name = "classifier",
-                                                  .title = "a classifier",
+const struct training_kind training_classifier = {.title = "a classifier",
                                                   .items = "texts",
                                                   .model = &classifier_kind,
                                                   .task = pattern_task,

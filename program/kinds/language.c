@@ -281,8 +281,7 @@ static char *language_report_text(const struct training *t)
     return text;
 }
 
-const struct training_kind training_language = {.name = "language",
-                                                .title = "a language model",
+const struct training_kind training_language = {.title = "a language model",
                                                 .items = "windows",
                                                 .model = &language_model_kind,
                                                 .several_files = true,

@@ -342,8 +342,7 @@ static char *seq2seq_report_text(const struct training *t)
     return pairs_short_source(&x->pairs);
 }
 
-const struct training_kind training_seq2seq = {.name = "seq2seq",
-                                               .title = "an encoder-decoder",
+const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
                                                .items = "pairs",
                                                .model = &seq2seq_kind,
                                                .two_files = true,

@@ -50,9 +50,8 @@ bool training_load_from(struct training *t, const struct training_request *r)
         return false;
     if (t->loaded->subject.kind == t->kind->model)
         return from_take_settings(t, r);
-    const struct training_kind *its = training_kind_of(t->loaded->subject.kind);
     return sb_fail("%s is a model of --model %s, not of --model %s", r->from,
-                   its ? its->name : t->loaded->subject.kind->name, t->kind->name);
+                   t->loaded->subject.kind->name, t->kind->model->name);
 }
 
 void training_describe_from(const struct training *t, const struct training_request *r, FILE *out)

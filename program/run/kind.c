@@ -12,7 +12,7 @@ const struct training_kind *training_kind_at(int i)
 const struct training_kind *training_kind_find(const char *name)
 {
     for (int i = 0; kinds[i]; i++)
-        if (strcmp(kinds[i]->name, name) == 0)
+        if (strcmp(kinds[i]->model->name, name) == 0)
             return kinds[i];
     return NULL;
 }

@@ -11,7 +11,6 @@
 struct evaluate_request;
 
 struct training_kind {
-    const char *name;           /* "language" */
     const char *title;          /* "a language model" */
     const char *items;          /* what a batch has: "windows" */
     const sb_model_kind *model; /* its functions */

@@ -155,9 +155,8 @@ static bool training_load(struct training *t)
     t->loaded = checkpoint_open(t->state_path, &(struct checkpoint_options){.ranks = t->heads});
     if (!t->loaded || t->loaded->subject.kind == t->kind->model)
         return t->loaded != NULL;
-    const struct training_kind *its = training_kind_of(t->loaded->subject.kind);
     return sb_fail("%s was started with --model %s, not with --model %s", t->out,
-                   its ? its->name : t->loaded->subject.kind->name, t->kind->name);
+                   t->loaded->subject.kind->name, t->kind->model->name);
 }
 
 static bool training_take_settings(struct training *t, const struct training_request *request)

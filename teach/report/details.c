@@ -29,19 +29,12 @@ struct time_text details_time(double seconds)
     return time;
 }
 
-/* As --model names it. */
-static const char *word_of(const sb_model_kind *kind)
-{
-    return strcmp(kind->name, "language_model") == 0 ? "language" : kind->name;
-}
-
 /* The command with these settings: those that differ from their defaults. */
 static void add_command(struct html *html, const struct checkpoint *c, const sb_description *d)
 {
     const struct settings defaults = settings_default();
     html_add(html, "softback train ");
-    if (strcmp(c->subject.kind->name, "seq2seq") != 0)
-        html_print(html, "--model %s ", word_of(c->subject.kind));
+    html_print(html, "--model %s ", c->subject.kind->name);
     html_add(html, c->task[0] ? "--task " : "--data FILE");
     html_text(html, c->task);
     for (int i = 0; setting_name(i); i++) {

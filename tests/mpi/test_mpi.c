@@ -465,7 +465,7 @@ MPI_TEST(each_split_of_a_language_model_and_of_a_classifier_follows_one_rank)
     static const struct {
         const char *kind, *splits[3];
     } kinds[] = {
-        {"--model language --data pairs.tsv --context 12 --decoder-layers 1",
+        {"--model language_model --data pairs.tsv --context 12 --decoder-layers 1",
          {"", "--split sequence=2", "--split heads=2"}},
         {"--model classifier --task pattern --encoder-layers 1", {"", "--split heads=2", NULL}},
     };

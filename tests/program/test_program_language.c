@@ -7,7 +7,7 @@
 
 #define SIZES "--width 16 --heads 2 --decoder-layers 1 --context 16 --batch-pairs 8 "
 #define TRAIN                                                                                      \
-    "train --model language --data text.txt --log m.jsonl " SIZES                                  \
+    "train --model language_model --data text.txt --log m.jsonl " SIZES                            \
     "--learning-rate 0.01 --warmup 5 --average 0.9 --evaluate-every 10 --out m "
 
 /* A text of sentences that can be guessed. */
@@ -81,11 +81,11 @@ CPU_TEST(program_language, several_files_paragraphs_lines_bytes_and_pairs_of_byt
     struct outcome o = run_well(TRAIN "--data more.txt --units bytes --steps 10");
     expect_text(o.out, " of 2 files in 2 documents; ");
     expect_text(o.out, "bytes, 256 different symbols");
-    o = run_well("train --model language --data more.txt --valid text.txt --documents "
+    o = run_well("train --model language_model --data more.txt --valid text.txt --documents "
                  "paragraphs --out p --steps 210 " SIZES);
     expect_text(o.out, " in 3 documents; ");
     expect_text(o.out, " to evaluate on");
-    o = run_well("train --model language --data text.txt --documents lines --out l "
+    o = run_well("train --model language_model --data text.txt --documents lines --out l "
                  "--units bpe --vocabulary 60 --steps 210 " SIZES);
     expect_text(o.out, "bpe (byte-pair merges), 4");
     o = run_well("info l");
@@ -162,7 +162,7 @@ CPU_TEST(program_language, learned_positions_end_a_text_without_a_context)
     struct outcome o = run_well("generate m \"the\" --length 60");
     expect_text(o.err, "longer than the context of 16");
     write_lines("text.txt", 30);
-    run_well("train --model language --data text.txt --documents lines --out l --steps "
+    run_well("train --model language_model --data text.txt --documents lines --out l --steps "
              "210 --width 16 --heads 2 --decoder-layers 1 --context 0 --positions "
              "learned --positions-longest 40");
     o = run_well("generate l \"the\" --length 60 --greedy");
@@ -171,8 +171,8 @@ CPU_TEST(program_language, learned_positions_end_a_text_without_a_context)
 
 CPU_TEST(program_language, a_task_needs_no_data)
 {
-    struct outcome o =
-        run_well("train --model language --task copy --max-length 3 --steps 20 --out m " SIZES);
+    struct outcome o = run_well(
+        "train --model language_model --task copy --max-length 3 --steps 20 --out m " SIZES);
     expect_text(o.out, "of copy in 20,000 documents");
     o = run_well("evaluate m --task copy --count 20");
     expect_text(o.out, "exact match     ");

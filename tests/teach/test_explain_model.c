@@ -72,8 +72,9 @@ CPU_TEST(explain_model, scores_include_biases_and_cosines)
 
 CPU_TEST(explain_model, a_row_and_the_tape_of_any_kind_of_model_are_shown)
 {
-    static const char *const kinds[] = {"language --task dates --decoder-layers 2 --context 16",
-                                        "classifier --task pattern --encoder-layers 2"};
+    static const char *const kinds[] = {
+        "language_model --task dates --decoder-layers 2 --context 16",
+        "classifier --task pattern --encoder-layers 2"};
     for (int i = 0; i < 2; i++) {
         cr_assert(program_run("train --model %s --width 16 --heads 2 --steps 4 --batch-pairs 8 "
                               "--out n%d",

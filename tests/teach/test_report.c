@@ -55,7 +55,7 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                                         "guessing",
                                         "<p class=\"verdict\">",
                                         "<section class=\"part\" data-name=\"Details\"",
-                                        "softback train --task copy",
+                                        "softback train --model seq2seq --task copy",
                                         "hash of the data",
                                         " to 1: ",
                                         "<h2>Held-out texts that are exactly right</h2>",

@@ -6,7 +6,7 @@
 #define TINY                                                                                       \
     "--width 16 --heads 2 --steps 20 --evaluate-every 5 --batch-pairs 8 --batch-symbols 512 "      \
     "--threads 1 --out m "
-#define LANGUAGE "train --model language --task dates --decoder-layers 2 --context 16 " TINY
+#define LANGUAGE "train --model language_model --task dates --decoder-layers 2 --context 16 " TINY
 #define CLASSIFIER "train --model classifier --task pattern --encoder-layers 2 " TINY
 
 static void expect_parts(const char *file, const char *const parts[])
@@ -31,7 +31,7 @@ CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attent
                                         "guessing",
                                         "<h2>Perplexity of the held-out text</h2>",
                                         "<section class=\"part\" data-name=\"Details\"",
-                                        "softback train --model language --task dates",
+                                        "softback train --model language_model --task dates",
                                         "<h2>Attention</h2>",
                                         "layer 2, head 2<br>evenness ",
                                         "<caption>Layer 1, head 1</caption>",
