@@ -3,12 +3,18 @@
 #include <string.h>
 
 static _Atomic int64_t fail_after = -1;
-static _Atomic bool fail_for_good;
+static _Atomic bool fail_for_good, has_failed;
 
 void pool_fail_after(int64_t after, bool for_good)
 {
     fail_for_good = for_good;
+    has_failed = false;
     fail_after = after;
+}
+
+bool pool_has_failed(void)
+{
+    return has_failed;
 }
 
 static bool made_to_fail(void)
@@ -22,6 +28,7 @@ static bool made_to_fail(void)
     }
     if (!fail_for_good)
         fail_after = -1;
+    has_failed = true;
     return true;
 }
 

@@ -65,5 +65,7 @@ void pool_poison_host(void *block, size_t bytes);
  * `for_good` all later ones too. A negative `after` ends this.
  */
 void pool_fail_after(int64_t after, bool for_good);
+/* Whether a request has failed for this reason since. */
+bool pool_has_failed(void);
 
 #endif

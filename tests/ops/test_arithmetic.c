@@ -130,22 +130,3 @@ TEST(arithmetic, broadcasting_to_an_empty_shape_gives_a_gradient_of_zero)
     expect_shape(sb_tensor_grad(b), SB_SHAPE(3, 0));
     sb_tape_end(&tape);
 }
-
-static bool product_step(void *context)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *const *x = context;
-    sb_backward(sb_sum(sb_multiply(x[0], sb_add(x[1], x[2])), SB_ALL, false));
-    for (int i = 0; i < 3; i++)
-        sb_tensor_clear_grad(x[i]);
-    return sb_tape_end(&tape);
-}
-
-TEST(arithmetic, any_allocation_may_fail)
-{
-    sb_tensor *x[] = {test_leaf(SB_F32, 1, SB_SHAPE(2, 3)), test_leaf(SB_F32, 2, SB_SHAPE(3)),
-                      test_leaf(SB_F32, 3, SB_SCALAR)};
-    cr_expect(test_each_allocation_fails(product_step, x) > 0);
-    release_all(3, x);
-}

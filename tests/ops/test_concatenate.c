@@ -102,22 +102,3 @@ CPU_TEST(concatenate, sizes_that_overflow_are_refused)
     EXPECT_ERROR("concatenate: the sizes along axis 1 add up to more than 64 bits hold");
     cr_expect(!sb_tape_end(&tape));
 }
-
-static bool joining_step(void *context)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *const *x = context;
-    sb_backward(sb_sum(sb_concatenate(x, 2, -1), SB_ALL, false));
-    sb_tensor_clear_grad(x[0]);
-    sb_tensor_clear_grad(x[1]);
-    return sb_tape_end(&tape);
-}
-
-TEST(concatenate, any_allocation_may_fail)
-{
-    sb_tensor *x[] = {test_leaf(SB_F32, 1, SB_SHAPE(2, 3)), test_leaf(SB_F32, 2, SB_SHAPE(2, 1))};
-    cr_expect(test_each_allocation_fails(joining_step, x) > 0);
-    sb_tensor_release(x[0]);
-    sb_tensor_release(x[1]);
-}

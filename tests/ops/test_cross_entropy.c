@@ -263,22 +263,3 @@ CPU_TEST(cross_entropy, a_sum_over_ignored_targets_alone_is_0)
     cr_expect(sb_tensor_value(sum) == 0);
     sb_tape_end(&tape);
 }
-
-static bool step(void *context)
-{
-    sb_tensor *const *x = context;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_backward(fused(NULL, x));
-    bool ok = sb_tape_end(&tape);
-    sb_tensor_clear_grad(x[0]);
-    return ok;
-}
-
-TEST(cross_entropy, each_allocation_may_fail)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("3x5 +3x5 +5", SB_F32, 1, x) == 3);
-    cr_expect(test_each_allocation_fails(step, x) > 5);
-    release_all(3, x);
-}

@@ -252,22 +252,3 @@ TEST(dropout, a_call_that_fails_takes_no_position)
     cr_expect(random.position == begin);
     sb_tape_end(&tape);
 }
-
-static bool use(void *x)
-{
-    sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tape_random(&tape, &random);
-    sb_backward(sb_sum(sb_residual_dropout(x, sb_dropout(x, 0.5), 0.5), SB_ALL, false));
-    bool ok = sb_tape_end(&tape);
-    sb_tensor_clear_grad(x);
-    return ok;
-}
-
-TEST(dropout, each_allocation_may_fail)
-{
-    sb_tensor *x = ones(SB_F64, 5);
-    test_each_allocation_fails(use, x);
-    sb_tensor_release(x);
-}

@@ -445,25 +445,3 @@ TEST(layer_norm, an_empty_input_gives_an_empty_result)
                                            none, NULL, 0)) == 0);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
-
-static bool step(void *context)
-{
-    sb_tensor *const *x = context;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    stream();
-    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0.3, x[2], x[3], 0, &sum);
-    sb_backward_from(y, x[1]);
-    bool ok = sb_tape_end(&tape);
-    for (int i = 0; i < 4; i++)
-        sb_tensor_clear_grad(x[i]);
-    return ok;
-}
-
-TEST(layer_norm, each_allocation_may_fail)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("3x5 3x5 5 5", SB_F32, 1, x) == 4);
-    cr_expect(test_each_allocation_fails(step, x) > 10);
-    release_all(4, x);
-}

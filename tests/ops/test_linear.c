@@ -210,24 +210,3 @@ CPU_TEST(linear, results_have_the_same_bits_for_any_number_of_threads)
     sb_tensor_release(y[0]);
     sb_tensor_release(y[1]);
 }
-
-static bool step(void *context)
-{
-    sb_tensor *const *x = context;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *y = sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_GELU);
-    sb_backward(sb_sum(sb_linear_activation(y, x[1], x[2], SB_ACTIVATION_RELU), SB_ALL, false));
-    bool ok = sb_tape_end(&tape);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_clear_grad(x[i]);
-    return ok;
-}
-
-TEST(linear, each_allocation_may_fail)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("5x3 3x3 3", SB_F32, 1, x) == 3);
-    cr_expect(test_each_allocation_fails(step, x) > 10);
-    release_all(3, x);
-}

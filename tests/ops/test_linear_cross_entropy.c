@@ -119,26 +119,6 @@ TEST(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
     release_all(3, x);
 }
 
-static bool step(void *context)
-{
-    sb_tensor *const *x = context;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_backward(fused(NULL, x));
-    bool ok = sb_tape_end(&tape);
-    for (int i = 0; i < 3; i++)
-        sb_tensor_clear_grad(x[i]);
-    return ok;
-}
-
-TEST(linear_cross_entropy, each_allocation_may_fail)
-{
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("3x2 5x2 5 i5:3", SB_F32, 1, x) == 4);
-    cr_expect(test_each_allocation_fails(step, x) > 10);
-    release_all(4, x);
-}
-
 /* Forward computes the gradients for dy = 1; backward scales them and adds to existing ones. */
 TEST(linear_cross_entropy, gradients_are_proportional_to_dy)
 {

@@ -193,12 +193,15 @@ TEST(operations, recording_does_not_change_the_value)
 struct attempt {
     const struct example *example;
     const struct inputs *in;
+    const struct results *expected;
 };
 
 static bool attempt(void *attempt_)
 {
     const struct attempt *attempt = attempt_;
     struct results o = example_run(attempt->example, attempt->in, SB_RECORD);
+    cr_assert(!o.ok || results_same_bits(attempt->expected, &o),
+              "%s: an allocation that failed changes the results", attempt->example->name);
     results_free(&o);
     return o.ok;
 }
@@ -207,7 +210,7 @@ static void allocations_fail(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F32, 1);
     struct results before = example_must_run(e, shapes, &in);
-    test_each_allocation_fails(attempt, &(struct attempt){e, &in});
+    test_each_allocation_fails(attempt, &(struct attempt){e, &in, &before});
     struct results after = example_must_run(e, shapes, &in);
     cr_expect(results_same_bits(&before, &after), "%s %s: a failure changes later results", e->name,
               shapes);

@@ -89,9 +89,10 @@ void release_all(int n, sb_tensor *const t[]);
 /* max |t|; infinite where one is NaN. */
 double largest_of(const sb_tensor *t);
 
-/* Runs `body(context)` with its first allocation failing, then its second, and so on, until it
-   succeeds: once with only that one failing, once with all after it failing too. Asserts that each
-   failure is reported and leaks nothing. Returns how many allocations the body makes. */
+/* Runs `body(context)` with its first allocation failing, then its second, and so on, until none is
+   left: once with only that one failing, once with all after it failing too. Asserts that each
+   failure is reported and leaks nothing; a body that succeeds nevertheless, as it does without that
+   memory, checks its results. Returns how many allocations the body makes. */
 int test_each_allocation_fails(bool (*body)(void *context), void *context);
 
 /* The text, with "on cpu" replaced by "on cuda" if that device is in use; static storage. */
