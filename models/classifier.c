@@ -22,6 +22,7 @@ static sb_classifier *classifier_new(sb_parameters *weights, const struct text_w
     if (m)
         m->options = (sb_classifier_options){.transformer = m->text.options.transformer,
                                              .pooling = options->pooling,
+                                             .hidden = options->hidden,
                                              .label_smoothing = options->label_smoothing};
     return m;
 }
@@ -34,8 +35,10 @@ sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabula
         return fail_null("classifier", !weights ? "weights" : vocabulary ? "labels" : "vocabulary");
     const sb_classifier_options o = options ? *options : (sb_classifier_options){0};
     const struct text_words words = {.source = vocabulary, .labels = labels, .count = count};
-    const struct text_options all = {
-        .transformer = o.transformer, .pooling = o.pooling, .label_smoothing = o.label_smoothing};
+    const struct text_options all = {.transformer = o.transformer,
+                                     .pooling = o.pooling,
+                                     .hidden = o.hidden,
+                                     .label_smoothing = o.label_smoothing};
     return classifier_new(weights, &words, &all);
 }
 
@@ -52,6 +55,11 @@ const sb_classifier_options *sb_classifier_options_of(const sb_classifier *model
 sb_vocabulary *sb_classifier_vocabulary(const sb_classifier *model)
 {
     return model ? model->text.source : NULL;
+}
+
+sb_encoder *sb_classifier_encoder(const sb_classifier *model)
+{
+    return model ? model->text.encoder : NULL;
 }
 
 int64_t sb_classifier_labels(const sb_classifier *model)
@@ -111,7 +119,8 @@ static bool classifier_classify_some(const sb_classifier *m, const char *const *
     for (int64_t i = 0; ok && i < n; i++)
         ok = (ids[i] = sb_vocabulary_encode(m->text.source, texts[i], &length[i], NULL)) != NULL;
     sb_batch *batch =
-        ok ? sb_labelled_batch_new(n, (const int32_t *const *)ids, length, NULL) : NULL;
+        ok ? sb_labelled_batch_new(n, (const int32_t *const *)ids, length, NULL, m->text.source)
+           : NULL;
     ok = batch && classifier_classify_batch(m, batch, logits, classes);
     sb_batch_free(batch);
     for (int64_t i = 0; i < n; i++)
@@ -197,7 +206,7 @@ const sb_model_kind classifier_kind = {.name = "classifier",
                                        .attentions = text_model_attentions,
                                        .example = classifier_example,
                                        .splits = "batch heads",
-                                       .settings = "encoder-layers pooling units longest"};
+                                       .settings = "encoder-layers pooling hidden units longest"};
 
 sb_model sb_classifier_as_model(sb_classifier *model)
 {

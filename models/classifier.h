@@ -15,6 +15,8 @@ typedef enum {
 typedef struct {
     sb_transformer_options transformer; /* decoder_layers is ignored */
     sb_pooling pooling;
+    sb_activation hidden;   /* of a layer (C to C) between the pooled output and the labels, as BERT
+                               has one; default (SB_ACTIVATION_IDENTITY): there is none */
     double label_smoothing; /* of the loss, in [0, 1) */
 } sb_classifier_options;
 
@@ -22,7 +24,8 @@ typedef struct sb_classifier sb_classifier;
 
 /* A model for a vocabulary, which it retains, and for `count` different labels, which it copies and
    numbers in the order of their bytes, as sb_labels does. It adds its weights to the set:
-   "encoder...", "output.weight", "output.bias". The set must outlive the model. Options may be
+   "encoder...", "output.weight", "output.bias", and with a
+   hidden layer "hidden.weight" and "hidden.bias". The set must outlive the model. Options may be
    NULL. */
 SB_API sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabulary,
                                         const char *const *labels, int64_t count,
@@ -32,11 +35,13 @@ SB_API void sb_classifier_free(sb_classifier *model);
 /* The options with every default filled in. */
 SB_API const sb_classifier_options *sb_classifier_options_of(const sb_classifier *model);
 SB_API sb_vocabulary *sb_classifier_vocabulary(const sb_classifier *model);
+SB_API sb_encoder *sb_classifier_encoder(const sb_classifier *model);
 SB_API int64_t sb_classifier_labels(const sb_classifier *model);
 /* The i-th label; NULL, without a message, past the last. */
 SB_API const char *sb_classifier_label(const sb_classifier *model, int64_t i);
 
-/* The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape. */
+/* The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape. The batch may
+   have `segments` (B, L) of i32, too. */
 SB_API sb_tensor *sb_classifier_logits(const sb_classifier *model, const sb_batch *batch);
 
 /* What a text is taken for. */

@@ -74,8 +74,18 @@ sb_parameters *sb_language_model_parameters(const sb_language_model *model)
 
 /* ---- forward ---- */
 
+sb_decoder *sb_language_model_decoder(const sb_language_model *model)
+{
+    return model ? model->text.decoder : NULL;
+}
+
+sb_tensor *sb_language_model_output(const sb_language_model *model, sb_tensor *y)
+{
+    return model ? text_model_output(model, y) : fail_null("language_model", "model");
+}
+
 /* The decoder's input: "begin", then the ids but the last. Negative ids become padding. */
-static sb_tensor *language_model_input(sb_tensor *ids)
+static sb_tensor *language_model_input(const sb_language_model *m, sb_tensor *ids)
 {
     if (!ids)
         return fail_null("language_model", "ids");
@@ -85,9 +95,10 @@ static sb_tensor *language_model_input(sb_tensor *ids)
     int64_t B = sb_tensor_dim(ids, 0), L = sb_tensor_dim(ids, 1);
     const sb_device *device = sb_tensor_device(ids);
     sb_tensor *input = sb_tensor_to(ids, sb_device_cpu());
+    const int32_t begin = sb_vocabulary_special(m->text.target, SB_SYMBOL_BEGIN);
     int32_t *to = input ? sb_tensor_data(input) : NULL;
     for (int64_t i = B * L - 1; to && i >= 0; i--)
-        to[i] = i % L == 0 ? SB_SYMBOL_BEGIN : to[i - 1] < 0 ? SB_SYMBOL_PADDING : to[i - 1];
+        to[i] = i % L == 0 ? begin : to[i - 1] < 0 ? SB_SYMBOL_PADDING : to[i - 1];
     input = tensor_moved(input, device);
     return input ? sb_tape_own(input) : NULL;
 }
@@ -121,7 +132,7 @@ sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids
 {
     if (!model)
         return fail_null("language_model", "model");
-    sb_tensor *input = language_model_input(ids);
+    sb_tensor *input = language_model_input(model, ids);
     return input ? sb_language_model_window_loss(model, input, ids) : NULL;
 }
 
@@ -129,7 +140,7 @@ sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *i
 {
     if (!model)
         return fail_null("language_model", "model");
-    sb_tensor *input = language_model_input(ids);
+    sb_tensor *input = language_model_input(model, ids);
     return input ? sb_language_model_window_logits(model, input) : NULL;
 }
 

@@ -59,6 +59,11 @@ SB_API sb_tensor *sb_language_model_window_loss(const sb_language_model *model, 
                                                 sb_tensor *targets);
 SB_API sb_tensor *sb_language_model_window_logits(const sb_language_model *model, sb_tensor *input);
 
+/* For loops of your own: y (B, L, C) of the decoder for what it reads, and y (..., C) -> logits
+   (..., V). */
+SB_API sb_decoder *sb_language_model_decoder(const sb_language_model *model);
+SB_API sb_tensor *sb_language_model_output(const sb_language_model *model, sb_tensor *y);
+
 /* Writes the model to a file, and reads one that may come from anywhere into an empty set of
    weights, which after a failure can only be freed; as sb_model_save and sb_model_load do. */
 SB_API bool sb_language_model_save(const sb_language_model *model, const char *path);

@@ -35,9 +35,9 @@ static bool example_encode_pair(sb_example *e, sb_vocabulary *source, sb_vocabul
         memcpy(e->ids, read, (size_t)n * sizeof *e->ids);
         memcpy(e->ids + n, written, (size_t)m * sizeof *e->ids);
         memcpy(e->ids + n + m + 2, written, (size_t)m * sizeof *e->ids);
-        e->ids[n + m] = SB_SYMBOL_END;
-        e->ids[n + m + 1] = SB_SYMBOL_BEGIN;
-        *pair = (sb_encoded_pair){e->ids, e->ids + n, n, m};
+        e->ids[n + m] = sb_vocabulary_special(target, SB_SYMBOL_END);
+        e->ids[n + m + 1] = sb_vocabulary_special(target, SB_SYMBOL_BEGIN);
+        *pair = (sb_encoded_pair){e->ids, e->ids + n, n, m, target};
     }
     sb_free(written);
     sb_free(read);
@@ -98,10 +98,10 @@ static bool example_encode_text(sb_example *e, sb_vocabulary *vocabulary, const 
     int64_t n;
     int32_t *ids = sb_vocabulary_encode(vocabulary, text, &n, NULL);
     if (ids && n > 0 && (e->ids = memory_new((size_t)(n + 2) * sizeof *e->ids))) {
-        e->ids[0] = SB_SYMBOL_BEGIN;
+        e->ids[0] = sb_vocabulary_special(vocabulary, SB_SYMBOL_BEGIN);
         memcpy(e->ids + !bare, ids, (size_t)n * sizeof *ids);
         *axis = (sb_example_axis){vocabulary, e->ids, n + !bare};
-        e->ids[axis->length] = SB_SYMBOL_END;
+        e->ids[axis->length] = sb_vocabulary_special(vocabulary, SB_SYMBOL_END);
     } else if (ids) {
         sb_fail(n > 0 ? "out of memory" : "the text is empty; give one with at least a symbol");
     }
@@ -119,11 +119,13 @@ static sb_batch *example_batch_of_decoder(const struct text_model *m, const int3
     return sb_window_batch_new(1, &ids, &length);
 }
 
-static sb_batch *example_batch_of_encoder(const int32_t *ids, int64_t length, int64_t label)
+static sb_batch *example_batch_of_encoder(const struct text_model *m, const int32_t *ids,
+                                          int64_t length, int64_t label)
 {
-    const int32_t *const text = ids + 1; /* the batch adds begin */
-    length--;
-    return sb_labelled_batch_new(1, &text, &length, &label);
+    const bool begin = sb_vocabulary_units(m->source) != SB_UNITS_IDS;
+    const int32_t *const text = ids + begin; /* the batch adds begin */
+    length -= begin;
+    return sb_labelled_batch_new(1, &text, &length, &label, m->source);
 }
 
 bool text_example_of_text(sb_example *e, const struct text_model *m, const char *text,
@@ -135,7 +137,9 @@ bool text_example_of_text(sb_example *e, const struct text_model *m, const char 
     *e = (sb_example){.choices =
                           m->labels ? sb_labels_count(m->labels) : sb_vocabulary_size(vocabulary),
                       .heads = o->heads};
-    if (!example_encode_text(e, vocabulary, text, m->decoder && m->options.running_text, &axis))
+    const bool bare =
+        m->decoder ? m->options.running_text : sb_vocabulary_units(vocabulary) == SB_UNITS_IDS;
+    if (!example_encode_text(e, vocabulary, text, bare, &axis))
         return false;
     e->attentions = 1;
     e->attention[0] =
@@ -150,6 +154,6 @@ bool text_example_of_text(sb_example *e, const struct text_model *m, const char 
                                .causal = m->decoder,
                                .self = true};
     e->batch = m->decoder ? example_batch_of_decoder(m, e->ids, axis.length)
-                          : example_batch_of_encoder(e->ids, axis.length, label);
+                          : example_batch_of_encoder(m, e->ids, axis.length, label);
     return example_is_complete(e);
 }

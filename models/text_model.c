@@ -5,6 +5,7 @@
 #include "nn/flat.h"
 #include "tensor/error.h"
 #include "tensor/memory.h"
+#include <string.h>
 
 static bool text_model_check(const struct text_options *o, const struct text_words *words,
                              const char *owner)
@@ -12,6 +13,8 @@ static bool text_model_check(const struct text_options *o, const struct text_wor
     const sb_transformer_options *t = &o->transformer;
     if ((unsigned)o->pooling > SB_POOLING_FIRST)
         return sb_fail("%s: there is no pooling %d", owner, (int)o->pooling);
+    if ((unsigned)o->hidden > SB_ACTIVATION_SIGMOID)
+        return sb_fail("%s: there is no activation %d", owner, (int)o->hidden);
     if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
         return sb_fail("%s: label_smoothing is %g; it must be in [0, 1)", owner,
                        o->label_smoothing);
@@ -49,11 +52,15 @@ static bool text_model_add_parts(struct text_model *m)
     if (m->target &&
         !(m->decoder = sb_decoder_new(m->weights, "decoder", Vt, o, m->encoder != NULL, shared)))
         return false;
+    const bool biased = sb_transformer_output_bias(o);
+    if (m->options.hidden &&
+        !sb_linear_layer_init(&m->hidden, m->weights, "hidden", o->width, o->width, biased))
+        return false;
     sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
     if (!sb_output_head_init(&m->output, m->weights, "output", o->width,
-                             m->labels ? sb_labels_count(m->labels) : Vt,
-                             sb_transformer_output_bias(o), tied))
+                             m->labels ? sb_labels_count(m->labels) : Vt, biased, tied))
         return false;
+    m->output.scale = o->output_scale;
     m->output.padded = tied && o->padded;
     m->output.padding_id = o->padding_id;
     return true;
@@ -105,6 +112,20 @@ static sb_tensor *text_model_pool(const struct text_model *m, sb_tensor *y, cons
     return weights ? sb_reshape(sb_matmul(weights, y), SB_SHAPE(B, C)) : NULL;
 }
 
+static sb_tensor *text_model_hidden(const struct text_model *m, sb_tensor *y)
+{
+    return y && m->options.hidden ? sb_linear_layer_forward(&m->hidden, y, m->options.hidden) : y;
+}
+
+/* The segments of the source, which a batch may lack. */
+static sb_tensor *text_model_segments(const sb_batch *batch)
+{
+    for (int i = 0; i < batch->parts && i < SB_BATCH_PARTS; i++)
+        if (strcmp(batch->part[i].name, "segments") == 0)
+            return batch->part[i].t;
+    return NULL;
+}
+
 /* The decoder's outputs (B, Lt, C); without one, those of the encoder, pooled: (B, C). */
 static sb_tensor *text_model_forward(const struct text_model *m, const sb_batch *batch,
                                      const sb_seq2seq_weights *weights)
@@ -114,14 +135,15 @@ static sb_tensor *text_model_forward(const struct text_model *m, const sb_batch 
     if (m->encoder) {
         sb_tensor *source = sb_batch_get(batch, kind->source);
         lengths = source ? sb_batch_get(batch, kind->source_lengths) : NULL;
-        memory = lengths ? sb_encoder_forward(m->encoder, source, lengths,
-                                              weights ? weights->encoder : NULL)
-                         : NULL;
+        memory = lengths
+                     ? sb_encoder_forward_segments(m->encoder, source, text_model_segments(batch),
+                                                   lengths, weights ? weights->encoder : NULL)
+                     : NULL;
         if (!memory)
             return NULL;
     }
     if (!m->decoder)
-        return text_model_pool(m, memory, batch);
+        return text_model_hidden(m, text_model_pool(m, memory, batch));
     sb_tensor *target = sb_batch_get(batch, kind->target);
     return target ? sb_decoder_forward(m->decoder, target, memory, lengths,
                                        weights ? &weights->decoder : NULL)
@@ -194,7 +216,7 @@ static struct setting_table text_model_settings(const sb_model_kind *kind, struc
     struct setting_table all = {.count = 0}, own = {.count = 0};
     setting_add_transformer(&all, &o->transformer);
     setting_add_ties(&all, &o->tie_embeddings, &o->share_embeddings);
-    setting_add_pooling(&all, &o->pooling);
+    setting_add_pooling(&all, &o->pooling, &o->hidden);
     setting_add_dropout(&all, &o->transformer);
     setting_add_smoothing(&all, &o->label_smoothing);
     setting_add_context(&all, &o->context, &o->running_text);
@@ -247,8 +269,7 @@ bool text_model_generator(const void *self, struct generator *g)
     const sb_transformer_options *o = &m->options.transformer;
     *g = (struct generator){.model = m,
                             .vocabulary = m->source ? m->source : m->target,
-                            .symbols = sb_vocabulary_size(m->target),
-                            .units = sb_vocabulary_units(m->target),
+                            .outputs = m->target,
                             .decoder = m->decoder,
                             .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
                             .window = m->options.context,

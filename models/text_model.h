@@ -27,6 +27,7 @@ struct text_options {
     bool tie_embeddings, share_embeddings;
     double label_smoothing;
     sb_pooling pooling;
+    sb_activation hidden;
     int64_t context;
     bool running_text;
 };
@@ -46,11 +47,12 @@ struct text_model {
     sb_labels *labels;
     sb_encoder *encoder;
     sb_decoder *decoder;
+    sb_linear_layer hidden;
     sb_output_head output;
 };
 
 /* Makes an object of `size` bytes that begins with a text model; to be freed with text_model_free.
-   Its parameters are "encoder...", "decoder...", "output.weight", "output.bias". */
+   Its parameters are "encoder...", "decoder...", "hidden...", "output.weight", "output.bias". */
 void *text_model_new(size_t size, const struct text_kind *kind, sb_parameters *weights,
                      const struct text_words *words, const struct text_options *options);
 

@@ -63,6 +63,8 @@ static void setting_add_variants(struct setting_table *t, sb_transformer_options
                         "factor of embeddings (0: square root of width)");
     setting_add_count(t, "segments", &o->segments, 0, 1 << 16,
                       "number of segment embeddings; texts are of segment 0 (0: none)");
+    setting_add_variant(t, "output-scale", &o->output_scale,
+                        "factor of what the logits are computed of (0: 1)");
     setting_add_flag(t, "embedding-norm", &o->embedding_norm, "normalise the embeddings");
 }
 
@@ -142,11 +144,13 @@ void setting_add_context(struct setting_table *t, int64_t *context, bool *runnin
                      "treat a prompt as text from the middle of a document: add no begin symbol");
 }
 
-void setting_add_pooling(struct setting_table *t, sb_pooling *pooling)
+void setting_add_pooling(struct setting_table *t, sb_pooling *pooling, sb_activation *hidden)
 {
     t->group = SETTING_OF_MODEL;
     setting_add_choice(t, "pooling", pooling, poolings,
                        "classify by the mean of the encoder's outputs, or by the first");
+    setting_add_choice(t, "hidden", hidden, activations,
+                       "activation of a hidden layer before the labels (identity: none)");
 }
 
 void setting_add_dropout(struct setting_table *t, sb_transformer_options *o)

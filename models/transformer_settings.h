@@ -8,7 +8,7 @@
 /* Settings of the model. */
 void setting_add_transformer(struct setting_table *table, sb_transformer_options *options);
 void setting_add_ties(struct setting_table *table, bool *tie_embeddings, bool *share_embeddings);
-void setting_add_pooling(struct setting_table *table, sb_pooling *pooling);
+void setting_add_pooling(struct setting_table *table, sb_pooling *pooling, sb_activation *hidden);
 void setting_add_context(struct setting_table *table, int64_t *context, bool *running_text);
 
 /* Settings of training. */

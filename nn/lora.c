@@ -50,6 +50,8 @@ bool lora_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int
                        name);
     const sb_initial normal = {SB_INITIAL_NORMAL, 1 / sqrt((double)in)},
                      zero = {SB_INITIAL_CONSTANT, 0};
+    const bool undrawn = set->undrawn;
+    set->undrawn = false;
     layer->lora_a =
         sb_parameters_add(set, name_join(name, "lora_a").text, SB_SHAPE(lora->rank, in), normal);
     if (layer->lora_a)
@@ -57,6 +59,7 @@ bool lora_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int
     layer->lora_b = layer->lora_a ? sb_parameters_add(set, name_join(name, "lora_b").text,
                                                       SB_SHAPE(out, lora->rank), zero)
                                   : NULL;
+    set->undrawn = undrawn;
     layer->lora_scale = lora->scale;
     return layer->lora_b != NULL;
 }

@@ -51,10 +51,12 @@ static bool head_padding_backward(sb_node *node)
 static const sb_operation head_padding = {"output_head", "y weight", head_padding_backward, true,
                                           true};
 
-/* y itself; backward clears what the head has added to the row of padding, without a copy of the
-   weight's gradient. */
+/* y itself, or scaled; backward clears what the head has added to the row of padding, without a
+   copy of the weight's gradient. */
 static sb_tensor *head_input(const sb_output_head *head, sb_tensor *y, sb_tensor *weight)
 {
+    if (head->scale != 0 && head->scale != 1)
+        y = sb_scale(y, head->scale);
     if (!head->padded || !y || !weight || tape_open()->mode != SB_RECORD)
         return y;
     sb_node *node = sb_node_new(&head_padding, 2, (sb_tensor *[]){y, weight}, 1, &head->padding_id,

@@ -32,6 +32,7 @@ struct sb_parameters {
     int64_t flattened; /* how many of them are in the flat buffers */
     sb_tensor *values, *gradients;
     int64_t layout;         /* changes with the layout of the gradients */
+    bool undrawn;           /* new parameters get no initial values */
     bool moved;             /* the gradients must be laid out again: others are frozen now */
     parameters_check *fits; /* if set, called with `context` for each new parameter */
     const void *context;

@@ -98,6 +98,12 @@ static bool cut_shape(const sb_parameters *set, const char *name, int rank, int6
 
 /* ---- adding ---- */
 
+void sb_parameters_draw(sb_parameters *set, bool draw)
+{
+    if (set)
+        set->undrawn = !draw;
+}
+
 /* Draws the values of the unsharded tensor, (dim), and stores this rank's part in t. */
 static void draw(sb_tensor *t, const int64_t *dim, sb_cut cut, sb_initial initial,
                  sb_random *random)
@@ -168,7 +174,7 @@ sb_tensor *sb_parameters_add_cut(sb_parameters *set, const char *name, int rank,
     char who[LONGEST_NAME + 32];
     snprintf(who, sizeof who, "parameters_add: \"%s\"", name);
     sb_tensor *t = tensor_new(who, sb_device_cpu(), set->dtype, rank, here);
-    if (t)
+    if (t && !set->undrawn)
         draw(t, dim, cut, initial, &set->random);
     t = tensor_moved(t, sb_device_in_use());
     if (!t) {

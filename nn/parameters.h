@@ -40,6 +40,11 @@ SB_API void sb_parameters_free(sb_parameters *set);
 SB_API sb_tensor *sb_parameters_add(sb_parameters *set, const char *name, int rank,
                                     const int64_t *dim, sb_initial initial);
 
+/* Whether parameters that are added from now on get their initial values, as they do at first;
+   those of others, but for adapters (lora.h), are undefined until they are read, so that loading a
+   large model writes its memory once. */
+SB_API void sb_parameters_draw(sb_parameters *set, bool draw);
+
 /* How a parameter is distributed over ranks: each rank holds an equal part of an axis, in rank
    order. */
 typedef struct {

@@ -139,6 +139,7 @@ static bool check_embedding(const char *who, const sb_transformer_options *o)
     return check_dropout(who, o) && in_range(who, "longest", o->longest, 1 << 24) &&
            is_positive(who, "embedding_scale", o->embedding_scale) &&
            is_positive(who, "position_scale", o->position_scale) &&
+           is_positive(who, "output_scale", o->output_scale) &&
            is_one(who, "precision", (int)o->precision, SB_PRECISION_TF32X3);
 }
 

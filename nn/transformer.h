@@ -74,6 +74,8 @@ typedef struct {
     sb_attention_algorithm attention; /* except where attention weights are requested */
     double embedding_scale;           /* the factor of symbols' embeddings; default sqrt C */
     double position_scale;            /* and of learned positions and segments; default sqrt C */
+    double output_scale;              /* the factor of what a model's logits are computed of;
+                                         default 1 (T5: 1 / sqrt C with tied embeddings) */
     bool embedding_norm;              /* a norm after embeddings and positions, before dropout */
     sb_positions positions;
     int64_t segments; /* embeddings: number of segments (BERT's token types); default 0: none */

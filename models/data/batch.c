@@ -96,14 +96,17 @@ static void batch_fill(sb_batch *batch, const sb_encoded_pair pairs[])
     int64_t Lt = sb_tensor_dim(batch->part[TARGET_IN].t, 1);
     for (int64_t b = 0; b < batch->items; b++) {
         const sb_encoded_pair *p = &pairs[b];
+        const sb_vocabulary *v = p->vocabulary;
+        const int32_t first = v ? sb_vocabulary_special(v, SB_SYMBOL_BEGIN) : SB_SYMBOL_BEGIN,
+                      last = v ? sb_vocabulary_special(v, SB_SYMBOL_END) : SB_SYMBOL_END;
         for (int64_t i = 0; i < Ls; i++)
             data[SOURCE_IDS][b * Ls + i] = i < p->source_length ? p->source[i] : SB_SYMBOL_PADDING;
         for (int64_t i = 0; i < Lt; i++) {
             bool inside = i < p->target_length, end = i == p->target_length;
-            data[TARGET_IN][b * Lt + i] = i == 0          ? SB_SYMBOL_BEGIN
+            data[TARGET_IN][b * Lt + i] = i == 0          ? first
                                           : inside || end ? p->target[i - 1]
                                                           : SB_SYMBOL_PADDING;
-            data[TARGET_OUT][b * Lt + i] = inside ? p->target[i] : end ? SB_SYMBOL_END : -1;
+            data[TARGET_OUT][b * Lt + i] = inside ? p->target[i] : end ? last : -1;
         }
         data[SOURCE_LENGTHS][b] = (int32_t)(p->source_length > 0 ? p->source_length : 1);
         data[TARGET_LENGTHS][b] = (int32_t)(p->target_length + 1);

@@ -3,6 +3,7 @@
 #define SOFTBACK_MODELS_DATA_BATCH_H
 
 #include "../../ops/context.h"
+#include "../text/vocabulary.h"
 
 typedef struct {
     const char *name;  /* "source" */
@@ -28,6 +29,8 @@ SB_API sb_tensor *sb_batch_get(const sb_batch *batch, const char *name);
 typedef struct {
     const int32_t *source, *target;
     int64_t source_length, target_length;
+    const sb_vocabulary *vocabulary; /* of the target, which has begin and end; NULL:
+                                        SB_SYMBOL_BEGIN and SB_SYMBOL_END */
 } sb_encoded_pair;
 
 /*

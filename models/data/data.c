@@ -75,7 +75,7 @@ void sb_data_free(sb_data *data)
 static bool data_encode(const sb_data *data, const char *source, const char *target,
                         sb_encoded_pair *pair)
 {
-    *pair = (sb_encoded_pair){0};
+    *pair = (sb_encoded_pair){.vocabulary = data->target};
     pair->source = sb_vocabulary_encode(data->source, source, &pair->source_length, NULL);
     pair->target = pair->source
                        ? sb_vocabulary_encode(data->target, target, &pair->target_length, NULL)

@@ -117,8 +117,9 @@ static sb_batch *labelled_batch(const void *labelled, int64_t n, const int64_t i
         numbers[i] = d->text[item[i]].source_length;
         numbers[n + i] = d->label[item[i]];
     }
-    sb_batch *batch = ids && numbers ? sb_labelled_batch_new(n, ids, numbers, numbers + n)
-                                     : sb_fail("labelled: out of memory for a batch");
+    sb_batch *batch = ids && numbers
+                          ? sb_labelled_batch_new(n, ids, numbers, numbers + n, d->vocabulary)
+                          : sb_fail("labelled: out of memory for a batch");
     memory_free(ids);
     memory_free(numbers);
     return batch;

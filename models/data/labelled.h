@@ -37,8 +37,10 @@ SB_API bool sb_labelled_seek(sb_labelled *labelled, sb_data_position position);
 /* As a source of batches; the object must outlive it. */
 SB_API sb_source sb_labelled_as_source(sb_labelled *labelled);
 
-/* A batch of n >= 1 texts as ids; labels may be NULL: -1. To be freed with sb_batch_free. */
+/* A batch of n >= 1 texts as ids; labels may be NULL: -1. "Begin" is put before each text, unless
+   the vocabulary is one of ids (NULL: it is not). To be freed with sb_batch_free. */
 SB_API sb_batch *sb_labelled_batch_new(int64_t n, const int32_t *const ids[],
-                                       const int64_t length[], const int64_t label[]);
+                                       const int64_t length[], const int64_t label[],
+                                       const sb_vocabulary *vocabulary);
 
 #endif

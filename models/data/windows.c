@@ -73,6 +73,7 @@ static bool windows_encode(sb_windows *w, const sb_documents *documents, int64_t
 {
     int64_t n;
     sb_unknown unknown = {0};
+    const int32_t end = sb_vocabulary_special(w->vocabulary, SB_SYMBOL_END);
     int32_t *ids =
         sb_vocabulary_encode(w->vocabulary, sb_documents_text(documents, i), &n, &unknown);
     const bool ok = ids && windows_make_room(w, n + 2);
@@ -80,11 +81,11 @@ static bool windows_encode(sb_windows *w, const sb_documents *documents, int64_t
         struct stream *s = &w->stream[w->streams];
         *s = (struct stream){.first = w->ids};
         if (sb_documents_begins(documents, i))
-            w->id[w->ids++] = SB_SYMBOL_BEGIN;
+            w->id[w->ids++] = sb_vocabulary_special(w->vocabulary, SB_SYMBOL_BEGIN);
         memcpy(w->id + w->ids, ids, (size_t)n * sizeof *ids);
         w->ids += n;
-        if (sb_documents_ends(documents, i))
-            w->id[w->ids++] = SB_SYMBOL_END;
+        if (sb_documents_ends(documents, i) && end >= 0)
+            w->id[w->ids++] = end;
         s->targets = w->ids - s->first - 1;
         w->unknown += unknown.count;
         w->streams += s->targets > 0;

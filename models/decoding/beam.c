@@ -30,17 +30,21 @@ static bool beam_begin(struct search_state *s, const struct search *search)
     s->beam = memory_new(n * sizeof *s->beam);
     s->live = memory_new(n * most * sizeof *s->live);
     s->next = memory_new(most * sizeof *s->next);
+    s->scores = memory_new(n * most * sizeof *s->scores);
     s->choices = memory_new(V * sizeof *s->choices);
     s->candidates = memory_new(most * most * sizeof *s->candidates);
     s->ids = memory_new(n * most * sizeof *s->ids);
     s->rows = memory_new(n * most * sizeof *s->rows);
-    if (!s->beam || !s->live || !s->next || !s->choices || !s->candidates || !s->ids || !s->rows ||
-        !beam_begin_reading(s, n * most))
+    if (!s->beam || !s->live || !s->next || !s->scores || !s->choices || !s->candidates ||
+        !s->ids || !s->rows || !beam_begin_reading(s, n * most))
         return sb_fail("decode: out of memory");
     for (size_t i = 0; i < n; i++) {
-        s->beam[i] = (struct beam){
-            .text = &search->text[i], .count = 1, .live = s->live + i * most, .node = -1};
-        s->beam[i].live[0] = (struct hypothesis){0, -1, (int64_t)i, true};
+        s->beam[i] = (struct beam){.text = &search->text[i],
+                                   .count = 1,
+                                   .live = s->live + i * most,
+                                   .scores = s->scores + i * most,
+                                   .node = -1};
+        s->beam[i].live[0] = (struct hypothesis){0, -1, (int64_t)i, !beam_generates(s)};
     }
     return true;
 }
@@ -50,6 +54,7 @@ static void beam_end(struct search_state *s)
     memory_free(s->beam);
     memory_free(s->live);
     memory_free(s->next);
+    memory_free(s->scores);
     memory_free(s->node);
     memory_free(s->log_p);
     memory_free(s->best);
@@ -80,10 +85,11 @@ static int64_t beam_choose(struct search_state *s, const struct hypothesis *from
     const int64_t k = beam_width(s) + 1;
     int64_t n = 0;
     if (s->log_p)
-        return choices_best(s->search->V, s->log_p + from->row * s->search->V, k, s->choices);
+        return choices_best(s->search->from, s->search->V, s->log_p + from->row * s->search->V, k,
+                            s->choices);
     for (int64_t i = 0; n < k && i < s->reads; i++) {
         const struct choice best = s->best[from->row * s->reads + i];
-        if (search_allows(best.id))
+        if (search_allows(s->search->from, best.id))
             s->choices[n++] = best;
     }
     return n;
@@ -109,13 +115,24 @@ static int64_t beam_find_candidates(struct search_state *s, const struct beam *b
     return n;
 }
 
-/* Compares a finished output with the best so far. */
+/* Gives a finished output's score its place among the best. */
+static void beam_rank(struct beam *beam, int64_t width, double score)
+{
+    if (beam->scored == width && !(score > beam->scores[width - 1]))
+        return;
+    int64_t place = beam->scored < width ? beam->scored++ : width - 1;
+    for (; place > 0 && score > beam->scores[place - 1]; place--)
+        beam->scores[place] = beam->scores[place - 1];
+    beam->scores[place] = score;
+}
+
+/* Compares a finished output of `length` symbols, and "end" or not, with the best so far. */
 static void beam_finish(struct search_state *s, struct beam *beam, double log_p, int64_t node,
-                        bool has_end)
+                        int64_t length, bool has_end)
 {
     sb_decoded *output = beam->text->output;
-    int64_t length = beam->length + !has_end;
     double score = search_score(s->search->options, log_p, length + has_end);
+    beam_rank(beam, beam_width(s), score);
     if (beam->found && !(score > output->score))
         return;
     beam->found = true;
@@ -143,13 +160,15 @@ static bool beam_extend(struct search_state *s, const struct beam *beam, const s
    hypotheses of the next step, as the greedy one always is. Returns how many; -1 on failure. */
 static int64_t beam_pick(struct search_state *s, struct beam *beam, int64_t n)
 {
+    const int32_t end = s->search->from.end;
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++) {
         const struct candidate *c = &s->candidates[i];
-        if (c->id == SB_SYMBOL_END && (i < beam_width(s) || c->greedy)) {
-            beam_finish(s, beam, c->log_p, beam->live[c->from].node, true);
+        beam->within = i < beam_width(s) ? kept + (c->id != end) : beam->within;
+        if (c->id == end && (i < beam_width(s) || c->greedy)) {
+            beam_finish(s, beam, c->log_p, beam->live[c->from].node, beam->length, true);
             beam->ended += i < beam_width(s);
-        } else if (c->id != SB_SYMBOL_END && (kept < beam_width(s) || c->greedy)) {
+        } else if (c->id != end && (kept < beam_width(s) || c->greedy)) {
             if (!beam_extend(s, beam, c, kept++))
                 return -1;
         }
@@ -164,11 +183,22 @@ static double beam_bound(const struct search_state *s, const struct beam *beam, 
     return search_score(s->search->options, log_p, beam->text->longest);
 }
 
+/* Whether transformers' generate goes on with hypotheses of which this is the best. */
+static bool beam_goes_on(const struct search_state *s, const struct beam *beam, double log_p)
+{
+    const sb_decoding_options *o = s->search->options;
+    return beam->scored < o->beam_width ||
+           (o->beam_rule == SB_BEAM_GENERATE &&
+            search_score(o, log_p, beam->length + 1) > beam->scores[beam->scored - 1]);
+}
+
 /* Prunes hypotheses: all but the greedy one when enough outputs have ended, and those that cannot
    become better than the best output. */
 static int64_t beam_prune(const struct search_state *s, struct beam *beam, int64_t kept)
 {
     int64_t left = 0;
+    if (beam_generates(s))
+        return kept > 0 && beam_goes_on(s, beam, s->next[0].log_p) ? kept : 0;
     for (int64_t i = 0; i < kept; i++) {
         const struct hypothesis *b = &s->next[i];
         bool hopeless = beam->found && beam_bound(s, beam, b->log_p) <= beam->text->output->score;
@@ -178,16 +208,25 @@ static int64_t beam_prune(const struct search_state *s, struct beam *beam, int64
     return left;
 }
 
+/* Makes hypotheses of full length outputs; leaves none. */
+static int64_t beam_cut(struct search_state *s, struct beam *beam, int64_t kept)
+{
+    const bool ends = s->search->options->force_end;
+    const int64_t n = ends                ? beam_prune(s, beam, kept) /* "end" is one more step */
+                      : beam_generates(s) ? beam->within
+                                          : kept;
+    for (int64_t i = 0; i < n; i++)
+        beam_finish(s, beam, s->next[i].log_p, s->next[i].node, beam->length + 1, ends);
+    return 0;
+}
+
 static bool beam_advance(struct search_state *s, struct beam *beam)
 {
     int64_t n = beam_find_candidates(s, beam), kept = n < 0 ? -1 : beam_pick(s, beam, n);
     if (kept < 0)
         return false;
-    if (beam->length + 1 == beam->text->longest) {
-        for (int64_t i = 0; i < kept; i++)
-            beam_finish(s, beam, s->next[i].log_p, s->next[i].node, false);
-        kept = 0;
-    }
+    if (beam->length + 1 == beam->text->longest)
+        kept = beam_cut(s, beam, kept);
     beam->count = beam_prune(s, beam, kept);
     beam->length++;
     for (int64_t i = 0; i < beam->count; i++)

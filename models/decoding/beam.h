@@ -33,7 +33,10 @@ struct beam {
     int64_t count, length;   /* of the hypotheses, and of each of them */
     struct hypothesis *live; /* width + 1 */
     int64_t ended;           /* how many outputs have ended */
-    bool found;              /* an output, the best so far: */
+    int64_t within;          /* how many hypotheses were among the `width` best candidates */
+    double *scores;          /* of the at most `width` best outputs, the best first */
+    int64_t scored;
+    bool found; /* an output, the best so far: */
     int64_t node;
 };
 
@@ -41,6 +44,7 @@ struct search_state {
     const struct search *search;
     struct beam *beam; /* one for each text */
     struct hypothesis *live, *next;
+    double *scores;
     int64_t nodes, nodes_room;
     struct node *node;
     double *log_p;       /* (sequences, V); on a device NULL: */
@@ -56,6 +60,12 @@ struct search_state {
     int32_t *greedy;                    /* and of each text, for the first of them */
     sb_tensor *sums, *greedies, *slots; /* sum, greedy and from of ops/decoding.h */
 };
+
+/* Whether the rule of transformers' generate holds. */
+static inline bool beam_generates(const struct search_state *s)
+{
+    return s->search->options->beam_rule != SB_BEAM_BOUNDED;
+}
 
 static inline int64_t beam_width(const struct search_state *s)
 {

@@ -8,8 +8,10 @@
 
 int64_t beam_steps_most(const struct search_state *s, int64_t most)
 {
-    const bool narrow = beam_width(s) + 1 <= DECODING_SLOTS;
-    return narrow ? device_steps_most(s->search->sequences, most) : 0;
+    const bool narrow = beam_width(s) + 1 <= DECODING_SLOTS,
+               plain =
+                   s->search->from.never < 0 && s->search->options->beam_rule == SB_BEAM_BOUNDED;
+    return narrow && plain ? device_steps_most(s->search->sequences, most) : 0;
 }
 
 void beam_steps_end(struct search_state *s)
@@ -33,8 +35,8 @@ static bool beam_steps_choose(void *s_, const struct device_steps *d, sb_tensor 
                                        .width = beam_width(s),
                                        .reads = s->reads,
                                        .steps = DEVICE_STEPS_AHEAD,
-                                       .end = SB_SYMBOL_END,
-                                       .first = SB_SPECIAL_SYMBOLS,
+                                       .end = s->search->from.end,
+                                       .first = s->search->from.first,
                                        .best = ids->data,
                                        .log_p = log_p->data,
                                        .sum = s->sums->data,

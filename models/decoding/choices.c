@@ -18,12 +18,12 @@ static int choices_by_probability(const void *a_, const void *b_)
 }
 
 /* Collects the allowed symbols with a log-probability of at least `least`, in order of ids. */
-static int64_t choices_collect(int64_t V, const double log_p[], double least,
+static int64_t choices_collect(struct choosable from, int64_t V, const double log_p[], double least,
                                struct choice choices[])
 {
     int64_t n = 0;
     for (int64_t id = 0; id < V; id++)
-        if (search_allows(id) && !(log_p[id] < least))
+        if (search_allows(from, id) && !(log_p[id] < least))
             choices[n++] = (struct choice){log_p[id], (int32_t)id};
     return n;
 }
@@ -54,10 +54,11 @@ static int64_t choices_insert(int64_t n, int64_t k, struct choice c, struct choi
     return n;
 }
 
-int64_t choices_best(int64_t V, const double log_p[], int64_t k, struct choice choices[])
+int64_t choices_best(struct choosable from, int64_t V, const double log_p[], int64_t k,
+                     struct choice choices[])
 {
     if (k > SHORT) {
-        int64_t n = choices_collect(V, log_p, -INFINITY, choices);
+        int64_t n = choices_collect(from, V, log_p, -INFINITY, choices);
         choices_sort(n, choices);
         return n < k ? n : k;
     }
@@ -67,7 +68,7 @@ int64_t choices_best(int64_t V, const double log_p[], int64_t k, struct choice c
         if (n == k && !choices_any_above(end - first, log_p + first, choices[n - 1].log_p))
             continue;
         for (int64_t id = first; id < end; id++)
-            if (search_allows(id))
+            if (search_allows(from, id))
                 n = choices_insert(n, k, (struct choice){log_p[id], (int32_t)id}, choices);
     }
     return n;
@@ -113,12 +114,12 @@ static int64_t choices_nucleus(double p, double T, int64_t n, struct choice choi
     return heavy;
 }
 
-struct choice choices_draw(const sb_decoding_options *o, int64_t V, const double log_p[],
-                           double uniform, struct choice choices[])
+struct choice choices_draw(const sb_decoding_options *o, struct choosable from, int64_t V,
+                           const double log_p[], double uniform, struct choice choices[])
 {
     const double T = o->temperature;
-    int64_t n = o->top_k > 0 ? choices_best(V, log_p, o->top_k, choices)
-                             : choices_collect(V, log_p, -INFINITY, choices);
+    int64_t n = o->top_k > 0 ? choices_best(from, V, log_p, o->top_k, choices)
+                             : choices_collect(from, V, log_p, -INFINITY, choices);
     if (n > 0 && o->top_p < 1)
         n = choices_nucleus(o->top_p, T, n, choices);
     if (n == 0)
@@ -149,22 +150,16 @@ static bool sample_check_row(int64_t V, const double logits[], int64_t i)
     return any || sb_fail("sample: row %lld of the logits has no finite number", (long long)i);
 }
 
-/* Sampling passes over the special symbols, so a row stands behind them. */
 static bool sample_rows(const sb_decoding_options *o, int64_t n, int64_t V, double *log_p,
                         struct choice *choices, sb_tensor *logits, sb_random *random, int32_t *ids)
 {
-    double *row = log_p + n * V;
+    const struct choosable any = {.never = -1};
     if (!sb_tensor_read(logits, log_p))
         return false;
-    for (int id = 0; id < SB_SPECIAL_SYMBOLS; id++)
-        row[id] = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
         if (!sample_check_row(V, log_p + i * V, i))
             return false;
-        memcpy(row + SB_SPECIAL_SYMBOLS, log_p + i * V, (size_t)V * sizeof *row);
-        ids[i] =
-            choices_draw(o, V + SB_SPECIAL_SYMBOLS, row, sb_random_uniform(random), choices).id -
-            SB_SPECIAL_SYMBOLS;
+        ids[i] = choices_draw(o, any, V, log_p + i * V, sb_random_uniform(random), choices).id;
     }
     return true;
 }
@@ -184,8 +179,8 @@ bool sb_sample(sb_tensor *logits, const sb_decoding_options *options, sb_random 
         return sb_fail("sample: logits are %s: there is no symbol to draw",
                        tensor_shape(logits).text);
     const int64_t n = rank == 2 ? sb_tensor_dim(logits, 0) : 1, V = sb_tensor_dim(logits, rank - 1);
-    double *log_p = memory_new((size_t)(n * V + V + SB_SPECIAL_SYMBOLS) * sizeof *log_p);
-    struct choice *choices = memory_new((size_t)(V + SB_SPECIAL_SYMBOLS) * sizeof *choices);
+    double *log_p = memory_new((size_t)(n * V) * sizeof *log_p);
+    struct choice *choices = memory_new((size_t)V * sizeof *choices);
     const bool ok = log_p && choices ? sample_rows(&o, n, V, log_p, choices, logits, random, ids)
                                      : sb_fail("sample: out of memory") != NULL;
     memory_free(log_p);

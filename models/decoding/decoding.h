@@ -23,18 +23,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How a beam scores its outputs, and when it ends. */
+typedef enum {
+    SB_BEAM_BOUNDED, /* as above; scores are those of sb_decoded */
+    /* As `generate` of Hugging Face's transformers: the score is log_probability / |Y|^alpha, with
+       a default alpha of 1; greedy decoding gets no place. A text is done when beam_width outputs
+       have ended, and none scores below the best hypothesis at its length so far. */
+    SB_BEAM_GENERATE,
+    SB_BEAM_EARLY, /* the same, but it is done as soon as beam_width outputs have ended */
+} sb_beam_rule;
+
 typedef struct {
     int64_t beam_width;    /* hypotheses kept at each step; 0 and 1: greedy */
     double length_penalty; /* the alpha of the score, at least 0; default 1 for a beam over words or
                               byte pairs, else none; SB_ZERO: none */
-    int64_t longest;       /* the most symbols of an output; 0: 2 n + 50 for a source of n */
-    bool sample;           /* draw symbols; needs beam_width 0 or 1 */
-    double temperature;    /* of sampling: probabilities become p^(1/T), normalised; 0: 1 */
-    int64_t top_k;         /* sampling among the k most probable symbols; 0: all */
-    double top_p;          /* and among the fewest that together have this probability, in (0, 1];
-                              0: all (Holtzman et al. 2020) */
-    uint64_t seed;         /* of sampling; the i-th text of a call has its own random stream */
-    int64_t batch_pairs;   /* the most texts that are decoded together; 0: 64 */
+    sb_beam_rule beam_rule;
+    int64_t longest;     /* the most symbols of an output; 0: 2 n + 50 for a source of n */
+    bool force_end;      /* "end" follows an output that would be cut, with probability 1 */
+    bool sample;         /* draw symbols; needs beam_width 0 or 1 */
+    double temperature;  /* of sampling: probabilities become p^(1/T), normalised; 0: 1 */
+    int64_t top_k;       /* sampling among the k most probable symbols; 0: all */
+    double top_p;        /* and among the fewest that together have this probability, in (0, 1];
+                            0: all (Holtzman et al. 2020) */
+    uint64_t seed;       /* of sampling; the i-th text of a call has its own random stream */
+    int64_t batch_pairs; /* the most texts that are decoded together; 0: 64 */
     sb_weight_format weights; /* SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
                                  outputs that may differ a little from those of the model's own */
     bool no_cache; /* recomputes all earlier positions for each symbol: slow, for tests */

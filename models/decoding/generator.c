@@ -44,6 +44,8 @@ static bool generator_check(const sb_decoding_options *o)
     if (o->beam_width < 0 || o->beam_width > WIDEST)
         return sb_fail("decode: beam_width is %lld; it must be in 0..%d", (long long)o->beam_width,
                        WIDEST);
+    if ((int)o->beam_rule < SB_BEAM_BOUNDED || (int)o->beam_rule > SB_BEAM_EARLY)
+        return sb_fail("decode: %d is no rule of a beam", (int)o->beam_rule);
     if (o->longest < 0 || o->longest > MOST)
         return sb_fail("decode: longest is %lld; it must be in 0..%d", (long long)o->longest, MOST);
     if (o->batch_pairs < 0)
@@ -71,7 +73,8 @@ static bool generator_complete(const sb_decoding_options *given, sb_decoding_opt
    texts of words that costs more than it does in those of characters, as the README measures. */
 static double generator_penalty(const struct generator *g, const sb_decoding_options *o)
 {
-    const bool words = g->units == SB_UNITS_WORDS || g->units == SB_UNITS_BPE;
+    const sb_units units = sb_vocabulary_units(g->outputs);
+    const bool words = units == SB_UNITS_WORDS || units == SB_UNITS_BPE || units == SB_UNITS_IDS;
     return sb_option(o->length_penalty, words && o->beam_width > 1 ? 1 : 0);
 }
 
@@ -159,7 +162,8 @@ static bool generator_decode_batch(const struct generator *g, const sb_decoding_
                                       .start_length = start_length,
                                       .start = start,
                                       .texts = n,
-                                      .V = g->symbols,
+                                      .V = sb_vocabulary_size(g->outputs),
+                                      .from = search_choosable(g->outputs),
                                       .text = text};
         ok = (o->beam_width > 1 ? search_beam : search_greedy)(&search);
     }

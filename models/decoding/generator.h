@@ -14,8 +14,7 @@
 struct generator {
     const void *model;
     const sb_vocabulary *vocabulary; /* of the texts */
-    int64_t symbols;                 /* V: of the outputs */
-    sb_units units;                  /* of the outputs */
+    const sb_vocabulary *outputs;    /* of the outputs */
     const sb_decoder *decoder;
     int64_t positions; /* how many the decoder has; 0: any number */
     int64_t window;    /* how many symbols it reads at most; 0: all (language models) */

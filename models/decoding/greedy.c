@@ -66,7 +66,7 @@ static bool greedy_forbid(struct greedy *g, sb_dtype dtype)
 {
     g->forbidden = sb_tensor_zeros(dtype, SB_SHAPE(g->search->V));
     for (int64_t id = 0; g->forbidden && id < g->search->V; id++)
-        if (!search_allows(id))
+        if (!search_allows(g->search->from, id))
             sb_tensor_set(g->forbidden, id, -INFINITY);
     return g->forbidden != NULL;
 }
@@ -110,7 +110,7 @@ static bool greedy_choose_randomly(struct greedy *g, sb_tensor *logits)
         sb_random random = sb_random_new(s->options->seed, SB_STREAM_SAMPLE);
         random.position += (uint64_t)text->index << 24; /* a text draws at most 2^24 numbers */
         random.position += (uint64_t)text->output->length;
-        g->chosen[i] = choices_draw(s->options, s->V, g->log_p + i * s->V,
+        g->chosen[i] = choices_draw(s->options, s->from, s->V, g->log_p + i * s->V,
                                     sb_random_uniform(&random), g->choices);
     }
     return true;
@@ -135,7 +135,7 @@ static bool greedy_extend(struct greedy *g, int64_t i)
     if (!isfinite(chosen.log_p))
         return search_fail_values(text);
     output->log_probability += chosen.log_p;
-    output->ended = chosen.id == SB_SYMBOL_END;
+    output->ended = chosen.id == g->search->from.end;
     if (output->ended)
         return true;
     output->ids[output->length++] = chosen.id;
@@ -162,6 +162,7 @@ static bool greedy_extend_all(struct greedy *g)
             continue;
         if (!greedy_extend(g, i))
             return false;
+        output->ended = output->ended || (greedy_is_done(text) && g->search->options->force_end);
         if (greedy_is_done(text))
             output->score = search_score(g->search->options, output->log_probability,
                                          output->length + output->ended);

@@ -12,6 +12,8 @@ bool output_room(sb_decoded *output, int64_t *room)
 double search_score(const sb_decoding_options *options, double log_probability, int64_t chosen)
 {
     double alpha = options->length_penalty;
+    if (options->beam_rule != SB_BEAM_BOUNDED && options->beam_width > 1)
+        return log_probability / math_pow((double)chosen, alpha);
     return alpha == 0 ? log_probability
                       : log_probability / math_pow((5 + (double)chosen) / 6, alpha);
 }

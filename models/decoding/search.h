@@ -5,6 +5,24 @@
 #include "autograd/tape.h"
 #include "models/decoding/generator.h"
 
+/* The symbols that may be chosen: `end` and those from `first` on, but `never`; -1: none. */
+struct choosable {
+    int32_t end, first, never;
+};
+
+static inline struct choosable search_choosable(const sb_vocabulary *v)
+{
+    return sb_vocabulary_units(v) == SB_UNITS_IDS
+               ? (struct choosable){sb_vocabulary_special(v, SB_SYMBOL_END), 0,
+                                    sb_vocabulary_special(v, SB_SYMBOL_PADDING)}
+               : (struct choosable){SB_SYMBOL_END, SB_SPECIAL_SYMBOLS, -1};
+}
+
+static inline bool search_allows(struct choosable from, int64_t id)
+{
+    return (id == from.end || id >= from.first) && id != from.never;
+}
+
 /* A text to decode. */
 struct search_text {
     int64_t index;   /* its index among the caller's */
@@ -18,6 +36,7 @@ struct search {
     int64_t start_length;
     const int32_t *start; /* (texts, start_length): the input of the first step */
     int64_t texts, V;
+    struct choosable from;
     const struct search_text *text;
 };
 
@@ -33,12 +52,6 @@ static inline void search_tape(sb_tape *tape)
 {
     sb_tape_begin(tape, SB_NO_RECORD);
     sb_tape_random(tape, NULL);
-}
-
-/* Whether a symbol may be chosen. */
-static inline bool search_allows(int64_t id)
-{
-    return id == SB_SYMBOL_END || id >= SB_SPECIAL_SYMBOLS;
 }
 
 /* Makes room for one more symbol in an output that has room for `room`. */
@@ -60,10 +73,11 @@ struct choice {
  * The k most probable of the symbols that may be chosen, the most probable first and of equal ones
  * that with the lower id; `choices` has room for V. Returns how many there are, at most k.
  */
-int64_t choices_best(int64_t V, const double log_p[], int64_t k, struct choice choices[]);
+int64_t choices_best(struct choosable from, int64_t V, const double log_p[], int64_t k,
+                     struct choice choices[]);
 
 /* A symbol drawn by a number in [0, 1), as the options say; `choices` has room for V. */
-struct choice choices_draw(const sb_decoding_options *options, int64_t V, const double log_p[],
-                           double uniform, struct choice choices[]);
+struct choice choices_draw(const sb_decoding_options *options, struct choosable from, int64_t V,
+                           const double log_p[], double uniform, struct choice choices[]);
 
 #endif

@@ -55,7 +55,7 @@ static int32_t *sequences_starts(const struct generator *g, int64_t n,
     if (!start)
         return sb_fail("decode: out of memory");
     for (int64_t i = 0; i < n; i++) {
-        start[i * L] = SB_SYMBOL_BEGIN;
+        start[i * L] = sb_vocabulary_special(g->outputs, SB_SYMBOL_BEGIN);
         memcpy(start + i * L + begin, texts[i].ids, (size_t)prompt * sizeof *start);
     }
     *length = L;

@@ -9,7 +9,8 @@
 struct sb_vocabulary {
     atomic_int refs;
     sb_units units;
-    struct table symbols; /* index + SB_SPECIAL_SYMBOLS is the id; the key its text */
+    struct table symbols; /* index + first is the id; the key its text */
+    int32_t first, special[SB_SPECIAL_SYMBOLS];
     /*
      * bpe only. The keys are pairs of ids, in the order of learning; merge i makes the symbol that
      * follows the characters and the i merges before it, so the last symbols are the merges.

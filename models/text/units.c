@@ -16,6 +16,7 @@ static const struct {
     {"bytes", "bytes"},
     {"words", "words (single-space tokens)"},
     {"bpe", "bpe (byte-pair merges)"},
+    {"ids", "ids (numbers of another vocabulary)"},
 };
 
 const char *sb_units_name(sb_units units)
@@ -42,7 +43,7 @@ bool sb_units_find(const char *name, sb_units *units)
     if (!name || !units)
         return fail_null("units_find", name ? "units" : "name");
     return units_named(name, units) ||
-           sb_fail("units_find: %s is none of auto, characters, bytes, words, bpe",
+           sb_fail("units_find: %s is none of auto, characters, bytes, words, bpe, ids",
                    utf8_quote(name).text);
 }
 
@@ -63,7 +64,7 @@ bool text_check(const char *who, const char *text, size_t *size)
 bool unit_next(sb_units units, const char *text, size_t size, size_t *at, struct unit *unit)
 {
     size_t start = *at, end = start + 1;
-    if (units == SB_UNITS_WORDS) {
+    if (units == SB_UNITS_WORDS || units == SB_UNITS_IDS) {
         if (start > size || size == 0)
             return false;
         const char *space = memchr(text + start, ' ', size - start);

@@ -5,6 +5,7 @@
  *   bytes       the bytes of UTF-8; no text is ever unknown
  *   words       the strings between single spaces, the empty word included: "a  b" has three
  *   bpe         byte-pair merges that are learned from the training texts (see vocabulary.h)
+ *   ids         numbers between single spaces, the ids that another program's tokenizer has made
  */
 #ifndef SOFTBACK_MODELS_TEXT_UNITS_H
 #define SOFTBACK_MODELS_TEXT_UNITS_H
@@ -19,9 +20,10 @@ typedef enum {
     SB_UNITS_BYTES,
     SB_UNITS_WORDS,
     SB_UNITS_BPE,
+    SB_UNITS_IDS,
 } sb_units;
 
-enum { SB_UNITS = 5 };
+enum { SB_UNITS = 6 };
 
 SB_API const char *sb_units_name(sb_units units);        /* "words" */
 SB_API const char *sb_units_description(sb_units units); /* "words (single-space tokens)" */

@@ -5,6 +5,7 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
+#include <stdio.h>
 #include <string.h>
 
 static const char *const special_symbols[SB_SPECIAL_SYMBOLS] = {"<padding>", "<begin>", "<end>",
@@ -17,7 +18,44 @@ sb_vocabulary *vocabulary_empty(sb_units units)
     if (v) {
         atomic_init(&v->refs, 1);
         v->units = units;
+        v->first = SB_SPECIAL_SYMBOLS;
+        for (int32_t i = 0; i < SB_SPECIAL_SYMBOLS; i++)
+            v->special[i] = i;
     }
+    return v;
+}
+
+static bool vocabulary_check_ids(int64_t size, int32_t padding, int32_t begin, int32_t end)
+{
+    if (size < 1 || size > 1 << 24)
+        return sb_fail("vocabulary_of_ids: size is %lld, not in 1..%d", (long long)size, 1 << 24);
+    if (begin < 0 || begin >= size || padding < -1 || padding >= size || end < -1 || end >= size)
+        return sb_fail("vocabulary_of_ids: padding is %d, begin %d, end %d; each must be below the "
+                       "size, %lld, and not negative; padding and end may be -1 for none",
+                       padding, begin, end, (long long)size);
+    return true;
+}
+
+sb_vocabulary *sb_vocabulary_of_ids(int64_t size, int32_t padding, int32_t begin, int32_t end)
+{
+    sb_vocabulary *v = NULL;
+    if (!vocabulary_check_ids(size, padding, begin, end))
+        return NULL;
+    bool ok = (v = vocabulary_empty(SB_UNITS_IDS)) != NULL;
+    for (int64_t i = 0; ok && i < size; i++) {
+        char text[16];
+        const int length = snprintf(text, sizeof text, "%lld", (long long)i);
+        ok = table_add(&v->symbols, text, (size_t)length) >= 0;
+    }
+    if (!ok) {
+        sb_vocabulary_release(v);
+        return sb_fail("vocabulary_of_ids: out of memory");
+    }
+    v->first = 0;
+    v->special[SB_SYMBOL_PADDING] = padding;
+    v->special[SB_SYMBOL_BEGIN] = begin;
+    v->special[SB_SYMBOL_END] = end;
+    v->special[SB_SYMBOL_UNKNOWN] = -1;
     return v;
 }
 
@@ -39,12 +77,23 @@ void sb_vocabulary_release(sb_vocabulary *vocabulary)
 
 int64_t sb_vocabulary_size(const sb_vocabulary *vocabulary)
 {
-    return vocabulary ? SB_SPECIAL_SYMBOLS + vocabulary->symbols.count : 0;
+    return vocabulary ? vocabulary->first + vocabulary->symbols.count : 0;
+}
+
+int64_t sb_vocabulary_symbols(const sb_vocabulary *vocabulary)
+{
+    return vocabulary ? vocabulary->symbols.count : 0;
 }
 
 sb_units sb_vocabulary_units(const sb_vocabulary *vocabulary)
 {
     return vocabulary ? vocabulary->units : SB_UNITS_AUTO;
+}
+
+int32_t sb_vocabulary_special(const sb_vocabulary *vocabulary, int symbol)
+{
+    const bool has = vocabulary && symbol >= 0 && symbol < SB_SPECIAL_SYMBOLS;
+    return has ? vocabulary->special[symbol] : -1;
 }
 
 const char *sb_vocabulary_symbol(const sb_vocabulary *vocabulary, int32_t id)
@@ -54,14 +103,14 @@ const char *sb_vocabulary_symbol(const sb_vocabulary *vocabulary, int32_t id)
     if (id < 0 || id >= sb_vocabulary_size(vocabulary))
         return sb_fail("vocabulary_symbol: there is no id %d; ids are below %lld", id,
                        (long long)sb_vocabulary_size(vocabulary));
-    return id < SB_SPECIAL_SYMBOLS ? special_symbols[id]
-                                   : table_key(&vocabulary->symbols, id - SB_SPECIAL_SYMBOLS);
+    return id < vocabulary->first ? special_symbols[id]
+                                  : table_key(&vocabulary->symbols, id - vocabulary->first);
 }
 
 static int32_t vocabulary_id_of(const sb_vocabulary *v, const char *text, size_t size)
 {
     int64_t index = table_find(&v->symbols, text, size);
-    return index < 0 ? -1 : (int32_t)index + SB_SPECIAL_SYMBOLS;
+    return index < 0 ? -1 : (int32_t)index + v->first;
 }
 
 int32_t sb_vocabulary_id(const sb_vocabulary *vocabulary, const char *symbol)
@@ -102,6 +151,15 @@ static int64_t vocabulary_encode_byte_pairs(const sb_vocabulary *v, const char *
     return byte_pairs_apply(v, ids, 1 + vocabulary_encode_units(v, text, size, ids + 1, unknown));
 }
 
+static void *vocabulary_fail_id(const sb_vocabulary *v, const char *unit, size_t size)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.*s", size < sizeof text ? (int)size : (int)sizeof text, unit);
+    return sb_fail("vocabulary_encode: %s is no id; a text of this vocabulary has numbers below "
+                   "%lld between single spaces",
+                   utf8_quote(text).text, (long long)sb_vocabulary_size(v));
+}
+
 int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char *text, int64_t *count,
                               sb_unknown *unknown)
 {
@@ -121,18 +179,27 @@ int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char *text,
         memory_free(ids);
         return sb_fail("vocabulary_encode: out of memory");
     }
+    if (vocabulary->units == SB_UNITS_IDS && met.count > 0) {
+        memory_free(ids);
+        return vocabulary_fail_id(vocabulary, text + met.first, met.first_size);
+    }
     if (unknown)
         *unknown = met;
     *count = made;
     return ids;
 }
 
+static bool vocabulary_is_spaced(const sb_vocabulary *v)
+{
+    return v->units == SB_UNITS_WORDS || v->units == SB_UNITS_IDS;
+}
+
 /* Appends the text of one id, which is not padding, begin or end. */
 static bool vocabulary_decode_symbol(const sb_vocabulary *v, int32_t id, struct buffer *text)
 {
-    if (id == SB_SYMBOL_UNKNOWN)
+    if (id == v->special[SB_SYMBOL_UNKNOWN])
         return buffer_add_text(text, replacement);
-    int64_t index = id - SB_SPECIAL_SYMBOLS;
+    int64_t index = id - v->first;
     if (v->units == SB_UNITS_BYTES)
         return buffer_add(text, &(char){(char)index}, 1);
     return buffer_add(text, table_key(&v->symbols, index), table_key_size(&v->symbols, index));
@@ -142,13 +209,13 @@ static bool vocabulary_decode_ids(const sb_vocabulary *v, const int32_t *ids, in
                                   struct buffer *text)
 {
     bool first = true;
-    for (int64_t i = 0; i < count && ids[i] != SB_SYMBOL_END; i++) {
+    for (int64_t i = 0; i < count && ids[i] != v->special[SB_SYMBOL_END]; i++) {
         if (ids[i] < 0 || ids[i] >= sb_vocabulary_size(v))
             return sb_fail("vocabulary_decode: id %d at position %lld: ids are below %lld", ids[i],
                            (long long)i, (long long)sb_vocabulary_size(v));
-        if (ids[i] == SB_SYMBOL_PADDING || ids[i] == SB_SYMBOL_BEGIN)
+        if (ids[i] < v->first && ids[i] != SB_SYMBOL_UNKNOWN)
             continue;
-        bool joined = first || v->units != SB_UNITS_WORDS || buffer_add(text, " ", 1);
+        bool joined = first || !vocabulary_is_spaced(v) || buffer_add(text, " ", 1);
         if (!joined || !vocabulary_decode_symbol(v, ids[i], text))
             return sb_fail("vocabulary_decode: out of memory");
         first = false;

@@ -3,7 +3,7 @@
  *
  * A text is UTF-8. It is cut into units (units.h), and each unit's symbol has an id. Four special
  * symbols come first; encoding never returns the first three, which are added when a batch is
- * made.
+ * made. A vocabulary of ids has no symbols of its own: see sb_vocabulary_of_ids.
  *
  * Decoding is the exact inverse of encoding for every text whose symbols are known. The vocabulary
  * depends on the training texts but not on their order.
@@ -48,12 +48,31 @@ typedef struct {
 SB_API sb_vocabulary *sb_vocabulary_new(const char *const *texts, int64_t count,
                                         const sb_vocabulary_options *options);
 
+/*
+ * The vocabulary of a model that another program's tokenizer serves, such as those of Hugging
+ * Face's transformers: the ids below `size`, which texts have as numbers between single spaces. A
+ * decoder begins with the id `begin`, and `end` ends its outputs (-1: nothing does). Decoding never
+ * chooses `padding` (-1: it may choose all). Nothing is put before other texts.
+ *
+ * sb_vocabulary_new with SB_UNITS_IDS makes one for the numbers that its texts have, followed by
+ * begin and end.
+ *
+ * Fails when the size is not in 1..2^24, and when an id is not below it.
+ */
+SB_API sb_vocabulary *sb_vocabulary_of_ids(int64_t size, int32_t padding, int32_t begin,
+                                           int32_t end);
+
 /* One more owner, and one less. Vocabularies never change, so threads may share one. */
 SB_API sb_vocabulary *sb_vocabulary_retain(sb_vocabulary *vocabulary);
 SB_API void sb_vocabulary_release(sb_vocabulary *vocabulary);
 
 SB_API int64_t sb_vocabulary_size(const sb_vocabulary *vocabulary); /* ids are below it; NULL: 0 */
+/* Without the special symbols before them. */
+SB_API int64_t sb_vocabulary_symbols(const sb_vocabulary *vocabulary);
 SB_API sb_units sb_vocabulary_units(const sb_vocabulary *vocabulary);
+
+/* The id of a special symbol, SB_SYMBOL_BEGIN for example; -1: the vocabulary has none. */
+SB_API int32_t sb_vocabulary_special(const sb_vocabulary *vocabulary, int symbol);
 
 /*
  * A symbol as a printable text, owned by the vocabulary: "<padding>", "<begin>", "<end>",
@@ -75,7 +94,7 @@ typedef struct {
 /*
  * The ids of a text: an array of *count, to be freed with sb_free (never NULL, even for "").
  * `unknown` may be NULL. Fails when the text is not UTF-8 (the message has the place of the first
- * bad byte, counted from 1) or without memory.
+ * bad byte, counted from 1) or without memory, and in a vocabulary of ids on what is no id.
  */
 SB_API int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char *text,
                                      int64_t *count, sb_unknown *unknown);

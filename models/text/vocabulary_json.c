@@ -35,6 +35,17 @@ static json_t *merges_to_json(const sb_vocabulary *v)
     return NULL;
 }
 
+/* Of a vocabulary of ids: its special symbols, -1 for none. */
+static const char *const special_names[] = {"padding", "begin", "end"};
+
+static bool ids_to_json(const sb_vocabulary *v, json_t *json)
+{
+    bool ok = json_object_set_new(json, "size", json_integer(sb_vocabulary_size(v))) == 0;
+    for (int i = 0; ok && i < 3; i++)
+        ok = json_object_set_new(json, special_names[i], json_integer(v->special[i])) == 0;
+    return ok;
+}
+
 json_t *vocabulary_to_json(const sb_vocabulary *vocabulary)
 {
     if (!vocabulary)
@@ -42,7 +53,9 @@ json_t *vocabulary_to_json(const sb_vocabulary *vocabulary)
     json_t *json = json_object();
     bool ok =
         json_object_set_new(json, "units", json_string(sb_units_name(vocabulary->units))) == 0;
-    if (ok && vocabulary->units != SB_UNITS_BYTES)
+    if (ok && vocabulary->units == SB_UNITS_IDS)
+        ok = ids_to_json(vocabulary, json);
+    else if (ok && vocabulary->units != SB_UNITS_BYTES)
         ok = json_object_set_new(json, "symbols", symbols_to_json(vocabulary)) == 0;
     if (ok && vocabulary->units == SB_UNITS_BPE)
         ok = json_object_set_new(json, "merges", merges_to_json(vocabulary)) == 0;
@@ -144,6 +157,20 @@ static bool vocabulary_read_merges(sb_vocabulary *v, const json_t *merges)
            sb_fail("vocabulary: there is no space among the symbols; bpe needs it");
 }
 
+static sb_vocabulary *ids_from_json(const json_t *json)
+{
+    const json_t *size = json_object_get(json, "size");
+    int32_t special[3];
+    for (int i = 0; i < 3; i++) {
+        const json_t *id = json_object_get(json, special_names[i]);
+        if (!json_is_integer(id) || json_integer_value(id) < -1 || json_integer_value(id) > 1 << 24)
+            return sb_fail("vocabulary: \"%s\" is no id, and not -1", special_names[i]);
+        special[i] = (int32_t)json_integer_value(id);
+    }
+    return sb_vocabulary_of_ids(json_is_integer(size) ? json_integer_value(size) : 0, special[0],
+                                special[1], special[2]);
+}
+
 sb_vocabulary *vocabulary_from_json(const json_t *json)
 {
     if (!json)
@@ -153,8 +180,11 @@ sb_vocabulary *vocabulary_from_json(const json_t *json)
     if (!name)
         return sb_fail("vocabulary: \"units\" is not a string");
     if (!units_named(name, &units) || units == SB_UNITS_AUTO)
-        return sb_fail("vocabulary: \"units\" is %s; it must be characters, bytes, words or bpe",
-                       utf8_quote(name).text);
+        return sb_fail(
+            "vocabulary: \"units\" is %s; it must be characters, bytes, words, bpe or ids",
+            utf8_quote(name).text);
+    if (units == SB_UNITS_IDS)
+        return ids_from_json(json);
     sb_vocabulary *v = vocabulary_empty(units);
     bool ok = v || vocabulary_out_of_memory();
     if (ok && units == SB_UNITS_BYTES)

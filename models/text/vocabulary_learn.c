@@ -192,12 +192,44 @@ static bool vocabulary_check(const char *const *texts, int64_t count,
     return vocabulary_check_size(options->units, options->size);
 }
 
+/* The number that a unit is, as sb_vocabulary_of_ids writes it; -1: it is none. */
+static int64_t vocabulary_number(struct unit unit)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < unit.size; i++)
+        number = unit.text[i] < '0' || unit.text[i] > '9' || number < 0 || number > 1 << 24
+                     ? -1
+                     : 10 * number + unit.text[i] - '0';
+    return unit.size == 0 || (unit.text[0] == '0' && unit.size > 1) ? -1 : number;
+}
+
+/* The ids of checked texts, then begin and end. */
+static sb_vocabulary *vocabulary_learn_ids(const char *const *texts, int64_t count)
+{
+    int64_t size = 0;
+    for (int64_t i = 0; i < count; i++) {
+        struct unit unit;
+        const size_t length = strlen(texts[i]);
+        for (size_t at = 0; unit_next(SB_UNITS_IDS, texts[i], length, &at, &unit);) {
+            const int64_t id = vocabulary_number(unit);
+            if (id < 0)
+                return sb_fail("vocabulary_new: text %lld has more than ids, which are numbers "
+                               "between single spaces; choose other units",
+                               (long long)i);
+            size = id >= size ? id + 1 : size;
+        }
+    }
+    return sb_vocabulary_of_ids(size + 2, -1, (int32_t)size, (int32_t)size + 1);
+}
+
 sb_vocabulary *sb_vocabulary_new(const char *const *texts, int64_t count,
                                  const sb_vocabulary_options *options)
 {
     sb_vocabulary_options settled = options ? *options : (sb_vocabulary_options){0};
     if (!vocabulary_check(texts, count, &settled))
         return NULL;
+    if (settled.units == SB_UNITS_IDS)
+        return vocabulary_learn_ids(texts, count);
     sb_vocabulary *v = vocabulary_empty(settled.units);
     if (!v)
         return sb_fail("vocabulary_new: out of memory");

@@ -136,7 +136,7 @@ static void settings_add_texts(struct setting_table *t, struct settings *s)
                        "how to divide a text into documents: one for each file, paragraph or line");
     t->group = SETTING_OF_MODEL;
     setting_add_context(t, &s->language.context, &s->language.running_text);
-    setting_add_pooling(t, &s->pooling);
+    setting_add_pooling(t, &s->pooling, &s->hidden);
 }
 
 static struct setting_table settings_table_of(struct settings *s)

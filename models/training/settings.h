@@ -45,6 +45,7 @@ struct settings {
         bool running_text;
     } language;         /* what `model` lacks of a language model */
     sb_pooling pooling; /* and of a classifier */
+    sb_activation hidden;
     struct fine_tuning tuning;
 };
 

@@ -58,7 +58,7 @@ static sb_batch *training_pairs(int64_t n, int64_t length, int32_t *ids)
 {
     sb_encoded_pair *pair = memory_new((size_t)n * sizeof *pair);
     for (int64_t i = 0; pair && i < n; i++, ids += 2 * length)
-        pair[i] = (sb_encoded_pair){ids, ids + length, length, length - 1};
+        pair[i] = (sb_encoded_pair){ids, ids + length, length, length - 1, NULL};
     sb_batch *batch = pair ? sb_batch_new(n, pair) : sb_fail("bench: out of memory");
     memory_free(pair);
     return batch;

@@ -46,7 +46,7 @@ static void info_show_vocabularies(const sb_description *d)
     for (int64_t i = 0; (name = description_vocabulary_at(d, i, &vocabulary)); i++)
         printf("%-6s  %s, %s symbols\n", name,
                sb_units_description(sb_vocabulary_units(vocabulary)),
-               count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
+               count_text(sb_vocabulary_symbols(vocabulary)).text);
 }
 
 static void info_show_parameters(const sb_parameters *weights)

@@ -82,6 +82,7 @@ static bool classifier_open_model(struct training *t)
     const int64_t n = sb_labels_count(labels);
     const sb_classifier_options options = {.transformer = s->model.transformer,
                                            .pooling = s->pooling,
+                                           .hidden = s->hidden,
                                            .label_smoothing = s->model.label_smoothing};
     const char **texts = memory_new((size_t)n * sizeof *texts);
     for (int64_t i = 0; texts && i < n; i++)
@@ -130,7 +131,7 @@ static void classifier_describe(const struct training *t, const struct training_
                 count_text(t->settings.data.longest).text);
     fprintf(out, "text       %s, %s symbols\n",
             sb_units_description(sb_vocabulary_units(x->vocabulary)),
-            count_text(sb_vocabulary_size(x->vocabulary) - SB_SPECIAL_SYMBOLS).text);
+            count_text(sb_vocabulary_symbols(x->vocabulary)).text);
     fprintf(out, "labels     %s: ", count_text(n).text);
     for (int64_t i = 0; i < n && i < 8; i++)
         fprintf(out, i ? ", %s" : "%s", foreign(sb_labels_text(x->labels, i)));
@@ -189,7 +190,9 @@ static bool classifier_watch(struct training *t)
                                       &length[i], NULL);
         ok = ids[i] != NULL;
     }
-    t->watched = ok ? sb_labelled_batch_new(n, (const int32_t *const *)ids, length, label) : NULL;
+    t->watched =
+        ok ? sb_labelled_batch_new(n, (const int32_t *const *)ids, length, label, x->vocabulary)
+           : NULL;
     for (int64_t i = 0; i < n; i++)
         sb_free(ids[i]);
     return t->watched != NULL;

@@ -181,7 +181,7 @@ static void language_describe(const struct training *t, const struct training_re
     language_describe_texts(t, r, out);
     fprintf(out, "text       %s, %s different symbols; %s to learn\n",
             sb_units_description(sb_vocabulary_units(x->vocabulary)),
-            count_text(sb_vocabulary_size(x->vocabulary) - SB_SPECIAL_SYMBOLS).text,
+            count_text(sb_vocabulary_symbols(x->vocabulary)).text,
             count_text(sb_windows_symbols(x->windows)).text);
     if (unknown > 0)
         fprintf(out,

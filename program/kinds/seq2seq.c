@@ -189,7 +189,7 @@ static void seq2seq_describe_side(FILE *out, const char *side, const sb_vocabula
 {
     fprintf(out, "%-10s %s, %s symbols", side,
             sb_units_description(sb_vocabulary_units(vocabulary)),
-            count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
+            count_text(sb_vocabulary_symbols(vocabulary)).text);
     if (longest > 0)
         fprintf(out, ", longest %s", count_text(longest).text);
     fputc('\n', out);
@@ -306,6 +306,7 @@ static bool seq2seq_encode(const struct training *t, int64_t index, sb_encoded_p
 {
     const struct learned *x = t->learned;
     const sb_pairs *held = x->pairs.held;
+    pair->vocabulary = sb_data_target(x->data);
     pair->source = sb_vocabulary_encode(sb_data_source(x->data), sb_pairs_source(held, index),
                                         &pair->source_length, NULL);
     pair->target = sb_vocabulary_encode(sb_data_target(x->data), sb_pairs_target(held, index),

@@ -40,7 +40,9 @@ struct subject_label subject_label(const sb_example_axis *axis, int64_t i)
     struct subject_label label;
     const int32_t id = axis->ids[i];
     snprintf(label.text, sizeof label.text, "%s",
-             id == SB_SYMBOL_UNKNOWN ? "\uFFFD" : sb_vocabulary_symbol(axis->vocabulary, id));
+             id == sb_vocabulary_special(axis->vocabulary, SB_SYMBOL_UNKNOWN)
+                 ? "\uFFFD"
+                 : sb_vocabulary_symbol(axis->vocabulary, id));
     for (char *at = label.text; *at; at++)
         if (*at == ' ' || *at == '\n' || *at == '\t')
             *at = *at == ' ' ? '_' : '?';

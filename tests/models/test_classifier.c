@@ -106,7 +106,7 @@ static sb_batch *two_texts(void)
 {
     const int32_t a[] = {4, 5, 6}, b[] = {7};
     return sb_labelled_batch_new(2, (const int32_t *const[]){a, b}, (const int64_t[]){3, 1},
-                                 (const int64_t[]){2, 0});
+                                 (const int64_t[]){2, 0}, NULL);
 }
 
 static sb_tensor *run_loss(void *context, sb_tensor *const x[])

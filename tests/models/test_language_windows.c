@@ -102,7 +102,7 @@ static int32_t best_after(const struct writer *w, int64_t n, const int32_t *ids)
     const double *last = y + (n - 1) * TINY_V;
     int32_t best = SB_SYMBOL_END;
     for (int32_t id = 0; id < TINY_V; id++)
-        best = search_allows(id) && last[id] > last[best] ? id : best;
+        best = search_allows(search_choosable(NULL), id) && last[id] > last[best] ? id : best;
     return best;
 }
 

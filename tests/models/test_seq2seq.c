@@ -353,7 +353,7 @@ static bool build_and_step(void *context)
 {
     sb_vocabulary *vocabulary = context;
     int32_t ids[] = {4, 5, 6};
-    sb_encoded_pair pair = {ids, ids, 2, 3};
+    sb_encoded_pair pair = {ids, ids, 2, 3, NULL};
     sb_seq2seq_options options = {
         .transformer = {
             .width = 4, .heads = 2, .feed_forward = 4, .encoder_layers = 1, .decoder_layers = 1}};

@@ -66,7 +66,7 @@ sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *
 {
     int64_t length;
     int32_t *source = sb_vocabulary_encode(tiny->vocabulary, text, &length, NULL);
-    sb_encoded_pair pair = {source, output->ids, length, output->length};
+    sb_encoded_pair pair = {source, output->ids, length, output->length, NULL};
     sb_batch *batch = sb_batch_new(1, &pair);
     cr_assert(batch, "%s", sb_error());
     sb_free(source);

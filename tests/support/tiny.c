@@ -130,7 +130,7 @@ sb_batch *tiny_batch(const sb_vocabulary *vocabulary, uint64_t seed, int64_t n, 
         int32_t *target = calloc((size_t)length + 1, sizeof *target);
         for (int64_t k = 0; k < length; k++)
             target[k] = source[length - 1 - k];
-        pairs[i] = (sb_encoded_pair){source, target, length, length};
+        pairs[i] = (sb_encoded_pair){source, target, length, length, NULL};
     }
     sb_batch *batch = sb_batch_new(n, pairs);
     for (int64_t i = 0; i < n; i++) {

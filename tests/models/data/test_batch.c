@@ -19,7 +19,7 @@ static void expect_row(sb_tensor *t, int64_t row, int n, const int32_t *expected
 CPU_TEST(batch, pairs_are_padded_and_targets_shifted)
 {
     on_the_cpu(); /* elsewhere lengths are padded further */
-    const sb_encoded_pair pairs[] = {{a, b, 3, 1}, {c, c, 2, 2}};
+    const sb_encoded_pair pairs[] = {{a, b, 3, 1, NULL}, {c, c, 2, 2, NULL}};
     sb_batch *batch = sb_batch_new(2, pairs);
     cr_assert(batch, "%s", sb_error());
     cr_expect(batch->items == 2 && batch->targets == 5);
@@ -42,7 +42,7 @@ CPU_TEST(batch, pairs_are_padded_and_targets_shifted)
 CPU_TEST(batch, an_empty_source_has_one_symbol_of_padding)
 {
     on_the_cpu();
-    const sb_encoded_pair pairs[] = {{a, a, 0, 0}, {b, a, 0, 3}};
+    const sb_encoded_pair pairs[] = {{a, a, 0, 0, NULL}, {b, a, 0, 3, NULL}};
     sb_batch *batch = sb_batch_new(2, pairs);
     cr_assert(batch, "%s", sb_error());
     expect_row(sb_batch_get(batch, "source"), 0, 1, (int32_t[]){SB_SYMBOL_PADDING},
@@ -60,7 +60,7 @@ CPU_TEST(batch, an_empty_source_has_one_symbol_of_padding)
 
 CPU_TEST(batch, an_empty_batch_is_refused)
 {
-    const sb_encoded_pair pair = {a, b, 3, 1};
+    const sb_encoded_pair pair = {a, b, 3, 1, NULL};
     cr_expect(!sb_batch_new(0, &pair));
     EXPECT_ERROR("batch: n is 0; it must be at least 1");
     cr_expect(!sb_batch_new(1, NULL));
@@ -77,6 +77,6 @@ static bool make(void *context)
 
 TEST(batch, each_allocation_may_fail)
 {
-    sb_encoded_pair pair = {a, b, 3, 1};
+    sb_encoded_pair pair = {a, b, 3, 1, NULL};
     cr_expect(test_each_allocation_fails(make, &pair) > 5);
 }

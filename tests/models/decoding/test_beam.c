@@ -36,7 +36,7 @@ static double best_score(const struct tiny *tiny, const char *text, sb_decoded *
     double *log_p = log_probabilities(tiny, text, begun), best = -INFINITY;
     const double *next = log_p + begun->length * TINY_V;
     for (int32_t id = 0; id < TINY_V; id++) {
-        if (!search_allows(id))
+        if (!search_allows(search_choosable(NULL), id))
             continue;
         double sum = log_p_begun + next[id], score;
         if (id == SB_SYMBOL_END || begun->length + 1 == o->longest) {
@@ -194,7 +194,7 @@ TEST(beam, a_beam_of_one_is_greedy)
     struct tiny tiny = tiny_new(SB_F32, 7, NULL);
     struct generator generator = {.model = tiny.model,
                                   .vocabulary = tiny.vocabulary,
-                                  .symbols = TINY_V,
+                                  .outputs = tiny.vocabulary,
                                   .decoder = sb_seq2seq_decoder(tiny.model),
                                   .encode = encode,
                                   .output = output};
@@ -209,7 +209,8 @@ TEST(beam, a_beam_of_one_is_greedy)
         int32_t *start;
         struct search_text wanted = {0, LONGEST, &got};
         sb_decoding_options o = {.beam_width = 1};
-        struct search search = {&o, &sequences, 0, NULL, 1, TINY_V, &wanted};
+        struct search search = {
+            &o, &sequences, 0, NULL, 1, TINY_V, search_choosable(tiny.vocabulary), &wanted};
         cr_assert(sequences_begin(&sequences, &generator, 1, &encoded, true, &start,
                                   &search.start_length),
                   "%s", sb_error());

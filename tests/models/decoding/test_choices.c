@@ -19,7 +19,7 @@ CPU_TEST(choices, the_best_come_first)
     logs(log_p);
     const int32_t expected[] = {5, 7, 6, 8, SB_SYMBOL_END, 4};
     for (int64_t k = 1; k < 8; k++) {
-        int64_t n = choices_best(V, log_p, k, best);
+        int64_t n = choices_best(search_choosable(NULL), V, log_p, k, best);
         cr_expect(n == (k < 6 ? k : 6)); /* without padding, begin and unknown */
         for (int64_t i = 0; i < n; i++)
             cr_expect(best[i].id == expected[i] && best[i].log_p == log_p[expected[i]]);
@@ -30,7 +30,7 @@ CPU_TEST(choices, equal_probabilities_are_sorted_by_id)
 {
     double log_p[V] = {0};
     struct choice best[V];
-    cr_expect(choices_best(V, log_p, 3, best) == 3);
+    cr_expect(choices_best(search_choosable(NULL), V, log_p, 3, best) == 3);
     cr_expect(best[0].id == SB_SYMBOL_END && best[1].id == 4 && best[2].id == 5);
 }
 
@@ -43,12 +43,12 @@ CPU_TEST(choices, the_k_best_are_the_first_k_of_all)
     sb_random random = sb_random_new(1, SB_STREAM_USER);
     for (int i = 0; i < MANY; i++) /* one in ten is a repetition */
         log_p[i] = i % 10 == 9 ? log_p[i - 5] : -sb_random_uniform(&random);
-    cr_expect(choices_best(MANY, log_p, MANY, all) == MANY - 3);
+    cr_expect(choices_best(search_choosable(NULL), MANY, log_p, MANY, all) == MANY - 3);
     for (int i = 1; i < MANY - 3; i++)
         cr_assert(all[i - 1].log_p > all[i].log_p ||
                   (all[i - 1].log_p == all[i].log_p && all[i - 1].id < all[i].id));
     for (int64_t k = 1; k < 80; k++) {
-        cr_expect(choices_best(MANY, log_p, k, best) == k);
+        cr_expect(choices_best(search_choosable(NULL), MANY, log_p, k, best) == k);
         for (int64_t i = 0; i < k; i++)
             cr_assert(best[i].id == all[i].id && best[i].log_p == all[i].log_p);
     }
@@ -63,7 +63,8 @@ static void expect_shares(const sb_decoding_options *options, const double share
     int count[V] = {0};
     logs(log_p);
     for (int i = 0; i < DRAWS; i++) {
-        struct choice c = choices_draw(options, V, log_p, (i + 0.5) / DRAWS, scratch);
+        struct choice c =
+            choices_draw(options, search_choosable(NULL), V, log_p, (i + 0.5) / DRAWS, scratch);
         cr_assert(c.id >= 0 && c.id < V && c.log_p == log_p[c.id]);
         count[c.id]++;
     }

@@ -18,7 +18,8 @@ TEST(decoding, greedy_takes_the_most_probable_symbol_each_time)
         for (int64_t t = 0; t < o->length + o->ended; t++) {
             int32_t best = SB_SYMBOL_END, id = t < o->length ? o->ids[t] : SB_SYMBOL_END;
             for (int32_t v = 0; v < TINY_V; v++)
-                if (search_allows(v) && log_p[t * TINY_V + v] > log_p[t * TINY_V + best])
+                if (search_allows(search_choosable(NULL), v) &&
+                    log_p[t * TINY_V + v] > log_p[t * TINY_V + best])
                     best = v;
             cr_expect(id == best, "text %d, symbol %lld is %d, not %d", i, (long long)t, id, best);
             sum += log_p[t * TINY_V + id];
@@ -222,7 +223,8 @@ TEST(decoding, samples_follow_the_distribution)
         double *log_p = log_probabilities(&tiny, texts[0], &(sb_decoded){0});
         double share[TINY_V] = {0}, sum = 0, count[TINY_V] = {0};
         for (int v = 0; v < TINY_V; v++)
-            sum += share[v] = search_allows(v) ? exp(log_p[v] / o.temperature) : 0;
+            sum += share[v] =
+                search_allows(search_choosable(NULL), v) ? exp(log_p[v] / o.temperature) : 0;
         for (int i = 0; i < draws; i++) {
             int32_t id = outputs[i].length ? outputs[i].ids[0] : SB_SYMBOL_END;
             count[id]++;

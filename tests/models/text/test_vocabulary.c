@@ -86,7 +86,7 @@ CPU_TEST(vocabulary, characters_are_sorted_by_code_point)
 
 CPU_TEST(vocabulary, the_order_of_texts_does_not_matter)
 {
-    for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS; units++) {
+    for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS_IDS; units++) {
         sb_vocabulary *a =
             learn((sb_units)units, 0, TEXTS("low lower", "newest low", "widest new"));
         sb_vocabulary *b =
@@ -395,10 +395,11 @@ CPU_TEST(vocabulary, more_than_a_thousand_words_are_not_a_closed_set)
 CPU_TEST(vocabulary, units_are_found_by_name)
 {
     sb_units units;
-    for (int i = 0; i < SB_UNITS; i++)
+    for (int i = 0; i < SB_UNITS_IDS; i++)
         cr_expect(sb_units_find(sb_units_name((sb_units)i), &units) && (int)units == i);
     cr_expect(!sb_units_find("letters", &units));
-    EXPECT_ERROR("units_find: \"letters\" is none of auto, characters, bytes, words, bpe");
+    EXPECT_ERROR("units_find: \"letters\" is none of auto, characters, bytes, words, bpe, "
+                 "ids");
     cr_expect_str_eq(sb_units_description(SB_UNITS_WORDS), "words (single-space tokens)");
 }
 
@@ -415,7 +416,7 @@ static sb_vocabulary *parsed(const char *text)
 
 CPU_TEST(vocabulary, json_keeps_everything)
 {
-    for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS; units++) {
+    for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS_IDS; units++) {
         sb_vocabulary *v =
             learn((sb_units)units, 0, TEXTS("low  low\xC3\xA4 \"quoted\"\\", "new low\x01 new"));
         json_t *json = vocabulary_to_json(v);
@@ -536,7 +537,7 @@ static bool make_and_use(void *context)
 
 CPU_TEST(vocabulary, each_failing_allocation_is_reported)
 {
-    for (int units = SB_UNITS_AUTO; units < SB_UNITS; units++)
+    for (int units = SB_UNITS_AUTO; units < SB_UNITS_IDS; units++)
         cr_expect(test_each_allocation_fails(make_and_use, &(sb_units){(sb_units)units}) > 5);
 }
 
