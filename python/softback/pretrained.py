@@ -1,0 +1,692 @@
+"""Hugging Face's models: folders as save_pretrained writes them, read with softback.from_pretrained."""
+import html
+import json
+import re
+import shutil
+from ctypes import POINTER, addressof, byref, c_char_p, c_int64, c_void_p, cast
+from pathlib import Path
+
+import numpy as np
+
+from . import _functions as f
+from ._declarations import sb_decoder_weights, sb_named_tensor
+from .families import FAMILIES, IGNORED, REQUIRED
+from .library import Error, c, text as c_text
+from .tensors import Tape, Tensor, check, opened, result, tensor, tensor_of
+from .training import batch
+
+INDEX, WEIGHTS, LONGEST_JSON = "model.safetensors.index.json", "model.safetensors", 1 << 24
+OWN = ("dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing", "precision", "recompute", "attention", "context")
+TOKENIZERS = ("tokenizer.json", "spiece.model", "tokenizer.model", "source.spm", "target.spm", "vocab.json", "merges.txt", "vocab.txt",
+              "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "generation_config.json")
+# What generation_config.json may have: names of ours, values that change nothing, and fields that are read below.
+GENERATION = {"num_beams": "beam_width", "length_penalty": "length_penalty", "do_sample": "sample", "temperature": "temperature",
+              "top_k": "top_k", "top_p": "top_p", "max_new_tokens": "longest"}
+NEUTRAL = {"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0, "repetition_penalty": 1,
+           "encoder_repetition_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0, "num_return_sequences": 1, "typical_p": 1, "min_p": 0,
+           "epsilon_cutoff": 0, "eta_cutoff": 0, "guidance_scale": 1, "renormalize_logits": False, "remove_invalid_values": False}
+FREE = set("""max_length early_stopping forced_eos_token_id bad_words_ids bos_token_id eos_token_id pad_token_id decoder_start_token_id use_cache
+    transformers_version output_attentions output_hidden_states output_scores output_logits return_dict_in_generate _from_model_config
+    cache_implementation _commit_hash""".split())
+
+
+# ---- files ----
+
+def inside(folder, name):
+    """The path of a file of the folder; links lead to its files, or to ../../blobs, as in the hub's cache."""
+    path = folder / name
+    if Path(name).name != name or name in ("", ".", ".."):
+        raise Error(f"{str(name)[:100]!r} is no name of a file in the folder")
+    if path.is_symlink():
+        target = path.resolve()
+        if target.parent not in (folder.resolve(), (folder.resolve().parent.parent / "blobs")):
+            raise Error(f"{name} is a link that leaves the folder")
+    if path.exists() and not path.is_file():
+        raise Error(f"{name} is no file")
+    return path
+
+
+def read_json(folder, name, missing=None):
+    """The object of a JSON file, which may come from anywhere."""
+    path = inside(folder, name)
+    if not path.exists() and missing is not None:
+        return missing
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(LONGEST_JSON + 1)
+        if len(raw) > LONGEST_JSON:
+            raise Error(f"{name} has more than {LONGEST_JSON} bytes")
+        made = json.loads(raw, parse_constant=lambda text: not_a_number(name, text))
+    except OSError as error:
+        raise Error(f"{name}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise Error(f"{name} is no JSON: {str(error)[:80]}") from None
+    if not isinstance(made, dict):
+        raise Error(f"{name} is {type(made).__name__}, not an object")
+    return made
+
+
+def not_a_number(name, text):
+    raise Error(f"{name} has {text}, which is no number of JSON")
+
+
+class Shards:
+    """The tensors of a folder, in one file or several."""
+
+    def __init__(self, folder):
+        index = read_json(folder, INDEX, {})
+        places = index.get("weight_map", {}) if index else None
+        if index and (not isinstance(places, dict) or not places or not all(isinstance(p, str) for p in places.values())):
+            raise Error(f"{INDEX} has no weight_map from names to files")
+        names = sorted(set(places.values())) if index else [WEIGHTS]
+        for name in names:
+            if not inside(folder, name).exists():
+                raise Error(f"there is no {name}" + (f", which {INDEX} names" if index else ": the weights of a folder are in "
+                            f"{WEIGHTS}, or in files that {INDEX} names"))
+        self.files = {name: f.SafeTensors(folder / name) for name in names}
+        self.place, self.last = {}, (None, None)
+        for file_name, file in self.files.items():
+            for i in range(file.count()):
+                self.place[file.name(i)] = file, i
+        for name in places or ():
+            if name not in self.place:
+                raise Error(f"{INDEX} names the tensor {name[:100]!r}, which no file has")
+        self.elements = sum(int(np.prod(self.shape(name), dtype=object)) for name in self.place)
+
+    def shape(self, name):
+        file, i = self.place[name]
+        return cast(c.sb_safetensors_shape(file, i), POINTER(c_int64))[: file.rank(i)] if file.rank(i) else []
+
+    def array(self, name):
+        """A tensor as an array; the last one is kept, as some are read in parts."""
+        if self.last[0] != name:
+            self.last = None, None
+            self.last = name, self.place[name][0].tensor(name).numpy()
+        return self.last[1]
+
+
+def written(array, t):
+    """Copies an array into a parameter."""
+    if array.shape != t.shape:
+        raise Error(f"is {tuple(array.shape)}, but config.json makes it {t.shape}")
+    if t.device == "cpu":
+        np.copyto(t.numpy(), array)
+    else:
+        t.assign(array)
+
+
+# ---- options ----
+
+def configure(family, config, shards, ignore):
+    """The options of ours that the fields of config.json give."""
+    made = {}
+    for name in config:
+        if name not in family.fields and name not in IGNORED and name not in ignore and not re.search("(dropout|drop|dropout_prob|dropout_rate)$", name):
+            raise Error(f"config.json has the field {name[:100]!r} ({str(config[name])[:60]}), which softback does not know; "
+                        f"if it changes no numbers, pass ignore=[{name[:100]!r}]")
+    for name, (default, read) in family.fields.items():
+        if name not in ignore:
+            made |= read(config.get(name, default), f"config.json: {name}") if name in config or default is not None else {}
+    made = family.fixed | made
+    made.pop("context_", None)
+    for first, second in (("heads", "decoder_heads"), ("feed_forward", "decoder_feed_forward")):
+        if made.pop(second, made.get(first)) != made.get(first):
+            raise Error(f"config.json: encoder and decoder have different {first.replace('_', ' ')}; softback's are equal")
+    if "attention_bias" in made:
+        attention, mlp = made.pop("attention_bias"), made.pop("mlp_bias")
+        if attention != mlp:
+            raise Error(f"config.json: attention_bias is {attention} and mlp_bias {mlp}; softback computes both or neither")
+        made["biases"] = "all" if attention else "none"
+    if made.pop("sliding_window", None) is not None:
+        raise Error(f"config.json: sliding_window is {config.get('sliding_window', 4096)}, which softback does not compute; if texts are "
+                    'shorter, pass ignore=["sliding_window"]')
+    if made.pop("roberta", False):
+        made["position_offset"] = config.get("pad_token_id", 1) + 1
+        made["longest"] -= made["position_offset"]
+    if family.kind == "seq2seq":
+        made.setdefault("share_embeddings", True)
+    if family is FAMILIES["t5"]:
+        made.setdefault("decoder_layers", made["encoder_layers"])
+        scaled = config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True))
+        made |= {"output_scale": made["width"] ** -0.5} if scaled else {}
+        made["tie_embeddings"] = "lm_head.weight" not in shards.place or scaled and made["tie_embeddings"]
+    fits(made, shards)
+    return made
+
+
+def fits(made, shards):
+    """Whether the sizes are those of so many weights: nothing larger than the files is allocated."""
+    width, heads = made["width"], made["heads"] * made.get("head_size", max(made["width"] // made["heads"], 1))
+    for what, n in (("vocabulary", made["vocabulary"]), ("vocabulary", made.get("decoder_vocabulary", 1)), ("feed-forward network", made.get("feed_forward", 1)),
+                    ("attention", heads), ("table of positions", made.get("longest", 1) if made.get("positions") == "learned" else 1), ("table of segments", made.get("segments", 1))):
+        if n * width > shards.elements:
+            raise Error(f"config.json: a {what} of {n} x {width} is more than the files have, {shards.elements} numbers")
+    layers = made.get("encoder_layers", 0) + made.get("decoder_layers", 0)
+    if layers > len(shards.place):
+        raise Error(f"config.json: {layers} layers are more than the files have tensors, {len(shards.place)}")
+
+
+def token(config, name, V, otherwise):
+    """The id of a special symbol; of several the first."""
+    id = config.get(name)
+    id = id[0] if isinstance(id, list) and id else id
+    if id is None or id == []:
+        return otherwise
+    if not isinstance(id, int) or isinstance(id, bool) or not -1 <= id < V:
+        raise Error(f"config.json: {name} is {str(id)[:60]!r}, no id below {V}")
+    return id
+
+
+# ---- weights ----
+
+def place_of(family, name, shards):
+    """Their name of a parameter of ours, and what is done to it."""
+    pattern, numbers = re.sub(r"\.\d+\.", ".*.", name), re.findall(r"\.(\d+)\.", name)
+    module, _, leaf = name.rpartition(".")
+    found = family.names.get(pattern)
+    if found is None:
+        found = family.names.get(pattern.rpartition(".")[0])
+        if found is None:
+            raise Error(f"softback's parameter {name} has no name in {family.architecture}")
+        leaf = "." + leaf
+    else:
+        leaf = ""
+    names, _, how = found.partition("|")
+    for theirs in names.split(" or "):
+        theirs = (theirs.replace("*", numbers[0]) if numbers else theirs) + leaf
+        for own in (theirs, theirs.removeprefix(family.prefix)):
+            if own in shards.place:
+                return own, how
+    raise Error(f"the files have no tensor {theirs}")
+
+
+def transformed(array, how, order):
+    """Theirs as ours."""
+    if how in ("0", "1", "2"):
+        n = array.shape[-1] // 3
+        array = array[..., int(how) * n: (int(how) + 1) * n]
+    if how in ("T", "0", "1", "2"):
+        array = array.T
+    if how == "row":
+        array = array.reshape(-1)
+    return array if order is None else array[order]
+
+
+def read_weights(family, weights, shards, order):
+    """Fills the parameters. Returns where each is: (ours, theirs, how)."""
+    places = []
+    for name, t in weights.items():
+        if name.endswith((".lora_a", ".lora_b")):
+            continue
+        theirs, how = place_of(family, name, shards)
+        rows = order if name.startswith("output.") else None
+        file, _ = shards.place[theirs]
+        try:
+            if not how and rows is None and t.dtype == "f32" and file.dtype(shards.place[theirs][1]) in ("F32", "F16", "BF16"):
+                if tuple(shards.shape(theirs)) != t.shape:
+                    raise Error(f"is {tuple(shards.shape(theirs))}, but config.json makes it {t.shape}")
+                file.read(theirs, t)
+            else:
+                written(transformed(shards.array(theirs), how, rows), t)
+        except Error as error:
+            raise Error(f"the tensor {theirs} {error}") from None
+        places.append((name, theirs, how))
+    check_left_over(family, weights, shards, {theirs for _, theirs, _ in places})
+    return places
+
+
+def check_left_over(family, weights, shards, used):
+    """Tensors that no parameter needs are buffers, or copies of a table that is tied."""
+    for name in sorted(set(shards.place) - used):
+        full = name if name in family.tied or not family.prefix else family.prefix + name
+        if full in family.tied:
+            own = family.tied[full]
+            own = "decoder.embedding.weight" if "lm_head" in full and weights.find("decoder.embedding.weight") else own
+            if not np.array_equal(shards.array(name), weights[own].numpy()):
+                raise Error(f"the tensor {name} is not the table of embeddings, with which config.json ties it")
+        elif not re.search(family.buffers, name):
+            raise Error(f"the files have a tensor {name[:100]!r}, which softback's model does not have")
+
+
+# ---- tokenizers ----
+
+class Tokenizer:
+    """Texts to ids and back, by the package that reads the folder's tokenizer."""
+
+    def __init__(self, folder, config):
+        self.reads, self.writes = None, None
+        self.ends = [token(config, "eos_token_id", 1 << 24, -1)] if config["model_type"] in ("t5", "marian") else []
+        self.begins = [token(config, "bos_token_id", 1 << 24, 1)] if config["model_type"] in ("llama", "mistral") else []
+        if inside(folder, "tokenizer.json").exists():
+            from tokenizers import Tokenizer as Whole
+            self.whole = Whole.from_file(str(folder / "tokenizer.json"))
+            return
+        from sentencepiece import SentencePieceProcessor as Pieces
+        self.whole, self.names = None, None
+        one = next(name for name in ("spiece.model", "tokenizer.model", "source.spm") if inside(folder, name).exists())
+        self.reads = self.writes = Pieces(model_file=str(folder / one))
+        if one == "source.spm":
+            self.writes = Pieces(model_file=str(inside(folder, "target.spm")))
+            self.names = read_json(folder, "vocab.json")
+            self.texts = {id: name for name, id in self.names.items()}
+
+    def encode(self, text, special=True):
+        if self.whole:
+            return self.whole.encode(text, add_special_tokens=special).ids
+        ids = self.reads.encode(text) if self.names is None else [self.names.get(p, self.names.get("<unk>")) for p in self.reads.encode(text, out_type=str)]
+        return (self.begins + ids + self.ends) if special else ids
+
+    def decode(self, ids):
+        if self.whole:
+            return self.whole.decode(ids)
+        if self.names is None:
+            return self.writes.decode([i for i in ids if i < self.writes.get_piece_size() and i not in self.ends + self.begins])
+        return self.writes.decode([self.texts[i] for i in ids if i in self.texts and i not in self.ends and self.texts[i] != "<pad>"])
+
+    def symbol(self, id):
+        if self.whole:
+            return self.whole.decode([id], skip_special_tokens=False) or self.whole.id_to_token(id)
+        return (self.reads.id_to_piece(id) if self.names is None else self.texts.get(id, str(id))).replace("\u2581", " ")
+
+
+def tokenizer_of(folder, config):
+    """The tokenizer of a folder; None and why where there is none."""
+    if not any(inside(folder, name).exists() for name in ("tokenizer.json", "spiece.model", "tokenizer.model", "source.spm")):
+        return None, "the folder has no tokenizer.json and no model of sentencepiece"
+    try:
+        return Tokenizer(folder, config), None
+    except ImportError as error:
+        return None, f"its tokenizer needs the package {error.name}: pip install {error.name}"
+    except Error:
+        raise
+    except Exception as error:  # of the package, for a file that it cannot read
+        raise Error(f"its tokenizer cannot be read: {str(error)[:200]}") from None
+
+
+# ---- models ----
+
+class Attention:
+    """The attention weights of a text: weights["self"][layer] is an array (heads, queries, keys)."""
+
+    def __init__(self, weights, queries, keys):
+        self.weights, self.queries, self.keys = weights, queries, keys
+
+    def _repr_html_(self):
+        """Each head of each layer as a picture: rows are queries, columns keys."""
+        parts = []
+        for kind, layers in self.weights.items():
+            heads = "".join(f"<td>{picture(head, self.queries[kind], self.keys[kind])}</td>" for layer in layers for head in layer)
+            parts.append(f"<p>{kind}, {len(layers)} layers of {len(layers[0])} heads</p><table><tr>{heads}</tr></table>")
+        return "".join(parts)
+
+    def __repr__(self):
+        return "\n".join(f"{kind}: {len(layers)} layers of {layers[0].shape} (heads, queries, keys)" for kind, layers in self.weights.items())
+
+
+def picture(map, queries, keys, side=14):
+    """The weights of a head as SVG; pointing at a field tells its numbers."""
+    fields = "".join(
+        f'<rect x="{side * j}" y="{side * i}" width="{side}" height="{side}" fill="rgb({255 - int(w * 215)},{255 - int(w * 135)},255)">'
+        f"<title>{html.escape(f'{q} to {k}: {w:.3f}')}</title></rect>"
+        for i, (q, row) in enumerate(zip(queries, map)) for j, (k, w) in enumerate(zip(keys, row)))
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{side * len(keys)}" height="{side * len(queries)}">{fields}</svg>'
+
+
+def on_tape(function):
+    """Outside of any tape, on one of its own."""
+    def call(self, *given, **options):
+        if opened.tapes:
+            return function(self, *given, **options)
+        with Tape(record=False):
+            return function(self, *given, **options)
+
+    call.__doc__ = function.__doc__
+    return call
+
+
+def with_maps(layers, call):
+    """What a call of C returns that stores a map in each of these arrays: a tensor, and lists of them."""
+    arrays = [(c_void_p * n)() for n in layers]
+    y = result(check(call(*map(addressof, arrays))))
+    return y, [list(map(result, array)) for array in arrays]
+
+
+class Pretrained:
+    """A model of Hugging Face's transformers. Its weights are model.weights, its config model.config, and model.model is
+    softback's. Texts need the folder's tokenizer; ids as lists or arrays always work."""
+
+    def __init__(self, folder, family, config, generation, weights, options, ignored):
+        self.folder, self.family, self.config, self.generation, self.weights = folder, family, config, generation, weights
+        self.order = self.labels = None
+        both = config | generation
+        V = options.pop("vocabulary")
+        Vt = options.pop("decoder_vocabulary", V)
+        end, pad = token(both, "eos_token_id", Vt, -1), token(both, "pad_token_id", Vt, -1)
+        self.ends = set(both.get("eos_token_id") if isinstance(both.get("eos_token_id"), list) else [end])
+        never = pad if generation.get("bad_words_ids") == [[pad]] else -1
+        begin = {"seq2seq": ("decoder_start_token_id", pad), "language_model": ("bos_token_id", end), "classifier": ("cls_token_id", 0)}[family.kind]
+        self.begin = token(both, begin[0], Vt, begin[1])
+        self.vocabulary = f.Vocabulary.of_ids(Vt, never, max(self.begin, 0), end)
+        self.source = self.vocabulary if Vt == V and options.get("share_embeddings", True) else f.Vocabulary.of_ids(V, never, 0, -1)
+        self.model = self.built(options)
+        self.tokenizer, self.why = tokenizer_of(folder, config)
+
+    def as_model(self):
+        """The model for training and files."""
+        return self.model.as_model()
+
+    def parameters(self):
+        return self.weights
+
+    def save(self, path):
+        """Writes softback's format; the program softback reads texts of ids with it."""
+        self.model.save(path)
+
+    def __repr__(self):
+        return f"<softback {self.family.architecture}>{repr(self.weights).replace('<softback Parameters>', '')}"
+
+    def __reduce__(self):
+        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled: save it to a file, and load that")
+
+    def encode(self, text, special=True):
+        """The ids of a text; ids stay as they are."""
+        if not isinstance(text, str):
+            ids = np.asarray(text.numpy() if isinstance(text, Tensor) else text)
+            if ids.ndim != 1 or ids.dtype.kind not in "iu" and ids.size:
+                raise Error(f"{str(text)[:60]!r} was given where a text or its ids are expected")
+            return [int(i) for i in ids]
+        if self.tokenizer is None:
+            raise Error(f"there is no tokenizer for a text: {self.why}; give ids")
+        return self.tokenizer.encode(text, special)
+
+    def symbols(self, ids):
+        return [self.tokenizer.symbol(i) if self.tokenizer else str(i) for i in ids]
+
+    def rows(self, texts):
+        """One or many texts, each a string or ids, as a list of ids; and whether there were many."""
+        one = isinstance(texts, str) or len(texts) > 0 and np.ndim(texts[0]) == 0 and not isinstance(texts[0], str)
+        return [self.encode(t) for t in ([texts] if one else texts)], not one
+
+    def padded(self, texts):
+        """Ids (B, L) of texts, and their lengths (B)."""
+        rows, _ = self.rows(texts)
+        made = np.zeros((len(rows), max(map(len, rows))), "i4")
+        for row, ids in zip(made, rows):
+            row[: len(ids)] = ids
+        return made, np.array([len(ids) for ids in rows], "i4")
+
+    def decoded(self, texts, options):
+        """The outputs for texts, as generate of transformers makes them: ids, or texts where texts were given."""
+        ignore, given = options.pop("ignore", ()), self.generate_options(options)
+        rows, many = self.rows(texts)
+        is_text = isinstance(texts, str) or many and all(isinstance(t, str) for t in texts)
+        longest = given.pop("longest", None)
+        total, prompt = self.generation.get("max_length"), self.family.kind == "language_model"
+        outputs = []
+        for ids in rows:
+            room = longest or isinstance(total, int) and total - (len(ids) if prompt else 1) or 2 * len(ids) + 50
+            ends = {"force_end": True, "longest": room - 1} if self.forces_end() else {"longest": room}
+            if room < 1 or ends["longest"] == 0:
+                outputs.append([])
+                continue
+            decode = self.model.continue_texts if prompt else self.model.decode_texts
+            (made,) = decode([" ".join(map(str, ids))], **given, **ends)
+            outputs.append(next((made.ids[:i] for i, id in enumerate(made.ids) if id in self.ends), made.ids))
+        outputs = [self.tokenizer.decode(ids) for ids in outputs] if is_text else outputs
+        return outputs if many else outputs[0]
+
+    def forces_end(self):
+        return self.generation.get("forced_eos_token_id") is not None
+
+    def generate_options(self, options):
+        """The options of decoding, given or of generation_config.json."""
+        ignore, made = options.pop("ignore", ()), {}
+        for name, value in self.generation.items():
+            ours = GENERATION.get(name)
+            if value is None or name in ignore or ours in options:
+                continue
+            if ours:
+                made[ours] = value
+            elif name in NEUTRAL and value != NEUTRAL[name] or name not in NEUTRAL and name not in FREE:
+                raise Error(f"generation_config.json sets {name} to {str(value)[:60]}, which softback does not compute; "
+                            f'generate without it: ignore=["{name}"]')
+        made |= options
+        if self.forces_end() and self.generation["forced_eos_token_id"] not in self.ends:
+            raise Error(f"generation_config.json sets forced_eos_token_id to {self.generation['forced_eos_token_id']}, which is not eos_token_id")
+        if not made.get("sample"):
+            made = {n: x for n, x in made.items() if n not in ("temperature", "top_k", "top_p") or n in options}
+        else:
+            made = {"top_k": 50} | made
+        if made.get("beam_width", 1) > 1:
+            if len(self.ends) > 1:
+                raise Error(f"a beam needs one eos_token_id, but there are {len(self.ends)}; pass beam_width=1")
+            stops = self.generation.get("early_stopping") or False
+            if stops not in (True, False):
+                raise Error(f"generation_config.json sets early_stopping to {stops!r}; true and false are known")
+            made = {"beam_rule": "early" if stops else "generate", "length_penalty": 1} | made
+        return made
+
+    def save_pretrained(self, folder):
+        """Writes a folder that transformers loads, and from_pretrained: weights of float32, the config, the tokenizer."""
+        adapters = [name for name, t in self.weights.items() if name.endswith(".lora_b") and t.numpy().any()]
+        if adapters:
+            raise Error(f"save_pretrained: {adapters[0]} is an adapter, which transformers' model does not have; model.weights.lora_merge() adds it to the weights")
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays = {}
+        for name, theirs, how in self.places:
+            t = self.weights[name]
+            array = (t if t.device == "cpu" else t.to("cpu")).numpy()
+            if self.order is not None and name.startswith("output."):
+                array = array[np.argsort(self.order)]
+            if how in ("T", "0", "1", "2"):
+                array = array.T
+            array = array[None] if how == "row" else array
+            arrays[theirs] = np.concatenate([arrays[theirs], array], -1) if how in ("1", "2") else array
+        kept = {name: tensor_of(np.ascontiguousarray(array, "f4")) for name, array in arrays.items()}
+        items = (sb_named_tensor * len(kept))()
+        for item, (name, t) in zip(items, kept.items()):
+            item.name, item.tensor = name.encode(), t._c
+        metadata = (c_char_p * 2)(b"format", b"pt")
+        check(c.sb_safetensors_save(c_text(folder / WEIGHTS, "folder"), len(kept), addressof(items), 1, addressof(metadata)))
+        (folder / INDEX).unlink(missing_ok=True)
+        dtype = {"torch_dtype": "float32"} if "torch_dtype" in self.config else {"dtype": "float32"}
+        (folder / "config.json").write_text(json.dumps(self.config | dtype, indent=2) + "\n")
+        for name in TOKENIZERS:
+            if inside(self.folder, name).exists() and not (folder / name).exists():
+                shutil.copyfile(self.folder / name, folder / name)
+
+
+class PretrainedLanguageModel(Pretrained):
+    """GPT-2, Llama, Mistral, Qwen2 and Qwen3."""
+
+    def built(self, options):
+        return f.LanguageModel.for_(self.weights, self.vocabulary, running_text=True, **options)
+
+    @on_tape
+    def logits(self, ids, weights=False):
+        """ids (B, L), or texts -> logits (B, L, V) of what follows each. With weights=True: (logits, a list of the attention
+        weights (B, H, L, L) of each layer)."""
+        ids = tensor_of(ids if isinstance(ids, Tensor) else self.padded(ids)[0])
+        if not weights:
+            return self.model.window_logits(ids)
+        decoder = self.model.decoder()
+        y, (maps,) = with_maps([decoder.layers()], lambda a: c.sb_decoder_forward(decoder, ids, None, None, sb_decoder_weights(a, None)))
+        return self.model.output(y), maps
+
+    @on_tape
+    def loss(self, texts):
+        """The mean cross entropy of each symbol but the first, given those before it."""
+        ids, lengths = self.padded(texts)
+        targets = np.where(np.arange(1, ids.shape[1]) < lengths[:, None], ids[:, 1:], -1).astype("i4")
+        return self.model.window_loss(tensor(ids[:, :-1]), tensor(targets))
+
+    def generate(self, prompt, **options):
+        """What follows a prompt, or each of several. Options are those of decoding (longest, beam_width, sample, top_p, seed, ...);
+        those not given are of generation_config.json."""
+        return self.decoded(prompt, options)
+
+    def attention(self, text):
+        """The attention weights of a text, which a notebook shows."""
+        ids = self.encode(text)
+        _, maps = self.logits([ids], weights=True)
+        named = {"self": self.symbols(ids)}
+        return Attention({"self": [m.numpy()[0] for m in maps]}, named, named)
+
+    def data(self, texts, **options):
+        """Windows of texts, for a trainer. Options: length, batch_windows, seed, ..."""
+        documents = f.Documents()
+        for i, text in enumerate(texts):
+            documents.add(f"text {i}", " ".join(map(str, self.encode(text, False))), "files")
+        return f.Windows(documents, self.vocabulary, **options)
+
+
+class PretrainedSeq2Seq(Pretrained):
+    """Marian, BART and T5."""
+
+    def built(self, options):
+        return f.Seq2Seq.for_(self.weights, self.source, self.vocabulary, **options)
+
+    def batch(self, sources, targets):
+        """A batch of pairs. Targets have no first symbol, with which the decoder begins."""
+        (source, lengths), (target, count) = self.padded(sources), self.padded(targets)
+        before = np.concatenate([np.full((len(target), 1), self.begin, "i4"), target[:, :-1]], 1)
+        after = np.where(np.arange(target.shape[1]) < count[:, None], target, -1).astype("i4")
+        return batch(source=source, source_lengths=lengths, target_in=before, target_out=after, targets=int(count.sum()))
+
+    @on_tape
+    def logits(self, sources, target_in, weights=False):
+        """Sources, and what the decoder reads, its first symbol included -> logits (B, Lt, V). With weights=True: (logits,
+        {"encoder": [...], "self": [...], "cross": [...]})."""
+        source, lengths = self.padded(sources)
+        return self.model.logits(batch(source=source, source_lengths=lengths, target_in=self.padded(target_in)[0]), weights=weights)
+
+    @on_tape
+    def loss(self, sources, targets):
+        """The mean cross entropy of the targets' symbols, the last of which should be the end."""
+        return self.model.loss(self.batch(sources, targets))
+
+    def translate(self, texts, **options):
+        """The outputs for texts. Options as those of decoding; those not given are of generation_config.json."""
+        return self.decoded(texts, options)
+
+    generate = translate
+
+    def attention(self, text, output=None):
+        """The attention weights between a text and an output, that of translate unless given."""
+        ids = self.encode(text)
+        target = [self.begin, *(self.translate(ids) if output is None else self.encode(output))]
+        _, maps = self.logits([ids], [target], weights=True)
+        named = {"encoder": self.symbols(ids), "self": self.symbols(target), "cross": self.symbols(ids)}
+        return Attention({kind: [m.numpy()[0] for m in maps[kind]] for kind in maps}, named | {"cross": named["self"]}, named)
+
+    def data(self, pairs, **options):
+        """Pairs of source and target, for a trainer. Options: batch_pairs, seed, ..."""
+        made = f.Pairs()
+        for pair in pairs:
+            source, target = map(self.encode, pair)
+            target = target[:-1] if target and target[-1] in self.ends else target  # a batch adds it
+            made.add(" ".join(map(str, source)), " ".join(map(str, target)))
+        return f.Data(made, self.source, self.vocabulary, **options)
+
+
+class PretrainedClassifier(Pretrained):
+    """BERT, RoBERTa and DistilBERT with a head for texts."""
+
+    def built(self, options):
+        names = self.config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(self.config.get("num_labels", 2))}
+        if not isinstance(names, dict) or sorted(names) != sorted(map(str, range(len(names)))) or not all(isinstance(n, str) for n in names.values()):
+            raise Error("config.json: id2label is no object from 0, 1, ... to texts")
+        if self.config.get("problem_type") not in (None, "single_label_classification"):
+            raise Error(f"config.json: problem_type is {self.config['problem_type']!r}; softback computes single_label_classification")
+        self.labels = [names[str(i)] for i in range(len(names))]
+        self.order = np.array(sorted(range(len(names)), key=lambda i: self.labels[i].encode()))  # softback sorts labels
+        return f.Classifier.for_(self.weights, self.vocabulary, self.labels, **options)
+
+    def batch(self, texts, labels=None, segments=None):
+        text, lengths = self.padded(texts)
+        parts = dict(text=text, lengths=lengths) | ({} if segments is None else {"segments": np.asarray(segments, "i4")})
+        if labels is not None:
+            ids = [self.labels.index(label) if isinstance(label, str) else label for label in labels]
+            parts["label"] = np.argsort(self.order)[ids].astype("i4")
+        return batch(**parts, targets=len(text))
+
+    @on_tape
+    def logits(self, texts, segments=None):
+        """Texts -> logits (B, labels), in the order of model.labels. Segments (B, L): 0, or 1 in the second text of a pair."""
+        y = self.model.logits(self.batch(texts, segments=segments))
+        return y if (np.diff(self.order) == 1).all() else y[:, np.argsort(self.order).tolist()]
+
+    @on_tape
+    def loss(self, texts, labels, segments=None):
+        """The mean cross entropy of labels, which are names or numbers."""
+        y = self.model.logits(self.batch(texts, segments=segments))
+        ids = [self.labels.index(label) if isinstance(label, str) else label for label in labels]
+        return f.cross_entropy(y, np.argsort(self.order)[ids].astype("i4"))
+
+    def classify(self, texts):
+        """The label of a text, or of each of several, with its probability: (label, probability)."""
+        rows, many = self.rows(texts)
+        made = [(self.model.label(one.label), one.probability) for one in self.model.classify([" ".join(map(str, ids)) for ids in rows])]
+        return made if many else made[0]
+
+    def attention(self, text):
+        """The attention weights of a text, which a notebook shows."""
+        ids = self.encode(text)
+        with Tape(record=False):
+            _, maps = self.model.encoder()(tensor([ids]), tensor([len(ids)]), weights=True)
+            named = {"self": self.symbols(ids)}
+            return Attention({"self": [m.numpy()[0] for m in maps]}, named, named)
+
+    def data(self, pairs, **options):
+        """Pairs of text and label, for a trainer. Options: batch_pairs, seed, ..."""
+        made = f.Pairs()
+        for text, label in pairs:
+            made.add(" ".join(map(str, self.encode(text))), label)
+        return f.Labelled(made, self.vocabulary, f.Labels(self.labels), **options)
+
+
+KINDS = {"language_model": PretrainedLanguageModel, "seq2seq": PretrainedSeq2Seq, "classifier": PretrainedClassifier}
+
+
+def from_pretrained(folder, dtype="f32", lora=None, ignore=(), **options):
+    """The model of a folder, as save_pretrained of Hugging Face's transformers writes it: GPT-2, Llama, Mistral, Qwen2, Qwen3,
+    Marian, BART, T5, and BERT, RoBERTa and DistilBERT with a head for texts.
+
+    dtype is that of the weights, "f32" or "f64" (exact derivatives); files have any of f32, f16, bf16. Dropout is 0 unless given as
+    an option. lora={"rank": 8, "alpha": 16, "on": "*.query,*.value"} adds adapters and freezes the rest. A field of config.json that
+    softback does not know is refused by name, unless `ignore` has it.
+    """
+    folder = Path(folder)
+    try:
+        return opened_folder(folder, dtype, lora, ignore, options)
+    except Error as error:
+        raise Error(f"from_pretrained: {folder}: {error}") from None
+
+
+def opened_folder(folder, dtype, lora, ignore, options):
+    if not folder.is_dir():
+        raise Error("there is no such folder")
+    config = read_json(folder, "config.json")
+    kind, architectures = config.get("model_type"), config.get("architectures")
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        raise Error(f"config.json: the model_type is {str(kind)[:60]!r}, none of {', '.join(FAMILIES)}")
+    family = FAMILIES[kind]
+    if architectures not in (None, [family.architecture]):
+        raise Error(f"config.json: the architecture is {str(architectures)[:80]}, not {family.architecture}")
+    for name in options:
+        if name not in OWN:
+            raise Error(f"there is no option {name!r}; config.json gives the sizes, and you may give {', '.join(OWN)}")
+    shards = Shards(folder)
+    made = configure(family, config, shards, ignore) | options
+    generation = read_json(folder, "generation_config.json", {n: config[n] for n in (*GENERATION, *NEUTRAL, *FREE) if n in config})
+    weights = f.Parameters.of(dtype)
+    if lora:
+        weights.lora(**lora)
+    weights.draw(False)
+    model = KINDS[family.kind](folder, family, config, generation, weights, made, ignore)
+    model.places = read_weights(family, weights, shards, model.order)
+    weights.draw(True)
+    if lora:
+        weights.lora_freeze()
+    return model
