@@ -10,8 +10,8 @@ struct unit {
     size_t size;
 };
 
-/* The unit at *at, which moves past it; false at the end of the text. Units are characters, bytes
-   or words; the text is UTF-8. */
+/* The unit at *at, which moves past it; false at the end of the text. Units are characters, bytes,
+   words or ids; the text is UTF-8. */
 bool unit_next(sb_units units, const char *text, size_t size, size_t *at, struct unit *unit);
 
 /* The units of this name; false, without a message, when there are none. */

@@ -61,10 +61,18 @@ bool text_check(const char *who, const char *text, size_t *size)
     return true;
 }
 
+static const char white[] = " \n\r\t";
+
 bool unit_next(sb_units units, const char *text, size_t size, size_t *at, struct unit *unit)
 {
     size_t start = *at, end = start + 1;
-    if (units == SB_UNITS_WORDS || units == SB_UNITS_IDS) {
+    if (units == SB_UNITS_IDS) {
+        start += strspn(text + start, white);
+        end = start + strcspn(text + start, white);
+        if (start == end || start >= size)
+            return false;
+        *at = end;
+    } else if (units == SB_UNITS_WORDS) {
         if (start > size || size == 0)
             return false;
         const char *space = memchr(text + start, ' ', size - start);

@@ -5,7 +5,7 @@
  *   bytes       the bytes of UTF-8; no text is ever unknown
  *   words       the strings between single spaces, the empty word included: "a  b" has three
  *   bpe         byte-pair merges that are learned from the training texts (see vocabulary.h)
- *   ids         numbers between single spaces, the ids that another program's tokenizer has made
+ *   ids         numbers between spaces or line feeds, ids that another program's tokenizer has made
  */
 #ifndef SOFTBACK_MODELS_TEXT_UNITS_H
 #define SOFTBACK_MODELS_TEXT_UNITS_H

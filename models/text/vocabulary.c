@@ -156,7 +156,7 @@ static void *vocabulary_fail_id(const sb_vocabulary *v, const char *unit, size_t
     char text[32];
     snprintf(text, sizeof text, "%.*s", size < sizeof text ? (int)size : (int)sizeof text, unit);
     return sb_fail("vocabulary_encode: %s is no id; a text of this vocabulary has numbers below "
-                   "%lld between single spaces",
+                   "%lld between spaces",
                    utf8_quote(text).text, (long long)sb_vocabulary_size(v));
 }
 

@@ -50,7 +50,7 @@ SB_API sb_vocabulary *sb_vocabulary_new(const char *const *texts, int64_t count,
 
 /*
  * The vocabulary of a model that another program's tokenizer serves, such as those of Hugging
- * Face's transformers: the ids below `size`, which texts have as numbers between single spaces. A
+ * Face's transformers: the ids below `size`, which texts have as numbers between spaces. A
  * decoder begins with the id `begin`, and `end` ends its outputs (-1: nothing does). Decoding never
  * chooses `padding` (-1: it may choose all). Nothing is put before other texts.
  *

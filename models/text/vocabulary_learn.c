@@ -214,7 +214,7 @@ static sb_vocabulary *vocabulary_learn_ids(const char *const *texts, int64_t cou
             const int64_t id = vocabulary_number(unit);
             if (id < 0)
                 return sb_fail("vocabulary_new: text %lld has more than ids, which are numbers "
-                               "between single spaces; choose other units",
+                               "between spaces; choose other units",
                                (long long)i);
             size = id >= size ? id + 1 : size;
         }

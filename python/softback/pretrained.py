@@ -358,7 +358,7 @@ class Pretrained:
     def __init__(self, folder, family, config, generation, weights, options, ignored):
         self.folder, self.family, self.config, self.generation, self.weights = folder, family, config, generation, weights
         self.order = self.labels = None
-        both = config | generation
+        both = config | {name: value for name, value in generation.items() if value is not None}
         V = options.pop("vocabulary")
         Vt = options.pop("decoder_vocabulary", V)
         end, pad = token(both, "eos_token_id", Vt, -1), token(both, "pad_token_id", Vt, -1)
@@ -417,7 +417,7 @@ class Pretrained:
 
     def decoded(self, texts, options):
         """The outputs for texts, as generate of transformers makes them: ids, or texts where texts were given."""
-        ignore, given = options.pop("ignore", ()), self.generate_options(options)
+        given = self.generate_options(options)
         rows, many = self.rows(texts)
         is_text = isinstance(texts, str) or many and all(isinstance(t, str) for t in texts)
         longest = given.pop("longest", None)

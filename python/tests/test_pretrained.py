@@ -1,0 +1,303 @@
+"""Models of Hugging Face's transformers: folders that pretrained/make.py made, and what transformers computes with them."""
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import softback as sb
+from softback.show import program
+
+FOLDERS = Path(__file__).parent / "pretrained"
+NAMES = sorted(path.name for path in FOLDERS.iterdir() if path.is_dir())
+OF = {"gpt2": "lm", "llama": "lm", "mistral": "lm", "qwen2": "lm", "qwen3": "lm", "marian": "pairs", "bart": "pairs", "t5": "pairs",
+      "bert": "texts", "roberta": "texts", "distilbert": "texts"}
+WRITERS = [name for name in NAMES if OF[name.split("_")[0]] != "texts"]
+
+
+def expected(name, what):
+    file = sb.SafeTensors(FOLDERS / "expected.safetensors")
+    found = f"{name}.{what}"
+    return file.tensor(found).numpy() if file.find(found) >= 0 else None
+
+
+def texts(name):
+    ids, lengths = expected(name, "ids"), expected(name, "lengths")
+    return [row[:n].tolist() for row, n in zip(ids, [ids.shape[1]] * len(ids) if lengths is None else lengths)]
+
+
+def logits(model, name):
+    kind = OF[name.split("_")[0]]
+    others = {"lm": [], "pairs": [expected(name, "target")], "texts": [expected(name, "segments")]}[kind]
+    return model.logits(texts(name), *[list(x) if kind == "pairs" else x for x in others])
+
+
+def by_their_names(model, values):
+    """Arrays under our names, as the tensors of the file."""
+    made = {}
+    for name, theirs, how in model.places:
+        array = values[name][np.argsort(model.order)] if model.order is not None and name.startswith("output.") else values[name]
+        array = array.T if how in ("T", "0", "1", "2") else array[None] if how == "row" else array
+        made[theirs] = np.concatenate([made[theirs], array], -1) if how in ("1", "2") else array
+    return made
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_logits_and_gradients_are_those_of_transformers(name):
+    model = sb.from_pretrained(FOLDERS / name)
+    with sb.Tape():
+        y = logits(model, name).keep()
+        (y * np.cos(np.arange(y.size)).reshape(y.shape).astype("f4")).sum().backward()
+    want = expected(name, "logits")
+    assert np.abs(y.numpy() - want).max() < 1e-5 * np.abs(want).max()
+    got = by_their_names(model, {n: np.zeros(t.shape) if t.grad is None else t.grad.numpy() for n, t in model.weights.items()})
+    flat, at = expected(name, "gradient"), 0
+    for theirs in sorted(got):
+        want = flat[at: at + got[theirs].size].reshape(got[theirs].shape)
+        at += want.size
+        least = 1e-2 * np.abs(flat).max()  # the bias of a key has a gradient of 0 but for rounding
+        assert np.abs(got[theirs] - want).max() < 1e-4 * max(np.abs(want).max(), least), theirs
+    assert at == flat.size
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_greedy_and_beam_are_those_of_generate(name):
+    model = sb.from_pretrained(FOLDERS / name)
+    prompts = [ids[:3] if OF[name.split("_")[0]] == "lm" else ids for ids in texts(name)]
+    for what, options in (("greedy", {}), ("beam", dict(beam_width=3)), ("early", dict(beam_width=3, beam_rule="early", length_penalty=0.5))):
+        want = [[int(i) for i in row if i >= 0] for row in expected(name, what)]
+        want = [row[: min([row.index(end) for end in model.ends if end in row], default=len(row))] for row in want]
+        assert model.generate(prompts, longest=9, **options) == want, what
+        assert model.generate(prompts[0], longest=9, **options) == want[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_back_is_what_was_read(name, tmp_path):
+    model = sb.from_pretrained(FOLDERS / name)
+    model.save_pretrained(tmp_path / "copy")
+    model.save_pretrained(tmp_path / "copy")  # over itself
+    files = [sb.SafeTensors(path) for path in sorted((FOLDERS / name).glob("*.safetensors"))]
+    copy = sb.SafeTensors(tmp_path / "copy" / "model.safetensors")
+    for file in files:
+        for i in range(file.count()):
+            assert np.array_equal(file.tensor(file.name(i)).doubles(), copy.tensor(file.name(i)).doubles()), file.name(i)
+    assert copy.count() == sum(file.count() for file in files) and copy.metadata("format") == "pt"
+    old, new = (json.loads((folder / "config.json").read_text()) for folder in (FOLDERS / name, tmp_path / "copy"))
+    assert new == old | {"dtype": "float32"}
+    again = sb.from_pretrained(tmp_path / "copy")
+    assert np.array_equal(logits(again, name).numpy(), logits(model, name).numpy())
+
+
+@pytest.mark.parametrize("name", ("gpt2", "t5", "bert"))
+def test_the_program_reads_ids(name, tmp_path):
+    model = sb.from_pretrained(FOLDERS / name)
+    path, rows = tmp_path / "model.safetensors", texts(name)
+    model.save(path)
+    line = " ".join(map(str, rows[0]))
+    command = {"lm": ["generate", "--greedy", "--length", "6"], "pairs": ["translate"], "texts": ["classify"]}[OF[name]]
+    done = subprocess.run([program(), command[0], path, line, *command[1:]], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    if OF[name] == "texts":
+        assert done.stdout.split()[0] == model.classify(rows[0])[0]
+    elif OF[name] == "pairs":
+        longest = 2 * len(rows[0]) + 50
+        assert done.stdout.split() == [str(i) for i in model.translate(rows[0], longest=longest)]
+    else:
+        assert done.stdout.split()[-6:] == [str(i) for i in model.generate(rows[0], longest=6)]
+    bad = subprocess.run([program(), command[0], path, "4 x"], capture_output=True, text=True)
+    assert bad.returncode and '"x" is no id; a text of this vocabulary has numbers below' in bad.stderr
+
+
+def test_training_freezing_lora_and_data():
+    for name, data in (("gpt2", [[4, 5, 6, 7, 4, 5, 6, 7]]), ("marian", [([4, 5, 6, 0], [5, 6, 0])]), ("roberta", [([0, 4, 5, 2], "good"), ([0, 6, 2], "bad")])):
+        model = sb.from_pretrained(FOLDERS / name, lora={"rank": 2}, dropout=0.1)
+        before = {n: t.numpy().copy() for n, t in model.weights.items()}
+        sb.Trainer(model, model.data(data), learning_rate=0.01).train(3, progress=False)
+        changed = {n for n, t in model.weights.items() if not np.array_equal(t.numpy(), before[n])}
+        assert changed and all(n.endswith(("lora_a", "lora_b")) for n in changed)
+        with pytest.raises(sb.Error, match="is an adapter"):
+            model.save_pretrained("nowhere")
+        y = logits(model, name).numpy()
+        model.weights.lora_merge()
+        assert np.abs(logits(model, name).numpy() - y).max() < 1e-5
+    model = sb.from_pretrained(FOLDERS / "llama")
+    model.weights.freeze("decoder.*", True)
+    adam, losses = sb.Adam(model.weights, learning_rate=0.05), []
+    for _ in range(5):
+        with sb.Tape():
+            loss = model.loss([[4, 5, 6, 7], [5, 6, 7]])
+            loss.backward()
+            losses.append(loss.item())
+            adam.step()
+    assert losses[-1] < losses[0] and model.weights.trainable() == model.weights["output.weight"].size
+
+
+def test_derivatives_of_weights_are_exact():
+    model = sb.from_pretrained(FOLDERS / "mistral", dtype="f64")
+    weights = [t for _, t in model.weights.items()]
+    assert sb.gradcheck(lambda *_: model.loss([[4, 5, 6]]), *weights, second_order=True)
+    v = [np.ones(t.shape) for t in weights]
+    products = sb.hvp(lambda *_: model.loss([[4, 5, 6]]), weights, v)
+    assert [p.shape for p in products] == [t.shape for t in weights] and all(np.isfinite(p.numpy()).all() for p in products)
+    bart = sb.from_pretrained(FOLDERS / "bart", dtype="f64")
+    assert sb.gradcheck(lambda *_: bart.loss([[4, 5, 2]], [[5, 2]]), *[t for _, t in bart.weights.items()])
+
+
+def test_attention_has_a_row_for_each_query():
+    model = sb.from_pretrained(FOLDERS / "gpt2")
+    shown = model.attention([4, 5, 6])
+    assert [w.shape for w in shown.weights["self"]] == [(2, 3, 3)] * 2 and "<svg" in shown._repr_html_()
+    assert np.allclose(shown.weights["self"][0].sum(-1), 1)
+    y, maps = model.logits([[4, 5, 6]], weights=True)
+    assert np.allclose(y.numpy(), model.logits([[4, 5, 6]]).numpy(), atol=1e-6) and np.array_equal(maps[0].numpy()[0], shown.weights["self"][0])
+    cross = sb.from_pretrained(FOLDERS / "t5").attention([4, 5, 6, 1], [5, 6])
+    assert cross.weights["cross"][0].shape == (2, 3, 4) and repr(cross).count("layers of") == 3
+    assert sb.from_pretrained(FOLDERS / "bert").attention([1, 4, 2]).weights["self"][0].shape == (2, 3, 3)
+
+
+def test_a_tokenizer_comes_along():
+    pytest.importorskip("tokenizers", reason="pip could not install tokenizers")
+    model = sb.from_pretrained(FOLDERS / "gpt2")
+    assert model.encode("the cat sees a dog") == [4, 6, 8, 5, 7]
+    assert model.generate("the cat", longest=4).split() and model.attention("the cat").queries["self"] == ["the", "cat"]
+    assert model.loss(["the cat sees a dog", "the dog"]).item() > 0
+    bert = sb.from_pretrained(FOLDERS / "bert")
+    assert bert.encode("a dog") == [1, 5, 7, 2] and bert.classify("a dog") == bert.classify([[1, 5, 7, 2]])[0]
+    assert [label for label, _ in bert.classify(["a dog", "the cat"])][0] in bert.labels
+
+
+def test_pieces_come_along():
+    pytest.importorskip("sentencepiece", reason="pip could not install sentencepiece")
+    for name in ("t5", "marian"):
+        model = sb.from_pretrained(FOLDERS / name)
+        ids = model.encode("abc cab")
+        assert ids[-1] in model.ends and model.tokenizer.decode(ids) == "abc cab"
+        assert isinstance(model.translate(["abc", "cab"], longest=5)[1], str)
+
+
+def folder_with(tmp_path, name, **config):
+    made = tmp_path / "hostile"
+    shutil.rmtree(made, ignore_errors=True)
+    shutil.copytree(FOLDERS / name, made)
+    for path in made.iterdir():
+        path.chmod(0o644)
+    (made / "config.json").write_text(json.dumps(json.loads((made / "config.json").read_text()) | config))
+    return made
+
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4}
+REFUSED = (
+    ("llama", {"rope_parameters": YARN}, "rope_type 'yarn', which softback does not compute"),
+    ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "rope_type 'dynamic'"),
+    ("llama", {"rope_parameters": {"rope_type": "linear", "factor": -1.0}}, "rope_parameters.factor is '-1.0', not a positive number"),
+    ("llama", {"attention_bias": True}, "attention_bias is True and mlp_bias False; softback computes both or neither"),
+    ("mistral", {"sliding_window": 16}, "sliding_window is 16, which softback does not compute"),
+    ("qwen2", {"use_sliding_window": True}, "use_sliding_window True, which softback does not compute"),
+    ("qwen3", {"layer_types": ["sliding_attention"]}, "layer_types"),
+    ("llama", {"logit_soft_cap": 30}, "the field 'logit_soft_cap' (30), which softback does not know; if it changes no numbers"),
+    ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx True"),
+    ("gpt2", {"activation_function": "mish"}, "activation_function is 'mish', none of relu"),
+    ("gpt2", {"model_type": "gptj"}, "the model_type is 'gptj', none of gpt2"),
+    ("gpt2", {"architectures": ["GPT2ForTokenClassification"]}, "not GPT2LMHeadModel"),
+    ("gpt2", {"n_embd": "8"}, "n_embd is '8', not a whole number"),
+    ("gpt2", {"n_embd": True}, "n_embd is 'True'"),
+    ("gpt2", {"n_embd": 10 ** 30}, "n_embd is"),
+    ("gpt2", {"n_embd": 16}, "is (18, 8), but config.json makes it (18, 16)"),
+    ("gpt2", {"vocab_size": 1 << 24}, "a vocabulary of 16777216 x 8 is more than the files have"),
+    ("gpt2", {"n_layer": 10 ** 6}, "1000000 layers are more than the files have tensors"),
+    ("gpt2", {"n_layer": 3}, "the files have no tensor transformer.h.2."),
+    ("gpt2", {"n_layer": 1}, "a tensor 'transformer.h.1."),
+    ("gpt2", {"layer_norm_epsilon": -1}, "layer_norm_epsilon is '-1', not a positive number"),
+    ("bart", {"decoder_attention_heads": 4}, "encoder and decoder have different heads"),
+    ("bart", {"normalize_before": True}, "normalize_before True"),
+    ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type 'relative_key'"),
+    ("bert", {"problem_type": "regression"}, "problem_type is 'regression'"),
+    ("bert", {"id2label": {"0": "a", "2": "b", "1": 3}}, "id2label is no object"),
+    ("t5", {"feed_forward_proj": "glu-gelu"}, "an activation or gated-ACTIVATION"),
+)
+
+
+@pytest.mark.parametrize("name, config, message", REFUSED)
+def test_fields_that_would_change_numbers_are_refused_by_name(name, config, message, tmp_path):
+    with pytest.raises(sb.Error) as refused:
+        sb.from_pretrained(folder_with(tmp_path, name, **config))
+    assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_field_may_be_ignored(tmp_path):
+    assert sb.from_pretrained(folder_with(tmp_path, "llama", logit_soft_cap=30), ignore=["logit_soft_cap"]).vocabulary.size() == 18
+    with pytest.raises(sb.Error, match="there is no option 'width'"):
+        sb.from_pretrained(FOLDERS / "gpt2", width=3)
+
+
+def test_hostile_folders_get_one_sentence(tmp_path):
+    def refused(change, message):
+        folder = folder_with(tmp_path, "gpt2")
+        change(folder)
+        with pytest.raises(sb.Error) as error:
+            sb.from_pretrained(folder)
+        assert message in str(error.value) and len(str(error.value)) < 400, error.value
+
+    def config(text):
+        return lambda folder: (folder / "config.json").write_text(text)
+
+    def index(**places):
+        def change(folder):
+            found = json.loads((folder / "model.safetensors.index.json").read_text())
+            (folder / "model.safetensors.index.json").write_text(json.dumps(found | places))
+        return change
+
+    def link(name, target):
+        def change(folder):
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(target)
+        return change
+
+    secret = tmp_path / "secret.safetensors"
+    shutil.copy(FOLDERS / "expected.safetensors", secret)
+    shard = "model-00001-of-00003.safetensors"
+    refused(shutil.rmtree, "there is no such folder")
+    refused(lambda folder: (folder / "config.json").unlink(), "config.json: No such file")
+    refused(config('{"model_type": NaN}'), "NaN, which is no number of JSON")
+    refused(config("[" * 1000000), "config.json is no JSON")
+    refused(config("[]"), "config.json is list, not an object")
+    refused(config('{"model_type": 1' + "0" * 5000 + "}"), "config.json is no JSON")
+    refused(config('{"a": "' + "x" * (1 << 24) + '"}'), "config.json has more than")
+    refused(config("\xff"), "config.json is")
+    refused(lambda folder: (folder / shard).unlink(), f"there is no {shard}, which model.safetensors.index.json names")
+    refused(lambda folder: (folder / shard).write_bytes(b"\0" * 64), "safetensors")
+    refused(index(weight_map={}), "has no weight_map")
+    refused(index(weight_map={"a": 3}), "has no weight_map")
+    refused(index(weight_map={"a": "../secret.safetensors"}), "'../secret.safetensors' is no name of a file")
+    refused(index(weight_map={"a": str(secret)}), "is no name of a file")
+    refused(index(weight_map={"no": shard}), "names the tensor 'no', which no file has")
+    refused(link(shard, secret), f"{shard} is a link that leaves the folder")
+    refused(link("config.json", "/etc/passwd"), "config.json is a link that leaves the folder")
+    refused(link(shard, "config.json"), "not a safetensors file")
+    refused(lambda folder: (folder / "generation_config.json").write_text('{"eos_token_id": 99}'), "eos_token_id is '99', no id below 18")
+    refused(lambda folder: [path.unlink() for path in folder.glob("*.safetensors*")], "there is no model.safetensors")
+    refused(link("tokenizer.json", secret), "tokenizer.json is a link that leaves the folder")
+
+
+def test_the_hubs_cache_has_links_to_its_blobs(tmp_path):
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "1234"
+    blobs.mkdir()
+    snapshot.mkdir(parents=True)
+    for i, path in enumerate((FOLDERS / "qwen2").iterdir()):
+        shutil.copy(path, blobs / str(i))
+        (snapshot / path.name).symlink_to(Path("../../blobs") / str(i))
+    assert np.array_equal(logits(sb.from_pretrained(snapshot), "qwen2").numpy(), logits(sb.from_pretrained(FOLDERS / "qwen2"), "qwen2").numpy())
+
+
+def test_what_generate_does_not_compute_is_named(tmp_path):
+    folder = folder_with(tmp_path, "bart_unusual")
+    (folder / "generation_config.json").write_text(json.dumps({"no_repeat_ngram_size": 3, "num_beams": 2, "eos_token_id": 2, "decoder_start_token_id": 2}))
+    model = sb.from_pretrained(folder)
+    with pytest.raises(sb.Error, match='sets no_repeat_ngram_size to 3, which softback does not compute; generate without it: ignore=."no_repeat'):
+        model.translate([4, 5, 2])
+    assert model.translate([4, 5, 2], longest=5, ignore=["no_repeat_ngram_size"]) == model.translate([4, 5, 2], longest=5, beam_width=2, ignore=["no_repeat_ngram_size"])
+    with pytest.raises(sb.Error, match="there is no tokenizer for a text"):
+        model.loss(["a text"], [[2]])
+    with pytest.raises(sb.Error, match="a text or its ids are expected"):
+        model.loss([[1.5]], [[2]])
