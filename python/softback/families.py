@@ -8,18 +8,15 @@ ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_py
                "gelu_fast": "gelu_tanh", "silu": "silu", "swish": "silu", "tanh": "tanh", "sigmoid": "sigmoid"}
 # Fields that change no number of a model without dropout; those of special symbols and of generation are read elsewhere.
 IGNORED = set("""
-    _name_or_path architectures model_type transformers_version torch_dtype dtype use_cache initializer_range init_std
-    initializer_factor output_attentions output_hidden_states output_past return_dict is_encoder_decoder is_decoder
-    id2label label2id _num_labels num_labels problem_type task_specific_params gradient_checkpointing use_return_dict
-    summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj bos_token_id
-    eos_token_id pad_token_id decoder_start_token_id sep_token_id cls_token_id unk_token_id tokenizer_class prefix
-    finetuning_task pruned_heads num_hidden_layers_ n_ctx classif_dropout _attn_implementation_autoset torchscript
-    num_beams max_length min_length length_penalty early_stopping no_repeat_ngram_size forced_bos_token_id
-    forced_eos_token_id bad_words_ids do_sample temperature top_k top_p num_return_sequences repetition_penalty
-    force_bos_token_to_be_generated extra_pos_embeddings max_window_layers sinusoidal_pos_embds tie_weights_ vocab_size_
-    dense_act_fn is_gated_act n_positions_ static_position_embeddings position_embedding_type_ _commit_hash
+    _name_or_path architectures model_type transformers_version torch_dtype dtype use_cache initializer_range init_std initializer_factor
+    output_attentions output_hidden_states output_past return_dict is_encoder_decoder is_decoder id2label label2id _num_labels num_labels problem_type
+    task_specific_params gradient_checkpointing use_return_dict summary_activation summary_first_dropout summary_proj_to_labels summary_type
+    summary_use_proj bos_token_id eos_token_id pad_token_id decoder_start_token_id sep_token_id cls_token_id unk_token_id tokenizer_class prefix
+    finetuning_task pruned_heads n_ctx classif_dropout _attn_implementation_autoset torchscript num_beams max_length min_length length_penalty
+    early_stopping no_repeat_ngram_size forced_bos_token_id forced_eos_token_id bad_words_ids do_sample temperature top_k top_p num_return_sequences
+    repetition_penalty force_bos_token_to_be_generated extra_pos_embeddings max_window_layers sinusoidal_pos_embds dense_act_fn is_gated_act
+    static_position_embeddings _commit_hash
     """.split())
-REQUIRED = object()
 
 
 class Only:
@@ -66,10 +63,6 @@ def option(name, read=size, but_null=False):
     return lambda value, field: {} if value is None and but_null else {name: read(value, field)}
 
 
-def both(first, second):
-    return lambda value, field: first(value, field) | second(value, field)
-
-
 def rope(value, field):
     """rope_parameters, or rope_scaling of older files."""
     given = value or {}
@@ -110,16 +103,15 @@ GPT2 = SimpleNamespace(
     fixed=dict(positions="learned", embedding_scale=1, position_scale=1, no_output_bias=True),
     fields={
         "vocab_size": (50257, VOCABULARY), "n_embd": (768, WIDTH), "n_layer": (12, option("decoder_layers")), "n_head": (12, HEADS),
-        "n_positions": (1024, LONGEST), "n_inner": (None, option("feed_forward", but_null=True)),
-        "activation_function": ("gelu_new", ACTIVATION), "layer_norm_epsilon": (1e-5, EPSILON),
-        "scale_attn_weights": (True, lambda x, f: {} if truth(x, f) else {"score_scale": 1}),
+        "n_positions": (1024, LONGEST), "n_inner": (None, option("feed_forward", but_null=True)), "activation_function": ("gelu_new", ACTIVATION),
+        "layer_norm_epsilon": (1e-5, EPSILON), "scale_attn_weights": (True, lambda x, f: {} if truth(x, f) else {"score_scale": 1}),
         "scale_attn_by_inverse_layer_idx": (False, Only(False)), "reorder_and_upcast_attn": (False, Only(False, True)),
         "add_cross_attention": (False, Only(False)), "tie_word_embeddings": (True, TIED)},
     names={
         "decoder.embedding": "transformer.wte", "decoder.embedding.positions": "transformer.wpe.weight",
         **{f"decoder.layers.*.self_attention.{name}": f"transformer.h.*.attn.c_attn|{i}" for i, name in enumerate(("query", "key", "value"))},
-        "decoder.layers.*.self_attention.output": "transformer.h.*.attn.c_proj|T",
-        "decoder.layers.*.feed_forward.up": "transformer.h.*.mlp.c_fc|T", "decoder.layers.*.feed_forward.down": "transformer.h.*.mlp.c_proj|T",
+        "decoder.layers.*.self_attention.output": "transformer.h.*.attn.c_proj|T", "decoder.layers.*.feed_forward.up": "transformer.h.*.mlp.c_fc|T",
+        "decoder.layers.*.feed_forward.down": "transformer.h.*.mlp.c_proj|T",
         "decoder.layers.*.self_norm": "transformer.h.*.ln_1", "decoder.layers.*.feed_norm": "transformer.h.*.ln_2",
         "decoder.norm": "transformer.ln_f", "output": "lm_head"},
     tied={"lm_head.weight": "decoder.embedding.weight"})
@@ -235,7 +227,7 @@ DISTILBERT = SimpleNamespace(
     fixed=dict(norm_place="post", positions="learned", embedding_scale=1, position_scale=1, embedding_norm=True, pooling="first", hidden="relu", norm_epsilon=1e-12),
     fields={
         "vocab_size": (30522, VOCABULARY), "dim": (768, WIDTH), "n_layers": (6, option("encoder_layers")), "n_heads": (12, HEADS), "hidden_dim": (3072, FEED),
-        "activation": ("gelu", ACTIVATION), "max_position_embeddings": (512, LONGEST), "tie_word_embeddings": (True, lambda x, f: {}), "tie_weights_": (True, lambda x, f: {})},
+        "activation": ("gelu", ACTIVATION), "max_position_embeddings": (512, LONGEST), "tie_word_embeddings": (True, lambda x, f: {})},
     names={
         "encoder.embedding": "distilbert.embeddings.word_embeddings", "encoder.embedding.positions": "distilbert.embeddings.position_embeddings.weight",
         "encoder.embedding.norm": "distilbert.embeddings.LayerNorm", "hidden": "pre_classifier", "output": "classifier",

@@ -3,6 +3,7 @@ import html
 import json
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, addressof, byref, c_char_p, c_int64, c_void_p, cast
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from . import _functions as f
 from ._declarations import sb_decoder_weights, sb_named_tensor
-from .families import FAMILIES, IGNORED, REQUIRED
+from .families import FAMILIES, IGNORED
 from .library import Error, c, text as c_text
 from .tensors import Tape, Tensor, check, opened, result, tensor, tensor_of
 from .training import batch
@@ -41,9 +42,14 @@ def inside(folder, name):
         target = path.resolve()
         if target.parent not in (folder.resolve(), (folder.resolve().parent.parent / "blobs")):
             raise Error(f"{name} is a link that leaves the folder")
-    if path.exists() and not path.is_file():
-        raise Error(f"{name} is no file")
+    required(not path.exists() or path.is_file(), f"{name} is no file")
     return path
+
+
+def required(right, message):
+    if not right:
+        raise Error(message)
+    return True
 
 
 def read_json(folder, name, missing=None):
@@ -54,20 +60,13 @@ def read_json(folder, name, missing=None):
     try:
         with open(path, "rb") as file:
             raw = file.read(LONGEST_JSON + 1)
-        if len(raw) > LONGEST_JSON:
-            raise Error(f"{name} has more than {LONGEST_JSON} bytes")
-        made = json.loads(raw, parse_constant=lambda text: not_a_number(name, text))
+        required(len(raw) <= LONGEST_JSON, f"{name} has more than {LONGEST_JSON} bytes")
+        made = json.loads(raw, parse_constant=lambda text: required(False, f"{name} has {text}, which is no number of JSON"))
     except OSError as error:
         raise Error(f"{name}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise Error(f"{name} is no JSON: {str(error)[:80]}") from None
-    if not isinstance(made, dict):
-        raise Error(f"{name} is {type(made).__name__}, not an object")
-    return made
-
-
-def not_a_number(name, text):
-    raise Error(f"{name} has {text}, which is no number of JSON")
+    return required(isinstance(made, dict), f"{name} is {type(made).__name__}, not an object") and made
 
 
 class Shards:
@@ -80,35 +79,43 @@ class Shards:
             raise Error(f"{INDEX} has no weight_map from names to files")
         names = sorted(set(places.values())) if index else [WEIGHTS]
         for name in names:
-            if not inside(folder, name).exists():
-                raise Error(f"there is no {name}" + (f", which {INDEX} names" if index else ": the weights of a folder are in "
-                            f"{WEIGHTS}, or in files that {INDEX} names"))
+            required(inside(folder, name).exists(), f"there is no {name}" + (f", which {INDEX} names" if index else
+                     f": the weights of a folder are in {WEIGHTS}, or in files that {INDEX} names"))
         self.files = {name: f.SafeTensors(folder / name) for name in names}
-        self.place, self.last = {}, (None, None)
+        self.place = {}
         for file_name, file in self.files.items():
             for i in range(file.count()):
                 self.place[file.name(i)] = file, i
         for name in places or ():
-            if name not in self.place:
-                raise Error(f"{INDEX} names the tensor {name[:100]!r}, which no file has")
+            required(name in self.place, f"{INDEX} names the tensor {name[:100]!r}, which no file has")
         self.elements = sum(int(np.prod(self.shape(name), dtype=object)) for name in self.place)
 
     def shape(self, name):
         file, i = self.place[name]
         return cast(c.sb_safetensors_shape(file, i), POINTER(c_int64))[: file.rank(i)] if file.rank(i) else []
 
-    def array(self, name):
-        """A tensor as an array; the last one is kept, as some are read in parts."""
-        if self.last[0] != name:
-            self.last = None, None
-            self.last = name, self.place[name][0].tensor(name).numpy()
-        return self.last[1]
+    def array(self, name, turned=False):
+        """A tensor as an array, or its transpose."""
+        t = self.place[name][0].tensor(name)
+        with Tape(record=False):
+            return (f.transpose(t, 0, 1) if turned and t.ndim == 2 else t).numpy()
+
+    def read(self, name, t):
+        """Reads a tensor into a parameter of f32, with no copy in between."""
+        file, i = self.place[name]
+        if t.dtype != "f32" or file.dtype(i) not in ("F32", "F16", "BF16"):
+            return written(self.array(name), t)
+        fitting(tuple(self.shape(name)), t)
+        file.read(name, t)
+
+
+def fitting(shape, t):
+    required(shape == t.shape, f"is {shape}, but config.json makes it {t.shape}")
 
 
 def written(array, t):
     """Copies an array into a parameter."""
-    if array.shape != t.shape:
-        raise Error(f"is {tuple(array.shape)}, but config.json makes it {t.shape}")
+    fitting(array.shape, t)
     if t.device == "cpu":
         np.copyto(t.numpy(), array)
     else:
@@ -130,12 +137,10 @@ def configure(family, config, shards, ignore):
     made = family.fixed | made
     made.pop("context_", None)
     for first, second in (("heads", "decoder_heads"), ("feed_forward", "decoder_feed_forward")):
-        if made.pop(second, made.get(first)) != made.get(first):
-            raise Error(f"config.json: encoder and decoder have different {first.replace('_', ' ')}; softback's are equal")
+        required(made.pop(second, made.get(first)) == made.get(first), f"config.json: encoder and decoder have different {first.replace('_', ' ')}; softback's are equal")
     if "attention_bias" in made:
         attention, mlp = made.pop("attention_bias"), made.pop("mlp_bias")
-        if attention != mlp:
-            raise Error(f"config.json: attention_bias is {attention} and mlp_bias {mlp}; softback computes both or neither")
+        required(attention == mlp, f"config.json: attention_bias is {attention} and mlp_bias {mlp}; softback computes both or neither")
         made["biases"] = "all" if attention else "none"
     if made.pop("sliding_window", None) is not None:
         raise Error(f"config.json: sliding_window is {config.get('sliding_window', 4096)}, which softback does not compute; if texts are "
@@ -159,11 +164,9 @@ def fits(made, shards):
     width, heads = made["width"], made["heads"] * made.get("head_size", max(made["width"] // made["heads"], 1))
     for what, n in (("vocabulary", made["vocabulary"]), ("vocabulary", made.get("decoder_vocabulary", 1)), ("feed-forward network", made.get("feed_forward", 1)),
                     ("attention", heads), ("table of positions", made.get("longest", 1) if made.get("positions") == "learned" else 1), ("table of segments", made.get("segments", 1))):
-        if n * width > shards.elements:
-            raise Error(f"config.json: a {what} of {n} x {width} is more than the files have, {shards.elements} numbers")
+        required(n * width <= shards.elements, f"config.json: a {what} of {n} x {width} is more than the files have, {shards.elements} numbers")
     layers = made.get("encoder_layers", 0) + made.get("decoder_layers", 0)
-    if layers > len(shards.place):
-        raise Error(f"config.json: {layers} layers are more than the files have tensors, {len(shards.place)}")
+    required(layers <= len(shards.place), f"config.json: {layers} layers are more than the files have tensors, {len(shards.place)}")
 
 
 def token(config, name, V, otherwise):
@@ -200,38 +203,33 @@ def place_of(family, name, shards):
     raise Error(f"the files have no tensor {theirs}")
 
 
-def transformed(array, how, order):
-    """Theirs as ours."""
-    if how in ("0", "1", "2"):
-        n = array.shape[-1] // 3
-        array = array[..., int(how) * n: (int(how) + 1) * n]
-    if how in ("T", "0", "1", "2"):
-        array = array.T
-    if how == "row":
-        array = array.reshape(-1)
-    return array if order is None else array[order]
-
-
 def read_weights(family, weights, shards, order):
-    """Fills the parameters. Returns where each is: (ours, theirs, how)."""
-    places = []
-    for name, t in weights.items():
-        if name.endswith((".lora_a", ".lora_b")):
-            continue
-        theirs, how = place_of(family, name, shards)
-        rows = order if name.startswith("output.") else None
-        file, _ = shards.place[theirs]
+    """Fills the parameters, a tensor of the files after the other, in two threads. Returns where each parameter is:
+    (ours, theirs, how)."""
+    places = [(name, *place_of(family, name, shards)) for name, _ in weights.items() if not name.endswith((".lora_a", ".lora_b"))]
+    groups = {}
+    for name, theirs, how in places:
+        groups.setdefault(theirs, []).append((name, how))
+    tensors = dict(weights.items())
+
+    def fill(theirs):
+        array = None
         try:
-            if not how and rows is None and t.dtype == "f32" and file.dtype(shards.place[theirs][1]) in ("F32", "F16", "BF16"):
-                if tuple(shards.shape(theirs)) != t.shape:
-                    raise Error(f"is {tuple(shards.shape(theirs))}, but config.json makes it {t.shape}")
-                file.read(theirs, t)
-            else:
-                written(transformed(shards.array(theirs), how, rows), t)
-        except Error as error:
+            for name, how in groups[theirs]:
+                rows = order if name.startswith("output.") else None
+                if not how and rows is None:
+                    shards.read(theirs, tensors[name])
+                    continue
+                array = shards.array(theirs, how in ("T", "0", "1", "2")) if array is None else array
+                n, third = len(array) // 3, int(how) if how in ("0", "1", "2") else None
+                part = array.reshape(-1) if how == "row" else array if third is None else array[third * n: (third + 1) * n]
+                written(part if rows is None else part[rows], tensors[name])
+        except (Error, IndexError) as error:
             raise Error(f"the tensor {theirs} {error}") from None
-        places.append((name, theirs, how))
-    check_left_over(family, weights, shards, {theirs for _, theirs, _ in places})
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(fill, groups))
+    check_left_over(family, weights, shards, set(groups))
     return places
 
 
@@ -399,6 +397,10 @@ class Pretrained:
             raise Error(f"there is no tokenizer for a text: {self.why}; give ids")
         return self.tokenizer.encode(text, special)
 
+    def shown(self, ids, maps):
+        named = {"self": self.symbols(ids)}
+        return Attention({"self": [m.numpy()[0] for m in maps]}, named, named)
+
     def symbols(self, ids):
         return [self.tokenizer.symbol(i) if self.tokenizer else str(i) for i in ids]
 
@@ -421,11 +423,11 @@ class Pretrained:
         rows, many = self.rows(texts)
         is_text = isinstance(texts, str) or many and all(isinstance(t, str) for t in texts)
         longest = given.pop("longest", None)
-        total, prompt = self.generation.get("max_length"), self.family.kind == "language_model"
+        total, prompt, forced = self.generation.get("max_length"), self.family.kind == "language_model", self.generation.get("forced_eos_token_id") is not None
         outputs = []
         for ids in rows:
             room = longest or isinstance(total, int) and total - (len(ids) if prompt else 1) or 2 * len(ids) + 50
-            ends = {"force_end": True, "longest": room - 1} if self.forces_end() else {"longest": room}
+            ends = {"force_end": True, "longest": room - 1} if forced else {"longest": room}
             if room < 1 or ends["longest"] == 0:
                 outputs.append([])
                 continue
@@ -434,9 +436,6 @@ class Pretrained:
             outputs.append(next((made.ids[:i] for i, id in enumerate(made.ids) if id in self.ends), made.ids))
         outputs = [self.tokenizer.decode(ids) for ids in outputs] if is_text else outputs
         return outputs if many else outputs[0]
-
-    def forces_end(self):
-        return self.generation.get("forced_eos_token_id") is not None
 
     def generate_options(self, options):
         """The options of decoding, given or of generation_config.json."""
@@ -451,18 +450,17 @@ class Pretrained:
                 raise Error(f"generation_config.json sets {name} to {str(value)[:60]}, which softback does not compute; "
                             f'generate without it: ignore=["{name}"]')
         made |= options
-        if self.forces_end() and self.generation["forced_eos_token_id"] not in self.ends:
-            raise Error(f"generation_config.json sets forced_eos_token_id to {self.generation['forced_eos_token_id']}, which is not eos_token_id")
+        forced = self.generation.get("forced_eos_token_id")
+        if forced is not None and forced not in self.ends:
+            raise Error(f"generation_config.json sets forced_eos_token_id to {forced}, which is not eos_token_id")
         if not made.get("sample"):
             made = {n: x for n, x in made.items() if n not in ("temperature", "top_k", "top_p") or n in options}
         else:
             made = {"top_k": 50} | made
         if made.get("beam_width", 1) > 1:
-            if len(self.ends) > 1:
-                raise Error(f"a beam needs one eos_token_id, but there are {len(self.ends)}; pass beam_width=1")
+            required(len(self.ends) == 1, f"a beam needs one eos_token_id, but there are {len(self.ends)}; pass beam_width=1")
             stops = self.generation.get("early_stopping") or False
-            if stops not in (True, False):
-                raise Error(f"generation_config.json sets early_stopping to {stops!r}; true and false are known")
+            required(stops in (True, False), f"generation_config.json sets early_stopping to {stops!r}; true and false are known")
             made = {"beam_rule": "early" if stops else "generate", "length_penalty": 1} | made
         return made
 
@@ -529,9 +527,7 @@ class PretrainedLanguageModel(Pretrained):
     def attention(self, text):
         """The attention weights of a text, which a notebook shows."""
         ids = self.encode(text)
-        _, maps = self.logits([ids], weights=True)
-        named = {"self": self.symbols(ids)}
-        return Attention({"self": [m.numpy()[0] for m in maps]}, named, named)
+        return self.shown(ids, self.logits([ids], weights=True)[1])
 
     def data(self, texts, **options):
         """Windows of texts, for a trainer. Options: length, batch_windows, seed, ..."""
@@ -607,9 +603,13 @@ class PretrainedClassifier(Pretrained):
         text, lengths = self.padded(texts)
         parts = dict(text=text, lengths=lengths) | ({} if segments is None else {"segments": np.asarray(segments, "i4")})
         if labels is not None:
-            ids = [self.labels.index(label) if isinstance(label, str) else label for label in labels]
-            parts["label"] = np.argsort(self.order)[ids].astype("i4")
+            parts["label"] = self.numbers(labels)
         return batch(**parts, targets=len(text))
+
+    def numbers(self, labels):
+        """softback's numbers of labels, which are names or numbers of theirs."""
+        ids = [self.labels.index(label) if isinstance(label, str) else label for label in labels]
+        return np.argsort(self.order)[ids].astype("i4")
 
     @on_tape
     def logits(self, texts, segments=None):
@@ -620,9 +620,7 @@ class PretrainedClassifier(Pretrained):
     @on_tape
     def loss(self, texts, labels, segments=None):
         """The mean cross entropy of labels, which are names or numbers."""
-        y = self.model.logits(self.batch(texts, segments=segments))
-        ids = [self.labels.index(label) if isinstance(label, str) else label for label in labels]
-        return f.cross_entropy(y, np.argsort(self.order)[ids].astype("i4"))
+        return f.cross_entropy(self.model.logits(self.batch(texts, segments=segments)), self.numbers(labels))
 
     def classify(self, texts):
         """The label of a text, or of each of several, with its probability: (label, probability)."""
@@ -634,9 +632,7 @@ class PretrainedClassifier(Pretrained):
         """The attention weights of a text, which a notebook shows."""
         ids = self.encode(text)
         with Tape(record=False):
-            _, maps = self.model.encoder()(tensor([ids]), tensor([len(ids)]), weights=True)
-            named = {"self": self.symbols(ids)}
-            return Attention({"self": [m.numpy()[0] for m in maps]}, named, named)
+            return self.shown(ids, self.model.encoder()(tensor([ids]), tensor([len(ids)]), weights=True)[1])
 
     def data(self, pairs, **options):
         """Pairs of text and label, for a trainer. Options: batch_pairs, seed, ..."""
@@ -665,8 +661,7 @@ def from_pretrained(folder, dtype="f32", lora=None, ignore=(), **options):
 
 
 def opened_folder(folder, dtype, lora, ignore, options):
-    if not folder.is_dir():
-        raise Error("there is no such folder")
+    required(folder.is_dir(), "there is no such folder")
     config = read_json(folder, "config.json")
     kind, architectures = config.get("model_type"), config.get("architectures")
     if not isinstance(kind, str) or kind not in FAMILIES:
@@ -675,8 +670,7 @@ def opened_folder(folder, dtype, lora, ignore, options):
     if architectures not in (None, [family.architecture]):
         raise Error(f"config.json: the architecture is {str(architectures)[:80]}, not {family.architecture}")
     for name in options:
-        if name not in OWN:
-            raise Error(f"there is no option {name!r}; config.json gives the sizes, and you may give {', '.join(OWN)}")
+        required(name in OWN, f"there is no option {name!r}; config.json gives the sizes, and you may give {', '.join(OWN)}")
     shards = Shards(folder)
     made = configure(family, config, shards, ignore) | options
     generation = read_json(folder, "generation_config.json", {n: config[n] for n in (*GENERATION, *NEUTRAL, *FREE) if n in config})
