@@ -1,6 +1,6 @@
 #!/bin/sh
 # The Python binding:  tests/python.sh [BUILD]
-# The package and its generator have at most 1,500 lines by hand, and the tests and the notebook pass with the
+# The package and its generator have at most 1,500 lines by hand, the models of Hugging Face's transformers 700, and the tests and the notebook pass with the
 # package and the library of the build folder (SOFTBACK_TEST_LONG=1: with more steps and random programs). What a call
 # costs more than in C, and the speed of a training loop in both, are printed. Needs a python3 with NumPy and pytest
 # (SOFTBACK_PYTHON, or one that pip makes in a cache folder); without, its last line begins with
@@ -15,11 +15,16 @@ trap 'rm -rf "$work"' EXIT
 lines() { # lines FILE...: those of code: no blanks, comments or docstrings
     python3 python/tests/count.py "$@"
 }
-package=$(lines python/softback/[a-z]*.py python/softback/__init__.py)
+pretrained=$(lines python/softback/pretrained.py python/softback/families.py)
+package=$(($(lines python/softback/[a-z]*.py python/softback/__init__.py) - pretrained))
 generator=$(lines python/generate.py python/generator/*.py)
-echo "python: $package lines by hand, $generator in the generator"
+echo "python: $package lines by hand, $generator in the generator, $pretrained for pretrained models"
 [ $((package + generator)) -le 1500 ] || {
     echo "python: $((package + generator)) lines by hand, more than 1,500"
+    exit 1
+}
+[ "$pretrained" -le 700 ] || {
+    echo "python: $pretrained lines by hand for pretrained models, more than 700"
     exit 1
 }
 
@@ -33,8 +38,8 @@ if ! works "$python"; then
     works "$python" || { python3 -m venv "$cache" && "$python" -m pip install -q numpy pytest; } \
         >"$work/log" 2>&1 || true
 fi
-if [ "$python" = "$cache/bin/python" ] && ! "$python" -c 'import matplotlib, mypy, pyright' 2>/dev/null; then
-    "$python" -m pip install -q matplotlib mypy 'pyright[nodejs]' >>"$work/log" 2>&1 || true # their tests are skipped
+if [ "$python" = "$cache/bin/python" ] && ! "$python" -c 'import matplotlib, mypy, pyright, sentencepiece, tokenizers' 2>/dev/null; then
+    "$python" -m pip install -q matplotlib mypy 'pyright[nodejs]' sentencepiece tokenizers >>"$work/log" 2>&1 || true # their tests are skipped
 fi
 works "$python" || { echo "skipped: python: no NumPy and pytest, and pip cannot install them"; exit 77; }
 export PYTHONPATH="$build/python" PYTHONDONTWRITEBYTECODE=1

@@ -4,7 +4,7 @@ from .library import Error
 from ._declarations import VERSION as __version__
 from . import arrays, indexing, operators
 from .functions import *
-from .pretrained import from_pretrained
+from .pretrained import Attention, Pretrained, PretrainedClassifier, PretrainedLanguageModel, PretrainedSeq2Seq, from_pretrained
 from .operation import Operation, gradcheck, hvp, jvp, operation
 from .show import explain
 from .tensors import Mask, Tape, Tensor, from_dlpack, from_numpy, full, ones, tensor, zeros

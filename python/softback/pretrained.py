@@ -5,6 +5,7 @@ import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, addressof, byref, c_char_p, c_int64, c_void_p, cast
+from functools import wraps
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,12 @@ FREE = set("""max_length early_stopping forced_eos_token_id bad_words_ids bos_to
 
 # ---- files ----
 
+def required(right, message):
+    if not right:
+        raise Error(message)
+    return True
+
+
 def inside(folder, name):
     """The path of a file of the folder; links lead to its files, or to ../../blobs, as in the hub's cache."""
     path = folder / name
@@ -44,12 +51,6 @@ def inside(folder, name):
             raise Error(f"{name} is a link that leaves the folder")
     required(not path.exists() or path.is_file(), f"{name} is no file")
     return path
-
-
-def required(right, message):
-    if not right:
-        raise Error(message)
-    return True
 
 
 def read_json(folder, name, missing=None):
@@ -283,7 +284,7 @@ class Tokenizer:
 
     def symbol(self, id):
         if self.whole:
-            return self.whole.decode([id], skip_special_tokens=False) or self.whole.id_to_token(id)
+            return self.whole.decode([id], skip_special_tokens=False) or self.whole.id_to_token(id) or str(id)
         return (self.reads.id_to_piece(id) if self.names is None else self.texts.get(id, str(id))).replace("\u2581", " ")
 
 
@@ -332,13 +333,13 @@ def picture(map, queries, keys, side=14):
 
 def on_tape(function):
     """Outside of any tape, on one of its own."""
+    @wraps(function)
     def call(self, *given, **options):
         if opened.tapes:
             return function(self, *given, **options)
         with Tape(record=False):
             return function(self, *given, **options)
 
-    call.__doc__ = function.__doc__
     return call
 
 

@@ -33,9 +33,10 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("types")
     for path in (*RIGHT, WRONG):
         shutil.copy(path, made)
-    cells = json.loads((HERE.parent / "tutorial.ipynb").read_text())["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    (made / "tutorial.py").write_text(NOTEBOOK + "\n".join(code))
+    for name in ("tutorial", "pretrained"):
+        cells = json.loads((HERE.parent / f"{name}.ipynb").read_text())["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        (made / f"{name}.py").write_text(NOTEBOOK + "\n".join(code))
     (made / "pyrightconfig.json").write_text(json.dumps(STRICT))
     return made
 
