@@ -387,8 +387,8 @@ WITHOUT_A_FORM = """
     documents_texts dtype_bytes dtype_is_real dtype_name exchange_finish exchange_start kv_cache_reorder
     labelled_batch_new loaded_free mask_block_list model_build model_free node_fresh node_input node_save node_saved
     pairs_divide pairs_sources pairs_targets parameters_hvp parameters_jvp parameters_without_gradient piece_zigzag
-    position_bias_forward random_shuffle recompute safetensors_metadata_pair safetensors_open_memory safetensors_save
-    safetensors_shape tape_begin_with tape_end_keep tape_find_nonfinite tape_own task_find tensor_dual_data
+    position_bias_forward random_shuffle recompute safetensors_metadata_pair safetensors_open_memory
+    tape_begin_with tape_end_keep tape_find_nonfinite tape_own task_find tensor_dual_data
     tensor_from_doubles tensor_get tensor_print tensor_set tensor_tangent tensor_zeros trainer_batch trainer_new
     units_detect units_find vocabulary_retain window_batch_new"""
 
