@@ -10,5 +10,4 @@ from .show import explain
 from .tensors import Mask, Tape, Tensor, from_dlpack, from_numpy, full, ones, tensor, zeros
 from .training import batch, evaluate, load, sample
 
-Random = random_new
-SGD, Adam, AdamW = Optimiser.sgd, Optimiser.adam, Optimiser.adamw
+Random, SGD, Adam, AdamW = random_new, Optimiser.sgd, Optimiser.adam, Optimiser.adamw

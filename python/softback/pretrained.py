@@ -239,12 +239,10 @@ def check_left_over(family, weights, shards, used):
     for name in sorted(set(shards.place) - used):
         full = name if name in family.tied or not family.prefix else family.prefix + name
         if full in family.tied:
-            own = family.tied[full]
-            own = "decoder.embedding.weight" if "lm_head" in full and weights.find("decoder.embedding.weight") else own
-            if not np.array_equal(shards.array(name), weights[own].numpy()):
-                raise Error(f"the tensor {name} is not the table of embeddings, with which config.json ties it")
-        elif not re.search(family.buffers, name):
-            raise Error(f"the files have a tensor {name[:100]!r}, which softback's model does not have")
+            own = "decoder.embedding.weight" if "lm_head" in full and weights.find("decoder.embedding.weight") else family.tied[full]
+            required(np.array_equal(shards.array(name), weights[own].numpy()), f"the tensor {name} is not the table of embeddings, with which config.json ties it")
+        else:
+            required(re.search(family.buffers, name), f"the files have a tensor {name[:100]!r}, which softback's model does not have")
 
 
 # ---- tokenizers ----
@@ -452,8 +450,7 @@ class Pretrained:
                             f'generate without it: ignore=["{name}"]')
         made |= options
         forced = self.generation.get("forced_eos_token_id")
-        if forced is not None and forced not in self.ends:
-            raise Error(f"generation_config.json sets forced_eos_token_id to {forced}, which is not eos_token_id")
+        required(forced is None or forced in self.ends, f"generation_config.json sets forced_eos_token_id to {forced}, which is not eos_token_id")
         if not made.get("sample"):
             made = {n: x for n, x in made.items() if n not in ("temperature", "top_k", "top_p") or n in options}
         else:
@@ -594,8 +591,8 @@ class PretrainedClassifier(Pretrained):
         names = self.config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(self.config.get("num_labels", 2))}
         if not isinstance(names, dict) or sorted(names) != sorted(map(str, range(len(names)))) or not all(isinstance(n, str) for n in names.values()):
             raise Error("config.json: id2label is no object from 0, 1, ... to texts")
-        if self.config.get("problem_type") not in (None, "single_label_classification"):
-            raise Error(f"config.json: problem_type is {self.config['problem_type']!r}; softback computes single_label_classification")
+        problem = self.config.get("problem_type")
+        required(problem in (None, "single_label_classification"), f"config.json: problem_type is {problem!r}; softback computes single_label_classification")
         self.labels = [names[str(i)] for i in range(len(names))]
         self.order = np.array(sorted(range(len(names)), key=lambda i: self.labels[i].encode()))  # softback sorts labels
         return f.Classifier.for_(self.weights, self.vocabulary, self.labels, **options)
@@ -668,8 +665,7 @@ def opened_folder(folder, dtype, lora, ignore, options):
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise Error(f"config.json: the model_type is {str(kind)[:60]!r}, none of {', '.join(FAMILIES)}")
     family = FAMILIES[kind]
-    if architectures not in (None, [family.architecture]):
-        raise Error(f"config.json: the architecture is {str(architectures)[:80]}, not {family.architecture}")
+    required(architectures in (None, [family.architecture]), f"config.json: the architecture is {str(architectures)[:80]}, not {family.architecture}")
     for name in options:
         required(name in OWN, f"there is no option {name!r}; config.json gives the sizes, and you may give {', '.join(OWN)}")
     shards = Shards(folder)
