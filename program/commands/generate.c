@@ -49,8 +49,8 @@ static const sb_language_model *generate_model(const struct checkpoint *c, const
     const struct training_kind *kind = training_kind_of(c->subject.kind);
     if (c->subject.kind == &language_model_kind)
         return c->subject.self;
-    return sb_fail("%s is %s, expected a language model (softback train --model language_model)%s", path,
-                   kind ? kind->title : c->subject.kind->name,
+    return sb_fail("%s is %s, expected a language model (softback train --model language_model)%s",
+                   path, kind ? kind->title : c->subject.kind->name,
                    kind == &training_seq2seq ? "; softback translate runs an encoder-decoder" : "");
 }
 
