@@ -12,6 +12,7 @@
 #include "models/decoding/decoding.h"
 #include "models/description.h"
 #include "models/drawing.h"
+#include "models/example.h"
 #include "models/language_model.h"
 #include "models/model.h"
 #include "models/seq2seq.h"
