@@ -239,7 +239,7 @@ def check_left_over(family, weights, shards, used):
     for name in sorted(set(shards.place) - used):
         full = name if name in family.tied or not family.prefix else family.prefix + name
         if full in family.tied:
-            own = "decoder.embedding.weight" if "lm_head" in full and weights.find("decoder.embedding.weight") else family.tied[full]
+            own = "decoder.embedding.weight" if "lm_head" in full and weights.find("decoder.embedding.weight") is not None else family.tied[full]
             required(np.array_equal(shards.array(name), weights[own].numpy()), f"the tensor {name} is not the table of embeddings, with which config.json ties it")
         else:
             required(re.search(family.buffers, name), f"the files have a tensor {name[:100]!r}, which softback's model does not have")
@@ -489,7 +489,7 @@ class Pretrained:
         dtype = {"torch_dtype": "float32"} if "torch_dtype" in self.config else {"dtype": "float32"}
         (folder / "config.json").write_text(json.dumps(self.config | dtype, indent=2) + "\n")
         for name in TOKENIZERS:
-            if inside(self.folder, name).exists() and not (folder / name).exists():
+            if inside(self.folder, name).exists() and folder.resolve() != self.folder.resolve():
                 shutil.copyfile(self.folder / name, folder / name)
 
 

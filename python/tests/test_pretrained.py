@@ -176,6 +176,56 @@ def test_pieces_come_along():
         assert isinstance(model.translate(["abc", "cab"], longest=5)[1], str)
 
 
+def write(path, tensors):
+    """A safetensors file of float32 arrays."""
+    header, at = {}, 0
+    for name, array in tensors.items():
+        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [at, at + array.nbytes]}
+        at += array.nbytes
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(np.ascontiguousarray(a, "f4").tobytes() for a in tensors.values()))
+
+
+def tensors_of(name):
+    files = [sb.SafeTensors(path) for path in sorted((FOLDERS / name).glob("*.safetensors"))]
+    return {file.name(i): file.tensor(file.name(i)).numpy() for file in files for i in range(file.count())}
+
+
+def test_files_of_other_versions_are_read(tmp_path):
+    """Names without the prefix, buffers, and tables that are tied and written twice."""
+    folder = folder_with(tmp_path, "gpt2")
+    (folder / "model.safetensors.index.json").unlink()
+    tensors = {name.removeprefix("transformer."): array for name, array in tensors_of("gpt2").items()}
+    causal = {"h.0.attn.bias": np.ones((1, 1, 4, 4), "f4"), "h.0.attn.masked_bias": np.zeros(1, "f4")}
+    write(folder / "model.safetensors", tensors | causal | {"lm_head.weight": tensors["wte.weight"]})
+    want = logits(sb.from_pretrained(FOLDERS / "gpt2"), "gpt2").numpy()
+    assert np.array_equal(logits(sb.from_pretrained(folder), "gpt2").numpy(), want)
+    write(folder / "model.safetensors", tensors | {"lm_head.weight": tensors["wte.weight"] + 1})
+    with pytest.raises(sb.Error, match="lm_head.weight is not the table of embeddings, with which config.json ties it"):
+        sb.from_pretrained(folder)
+    write(folder / "model.safetensors", tensors | {"surprise": np.zeros(3, "f4")})
+    with pytest.raises(sb.Error, match="a tensor 'surprise', which softback's model does not have"):
+        sb.from_pretrained(folder)
+    folder = folder_with(tmp_path, "marian")
+    tensors = tensors_of("marian")
+    shared = tensors["model.shared.weight"]
+    write(folder / "model.safetensors", tensors | {f"model.{s}.embed_tokens.weight": shared for s in ("encoder", "decoder")} | {
+        f"model.{s}.embed_positions.weight": np.zeros((14, 8), "f4") for s in ("encoder", "decoder")})
+    assert np.array_equal(logits(sb.from_pretrained(folder), "marian").numpy(), logits(sb.from_pretrained(FOLDERS / "marian"), "marian").numpy())
+
+
+def test_labels_stand_in_their_order(tmp_path):
+    """softback sorts labels; logits are in the order of id2label, and written back so."""
+    folder = folder_with(tmp_path, "bert", id2label={"0": "z", "1": "a", "2": "m"})
+    model, plain = sb.from_pretrained(folder), sb.from_pretrained(FOLDERS / "bert")
+    assert model.labels == ["z", "a", "m"] and np.array_equal(logits(model, "bert").numpy(), logits(plain, "bert").numpy())
+    best = {"bad": "z", "good": "a", "neutral": "m"}[plain.classify(texts("bert")[0])[0]]
+    assert model.classify(texts("bert")[0])[0] == best
+    assert abs(model.loss(texts("bert"), ["z", 1]).item() - plain.loss(texts("bert"), ["bad", "good"]).item()) < 1e-6
+    model.save_pretrained(tmp_path / "copy")
+    assert np.array_equal(sb.SafeTensors(tmp_path / "copy" / "model.safetensors").tensor("classifier.weight").numpy(), tensors_of("bert")["classifier.weight"])
+
+
 def folder_with(tmp_path, name, **config):
     made = tmp_path / "hostile"
     shutil.rmtree(made, ignore_errors=True)

@@ -267,6 +267,7 @@ CPU_TEST(transformers, options_that_no_model_can_have_are_refused)
         {{.embedding_scale = INFINITY}, "embedding_scale is inf; it must be positive"},
         {{.position_scale = -2}, "position_scale is -2"},
         {{.segments = -1}, "segments is -1, not in 0..65536; 0 gives none"},
+        {{.output_scale = -1}, "output_scale is -1; it must be positive"},
         {{.position_offset = -1}, "position_offset is -1, not in 0..16777216"},
         {{.rotary_base = -1}, "rotary_base is -1"},
         {{.rotary_scaling = NAN}, "rotary_scaling is nan"},

@@ -218,6 +218,22 @@ TEST(lora, training_moves_the_adapters_alone)
     sb_data_free(data);
 }
 
+CPU_TEST(lora, adapters_are_drawn_in_a_set_that_draws_nothing)
+{
+    sb_parameters *set[2];
+    for (int drawn = 0; drawn < 2; drawn++) {
+        sb_linear_layer layer;
+        set[drawn] = sb_parameters_of(SB_F64, 3);
+        sb_parameters_draw(set[drawn], drawn);
+        cr_assert(sb_parameters_lora(set[drawn], &two) &&
+                  sb_linear_layer_init(&layer, set[drawn], "a.query", 4, 3, true));
+        cr_expect(sb_tensor_get(layer.lora_a, 0) != 0 && sb_tensor_get(layer.lora_b, 0) == 0);
+        cr_expect(isnan(sb_tensor_get(layer.weight, 0)) == !drawn, "new memory is NaN in tests");
+    }
+    sb_parameters_free(set[0]);
+    sb_parameters_free(set[1]);
+}
+
 static bool adapt_and_merge(void *context)
 {
     (void)context;

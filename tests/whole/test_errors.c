@@ -198,6 +198,9 @@ static void bad_texts(struct errors *f)
     ALONE(sb_vocabulary_new(two, 2, &(sb_vocabulary_options){.size = -1}));
     ALONE(sb_vocabulary_new(two, 2, &(sb_vocabulary_options){.size = 1L << 31}));
     ALONE(sb_vocabulary_new(two, 2, &(sb_vocabulary_options){.units = (sb_units)9}));
+    ALONE(sb_vocabulary_new(text, 1, &(sb_vocabulary_options){.units = SB_UNITS_IDS}));
+    ALONE(sb_vocabulary_of_ids(0, -1, 0, 0));
+    ALONE(sb_vocabulary_of_ids(9, -1, 9, 0));
     ALONE(sb_vocabulary_encode(NULL, "a", NULL, NULL));
     ALONE(sb_vocabulary_decode(NULL, NULL, 0));
     ALONE(sb_score_texts(text, text, text, 0, SB_UNITS_WORDS, &score));

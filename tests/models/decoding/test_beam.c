@@ -100,6 +100,42 @@ TEST(beam, scores_follow_the_formula)
     tiny_free(&tiny);
 }
 
+/* score = log p / |Y|^alpha; "end" follows what is cut, for nothing. */
+TEST(beam, by_the_rule_of_generate_scores_are_means)
+{
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
+    struct tiny tiny = tiny_new(SB_F64, 6, NULL);
+    char **texts = texts_new(30, TEXTS);
+    for (int early = 0; early < 2; early++) {
+        const sb_decoding_options beam = {.beam_width = 4,
+                                          .longest = 2,
+                                          .length_penalty = early ? 0.5 : 1,
+                                          .force_end = early,
+                                          .beam_rule = early ? SB_BEAM_EARLY : SB_BEAM_GENERATE};
+        sb_decoded outputs[TEXTS];
+        decode(&tiny, texts, TEXTS, &beam, outputs);
+        int cut = 0;
+        for (int i = 0; i < TEXTS; i++) {
+            const sb_decoded *o = &outputs[i];
+            double *log_p = log_probabilities(&tiny, texts[i], o), sum = 0;
+            for (int64_t t = 0; t < o->length; t++)
+                sum += log_p[t * TINY_V + o->ids[t]];
+            const bool forced = early && o->length == beam.longest;
+            if (o->ended && !forced)
+                sum += log_p[o->length * TINY_V + SB_SYMBOL_END];
+            const double Y = (double)(o->length + o->ended);
+            cr_expect(fabs(o->score - sum / pow(Y, beam.length_penalty)) < 1e-12);
+            cr_expect(o->ended || !early);
+            cut += o->length == beam.longest;
+            free(log_p);
+        }
+        cr_expect(cut > 0, "none was cut");
+        sb_decoded_free(TEXTS, outputs);
+    }
+    texts_free(TEXTS, texts);
+    tiny_free(&tiny);
+}
+
 /* The penalty that gave a score. */
 static double penalty_of(const sb_decoded *o)
 {

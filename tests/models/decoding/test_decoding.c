@@ -444,6 +444,7 @@ TEST(decoding, wrong_options_are_refused)
     } wrong[] = {
         {{.beam_width = -1}, "beam_width is -1; it must be in 0..1024"},
         {{.beam_width = 1025}, "beam_width is 1025"},
+        {{.beam_rule = (sb_beam_rule)3}, "3 is no rule of a beam"},
         {{.longest = -1}, "longest is -1"},
         {{.batch_pairs = -2}, "batch_pairs is -2; it must be positive"},
         {{.length_penalty = -0.5}, "length_penalty is -0.5; it must be at least 0"},
