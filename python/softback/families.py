@@ -8,7 +8,7 @@ ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_py
                "gelu_fast": "gelu_tanh", "silu": "silu", "swish": "silu", "tanh": "tanh", "sigmoid": "sigmoid"}
 # Fields that change no number of a model without dropout; those of special symbols and of generation are read elsewhere.
 IGNORED = set("""
-    _name_or_path architectures model_type transformers_version torch_dtype dtype use_cache initializer_range init_std initializer_factor
+    tie_weights_ _name_or_path architectures model_type transformers_version torch_dtype dtype use_cache initializer_range init_std initializer_factor
     output_attentions output_hidden_states output_past return_dict is_encoder_decoder is_decoder id2label label2id _num_labels num_labels problem_type
     task_specific_params gradient_checkpointing use_return_dict summary_activation summary_first_dropout summary_proj_to_labels summary_type
     summary_use_proj bos_token_id eos_token_id pad_token_id decoder_start_token_id sep_token_id cls_token_id unk_token_id tokenizer_class prefix

@@ -265,6 +265,7 @@ class Tokenizer:
         if one == "source.spm":
             self.writes = Pieces(model_file=str(inside(folder, "target.spm")))
             self.names = read_json(folder, "vocab.json")
+            required(all(isinstance(id, int) for id in self.names.values()), "vocab.json has a name whose id is no number")
             self.texts = {id: name for name, id in self.names.items()}
 
     def encode(self, text, special=True):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import softback as sb
+from softback.families import FAMILIES, IGNORED
 from softback.show import program
 
 FOLDERS = Path(__file__).parent / "pretrained"
@@ -165,6 +166,29 @@ def test_a_tokenizer_comes_along():
     bert = sb.from_pretrained(FOLDERS / "bert")
     assert bert.encode("a dog") == [1, 5, 7, 2] and bert.classify("a dog") == bert.classify([[1, 5, 7, 2]])[0]
     assert [label for label, _ in bert.classify(["a dog", "the cat"])][0] in bert.labels
+
+
+def test_a_tokenizer_that_cannot_be_read_is_named(tmp_path):
+    folder = folder_with(tmp_path, "gpt2")
+    (folder / "tokenizer.json").write_text("[" * 10000)
+    try:
+        assert "needs the package tokenizers" in sb.from_pretrained(folder).why
+    except sb.Error as error:
+        assert "its tokenizer cannot be read" in str(error)
+
+
+PUBLIC = {  # fields that the configs of well-known models have, which are of older versions
+    "gpt2": "n_ctx task_specific_params summary_first_dropout attn_pdrop", "llama": "rope_scaling rope_theta torch_dtype",
+    "marian": "_num_labels add_bias_logits bad_words_ids classif_dropout max_length normalize_before num_beams static_position_embeddings",
+    "bart": "force_bos_token_to_be_generated gradient_checkpointing extra_pos_embeddings no_repeat_ngram_size prefix",
+    "t5": "output_past n_positions dense_act_fn is_gated_act", "bert": "gradient_checkpointing finetuning_task pruned_heads",
+    "distilbert": "tie_weights_ output_past sinusoidal_pos_embds finetuning_task", "roberta": "gradient_checkpointing problem_type"}
+
+
+@pytest.mark.parametrize("kind", PUBLIC)
+def test_fields_of_well_known_models_are_known(kind):
+    known = {*FAMILIES[kind].fields, *IGNORED}
+    assert not [name for name in PUBLIC[kind].split() if name not in known and not name.endswith(("dropout", "pdrop"))]
 
 
 def test_pieces_come_along():
