@@ -1,10 +1,10 @@
 #!/bin/sh
 # The Python binding:  tests/python.sh [BUILD]
-# The package and its generator have at most 1,500 lines by hand, the models of Hugging Face's transformers 700, and the tests and the notebook pass with the
-# package and the library of the build folder (SOFTBACK_TEST_LONG=1: with more steps and random programs). What a call
-# costs more than in C, and the speed of a training loop in both, are printed. Needs a python3 with NumPy and pytest
-# (SOFTBACK_PYTHON, or one that pip makes in a cache folder); without, its last line begins with
-# "skipped: " and it exits with 77.
+# The package and its generator have at most 1,500 lines by hand, the models of Hugging Face's transformers
+# 700, and the tests and the notebooks pass with the package and the library of the build folder
+# (SOFTBACK_TEST_LONG=1: with more steps and random programs). What a call costs more than in C, and the
+# speed of a training loop in both, are printed. Needs a python3 with NumPy and pytest (SOFTBACK_PYTHON, or
+# one that pip makes in a cache folder); without, its last line begins with "skipped: " and it exits with 77.
 set -eu
 cd "$(dirname "$0")/.."
 build=$(cd "${1:-build}" && pwd)
@@ -38,8 +38,10 @@ if ! works "$python"; then
     works "$python" || { python3 -m venv "$cache" && "$python" -m pip install -q numpy pytest; } \
         >"$work/log" 2>&1 || true
 fi
-if [ "$python" = "$cache/bin/python" ] && ! "$python" -c 'import matplotlib, mypy, pyright, sentencepiece, tokenizers' 2>/dev/null; then
-    "$python" -m pip install -q matplotlib mypy 'pyright[nodejs]' sentencepiece tokenizers >>"$work/log" 2>&1 || true # their tests are skipped
+modules='matplotlib, mypy, pyright, sentencepiece, tokenizers' # without them, their tests are skipped
+if [ "$python" = "$cache/bin/python" ] && ! "$python" -c "import $modules" 2>/dev/null; then
+    "$python" -m pip install -q matplotlib mypy 'pyright[nodejs]' sentencepiece tokenizers \
+        >>"$work/log" 2>&1 || true
 fi
 works "$python" || { echo "skipped: python: no NumPy and pytest, and pip cannot install them"; exit 77; }
 export PYTHONPATH="$build/python" PYTHONDONTWRITEBYTECODE=1
