@@ -118,7 +118,7 @@ static void translate_answer(struct translation *t)
     fflush(stdout);
 }
 
-static void translate_translation_free(struct translation *t)
+static void translate_free(struct translation *t)
 {
     for (int64_t i = 0; t->line && i < t->count; i++) {
         sb_free(t->line[i].output);
@@ -141,7 +141,7 @@ bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *options
         if (ok)
             translate_answer(&t);
     }
-    translate_translation_free(&t);
+    translate_free(&t);
     if (!ok)
         return false;
     if (t.unknown > MOST_NOTES)

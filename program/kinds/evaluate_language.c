@@ -68,7 +68,9 @@ static bool evaluate_prompts(const struct evaluate_request *r, const sb_language
     bool ok = d || sb_fail("out of memory for %lld pairs", (long long)n);
     for (int64_t i = 0; ok && i < n; i++)
         ok = (prompt[i] = task_prompt(sb_pairs_source(pairs, i))) != NULL;
-    ok = ok && sb_continue_texts(model, (const char *const *)prompt, n, &r->decoding, d);
+    const bool decoded =
+        ok && sb_continue_texts(model, (const char *const *)prompt, n, &r->decoding, d);
+    ok = decoded;
     for (int64_t i = 0; ok && i < n; i++) {
         bool is = false;
         ok = evaluate_is_exact(sb_language_model_vocabulary(model), &d[i],
@@ -76,7 +78,7 @@ static bool evaluate_prompts(const struct evaluate_request *r, const sb_language
         right += is;
     }
     *exact = (double)right / (double)n;
-    if (ok)
+    if (decoded)
         sb_decoded_free(n, d);
     memory_free(d);
     return ok;

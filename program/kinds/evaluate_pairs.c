@@ -1,5 +1,6 @@
 /* How an encoder-decoder is measured: the loss, and the texts that it decodes. */
 #include "models/training/evaluation.h"
+#include "models/translation_errors.h"
 #include "models/translation_score.h"
 #include "program/kinds/evaluate.h"
 #include "program/run/task_pairs.h"
@@ -21,7 +22,7 @@ struct evaluation {
     sb_bleu bleu;
 };
 
-static void evaluate_evaluation_free(struct evaluation *e)
+static void evaluate_free(struct evaluation *e)
 {
     for (int64_t i = 0; e->output && i < e->count; i++)
         sb_free(e->output[i]);
@@ -114,45 +115,16 @@ static void evaluate_print_table(const struct evaluation *e, sb_units units)
     printf("BLEU            %.2f  %s\n", e->bleu.score, sb_bleu_signature());
 }
 
-struct wrong {
-    int64_t pair, distance;
-};
-
-static int evaluate_by_distance(const void *a_, const void *b_)
-{
-    const struct wrong *a = a_, *b = b_;
-    if (a->distance != b->distance)
-        return a->distance > b->distance ? -1 : 1;
-    return a->pair < b->pair ? -1 : a->pair > b->pair;
-}
-
-static int64_t evaluate_text_distance(const sb_vocabulary *vocabulary, const char *a, const char *b)
-{
-    int64_t n, m, distance = -1;
-    int32_t *x = sb_vocabulary_encode(vocabulary, a, &n, NULL);
-    int32_t *y = sb_vocabulary_encode(vocabulary, b, &m, NULL);
-    if (x && y)
-        distance = sb_edit_distance(x, n, y, m);
-    sb_free(x);
-    sb_free(y);
-    return distance;
-}
-
 /* The worst errors first, with the expected text and the output. */
-static void evaluate_show_errors(const struct evaluation *e, const sb_vocabulary *vocabulary,
+static bool evaluate_show_errors(const struct evaluation *e, const sb_vocabulary *vocabulary,
                                  int64_t show)
 {
-    struct wrong *wrong = memory_new((size_t)e->count * sizeof *wrong);
-    int64_t n = 0;
-    for (int64_t i = 0; wrong && i < e->count; i++) {
-        const char *expected = sb_pairs_target(e->pairs, i);
-        if (strcmp(e->output[i], expected) != 0)
-            wrong[n++] =
-                (struct wrong){i, evaluate_text_distance(vocabulary, e->output[i], expected)};
-    }
+    int64_t n;
+    struct translation_error *wrong =
+        translation_errors(vocabulary, e->pairs, e->output, e->count, &n);
+    if (!wrong)
+        return false;
     if (n > 0)
-        qsort(wrong, (size_t)n, sizeof *wrong, evaluate_by_distance);
-    if (n > 0 && wrong)
         printf("\nThe worst of %s errors:\n", count_text(n).text);
     else
         printf("\nThere are no errors.\n");
@@ -162,18 +134,19 @@ static void evaluate_show_errors(const struct evaluation *e, const sb_vocabulary
                foreign(sb_pairs_target(e->pairs, wrong[i].pair)),
                foreign(e->output[wrong[i].pair]));
     memory_free(wrong);
+    return true;
 }
 
 bool evaluate_pairs(const struct evaluate_request *r, const struct checkpoint *c)
 {
     struct evaluation e = {0};
-    const bool ok = evaluate_measure(r, c, &e);
+    bool ok = evaluate_measure(r, c, &e);
     if (ok && r->json)
         evaluate_print_json(&e);
     if (ok && !r->json)
         evaluate_print_table(&e, sb_vocabulary_units(sb_seq2seq_target(c->subject.self)));
     if (ok && !r->json && r->show > 0)
-        evaluate_show_errors(&e, sb_seq2seq_target(c->subject.self), r->show);
-    evaluate_evaluation_free(&e);
+        ok = evaluate_show_errors(&e, sb_seq2seq_target(c->subject.self), r->show);
+    evaluate_free(&e);
     return ok && (!isnan(e.loss) || sb_fail("the loss could not be computed: %s", e.no_loss));
 }

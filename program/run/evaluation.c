@@ -20,7 +20,7 @@ static void training_note(struct training *t, struct evaluated *e)
     struct progress *p = &t->progress;
     p->evaluations++;
     p->waited++;
-    /* The newer best model of training_best.c is saved again, even if rounding made it worse. */
+    /* The newer best model of check_best.c is saved again, even if rounding made it worse. */
     e->best = training_is_best(t, &e->scores) ||
               (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
     if (!e->best)

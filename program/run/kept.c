@@ -22,7 +22,7 @@ static char *kept_path(const struct training *t, int64_t step)
 {
     char mark[40];
     snprintf(mark, sizeof mark, ".step-%lld", (long long)step);
-    char *path = path_beside(t->out, mark, NULL);
+    char *path = paths_beside(t->out, mark, NULL);
     return path ? path : sb_fail("out of memory");
 }
 
@@ -32,7 +32,7 @@ bool training_add_kept(const struct training *t, struct paths *paths)
 {
     if (t->settings.keep == 0)
         return true;
-    char *prefix = path_beside(t->out, ".step-", ""), *stem = path_beside(t->out, "", "");
+    char *prefix = paths_beside(t->out, ".step-", ""), *stem = paths_beside(t->out, "", "");
     const bool ok = prefix && stem;
     if (ok)
         paths_add_numbered(paths, "--keep", prefix, t->out + strlen(stem));
@@ -75,7 +75,7 @@ bool training_kept_none(const struct training *t)
     if (t->settings.keep == 0)
         return true;
     const char *name = paths_name(t->out);
-    char *prefix = path_beside(name, ".step-", ""),
+    char *prefix = paths_beside(name, ".step-", ""),
          *folder =
              name > t->out ? memory_text_part(t->out, (size_t)(name - t->out)) : memory_text("./");
     const bool ok = (prefix && folder) || sb_fail("out of memory");

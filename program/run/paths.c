@@ -105,6 +105,14 @@ const char *paths_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+char *paths_beside(const char *out, const char *mark, const char *ending)
+{
+    const char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
+    bool has_ending = dot && (!slash || dot > slash + 1) && dot != out;
+    int stem = (int)(has_ending ? dot - out : (long)strlen(out));
+    return memory_format("%.*s%s%s", stem, out, mark, ending ? ending : has_ending ? dot : "");
+}
+
 void paths_add_numbered(struct paths *paths, const char *role, const char *prefix,
                         const char *ending)
 {

@@ -34,6 +34,10 @@ struct paths {
 /* Adds a path, unless it is NULL. `role` must outlive the paths. */
 void paths_add(struct paths *paths, enum path_use use, const char *role, const char *path);
 
+/* "model.safetensors" and ".state" make "model.state.safetensors"; an ending, if given, replaces
+   the path's own. NULL without memory; for memory_free. */
+char *paths_beside(const char *out, const char *mark, const char *ending);
+
 /* The last part of a path. */
 const char *paths_name(const char *path);
 

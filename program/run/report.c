@@ -13,7 +13,7 @@ char *report_path(const struct report_request *r)
 {
     if (!r->out && report_is_folder(r->model))
         return memory_format("%s/report.html", r->model);
-    return r->out ? memory_text(r->out) : path_beside(r->model, "", ".html");
+    return r->out ? memory_text(r->out) : paths_beside(r->model, "", ".html");
 }
 
 char *report_name_of(const char *model)
@@ -31,7 +31,7 @@ char *report_name_of(const char *model)
 static uint64_t report_data_hash(const char *model)
 {
     struct metadata d = {0};
-    char *path = path_beside(model, ".state", NULL);
+    char *path = paths_beside(model, ".state", NULL);
     sb_safetensors *state = path && file_exists(path) ? sb_safetensors_open(path) : NULL;
     const uint64_t hash = state && checkpoint_read_metadata(state, &d) ? d.progress.data_hash : 0;
     metadata_free(&d);
@@ -124,7 +124,7 @@ static bool report_check_paths(const struct report_request *r, const char *log, 
 bool report_write(const struct report_request *r)
 {
     struct run_log log = {0};
-    char *log_path = r->log ? memory_text(r->log) : path_beside(r->model, "", ".jsonl");
+    char *log_path = r->log ? memory_text(r->log) : paths_beside(r->model, "", ".jsonl");
     char *path = report_path(r), *text = NULL;
     bool ok = (path && log_path) || sb_fail("report: out of memory");
     ok = ok && report_check_paths(r, log_path, path);

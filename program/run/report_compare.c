@@ -136,7 +136,7 @@ static bool runs_open(const struct runs *runs, struct compared *compared)
 {
     bool ok = true;
     for (int64_t i = 0; ok && i < runs->count; i++) {
-        char *log = path_beside(runs->model[i], "", ".jsonl");
+        char *log = paths_beside(runs->model[i], "", ".jsonl");
         char *name = report_name_of(runs->model[i]);
         ok = log && name ? compared_open(&compared[i], name, runs->model[i], log)
                          : sb_fail("report: out of memory") != NULL;

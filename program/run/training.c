@@ -47,15 +47,6 @@ void training_choose(struct training_request *r)
 
 /* ---- files ---- */
 
-/* "model.safetensors" and ".state" make "model.state.safetensors". */
-char *path_beside(const char *out, const char *mark, const char *ending)
-{
-    const char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
-    bool has_ending = dot && (!slash || dot > slash + 1) && dot != out;
-    int stem = (int)(has_ending ? dot - out : (long)strlen(out));
-    return memory_format("%.*s%s%s", stem, out, mark, ending ? ending : has_ending ? dot : "");
-}
-
 /* Only the first rank writes; the folders may not exist where others run. */
 static bool training_check_paths(const struct training *t, const struct training_request *r)
 {
@@ -79,9 +70,9 @@ static bool training_check_paths(const struct training *t, const struct training
 static bool training_open_paths(struct training *t, const struct training_request *request)
 {
     t->out = memory_text(request->out);
-    t->state_path = path_beside(request->out, ".state", NULL);
+    t->state_path = paths_beside(request->out, ".state", NULL);
     t->log_path =
-        request->log ? memory_text(request->log) : path_beside(request->out, "", ".jsonl");
+        request->log ? memory_text(request->log) : paths_beside(request->out, "", ".jsonl");
     if (!t->out || !t->state_path || !t->log_path)
         return sb_fail("out of memory");
     if (training_writes(t) && !training_check_paths(t, request))

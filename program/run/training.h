@@ -56,10 +56,6 @@ struct training {
     int lock;  /* of the state, a descriptor; -1: none */
 };
 
-/* "model.safetensors" and ".state" make "model.state.safetensors"; an ending, if given, replaces
-   the path's own. NULL without memory; for memory_free. */
-char *path_beside(const char *out, const char *mark, const char *ending);
-
 /* Whether the setting of this name was given. */
 bool setting_given(const struct training_request *request, const char *name);
 

@@ -1,5 +1,4 @@
 #include "teach/report/errors.h"
-#include "models/text/metrics.h"
 #include "models/translation.h"
 #include "teach/report/maps.h"
 #include "tensor/memory.h"
@@ -8,56 +7,21 @@
 
 enum { MOST_PAIRS = 200, SHOWN = 12 };
 
-static int worse(const void *a_, const void *b_)
-{
-    const struct error_found *a = a_, *b = b_;
-    if (a->distance != b->distance)
-        return a->distance > b->distance ? -1 : 1;
-    return a->pair < b->pair ? -1 : a->pair > b->pair;
-}
-
-static int64_t distance_of(const sb_vocabulary *vocabulary, const char *a, const char *b)
-{
-    int64_t n, m, distance = -1;
-    int32_t *x = sb_vocabulary_encode(vocabulary, a, &n, NULL);
-    int32_t *y = x ? sb_vocabulary_encode(vocabulary, b, &m, NULL) : NULL;
-    if (y)
-        distance = sb_edit_distance(x, n, y, m);
-    sb_free(x);
-    sb_free(y);
-    return distance;
-}
-
-static bool compare_outputs(struct errors *e, const sb_vocabulary *vocabulary)
-{
-    for (int64_t i = 0; i < e->count; i++) {
-        const char *expected = sb_pairs_target(e->pairs, i);
-        if (strcmp(e->output[i], expected) == 0)
-            continue;
-        const int64_t distance = distance_of(vocabulary, e->output[i], expected);
-        if (distance < 0)
-            return false;
-        e->found[e->wrong++] = (struct error_found){i, distance};
-    }
-    if (e->wrong > 0)
-        qsort(e->found, (size_t)e->wrong, sizeof *e->found, worse);
-    return true;
-}
-
 bool errors_find(struct errors *e, const struct subject *s, const sb_pairs *pairs)
 {
     const int64_t all = sb_pairs_count(pairs), n = all < MOST_PAIRS ? all : MOST_PAIRS;
+    const sb_vocabulary *vocabulary = subject_attention(s, NULL)->queries.vocabulary;
     *e = (struct errors){.pairs = pairs};
     if (n == 0)
         return true;
     e->output = memory_new((size_t)n * sizeof *e->output);
-    e->found = memory_new((size_t)n * sizeof *e->found);
-    if (!e->output || !e->found)
+    if (!e->output)
         return sb_fail("report: out of memory for %lld outputs", (long long)n);
     if (!sb_translate_texts(s->model.self, sb_pairs_sources(pairs), n, NULL, e->output))
         return false;
     e->count = n;
-    return compare_outputs(e, subject_attention(s, NULL)->queries.vocabulary);
+    e->found = translation_errors(vocabulary, pairs, e->output, n, &e->wrong);
+    return e->found != NULL;
 }
 
 void errors_free(struct errors *e)

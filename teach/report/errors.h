@@ -3,19 +3,16 @@
 #define SOFTBACK_TEACH_REPORT_ERRORS_H
 
 #include "models/text/pairs.h"
+#include "models/translation_errors.h"
 #include "teach/explain/subject.h"
 #include "teach/report/html.h"
-
-struct error_found {
-    int64_t pair, distance; /* edit distance to the expected text, in symbols */
-};
 
 struct errors {
     const sb_pairs *pairs;
     int64_t count; /* of the pairs that were decoded */
     char **output; /* of each */
     int64_t wrong; /* outputs that differ from their targets, the worst first */
-    struct error_found *found;
+    struct translation_error *found;
 };
 
 /* Decodes at most 200 pairs with an encoder-decoder; with NULL none. To be freed, also after a
