@@ -44,7 +44,7 @@ SB_API const char *sb_classifier_label(const sb_classifier *model, int64_t i);
    have `segments` (B, L) of i32, too. */
 SB_API sb_tensor *sb_classifier_logits(const sb_classifier *model, const sb_batch *batch);
 
-/* What a text is taken for. */
+/* The predicted label of a text. */
 typedef struct {
     int64_t label;
     double probability;

@@ -36,7 +36,7 @@ static bool confusion_count(struct confusion *c, const sb_classifier *model, con
     return true;
 }
 
-/* F1 = 2 right / (texts of the label + texts taken for it). */
+/* F1 = 2 right / (texts of the label + texts predicted as it). */
 static double confusion_f1(const struct confusion *c)
 {
     double sum = 0;

@@ -7,7 +7,7 @@
 
 struct confusion {
     int64_t labels, texts, right;
-    int64_t *cell; /* (labels, labels): texts by label, and by what they were taken for */
+    int64_t *cell; /* (labels, labels): texts by label, and by predicted label */
     double f1;     /* macro-F1: the mean over the labels that occur */
 };
 

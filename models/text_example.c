@@ -52,39 +52,25 @@ bool text_example_of_pair(sb_example *e, const struct text_model *m, const char 
     *e = (sb_example){.target = written, .heads = o->heads};
     if (written && example_encode_pair(e, m->source, m->target, text, &pair)) {
         const int E = o->encoder_layers, D = o->decoder_layers;
-        const sb_example_axis reads = {m->source, pair.source, pair.source_length},
-                              writes = {m->target, pair.target, pair.target_length + 1},
-                              hears = {m->target, writes.ids + writes.length, writes.length};
+        const sb_example_axis source = {m->source, pair.source, pair.source_length},
+                              output = {m->target, pair.target, pair.target_length + 1},
+                              decoder_input = {m->target, output.ids + output.length,
+                                               output.length};
         e->batch = sb_batch_new(1, &pair);
         e->choices = sb_vocabulary_size(m->target);
         e->attentions = 3;
-        e->attention[0] = (sb_example_attention){"cross",
-                                                 "output symbols",
-                                                 "the source symbols that they attend to",
-                                                 writes,
-                                                 reads,
-                                                 E + D,
-                                                 D,
-                                                 .causal = false,
-                                                 .self = false};
-        e->attention[1] = (sb_example_attention){"encoder",
-                                                 "source symbols",
-                                                 "the source symbols that they attend to",
-                                                 reads,
-                                                 reads,
-                                                 0,
-                                                 E,
-                                                 .causal = false,
-                                                 .self = true};
-        e->attention[2] = (sb_example_attention){"decoder",
-                                                 "output symbols",
-                                                 "the earlier symbols that they attend to",
-                                                 writes,
-                                                 hears,
-                                                 E,
-                                                 D,
-                                                 .causal = true,
-                                                 .self = true};
+        e->attention[0] = (sb_example_attention){
+            "cross", "output symbols", "the source symbols that they attend to",
+            output,  source,           E + D,
+            D,       .causal = false,  .self = false};
+        e->attention[1] = (sb_example_attention){
+            "encoder", "source symbols", "the source symbols that they attend to",
+            source,    source,           0,
+            E,         .causal = false,  .self = true};
+        e->attention[2] = (sb_example_attention){
+            "decoder", "output symbols", "the earlier symbols that they attend to",
+            output,    decoder_input,    E,
+            D,         .causal = true,   .self = true};
     }
     return example_is_complete(e);
 }

@@ -32,17 +32,6 @@ static void attend_options(struct options *o, struct attend_request *r)
     options_arguments(o, &r->path, &r->text, "give one text, in quotes");
 }
 
-/* The weight in row i and column j: that of one head, or the mean over heads. */
-static double attend_weight(const sb_tensor *w, int64_t head, int64_t i, int64_t j)
-{
-    int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
-    double sum = 0;
-    for (int64_t h = 0; h < H; h++)
-        if (head == 0 || h == head - 1)
-            sum += sb_tensor_get(w, (h * Lq + i) * Lk + j);
-    return head == 0 ? sum / (double)H : sum;
-}
-
 static int attend_widest(const sb_example_axis *axis)
 {
     int most = 1;
@@ -96,7 +85,7 @@ static void attend_draw(const sb_tensor *w, int64_t head, const sb_example_axis 
         attend_pad(margin - utf8_columns(label.text));
         fputs(label.text, stdout);
         for (int64_t j = 0; j < cols->length; j++)
-            attend_print_cell(attend_weight(w, head, i, j), width, numbers);
+            attend_print_cell(subject_weight(w, head - 1, i, j), width, numbers);
         putchar('\n');
     }
 }

@@ -56,7 +56,7 @@ static void evaluate_print_padded(const char *text, int width)
     printf("%*s%s", spare > 0 ? spare : 0, "", foreign(text));
 }
 
-/* A row for each label, a column for each that texts were taken for. */
+/* A row for each label, a column for each predicted one. */
 static void evaluate_print_confusion(const struct classifier_evaluation *e)
 {
     const int margin = evaluate_margin(e);

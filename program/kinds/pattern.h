@@ -1,4 +1,4 @@
-/* A made task for classifiers: whether a sequence of letters contains the pattern "abc". */
+/* A synthetic task for classifiers: whether a sequence of letters contains the pattern "abc". */
 #ifndef SOFTBACK_PROGRAM_KINDS_PATTERN_H
 #define SOFTBACK_PROGRAM_KINDS_PATTERN_H
 

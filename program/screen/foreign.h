@@ -3,7 +3,7 @@
 #define SOFTBACK_PROGRAM_SCREEN_FOREIGN_H
 
 /*
- * The text with '?' in place of what a terminal would obey (utf8_disarm): everything from elsewhere
+ * The text with '?' in place of control characters (utf8_disarm): everything from elsewhere
  * is printed through this, or is part of a message of sb_error(), which is safe already. The result
  * is the text itself or a copy, valid until eight more calls.
  */

@@ -35,6 +35,16 @@ const sb_example_attention *subject_attention(const struct subject *s, const cha
     return name ? sb_fail("the model has no attention \"%s\"", name) : &e->attention[0];
 }
 
+double subject_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
+{
+    const int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
+    double sum = 0;
+    for (int64_t n = 0; n < H; n++)
+        if (h < 0 || n == h)
+            sum += sb_tensor_get(w, (n * Lq + i) * Lk + j);
+    return h < 0 ? sum / (double)H : sum;
+}
+
 struct subject_label subject_label(const sb_example_axis *axis, int64_t i)
 {
     struct subject_label label;

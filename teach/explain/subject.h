@@ -19,6 +19,9 @@ void subject_end(struct subject *subject);
    name is given. */
 const sb_example_attention *subject_attention(const struct subject *subject, const char *name);
 
+/* Element (i, j) of the weights (1, H, Lq, Lk) of head h, or the mean over all heads for h < 0. */
+double subject_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j);
+
 /* A symbol as shown: spaces are visible, control characters are replaced. */
 struct subject_label {
     char text[256];

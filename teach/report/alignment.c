@@ -39,8 +39,8 @@ void alignment_picture(struct html *html, const struct maps *maps)
         symbol(html, &from, i, i * STEP + STEP / 2, RISE - 6, "middle");
     for (int64_t i = 0; i < from.length; i++)
         for (int64_t j = 0; j < to.length; j++)
-            if (maps_weight(w, -1, i, j) >= 0.1)
-                line(html, i, j, maps_weight(w, -1, i, j));
+            if (subject_weight(w, -1, i, j) >= 0.1)
+                line(html, i, j, subject_weight(w, -1, i, j));
 }
 
 /* Shade and number, which must be legible on a full shade. */
@@ -75,7 +75,7 @@ void attention_picture(struct html *html, const struct maps *maps)
                LEFT, TOP, width, height, width);
     for (int64_t i = 0; i < from.length; i++)
         for (int64_t j = 0; j < to.length; j++)
-            if (maps_weight(w, -1, i, j) >= 0.01)
-                cell(html, i, j, maps_weight(w, -1, i, j));
+            if (subject_weight(w, -1, i, j) >= 0.01)
+                cell(html, i, j, subject_weight(w, -1, i, j));
     html_add(html, "</g>\n");
 }

@@ -19,16 +19,6 @@ const sb_tensor *maps_layer(const struct maps *maps, const sb_example_attention 
     return maps->found->map[at->first + layer].weights;
 }
 
-double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
-{
-    const int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
-    double sum = 0;
-    for (int64_t n = 0; n < H; n++)
-        if (h < 0 || n == h)
-            sum += sb_tensor_get(w, (n * Lq + i) * Lk + j);
-    return h < 0 ? sum / (double)H : sum;
-}
-
 /* The mean over rows of entropy / ln n, where n is the number of keys that a row may attend to;
    rows with one key are left out. */
 static double evenness(const sb_tensor *w, int64_t h, bool causal)
@@ -40,7 +30,7 @@ static double evenness(const sb_tensor *w, int64_t h, bool causal)
         const int64_t n = causal ? i + 1 : Lk;
         double entropy = 0;
         for (int64_t j = 0; j < n; j++) {
-            const double a = maps_weight(w, h, i, j);
+            const double a = subject_weight(w, h, i, j);
             entropy -= a > 0 ? a * log(a) : 0;
         }
         sum += n > 1 ? entropy / log((double)n) : 0;
@@ -93,7 +83,7 @@ static void map_summary(struct html *html, const sb_tensor *w, bool relative, in
     for (int64_t i = 0; i < Lq; i++) {
         double most = 0;
         for (int64_t j = 0; j < Lk; j++) {
-            const double a = maps_weight(w, h, i, j);
+            const double a = subject_weight(w, h, i, j);
             most = fmax(most, a);
             if (j - i >= -FAR && j - i <= FAR) {
                 at[j - i + FAR] += a;
@@ -132,7 +122,7 @@ static void map(struct html *html, const struct atlas *a, int layer, int64_t h)
                MARGIN, MARGIN, width, height, width);
     for (int64_t i = 0; i < from->length; i++)
         for (int64_t j = 0; j < to->length; j++)
-            cell(html, from, to, i, j, maps_weight(w, h, i, j));
+            cell(html, from, to, i, j, subject_weight(w, h, i, j));
     html_print(html, "</g></svg><figcaption>layer %d, head %lld<br>evenness %.2f<br>", layer + 1,
                (long long)h + 1, evenness(w, h, a->at->causal));
     map_summary(html, w, a->at->self, h);
@@ -169,7 +159,7 @@ static void numbers(struct html *html, const sb_example_axis *from, const sb_exa
         html_text(html, subject_label(from, i).text);
         html_add(html, "</th>");
         for (int64_t j = 0; j < to->length; j++) {
-            const double a = 100 * maps_weight(w, h, i, j);
+            const double a = 100 * subject_weight(w, h, i, j);
             html_print(html, a < 0.5 ? "<td></td>" : "<td>%.0f</td>", a);
         }
     }

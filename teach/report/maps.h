@@ -23,9 +23,6 @@ bool maps_of(struct html *html, const struct subject *subject, maps_draw *draw);
    between two rows of symbols, and one decoding step at a time. */
 bool maps_add(struct html *html, const struct subject *subject);
 
-/* The weight of head h, or the mean over all for h < 0. */
-double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j);
-
 /* Cross-attention of the last layer, mean over its heads, without the picture's end tag: as lines
    from the output up to the text, and as a map with a row for each written symbol. */
 maps_draw alignment_picture, attention_picture;
