@@ -280,12 +280,24 @@ bool beam_advance_all(struct search_state *s)
     return ok;
 }
 
+/* The logits with that of the symbol that is never chosen as -infinity, if this is asked for. */
+static sb_tensor *beam_logits(const struct search_state *s, sb_tensor *logits)
+{
+    const int32_t never = s->search->from.never;
+    if (!logits || never < 0 || !s->search->options->renormalise)
+        return logits;
+    sb_tensor *mask = sb_tensor_zeros(sb_tensor_dtype(logits), SB_SHAPE(s->search->V));
+    if (mask)
+        sb_tensor_set(mask, never, -INFINITY);
+    return mask ? sb_add(logits, sb_tape_own(mask)) : NULL;
+}
+
 /* One step, chosen by the host. */
 static bool beam_step(struct search_state *s, int64_t L, const int32_t *ids)
 {
     sb_tape tape;
     search_tape(&tape);
-    sb_tensor *log_p = sb_log_softmax(sequences_next(s->search->sequences, L, ids));
+    sb_tensor *log_p = sb_log_softmax(beam_logits(s, sequences_next(s->search->sequences, L, ids)));
     bool ok = log_p && (s->log_p ? sb_tensor_read(log_p, s->log_p) : beam_read_best(s, log_p));
     return sb_tape_end(&tape) && ok && beam_advance_all(s);
 }

@@ -38,6 +38,7 @@ typedef struct {
     double length_penalty; /* the alpha of the score, at least 0; default 1 for a beam over words or
                               byte pairs, else none; SB_ZERO: none */
     sb_beam_rule beam_rule;
+    bool renormalise;    /* of a beam: padding, never chosen, has no share of the probability */
     int64_t longest;     /* the most symbols of an output; 0: 2 n + 50 for a source of n */
     bool force_end;      /* "end" follows an output that would be cut, with probability 1 */
     bool sample;         /* draw symbols; needs beam_width 0 or 1 */

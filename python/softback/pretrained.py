@@ -23,10 +23,10 @@ TOKENIZERS = ("tokenizer.json", "spiece.model", "tokenizer.model", "source.spm",
               "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "generation_config.json")
 # What generation_config.json may have: names of ours, values that change nothing, and fields that are read below.
 GENERATION = {"num_beams": "beam_width", "length_penalty": "length_penalty", "do_sample": "sample", "temperature": "temperature",
-              "top_k": "top_k", "top_p": "top_p", "max_new_tokens": "longest"}
+              "top_k": "top_k", "top_p": "top_p", "max_new_tokens": "longest", "renormalize_logits": "renormalise"}
 NEUTRAL = {"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0, "repetition_penalty": 1,
            "encoder_repetition_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0, "num_return_sequences": 1, "typical_p": 1, "min_p": 0,
-           "epsilon_cutoff": 0, "eta_cutoff": 0, "guidance_scale": 1, "renormalize_logits": False, "remove_invalid_values": False}
+           "epsilon_cutoff": 0, "eta_cutoff": 0, "guidance_scale": 1, "remove_invalid_values": False}
 FREE = set("""max_length early_stopping forced_eos_token_id bad_words_ids bos_token_id eos_token_id pad_token_id decoder_start_token_id use_cache
     transformers_version output_attentions output_hidden_states output_scores output_logits return_dict_in_generate _from_model_config
     cache_implementation _commit_hash""".split())

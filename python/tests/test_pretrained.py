@@ -250,6 +250,16 @@ def test_labels_stand_in_their_order(tmp_path):
     assert np.array_equal(sb.SafeTensors(tmp_path / "copy" / "model.safetensors").tensor("classifier.weight").numpy(), tensors_of("bert")["classifier.weight"])
 
 
+def test_generation_config_of_public_marians(tmp_path):
+    """Padding is never chosen, and the probabilities of the others sum to 1."""
+    folder = folder_with(tmp_path, "marian")
+    given = json.loads((folder / "generation_config.json").read_text())
+    (folder / "generation_config.json").write_text(json.dumps(given | {"bad_words_ids": [[17]], "renormalize_logits": True, "num_beams": 3, "max_length": 10}))
+    model = sb.from_pretrained(folder)
+    want = [[int(i) for i in row if i >= 0] for row in expected("marian", "public")]
+    assert model.translate(texts("marian")) == [row[: row.index(0)] if 0 in row else row for row in want]
+
+
 def folder_with(tmp_path, name, **config):
     made = tmp_path / "hostile"
     shutil.rmtree(made, ignore_errors=True)

@@ -209,6 +209,8 @@ def make(name, kind, config, dtype, expected):
         expected[f"{name}.greedy"] = generated(model, x, num_beams=1).int()
         expected[f"{name}.beam"] = generated(model, x, num_beams=3).int()
         expected[f"{name}.early"] = generated(model, x, num_beams=3, early_stopping=True, length_penalty=0.5).int()
+        if name == "marian":  # as generation_config.json of the public ones
+            expected["marian.public"] = generated(model, x, num_beams=3, bad_words_ids=[[V - 1]], renormalize_logits=True).int()
 
 
 def check(a, b):
