@@ -101,6 +101,12 @@ try_numbers() {
     agree 06 'overflows when logits are 710 apart'
     agree 07 '0.83 +- 0.02'
     agree 07 '1.28 +- 0.09'
+    run 7 --solution # |dq| raw over |dq| with the factor, without errors: fields 4 and 7
+    words=$(sed 's/+- *[0-9.]*//g; s/%//g' "$work/output" | awk '$1 ~ /^(16|64|256|1024)$/ {
+        x = $4 / $7; if (!low || x < low) low = x; if (x > high) high = x }
+        END { printf "%.1f to %.1f times as large", low, high }')
+    flat <"$lessons/07_saturated_rows.md" | grep -qF -e "it is $words"
+    check $? "lesson 07 says what the table shows: $words"
     for lesson in 11 12; do
         run $lesson --solution && shows ' +- '
         check $? "lesson $lesson shows the standard error of its share of right symbols"
