@@ -48,7 +48,7 @@ static sb_tensor *linear(const sb_linear_layer *layer, sb_tensor *x)
 
 /* What a block may lack. */
 struct lacks {
-    bool mask, residual, norm, relu;
+    bool mask, residual, norm, second_norm, relu;
 };
 
 static sb_tensor *reference(const struct decoder_layers *l, sb_tensor *x, struct lacks lacks)
@@ -58,7 +58,8 @@ static sb_tensor *reference(const struct decoder_layers *l, sb_tensor *x, struct
     sb_tensor *y =
         sb_attention(linear(&l->query, h), linear(&l->key, h), linear(&l->value, h), &options);
     x = sb_add(x, linear(&l->output, y));
-    h = lacks.norm ? x : sb_norm_layer_forward(&l->forward_norm, x);
+    const sb_norm_layer *norm = lacks.second_norm ? &l->attention_norm : &l->forward_norm;
+    h = lacks.norm ? x : sb_norm_layer_forward(norm, x);
     h = sb_linear_layer_forward(&l->wide, h,
                                 lacks.relu ? SB_ACTIVATION_IDENTITY : SB_ACTIVATION_RELU);
     h = linear(&l->narrow, h);
@@ -95,6 +96,17 @@ static int first_moved(const struct decoder_layers *l)
     return L;
 }
 
+/* Other weights for the first test: at first all norms are equal, and all biases 0. */
+static void move_weights(const sb_parameters *set)
+{
+    sb_random random = sb_random_new(3, SB_STREAM_USER);
+    for (int64_t p = 0; p < sb_parameters_count(set); p++) {
+        sb_tensor *weight = sb_parameters_get(set, p);
+        for (int64_t i = 0; i < sb_tensor_size(weight); i++)
+            sb_tensor_set(weight, i, sb_tensor_get(weight, i) + 0.2 * sb_random_normal(&random));
+    }
+}
+
 static void test_block(const struct decoder_layers *l)
 {
     static const struct {
@@ -106,6 +118,8 @@ static void test_block(const struct decoder_layers *l)
          "a residual connection is missing: add x, and to that the feed-forward "
          "layer"},
         {{.norm = true}, "the feed-forward layer gets its input without the norm"},
+        {{.second_norm = true},
+         "one norm is used twice: the feed-forward layer has a norm of its own, forward_norm"},
         {{.relu = true},
          "the feed-forward layer is without relu: two linear maps in a row are one"},
     };
@@ -119,7 +133,7 @@ static void test_block(const struct decoder_layers *l)
              moved);
     sb_tensor *x = random_input(2), *y = decoder_block(l, x);
     if (!holds(alike(y, reference(l, x, (struct lacks){0})), "it is a pre-norm block"))
-        for (int i = 0; i < 4; i++)
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
             if (alike(y, reference(l, x, known[i].lacks)))
                 hint("%s", known[i].name);
     if (!sb_tape_end(&tape))
@@ -202,13 +216,15 @@ static double share_right(const struct model *m, sb_random *random, double *erro
 
 int main(void)
 {
-    struct model m = {0};
+    struct model m = {0}, tested = {0};
     double loss = NAN;
     sb_random random = sb_random_new(7, SB_STREAM_USER);
     sb_set_threads(1);
-    if (!model_init(&m))
+    if (!model_init(&m) || !model_init(&tested))
         say("%s", sb_error());
-    test_block(&m.block[0]);
+    move_weights(tested.weights);
+    test_block(&tested.block[0]);
+    sb_parameters_free(tested.weights);
     blank_line();
     say("Two blocks learn to repeat %d symbols of %d; guessing has a loss of ln %d = %.2f.", PERIOD,
         SYMBOLS, SYMBOLS, log(SYMBOLS));

@@ -1,0 +1,2 @@
+# expect: one norm is used twice
+s/&layers->forward_norm/\&layers->attention_norm/
