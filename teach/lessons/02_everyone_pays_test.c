@@ -52,8 +52,10 @@ static double at_wrong_formula(int formula, const double *a, int i, int j)
         return -a[i] * a[j];
     case 3:
         return a[i] * (1 - a[j]);
-    default:
+    case 4:
         return -a[i] * ((i == j) - a[j]);
+    default:
+        return a[i] * ((i == j) - a[i]);
     }
 }
 
@@ -66,8 +68,9 @@ static void name_mistake(const double *a, const double *J)
         "this lacks the 1 of i == j: s_i also raises a_i itself",
         "this has the 1 in every place; (i == j) is 1 on the diagonal and 0 elsewhere",
         "all signs are reversed",
+        "this has a_i in place of a_j, a_i ((i == j) - a_i): by s_j, a_i falls by a_i a_j",
     };
-    for (int formula = 0; formula < 5; formula++) {
+    for (int formula = 0; formula < 6; formula++) {
         double wrong[N * N];
         for (int i = 0; i < N * N; i++)
             wrong[i] = at_wrong_formula(formula, a, i / N, i % N);
@@ -89,7 +92,7 @@ int main(void)
         furthest = fmax(furthest, fabs(total(N, J + i * N)));
     bool empty = J[0] == 0;
     holds(!empty && furthest < 1e-12,
-          "each row sums to 0 and is not 0: a shift of all scores changes nothing");
+          "each row sums to 0 and is not 0: a shift of all scores changes no weight");
     bool symmetric = !empty;
     for (int i = 0; i < N * N; i++)
         symmetric = symmetric && fabs(J[i] - J[i % N * N + i / N]) < 1e-12;

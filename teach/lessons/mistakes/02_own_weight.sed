@@ -1,0 +1,2 @@
+# expect: a_i in place of a_j
+s/- a\[j\]/- a[i]/
