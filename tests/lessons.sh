@@ -81,6 +81,12 @@ try_statement() {
         flat <"$page" | grep -qF -e "$statement"
         check $? "$page states what statement.txt does"
     done
+    sed 's/<[^>]*>//g' teach/playground/page.html | flat >"$work/output"
+    for words in 'one of the scores, so its rows sum to 0' 'one of g, so its columns sum to 0' \
+        'In this model a rule that restores both'; do
+        shows "$words"
+        check $? "the live page says: $words"
+    done
     [ ! -x "$build/softback" ] && return
     "$build/softback" explain wrong-gradient --steps 1 >"$work/output" 2>&1
     flat <"$work/output" | grep -qF -e "$statement"

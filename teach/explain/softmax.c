@@ -97,10 +97,12 @@ static void write_jacobian(struct page *page, const struct row *row)
 {
     double J[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS] = {0};
     page_need(page, row_jacobian(row, J));
-    page_text(page,
-              "JACOBIAN  da_i/ds_j = a_i ([i = j] - a_j) / T, with ||J|| = %.3g. Each row and "
-              "column sums to 0: what one weight gains, the others lose.",
-              row_norm(row->n, J));
+    page_text(
+        page,
+        "JACOBIAN  da_i/ds_j = a_i ([i = j] - a_j) / T, with ||J|| = %.3g. Each column "
+        "sums to 0: what one weight gains, the others lose. Each row sums to 0: a shift of all "
+        "scores changes no weight.",
+        row_norm(row->n, J));
     if (row->n > WIDEST_JACOBIAN)
         return;
     struct page_column columns[1 + WIDEST_JACOBIAN] = {{"i", PAGE_NUMBER, 0}};

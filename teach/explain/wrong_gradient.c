@@ -75,17 +75,15 @@ static void write(struct page *page, const struct explain_options *o)
         worse, SEEDS);
     page_text(
         page,
-        "The true Jacobian ignores two shifts: one of the scores, so that the ds of a row sum to "
-        "0, and one of g, since the weights always sum to 1. "
-        "The mistake a(1 - a)g keeps neither of these two properties. Restoring the first, less "
-        "its mean, repairs "
-        "two small models, that of lesson 4 and that of softback explain wrong-gradient, with each "
-        "of 3 seeds. It "
-        "does not repair the model of the live page: 14 to 58 %% of its digits are right in the "
-        "end, depending on "
-        "task and learning rate. Restoring both repairs that one too at rates up to 0.003 (88 to "
-        "100 %%), and not "
-        "at 0.01 (24 to 58 %%). The correct gradient learns each time (99 to 100 %%).");
+        "The Jacobian of softmax, J_ij = da_i/ds_j, ignores two shifts. One of the scores "
+        "changes no weight: the rows of J sum to 0, and so do the ds. One of g changes nothing,"
+        " since the weights always sum to 1: the columns of J sum to 0. The mistake a(1 - a)g "
+        "keeps neither of these two properties. Restoring the first, less its mean, repairs two"
+        " small models, that of lesson 4 and that of softback explain wrong-gradient, with each"
+        " of 3 seeds. It does not repair the model of the live page: 14 to 58 %% of its digits "
+        "are right in the end, depending on task and learning rate. Restoring both repairs that"
+        " one too at rates up to 0.003 (88 to 100 %%), and not at 0.01 (24 to 58 %%). The "
+        "correct gradient learns each time (99 to 100 %%).");
     page_text(
         page,
         "A model can learn in spite of the mistake; which one does depends on the seed, and so "
