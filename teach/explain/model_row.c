@@ -1,6 +1,6 @@
 /*
  * One row of a stored model's attention, with the numbers of its loss: s, a = softmax(s),
- * g = dO v', D = sum of a g, ds = a (g - D), and the central difference for comparison.
+ * g = do v', avg = sum of a g, ds = a (g - avg), and the central difference for comparison.
  */
 #include "autograd/node.h"
 #include "ops/attention.h"
@@ -84,7 +84,7 @@ static bool read_scores(const sb_node *node, const struct model_place *p,
     return true;
 }
 
-/* g = dO v' */
+/* g = do v' */
 static bool read_upstream(const sb_tensor *dy, sb_tensor *v, const struct model_place *p,
                           double g[])
 {
@@ -134,13 +134,13 @@ static void write_row(struct page *page, const sb_example_axis *keys,
                       const struct numbers_of_row *n)
 {
     static const struct page_column columns[] = {
-        {"key", PAGE_WORD, 0},       {"s", PAGE_NUMBER, 3},        {"a", PAGE_NUMBER, 4},
-        {"g = dO v", PAGE_SHORT, 3}, {"g - D", PAGE_SHORT, 3},     {"ds", PAGE_SHORT, 3},
-        {"", PAGE_BAR, 4},           {"difference", PAGE_SHORT, 3}};
+        {"key", PAGE_WORD, 0}, {"s", PAGE_NUMBER, 3},        {"a", PAGE_NUMBER, 4},
+        {"g", PAGE_SHORT, 3},  {"g - avg", PAGE_SHORT, 3},   {"ds", PAGE_SHORT, 3},
+        {"", PAGE_BAR, 4},     {"difference", PAGE_SHORT, 3}};
     const struct row *row = &n->row;
     double a[EXPLAIN_NUMBERS] = {0}, ds[EXPLAIN_NUMBERS] = {0}, worst = 0, size = 0;
     page_need(page, row_forward(row, a) && row_backward(row, n->g, ds));
-    const double D = row_dot(row->n, a, n->g);
+    const double average = row_dot(row->n, a, n->g);
     for (int j = 0; j < row->n; j++) {
         worst = fmax(worst, fabs(a[j] - n->a[j]));
         size = fmax(size, fabs(n->g[j]));
@@ -148,20 +148,20 @@ static void write_row(struct page *page, const sb_example_axis *keys,
     double unit[EXPLAIN_NUMBERS]; /* g in this unit: differences of tiny numbers are rounding */
     for (int j = 0; j < row->n; j++)
         unit[j] = size > 0 ? n->g[j] / size : 0;
-    page_text(
-        page,
-        "a = softmax(s) equals the model's own forward pass within %.0e. g is the gradient of each "
-        "weight, D = sum of a g = %.3g, and ds = a (g - D).",
-        worst < 1e-6 ? 1e-6 : worst, D);
+    page_text(page,
+              "a = softmax(s) equals the model's own forward pass within %.0e. g = do v' is the "
+              "gradient of each weight, avg = sum of a g = %.3g, and ds = a (g - avg).",
+              worst < 1e-6 ? 1e-6 : worst, average);
     page_table(page, "row", 8, columns);
     for (int j = 0; j < row->n; j++) {
         double difference = 0;
         const struct subject_label label = subject_label(keys, j);
         page_need(page, row_difference(row, unit, j, &difference));
         const struct page_cell s = row->kept[j] ? cell_of(row->s[j]) : cell_word("blocked");
-        page_row(page, (struct page_cell[]){cell_word(label.text), s, cell_of(a[j]),
-                                            cell_of(n->g[j]), cell_of(n->g[j] - D), cell_of(ds[j]),
-                                            cell_of(ds[j]), cell_of(size * difference)});
+        page_row(page,
+                 (struct page_cell[]){cell_word(label.text), s, cell_of(a[j]), cell_of(n->g[j]),
+                                      cell_of(n->g[j] - average), cell_of(ds[j]), cell_of(ds[j]),
+                                      cell_of(size * difference)});
     }
     page_text(page, "The sum of ds is %.1e: what one key gains, the others lose.",
               fabs(row_sum(row->n, ds)) < 1e-12 ? 0 : row_sum(row->n, ds));

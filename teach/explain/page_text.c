@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BAR = 7, INDENT = 2 }; /* the longest bar to either side of its middle */
+/* The longest bar to either side of its middle, and that of a table which is too wide. */
+enum { BAR = 7, SHORT_BAR = 2, INDENT = 2 };
 
 struct writer {
     struct buffer text;
@@ -140,11 +141,11 @@ static void put_colour(struct writer *w, const char *code)
 }
 
 /* "    ---|       " or "       |+++    ": sign and length, and on a terminal colour as well. */
-static void put_bar(struct writer *w, double number, double most)
+static void put_bar(struct writer *w, double number, double most, int side)
 {
-    int n = most > 0 && isfinite(number) ? (int)(fabs(number) / most * BAR + 0.5) : 0;
+    int n = most > 0 && isfinite(number) ? (int)(fabs(number) / most * side + 0.5) : 0;
     bool negative = number < 0;
-    put_spaces(w, negative ? BAR - n : BAR);
+    put_spaces(w, negative ? side - n : side);
     put_colour(w, negative ? "\033[38;5;208m" : "");
     for (int i = 0; negative && i < n; i++)
         put(w, w->terminal ? "█" : "-");
@@ -154,7 +155,7 @@ static void put_bar(struct writer *w, double number, double most)
     for (int i = 0; !negative && i < n; i++)
         put(w, w->terminal ? "█" : "+");
     put_colour(w, "\033[0m");
-    put_spaces(w, negative ? BAR : BAR - n);
+    put_spaces(w, negative ? side : side - n);
 }
 
 static struct page_shown shown_cell(const struct page_table *table, int row, int column)
@@ -179,6 +180,19 @@ static int width_of(const struct page_table *table, int column)
     return width;
 }
 
+/* The width of each column; bars become shorter where the table would be wider than the page. */
+static void measure(const struct page_table *table, int width[])
+{
+    int all = INDENT - 2;
+    for (int c = 0; c < table->columns; c++)
+        all += 2 + (width[c] = width_of(table, c));
+    for (int c = 0; c < table->columns; c++)
+        for (; all > PAGE_WIDTH && table->column[c].kind == PAGE_BAR &&
+               width[c] - 2 >= 2 * SHORT_BAR + 1;
+             all -= 2)
+            width[c] -= 2;
+}
+
 /* `last` words of a row need no spaces behind them. */
 static void put_padded(struct writer *w, const char *text, int width, bool left, bool last)
 {
@@ -195,8 +209,9 @@ static void put_cell(struct writer *w, const struct page_table *table, int row, 
     enum page_kind kind = table->column[column].kind;
     bool last = column == table->columns - 1;
     if (kind == PAGE_BAR && !cell->word) {
-        put_bar(w, cell->number, longest(table, column));
-        put_spaces(w, last ? 0 : width - 2 * BAR - 1);
+        const int side = width < 2 * BAR + 1 ? (width - 1) / 2 : BAR;
+        put_bar(w, cell->number, longest(table, column), side);
+        put_spaces(w, last ? 0 : width - 2 * side - 1);
         return;
     }
     struct page_shown shown = shown_cell(table, row, column);
@@ -214,11 +229,11 @@ static void end_line(struct writer *w)
 static void put_table(struct writer *w, const struct page_table *table)
 {
     int width[PAGE_COLUMNS] = {0};
+    measure(table, width);
     put_spaces(w, INDENT);
     put_colour(w, "\033[2m");
     for (int c = 0; c < table->columns; c++) {
         enum page_kind kind = table->column[c].kind;
-        width[c] = width_of(table, c);
         put_spaces(w, c > 0 ? 2 : 0);
         put_padded(w, table->column[c].name, width[c], kind == PAGE_WORD || kind == PAGE_BAR,
                    c == table->columns - 1);

@@ -134,7 +134,7 @@ await test("what is seen of a row has the numbers of the terminal's page", () =>
             expectEqual(r.key.text.replace(/[<>]/g, ""), seen.keys[k], "a key");
             if (kept) close(s[k], r.s.number, r.s.number, "s");
             close(a[k], r.a.number, 1, "a");
-            close(kept ? g[k] : 0, kept ? r["g = dO v"].number : 0, r["g = dO v"].number, "g");
+            close(kept ? g[k] : 0, kept ? r.g.number : 0, r.g.number, "g");
             close(ds[k], r.ds.number, r.ds.number, "ds");
             expect(kept || ds[k] === 0, "a blocked key has a gradient");
             close(r.ds.number, r.difference.number, r.ds.number, "difference");

@@ -277,7 +277,7 @@ await test(
         const most = Math.max(...said.map((r) => r.s.number));
         for (const r of said) r.s.number -= most;
         const number = (t) => +t.replaceAll("−", "-");
-        const names = ["s", "a", "g = dO v", "g - D", "ds"];
+        const names = ["s", "a", "g", "g - avg", "ds"];
         rows.slice(0, 8).forEach((row, i) => names.forEach((name, c) => {
             const wanted = said[i][name].number, got = number(row[c + 1]);
             expect(Math.abs(got - wanted) <= 0.006 * Math.abs(wanted) + 1e-5,

@@ -12,8 +12,8 @@ static double cell(const json_t *row, size_t column)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* The first table of the page; for a row of attention its columns are key, s, a, g, g - D, ds, and
- * the difference. */
+/* The first table of the page; for a row of attention its columns are key, s, a, g, g - avg, ds,
+ * and the difference. */
 static json_t *rows_of(const json_t *page)
 {
     size_t i;
@@ -57,6 +57,19 @@ CPU_TEST(explain_model, backward_through_any_row_agrees_with_differences)
     expect_row_adds_up("--kind cross --layer 1 --head 2 --row 4", 4);
     expect_row_adds_up("--kind encoder --layer 1 --row 2", 4);
     expect_row_adds_up("--kind decoder --layer 2 --head 2 --row 3", 4);
+}
+
+CPU_TEST(explain_model, a_row_fits_80_columns_and_its_average_is_called_avg)
+{
+    run_well(TRAIN);
+    static const char *const options[] = {"", "--kind encoder --layer 1", "--kind decoder --row 3"};
+    for (int i = 0; i < 3; i++) {
+        struct outcome o = program_run(
+            "explain attention --model m --input '3 1 4 1' --translation '3 3 3' %s", options[i]);
+        cr_expect(strstr(o.out, "g - avg") && !strstr(o.out, " D"), "%s", o.out);
+        for (const char *line = o.out; *line; line += strcspn(line, "\n") + 1)
+            cr_expect(strcspn(line, "\n") <= 80, "%s", line);
+    }
 }
 
 CPU_TEST(explain_model, scores_include_biases_and_cosines)
