@@ -81,9 +81,12 @@ try_statement() {
         flat <"$page" | grep -qF -e "$statement"
         check $? "$page states what statement.txt does"
     done
+    flat <teach/glossary.md >"$work/output"
+    shows 'from an imaginary step, without subtraction and so without cancellation'
+    check $? 'the glossary: a complex step cancels no digits, but its result is rounded'
     sed 's/<[^>]*>//g' teach/playground/page.html | flat >"$work/output"
     for words in 'one of the scores, so its rows sum to 0' 'one of g, so its columns sum to 0' \
-        'In this model a rule that restores both'; do
+        'In this model a rule that restores both' 'the key of each position, its own included'; do
         shows "$words"
         check $? "the live page says: $words"
     done
