@@ -29,13 +29,13 @@ UFUNCS = {getattr(np, name): getattr(f, name) for name in (
 STEPS = {np.sign, np.floor, np.ceil, np.rint, np.trunc}
 
 
-FUNCTIONS = {getattr(np, name): lambda x, axis=None, keepdims=False, own=getattr(functions, name): own(x, axis, keepdims)
+FUNCTIONS = {getattr(np, name): lambda x, axis=None, *, keepdims=False, own=getattr(functions, name): own(x, axis, keepdims)
              for name in ("sum", "mean", "max", "min")} | {
     np.squeeze: functions.squeeze, np.einsum: functions.einsum, np.argmax: f.argmax, np.where: f.where, np.clip: f.clamp,
-    np.dot: f.matmul, np.reshape: f.reshape, np.swapaxes: f.transpose, np.broadcast_to: f.expand,
-    np.transpose: lambda x, axes=None: functions.transpose(x) if axes is None else f.permute(x, axes),
-    np.var: lambda x, axis=None, ddof=0, keepdims=False: functions.variance(x, axis, ddof, keepdims),
-    np.std: lambda x, axis=None, ddof=0, keepdims=False: functions.std(x, axis, ddof, keepdims),
+    np.dot: lambda a, b: functions.einsum("...i,ij->...j", a, b), np.reshape: f.reshape, np.swapaxes: f.transpose,
+    np.broadcast_to: f.expand, np.transpose: lambda x, axes=None: functions.transpose(x) if axes is None else f.permute(x, axes),
+    np.var: lambda x, axis=None, *, ddof=0, keepdims=False: functions.variance(x, axis, ddof, keepdims),
+    np.std: lambda x, axis=None, *, ddof=0, keepdims=False: functions.std(x, axis, ddof, keepdims),
     np.concatenate: lambda arrays, axis=0: f.concatenate(arrays, axis), np.stack: lambda arrays, axis=0: f.stack(arrays, axis),
     np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: lambda x: x.size}
 

@@ -11,6 +11,8 @@ from .tensors import Tensor, tensor
 def getitem(x, index):
     """A part, as in NumPy. Numbers and slices of step 1 of the first axis share the data; others copy."""
     items = [array_of(i) for i in (index if isinstance(index, tuple) else (index,))]
+    if any(getattr(i, "dtype", None) == bool for i in items):
+        np.broadcast_to(False, x.shape)[tuple(items)]  # refuses truth values of other sizes
     items = whole_index(x, [part for i in items for part in (i.nonzero() if getattr(i, "dtype", None) == bool else [i])])
     if whole(x) and any(isinstance(i, np.ndarray) or getattr(i, "step", None) not in (None, 1) for i in items):
         return tensor(x.numpy()[tuple(items)])
@@ -69,16 +71,14 @@ def picked(x, arrays, shape):
     """The entries at arrays of places, {axis: array}; `shape` has None where these axes are, and the
     result's sizes elsewhere. The arrays' axes come where they were if together, else first."""
     places = np.broadcast_arrays(*arrays.values())
-    order = [*arrays, *(a for a in range(x.ndim) if a not in arrays)]
-    sizes = [x.shape[a] for a in arrays]
+    order, sizes = [*arrays, *(a for a in range(x.ndim) if a not in arrays)], [x.shape[a] for a in arrays]
     flat = np.ravel_multi_index(places, sizes) if places[0].size else places[0]
     rows = f.reshape(f.permute(x, order), (np.prod(sizes, dtype=int), np.prod([x.shape[a] for a in order[len(sizes):]], dtype=int)))
     y = f.embedding(rows, flat.ravel().astype("i4"))
     at = [i for i, n in enumerate(shape) if n is None]
     first = at[0] if at == list(range(at[0], at[-1] + 1)) else 0
-    rest, own = [n for n in shape if n is not None], list(flat.shape)
-    y = f.reshape(y, own + rest)
-    k = len(own)  # own axes stand behind the first ones of the rest
+    rest, own, k = [n for n in shape if n is not None], list(flat.shape), flat.ndim
+    y = f.reshape(y, own + rest)  # the k own axes stand behind the first ones of the rest
     return f.permute(y, [*range(k, k + first), *range(k), *range(k + first, y.ndim)]) if first and own else y
 
 

@@ -43,6 +43,18 @@ def test_what_would_lose_the_gradient_is_refused():
     np.testing.assert_allclose(gradient(lambda x: x * np.arctan(x.detach())), np.arctan([1, 2]))
 
 
+def test_numpy_s_other_arguments_are_not_taken_for_axes_that_are_kept():
+    a, b = np.arange(12.0).reshape(2, 3, 2), np.arange(12.0).reshape(2, 2, 3)
+    for f in (np.sum, np.mean, np.max, np.min, np.var, np.std):
+        np.testing.assert_allclose(f(sb.tensor(a), axis=1, keepdims=True), f(a, axis=1, keepdims=True))
+        with pytest.raises(TypeError, match="positional"):
+            f(sb.tensor(a), 1, np.float64)
+    assert np.dot(sb.tensor(a), b[0]).tolist() == np.dot(a, b[0]).tolist()
+    for other in (b, b[0, :, 0]):
+        with pytest.raises(sb.Error, match="names 2 axes"):
+            np.dot(sb.tensor(a), other)
+
+
 def test_values_are_taken_where_no_gradient_is_lost():
     x = sb.tensor([1.0, 4.0], requires_grad=True)
     assert np.arctan(x).dtype == "f4" and np.asarray(x).tolist() == [1, 4] and np.median(x) == 2.5
