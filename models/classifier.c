@@ -15,15 +15,14 @@ struct sb_classifier {
 static const struct text_kind classifier_text = {
     .model = &classifier_kind, .source = "text", .source_lengths = "lengths", .expected = "label"};
 
-static sb_classifier *classifier_new(sb_parameters *weights, const struct text_words *words,
-                                     const struct text_options *options)
+static sb_classifier *classifier_made(sb_classifier *m)
 {
-    sb_classifier *m = text_model_new(sizeof *m, &classifier_text, weights, words, options);
+    const struct text_options *o = m ? &m->text.options : NULL;
     if (m)
-        m->options = (sb_classifier_options){.transformer = m->text.options.transformer,
-                                             .pooling = options->pooling,
-                                             .hidden = options->hidden,
-                                             .label_smoothing = options->label_smoothing};
+        m->options = (sb_classifier_options){.transformer = o->transformer,
+                                             .pooling = o->pooling,
+                                             .hidden = o->hidden,
+                                             .label_smoothing = o->label_smoothing};
     return m;
 }
 
@@ -39,7 +38,8 @@ sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabula
                                      .pooling = o.pooling,
                                      .hidden = o.hidden,
                                      .label_smoothing = o.label_smoothing};
-    return classifier_new(weights, &words, &all);
+    return classifier_made(
+        text_model_new(sizeof(sb_classifier), &classifier_text, weights, &words, &all));
 }
 
 void sb_classifier_free(sb_classifier *model)
@@ -148,20 +148,8 @@ bool sb_classify(const sb_classifier *model, const char *const *texts, int64_t n
 
 static void *classifier_build(sb_parameters *weights, const sb_description *d)
 {
-    struct text_options o = {0};
-    struct text_words words = {.source = sb_description_vocabulary(d, "text")};
-    while (sb_description_label(d, words.count))
-        words.count++;
-    const char **labels = memory_new((size_t)(words.count + 1) * sizeof *labels);
-    for (int64_t i = 0; labels && i < words.count; i++)
-        labels[i] = sb_description_label(d, i);
-    words.labels = labels;
-    void *model = !labels ? sb_fail("classifier: out of memory")
-                  : words.source && text_model_take(&o, &classifier_kind, d)
-                      ? classifier_new(weights, &words, &o)
-                      : NULL;
-    memory_free(labels);
-    return model;
+    return classifier_made(text_model_read(sizeof(sb_classifier), &classifier_text, weights,
+                                           (struct text_options){0}, d));
 }
 
 /* Ranks share the texts. */

@@ -16,17 +16,15 @@ static const struct text_kind language_text = {.model = &language_model_kind,
                                                .target_lengths = "target_lengths",
                                                .expected = "target_out"};
 
-static sb_language_model *language_model_new(sb_parameters *weights, sb_vocabulary *vocabulary,
-                                             const struct text_options *options)
+static sb_language_model *language_model_made(sb_language_model *m)
 {
-    const struct text_words words = {.target = vocabulary};
-    sb_language_model *m = text_model_new(sizeof *m, &language_text, weights, &words, options);
+    const struct text_options *o = m ? &m->text.options : NULL;
     if (m)
-        m->options = (sb_language_model_options){.transformer = m->text.options.transformer,
-                                                 .tie_embeddings = options->tie_embeddings,
-                                                 .label_smoothing = options->label_smoothing,
-                                                 .context = options->context,
-                                                 .running_text = options->running_text};
+        m->options = (sb_language_model_options){.transformer = o->transformer,
+                                                 .tie_embeddings = o->tie_embeddings,
+                                                 .label_smoothing = o->label_smoothing,
+                                                 .context = o->context,
+                                                 .running_text = o->running_text};
     return m;
 }
 
@@ -41,7 +39,9 @@ sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *
                                      .label_smoothing = o.label_smoothing,
                                      .context = o.context,
                                      .running_text = o.running_text};
-    return language_model_new(weights, vocabulary, &all);
+    const struct text_words words = {.target = vocabulary};
+    return language_model_made(
+        text_model_new(sizeof(sb_language_model), &language_text, weights, &words, &all));
 }
 
 sb_language_model *sb_language_model_new(sb_parameters *weights, const sb_data *data,
@@ -148,11 +148,8 @@ sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *i
 
 static void *language_model_build(sb_parameters *weights, const sb_description *d)
 {
-    struct text_options o = {0};
-    sb_vocabulary *vocabulary = sb_description_vocabulary(d, "text");
-    return vocabulary && text_model_take(&o, &language_model_kind, d)
-               ? language_model_new(weights, vocabulary, &o)
-               : NULL;
+    return language_model_made(text_model_read(sizeof(sb_language_model), &language_text, weights,
+                                               (struct text_options){0}, d));
 }
 
 static bool language_model_example(const void *self, const char *text, const char *target,

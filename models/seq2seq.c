@@ -33,16 +33,14 @@ static struct text_options seq2seq_text_options(const sb_seq2seq_options *o)
                                  .label_smoothing = o->label_smoothing};
 }
 
-static sb_seq2seq *seq2seq_new(sb_parameters *weights, sb_vocabulary *source, sb_vocabulary *target,
-                               const struct text_options *options)
+static sb_seq2seq *seq2seq_made(sb_seq2seq *m)
 {
-    const struct text_words words = {.source = source, .target = target};
-    sb_seq2seq *m = text_model_new(sizeof *m, &seq2seq_text, weights, &words, options);
+    const struct text_options *o = m ? &m->text.options : NULL;
     if (m)
-        m->options = (sb_seq2seq_options){.transformer = m->text.options.transformer,
-                                          .tie_embeddings = options->tie_embeddings,
-                                          .share_embeddings = options->share_embeddings,
-                                          .label_smoothing = options->label_smoothing};
+        m->options = (sb_seq2seq_options){.transformer = o->transformer,
+                                          .tie_embeddings = o->tie_embeddings,
+                                          .share_embeddings = o->share_embeddings,
+                                          .label_smoothing = o->label_smoothing};
     return m;
 }
 
@@ -53,7 +51,8 @@ sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source, sb_voc
         return fail_null("seq2seq", !weights ? "weights" : !source ? "source" : "target");
     const sb_seq2seq_options all_default = {0};
     const struct text_options o = seq2seq_text_options(options ? options : &all_default);
-    return seq2seq_new(weights, source, target, &o);
+    const struct text_words words = {.source = source, .target = target};
+    return seq2seq_made(text_model_new(sizeof(sb_seq2seq), &seq2seq_text, weights, &words, &o));
 }
 
 sb_seq2seq *sb_seq2seq_new(sb_parameters *weights, const sb_data *data,
@@ -136,12 +135,8 @@ sb_tensor *sb_seq2seq_logits(const sb_seq2seq *model, const sb_batch *batch,
 
 static void *seq2seq_build(sb_parameters *weights, const sb_description *d)
 {
-    struct text_options o = seq2seq_text_options(&seq2seq_defaults);
-    sb_vocabulary *source = sb_description_vocabulary(d, "source"),
-                  *target = source ? sb_description_vocabulary(d, "target") : NULL;
-    return target && text_model_take(&o, &seq2seq_kind, d)
-               ? seq2seq_new(weights, source, target, &o)
-               : NULL;
+    const struct text_options o = seq2seq_text_options(&seq2seq_defaults);
+    return seq2seq_made(text_model_read(sizeof(sb_seq2seq), &seq2seq_text, weights, o, d));
 }
 
 static bool seq2seq_score(const void *self, const void *held, sb_communicator *ranks,

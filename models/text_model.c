@@ -226,11 +226,37 @@ static struct setting_table text_model_settings(const sb_model_kind *kind, struc
     return own;
 }
 
-bool text_model_take(struct text_options *o, const sb_model_kind *kind, const sb_description *d)
+/* A model with two vocabularies has them under two names. */
+static bool text_model_find_words(struct text_words *words, const struct text_kind *kind,
+                                  const sb_description *d)
 {
-    const struct setting_table table = text_model_settings(kind, o);
-    o->transformer.ranks = sb_description_ranks(d);
-    return settings_take(&table, d);
+    const bool two = kind->source && kind->target;
+    if (kind->source && !(words->source = sb_description_vocabulary(d, two ? "source" : "text")))
+        return false;
+    if (kind->target)
+        return (words->target = sb_description_vocabulary(d, two ? "target" : "text")) != NULL;
+    while (sb_description_label(d, words->count))
+        words->count++;
+    return true;
+}
+
+void *text_model_read(size_t size, const struct text_kind *kind, sb_parameters *weights,
+                      struct text_options o, const sb_description *d)
+{
+    struct text_words words = {.count = 0};
+    if (!text_model_find_words(&words, kind, d))
+        return NULL;
+    const struct setting_table table = text_model_settings(kind->model, &o);
+    o.transformer.ranks = sb_description_ranks(d);
+    const char **labels = memory_new((size_t)(words.count + 1) * sizeof *labels);
+    for (int64_t i = 0; labels && i < words.count; i++)
+        labels[i] = sb_description_label(d, i);
+    words.labels = kind->target ? NULL : labels;
+    void *model = !labels                    ? sb_fail("%s: out of memory", kind->model->name)
+                  : settings_take(&table, d) ? text_model_new(size, kind, weights, &words, &o)
+                                             : NULL;
+    memory_free(labels);
+    return model;
 }
 
 bool text_model_describe(const void *self, sb_description *d)

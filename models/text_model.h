@@ -56,9 +56,9 @@ struct text_model {
 void *text_model_new(size_t size, const struct text_kind *kind, sb_parameters *weights,
                      const struct text_words *words, const struct text_options *options);
 
-/* Sets the options that a description contains. */
-bool text_model_take(struct text_options *options, const sb_model_kind *kind,
-                     const sb_description *description);
+/* The same from a description, for `build`: options that it lacks are those given. */
+void *text_model_read(size_t size, const struct text_kind *kind, sb_parameters *weights,
+                      struct text_options options, const sb_description *description);
 
 /* The logits that the batch's inputs lead to; weights may be NULL. */
 sb_tensor *text_model_logits(const struct text_model *model, const sb_batch *batch,
