@@ -11,8 +11,9 @@ void example_free(sb_example *example);
 bool text_example_of_pair(sb_example *example, const struct text_model *model, const char *text,
                           char *written);
 
-/* A text that a model has either an encoder or a decoder for; of a classifier with this label. */
+/* A text that a model has either an encoder or a decoder for; of a kind with labels with that of
+   the text, or those of its symbols. */
 bool text_example_of_text(sb_example *example, const struct text_model *model, const char *text,
-                          int64_t label);
+                          const int64_t *label);
 
 #endif
