@@ -1,8 +1,8 @@
 #include "program/run/kind.h"
 #include <string.h>
 
-static const struct training_kind *const kinds[] = {&training_seq2seq, &training_language,
-                                                    &training_classifier, NULL};
+#define ENTRY(name) &training_##name,
+static const struct training_kind *const kinds[] = {MODELS(ENTRY) NULL};
 
 const struct training_kind *training_kind_at(int i)
 {

@@ -50,7 +50,10 @@ struct training_kind {
     const struct report_kind *report;
 };
 
-extern const struct training_kind training_seq2seq, training_language, training_classifier;
+/* One for each word in `models` of meson.build, defined in program/kinds/<name>.c. */
+#define TRAINING_KIND(name) extern const struct training_kind training_##name;
+MODELS(TRAINING_KIND)
+#undef TRAINING_KIND
 
 /* The i-th kind; NULL past the last. */
 const struct training_kind *training_kind_at(int i);
