@@ -29,6 +29,22 @@ static bool train_take_kind(struct command_option *option, const char *value)
     return r->kind || sb_fail("--model: \"%s\" is none of %s", value, all);
 }
 
+/* "train seq2seq, an encoder-decoder on pairs of texts; ... [seq2seq]" */
+static const char *train_help_of_kinds(void)
+{
+    static char help[512];
+    size_t size = 0;
+    for (int i = 0; training_kind_at(i) && size < sizeof help; i++)
+        size += (size_t)snprintf(help + size, sizeof help - size, "%s%s, %s",
+                                 i == 0                    ? "train "
+                                 : training_kind_at(i + 1) ? "; "
+                                                           : "; or ",
+                                 training_kind_at(i)->model->name, training_kind_at(i)->trained);
+    if (size < sizeof help)
+        snprintf(help + size, sizeof help - size, " [%s]", training_kind_at(0)->model->name);
+    return help;
+}
+
 static bool train_take_data(struct command_option *option, const char *value)
 {
     struct training_request *r = option->to;
@@ -41,10 +57,7 @@ static bool train_take_data(struct command_option *option, const char *value)
 
 static void train_options(struct options *o, struct training_request *r)
 {
-    option_take(
-        o, "model", "KIND", train_take_kind, r,
-        "train seq2seq, an encoder-decoder on pairs of texts; language_model, a language model "
-        "on texts; or classifier, on texts with labels [seq2seq]");
+    option_take(o, "model", "KIND", train_take_kind, r, train_help_of_kinds());
     option_task(o, &r->task, pattern_task,
                 "train on a built-in task: copy, reverse, sort, addition, dates; a classifier on "
                 "pattern");
@@ -122,7 +135,7 @@ static int train_check_given(const struct training_request *r)
 static int train_check_kind(const struct training_request *r)
 {
     for (int i = 0; setting_name(i); i++) {
-        char all[64] = "";
+        char all[128] = "";
         if (!r->given[i] || model_has_setting(r->kind->model, setting_name(i)))
             continue;
         for (int k = 0; training_kind_at(k); k++)
@@ -138,11 +151,14 @@ static int train_check_kind(const struct training_request *r)
                                r->kind->scores >> BEST_EXACT & 1      ? "loss, exact, error or bleu"
                                : r->kind->scores >> BEST_ACCURACY & 1 ? "loss or accuracy"
                                                                       : "loss");
-    const bool pairs = r->task && strcmp(r->task, pattern_task) != 0;
-    if (r->task && pairs != !r->kind->task)
-        return command_misused(
-            "train", "--task %s is not for --model %s; %s", r->task, r->kind->model->name,
-            pairs ? "use --task pattern" : "use copy, reverse, sort, addition or dates");
+    const char *own = r->kind->task;
+    if (r->task && (own ? strcmp(r->task, own) != 0 : strcmp(r->task, pattern_task) == 0))
+        return command_misused("train", "--task %s is not for --model %s; %s%s", r->task,
+                               r->kind->model->name,
+                               !own     ? "use copy, reverse, sort, addition or dates"
+                               : own[0] ? "use --task "
+                                        : "use --data FILE",
+                               own ? own : "");
     return -1;
 }
 

@@ -211,6 +211,7 @@ static char *classifier_report_text(const struct training *t)
 }
 
 const struct training_kind training_classifier = {.title = "a classifier",
+                                                  .trained = "on texts with labels",
                                                   .items = "texts",
                                                   .model = &classifier_kind,
                                                   .task = pattern_task,

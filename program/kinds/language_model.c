@@ -282,6 +282,7 @@ static char *language_report_text(const struct training *t)
 }
 
 const struct training_kind training_language_model = {.title = "a language model",
+                                                      .trained = "a language model on texts",
                                                       .items = "windows",
                                                       .model = &language_model_kind,
                                                       .several_files = true,

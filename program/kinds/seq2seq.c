@@ -344,6 +344,7 @@ static char *seq2seq_report_text(const struct training *t)
 }
 
 const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
+                                               .trained = "an encoder-decoder on pairs of texts",
                                                .items = "pairs",
                                                .model = &seq2seq_kind,
                                                .two_files = true,

@@ -12,11 +12,12 @@ struct evaluate_request;
 
 struct training_kind {
     const char *title;          /* "a language model" */
+    const char *trained;        /* in help, after its name: "a language model on texts" */
     const char *items;          /* what a batch has: "windows" */
     const sb_model_kind *model; /* its functions */
     bool several_files;         /* --data may be given more than once */
     bool two_files;             /* --source-file and --target-file may be given instead */
-    const char *task;           /* a built-in task of this kind alone; NULL: those of pairs */
+    const char *task; /* a built-in task of this kind alone; "": none; NULL: those of pairs */
 
     size_t learned; /* bytes of training->learned, which are 0 at first */
     /* Opens what is learned from, sets the hash of the data, and the sources of batches. */
