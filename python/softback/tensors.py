@@ -95,7 +95,7 @@ class Tensor:
     __slots__ = ("_c", "__weakref__")
     __array_priority__ = 1000  # NumPy leaves array + tensor to this class
 
-    def __init__(self, *_, **__):
+    def __new__(cls, *_, **__):
         raise Error("Tensor: make one with sb.tensor(data), sb.from_numpy(array) or sb.zeros(shape)")
 
     def __del__(self, release=c.sb_tensor_release):
@@ -156,8 +156,7 @@ class Tensor:
     def item(self):
         if self.size != 1:
             raise Error(f"item: {self.shape} has {self.size} elements, not 1")
-        value = c.sb_tensor_value(self)
-        if value != value:
+        if (value := c.sb_tensor_value(self)) != value:
             self.keep()  # fails where backward has freed it
         return {"i32": int, "bool": bool}.get(self.dtype, float)(value)
 
@@ -225,8 +224,7 @@ Tensor._as_parameter_ = Tensor._c  # what ctypes passes
 
 def elements(x, kept):
     """An array of x's elements, which keeps an object alive."""
-    size = x.size * np.dtype(DTYPES[x.dtype]).itemsize
-    memory = (ctypes.c_char * size).from_address(check(c.sb_tensor_data(x)))
+    memory = (ctypes.c_char * (x.size * np.dtype(DTYPES[x.dtype]).itemsize)).from_address(check(c.sb_tensor_data(x)))
     memory.kept = kept
     return np.ndarray(x.shape, DTYPES[x.dtype], memory)
 
@@ -238,6 +236,8 @@ class Mask:
     """
 
     def __init__(self, function, *arguments):
+        if not getattr(function, "__name__", "").startswith("sb_mask_"):
+            raise Error("Mask: make one with sb.mask_causal(), sb.mask_allow(allowed) or another function of this kind")
         self.function, self.arguments, self.shown = function, arguments, (8, 8)
 
     def made(self):
@@ -364,7 +364,7 @@ def converted(data, dtype=None):
     if dtype not in DTYPES:
         raise Error(f"tensor: an array of {array.dtype} has no dtype of softback")
     made = np.ascontiguousarray(array, dtype=DTYPES[dtype]).reshape(array.shape)
-    if array.dtype.kind in "iu" and (made != array).any() and dtype == "i32":
+    if array.dtype.kind in "iuf" and dtype == "i32" and (made != np.trunc(array)).any():
         raise Error(f"tensor: {array.dtype} numbers up to {array.max()} do not fit into i32")
     return made
 

@@ -25,6 +25,13 @@ def test_whole_numbers_are_those_of_c_s_types():
     assert sb.zeros((np.int64(2), True)).shape == (2, 1) and len(sb.Parameters(2**64 - 1)) == 0
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")  # of NumPy
+def test_whole_numbers_are_made_of_real_ones_that_fit():
+    for wrong in (np.nan, np.inf, 2.0**31, -1e20):
+        refused("do not fit into i32", sb.tensor, [0, wrong], dtype="i32")
+    assert sb.tensor([1.75, -1.75, 2**31 - 1.0], dtype="i32").tolist() == [1, -1, 2**31 - 1]
+
+
 def test_a_tensor_is_no_number():
     x = sb.ones((2,))
     refused(r"factor is f32 \(2\) \[1 1\], which is not a number; x.item\(\)", x.scale, x)
@@ -44,6 +51,8 @@ def test_handles_are_checked():
             with pytest.raises((ctypes.ArgumentError, sb.Error)):
                 method(wrong, *[x] * (method is sb.LinearLayer.__call__))
     refused("a random stream", sb.sample, x, 5)
+    for function in (lambda: x._c, print, 5, None):
+        refused("Mask: make one with sb.mask_causal", sb.Mask, function)
 
 
 def test_a_nul_is_refused_where_c_would_end_the_text():
