@@ -3,6 +3,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "tensor/dual.h"
 
 KERNEL_ROWS(embedding);
 
@@ -31,6 +32,17 @@ static const sb_operation embedding = {"embedding", "table ids", embedding_backw
 
 enum { NO_PADDING = -1 };
 
+/* Of the row of padding: tangents stop where gradients do. */
+static void embedding_stop_tangents(const sb_tensor *ids, int64_t padding, sb_tensor *y)
+{
+    const int32_t *id = ids->data;
+    const int64_t C = y->dim[y->rank - 1];
+    sb_dual *row = y->data;
+    for (int64_t i = 0; i < tensor_size(ids); i++, row += C)
+        for (int64_t c = 0; id[i] == padding && c < C; c++)
+            row[c] = sb_dual_value(row[c]);
+}
+
 static sb_tensor *embedding_look_up(sb_tensor *table, sb_tensor *ids, int64_t padding)
 {
     sb_node *node = call_begin(&embedding, &embedding_rows, 2, (sb_tensor *[]){table, ids}, 1,
@@ -52,7 +64,10 @@ static sb_tensor *embedding_look_up(sb_tensor *table, sb_tensor *ids, int64_t pa
     dim[ids->rank] = C;
     sb_tensor *y = sb_node_output(node, table->dtype, ids->rank + 1, dim);
     const int64_t V = table->dim[0];
-    return call_end(node, y && k->forward(tensor_size(ids), V, C, table->data, ids->data, y->data));
+    const bool ok = y && k->forward(tensor_size(ids), V, C, table->data, ids->data, y->data);
+    if (ok && table->dtype == SB_DUAL)
+        embedding_stop_tangents(ids, padding, y);
+    return call_end(node, ok);
 }
 
 sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)

@@ -138,6 +138,22 @@ CPU_TEST(derivative, recomputation_dropout_shared_inputs_and_constants_are_exact
     release_all(2, x);
 }
 
+static sb_tensor *run_padding(void *ids, sb_tensor *const x[])
+{
+    sb_tensor *y = sb_embedding_padded(x[0], ids, 2);
+    return sb_sum(sb_multiply(y, y), SB_ALL, false);
+}
+
+CPU_TEST(derivative, the_row_of_padding_is_a_constant)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(3, 2));
+    sb_tensor *ids = sb_tensor_from_doubles(SB_I32, SB_SHAPE(4), (double[]){2, 0, 2, 1});
+    sb_gradcheck_result result;
+    sb_gradcheck_options options = {.method = SB_GRADCHECK_EXACT, .second_order = true};
+    cr_expect(sb_gradcheck(run_padding, ids, &x, 1, &options, &result), "%s", sb_error());
+    release_all(2, (sb_tensor *[]){x, ids});
+}
+
 static sb_tensor *run_model(void *context, sb_tensor *const x[])
 {
     (void)x;
