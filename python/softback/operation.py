@@ -104,7 +104,7 @@ class Operation:
             if part is not None and np.shape(part) != shape:
                 raise Error(f"{self.__name__}: backward returned a gradient of shape {np.shape(part)} for "
                             f"input {i} of shape {shape}; both must be the same")
-        return [part.numpy() if isinstance(part, Tensor) else part for part in parts]
+        return [part.numpy() if isinstance(part, Tensor) else None if part is None else converted(part) for part in parts]
 
     def __reduce__(self):
         return self.__qualname__  # copied and pickled by its name, as functions are
