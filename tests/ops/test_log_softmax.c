@@ -55,6 +55,8 @@ TEST(log_softmax, small_probabilities_keep_their_logarithm)
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *y = sb_log_softmax(owned(SB_F32, SB_SHAPE(2), (double[]){1000, -1000}));
     cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == -2000);
+    y = sb_log_softmax(owned(SB_F32, SB_SHAPE(2), (double[]){-1000, -3000}));
+    cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == -2000, "scores far below 0");
     sb_tape_end(&tape);
 }
 
