@@ -351,8 +351,12 @@ static void expect_only_kept_pairs_propagate(bool tf32x3, int64_t D)
     expect_nonfinite(&dy, &plain, DV, 60, 63, 7);
     expect_nonfinite(&dy, &plain, DQ, 62, 62, -1);
     expect_nonfinite(&dy, &plain, DK, 60, 63, -1);
-    struct window *all[] = {&plain, &v, &k, &q, &dy};
-    for (int i = 0; i < 5; i++)
+    /* To the last query: a score of -infinity, and so a weight of 0 times an infinite key. */
+    const double infinite = plain.of[Q][(L - 1) * D + 2] > 0 ? -INFINITY : INFINITY;
+    struct window last = window_run(tf32x3, L, D, K, L - 1, 2, infinite);
+    expect_nonfinite(&last, &plain, DQ, L - 2, L - 1, 2);
+    struct window *all[] = {&plain, &v, &k, &q, &dy, &last};
+    for (int i = 0; i < 6; i++)
         window_free(all[i]);
 }
 
