@@ -30,7 +30,7 @@ enum {
 
 /* ---- 1. Tensors and the tape ---- */
 
-enum operation { WEIGHT, KEPT, ADD, RELU, MATMUL, EMBEDDING, LAYER_NORM, ATTENTION, CROSS_ENTROPY };
+enum operation { ADD, RELU, MATMUL, EMBEDDING, LAYER_NORM, ATTENTION, CROSS_ENTROPY, KEPT, WEIGHT };
 
 /* A tensor is a matrix here, and remembers how it was computed. */
 typedef struct tensor {
@@ -52,8 +52,7 @@ enum { WEIGHTS = 32, WEIGHT_NUMBERS = 1 << 15, TENSORS = 128, NUMBERS = 1 << 20 
 static tensor tape[TENSORS];
 static double numbers[NUMBERS], gradients[NUMBERS];
 static struct part {
-    int tensors, numbers;           /* that are in use; the next ones are free, */
-    int most_tensors, most_numbers; /* up to these */
+    int tensors, numbers, most_tensors, most_numbers; /* in use, and the ends of the part */
 } weights = {0, 0, WEIGHTS, WEIGHT_NUMBERS}, results;
 
 static tensor *new_tensor(enum operation from, int rows, int cols, tensor *a, tensor *b)
@@ -288,15 +287,9 @@ static void cross_entropy_backward(tensor *z)
    tensor with several uses gets the sum of all, and has it before its own backward is called. */
 static void backpropagate(tensor *loss)
 {
-    static void (*const backward[])(tensor *) = {NULL,
-                                                 NULL,
-                                                 add_backward,
-                                                 relu_backward,
-                                                 matmul_backward,
-                                                 embedding_backward,
-                                                 layer_norm_backward,
-                                                 attention_backward,
-                                                 cross_entropy_backward};
+    static void (*const backward[])(tensor *) = {
+        add_backward,        relu_backward,      matmul_backward,       embedding_backward,
+        layer_norm_backward, attention_backward, cross_entropy_backward};
     memset(gradients, 0, sizeof gradients);
     loss->dx[0] = 1; /* d loss / d loss */
     for (int i = (int)(loss - tape); i >= WEIGHTS; i--)
@@ -348,8 +341,8 @@ static tensor *attend(const char *part, tensor *x, tensor *memory, int causal)
 static tensor *feed_forward(const char *part, tensor *x)
 {
     tensor *h = layer_norm(x, weight(part, "norm", 1, WIDTH));
-    h = relu(matmul(h, weight(part, "wide", WIDTH, HIDDEN)));
-    return add(x, matmul(h, weight(part, "narrow", HIDDEN, WIDTH)));
+    h = relu(matmul(h, weight(part, "up", WIDTH, HIDDEN)));
+    return add(x, matmul(h, weight(part, "down", HIDDEN, WIDTH)));
 }
 
 /* Symbols and their positions become vectors. */
@@ -396,9 +389,8 @@ static tensor *loss_of_batch(void)
 
 /* ---- 7. Adam ---- */
 
-/* Kingma and Ba 2014. m and v are running means of the gradient and of its square; the divisors
-   make up for their start at 0. So a weight moves by about the rate, however small its gradients
-   are. */
+/* Kingma and Ba 2014. m and v are running means of the gradient and its square; the divisors make
+   up for their start at 0. A weight moves by about the rate, however small its gradients are. */
 static void adam(int step, double rate)
 {
     static double m[WEIGHT_NUMBERS], v[WEIGHT_NUMBERS];
@@ -429,7 +421,8 @@ static int gradients_are_right(void)
     double largest = 0;
     draw_batch();
     backpropagate(loss_of_batch());
-    printf("Gradient check: |backward - (loss(x + h) - loss(x - h)) / 2h| of 4 numbers each\n");
+    printf(
+        "Gradient check: |backward - (loss(x + h) - loss(x - h)) / 2h|, the most of 4 numbers\n");
     for (int w = 0; w < weights.tensors; w++) {
         double worst = 0;
         for (int n = 0; n < 4; n++) {
@@ -440,18 +433,16 @@ static int gradients_are_right(void)
         printf("%s  %s %-*s%.0e", w % 3 ? "" : "\n", tape[w].part, 20 - (int)strlen(tape[w].part),
                tape[w].name, worst);
     }
-    const int right = largest < 1e-8;
-    printf("\n\n  The largest is %.0e: the gradients are %s.\n\n", largest,
-           right ? "right" : "WRONG");
-    return right;
+    printf("\n\nThe largest is %.0e: %s.\n\n", largest, largest < 1e-8 ? "right" : "WRONG");
+    return largest < 1e-8;
 }
 
 /* ---- 9. Training, and what it has learned ---- */
 
 static void train(void)
 {
-    printf("Training of %d numbers. Guessing a digit has a loss of log %d = %.3f.\n",
-           weights.numbers, DIGITS, log(DIGITS));
+    printf("Training of %d weights; guessing digits has a loss of %.3f\n", weights.numbers,
+           log(DIGITS));
     for (int step = 1; step <= STEPS; step++) {
         draw_batch();
         tensor *loss = loss_of_batch();
@@ -462,8 +453,8 @@ static void train(void)
     }
 }
 
-/* The decoder writes digit after digit, each time the one with the highest score, and reads it
-   next. Returns how many are right. */
+/* The decoder writes the digit with the highest score, reads it, and writes the next. The causal
+   mask hides what stands in `written` behind it. Returns how many digits are right. */
 static int write_digits(void)
 {
     int right = 0;
