@@ -125,6 +125,14 @@ void batch_move(sb_batch *batch, const sb_device *device)
         batch->part[i].t = tensor_moved(batch->part[i].t, device);
 }
 
+bool batch_copy(sb_batch *to, const sb_batch *from, const sb_device *device)
+{
+    *to = *from;
+    for (int i = 0; i < to->parts; i++)
+        to->part[i].t = sb_tensor_to(from->part[i].t, device);
+    return batch_is_whole(to);
+}
+
 sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
 {
     if (n < 1 || !pairs)

@@ -18,6 +18,9 @@ int64_t batch_padded(int64_t length);
 /* Moves all parts to a device; a part that fails becomes NULL. */
 void batch_move(sb_batch *batch, const sb_device *device);
 
+/* Copies all parts to a device, for batch_release; false, with a message, if one fails. */
+bool batch_copy(sb_batch *to, const sb_batch *from, const sb_device *device);
+
 /* Releases all parts. */
 void batch_release(sb_batch *batch);
 

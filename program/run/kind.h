@@ -38,6 +38,7 @@ struct training_kind {
        more. */
     void (*measure)(const struct training *training, const sb_evaluation *evaluation, int digits,
                     char *text, size_t size);
+    /* The texts of a batch in the host's memory. */
     char *(*batch_text)(const struct training *training, const sb_batch *batch);
     bool (*evaluate)(const struct evaluate_request *request, const struct checkpoint *checkpoint);
     /* Pairs of a part of a built-in task that it learns in pairs; NULL: it has none. */

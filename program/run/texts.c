@@ -1,4 +1,5 @@
 /* The description that a training run prints, and the batch that it saves when the loss fails. */
+#include "models/data/batch_parts.h"
 #include "models/kinds.h"
 #include "nn/parts.h"
 #include "program/run/kind.h"
@@ -79,11 +80,20 @@ static char *training_new_bad_batch(const struct training *t)
     return path;
 }
 
+/* The texts of a batch, which may lie on a device. */
+static char *training_batch_text(const struct training *t, const sb_batch *batch)
+{
+    sb_batch host;
+    char *text = batch_copy(&host, batch, sb_device_cpu()) ? t->kind->batch_text(t, &host) : NULL;
+    batch_release(&host);
+    return text;
+}
+
 char *training_save_batch(const struct training *t)
 {
     const sb_batch *batch = sb_trainer_batch(t->trainer);
     char *path = batch ? training_new_bad_batch(t) : NULL;
-    char *text = path ? t->kind->batch_text(t, batch) : NULL;
+    char *text = path ? training_batch_text(t, batch) : NULL;
     bool ok = text && file_save("train", path, text, strlen(text));
     memory_free(text);
     if (ok)

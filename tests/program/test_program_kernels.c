@@ -55,8 +55,24 @@ CPU_TEST(program_kernels, the_environment_chooses_kernels_by_name)
     unsetenv("SOFTBACK_KERNELS");
 }
 
+/* The batch lies on the device. */
+TEST(program_kernels, a_device_run_saves_the_batch_whose_loss_is_not_finite)
+{
+    static const char *const kinds[] = {"seq2seq --task copy --encoder-layers 1 --decoder-layers 1",
+                                        "language_model --task copy --decoder-layers 1",
+                                        "classifier --task pattern --encoder-layers 1"};
+    device_needed();
+    for (int i = 0; i < 3; i++) {
+        struct outcome o = program_run(
+            "train --model %s --width 8 --heads 2 --batch-pairs 4 --steps 40 --optimiser sgd "
+            "--learning-rate 1e6 --clip 0 --schedule constant --warmup 0 --device cuda --out m%d",
+            kinds[i], i);
+        cr_expect(o.code == 1 && strstr(o.err, "Its batch is in m"), "%s: %s", kinds[i], o.err);
+    }
+}
+
 /* The emulated device shows two, of which one is chosen by its number. */
-CPU_TEST(program_kernels, the_device_is_chosen_by_its_number)
+TEST(program_kernels, the_device_is_chosen_by_its_number)
 {
     device_needed();
     if (strcmp(getenv("SOFTBACK_CUDA"), "emulated") != 0)
