@@ -34,7 +34,7 @@ TEST(tagged, each_symbol_has_its_label)
     sb_vocabulary_release(vocabulary);
 }
 
-TEST(tagged, a_text_has_as_many_labels_as_symbols)
+CPU_TEST(tagged, a_text_has_as_many_labels_as_symbols)
 {
     sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(!tagged_of(vocabulary, "x y"));
