@@ -20,7 +20,7 @@ static void average_options(struct options *o, struct average_request *r)
 static bool average_check_paths(const struct average_request *r)
 {
     struct paths paths = {0};
-    paths_add(&paths, PATH_CREATED, "--out", r->out);
+    paths_add_model(&paths, r->out);
     for (int i = 0; i < r->count; i++)
         paths_add(&paths, PATH_READ, "MODEL", r->models[i]);
     return paths_check(&paths);

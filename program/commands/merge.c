@@ -21,7 +21,7 @@ static void merge_options(struct options *o, struct merge_request *r)
 static bool merge_check_paths(const struct merge_request *r)
 {
     struct paths paths = {0};
-    paths_add(&paths, PATH_CREATED, "--out", r->out);
+    paths_add_model(&paths, r->out);
     paths_add(&paths, PATH_READ, "BASE", r->base);
     paths_add(&paths, PATH_READ, "ADAPTERS", r->adapters);
     return paths_check(&paths);

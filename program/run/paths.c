@@ -1,5 +1,6 @@
 #include "program/run/paths.h"
 #include "program/run/log.h"
+#include "program/run/training.h"
 #include "teach/report/run_log.h"
 #include "teach/report/signature.h"
 #include "tensor/error.h"
@@ -111,6 +112,15 @@ char *paths_beside(const char *out, const char *mark, const char *ending)
     bool has_ending = dot && (!slash || dot > slash + 1) && dot != out;
     int stem = (int)(has_ending ? dot - out : (long)strlen(out));
     return memory_format("%.*s%s%s", stem, out, mark, ending ? ending : has_ending ? dot : "");
+}
+
+void paths_add_model(struct paths *paths, const char *out)
+{
+    char *state = paths_beside(out, ".state", NULL);
+    paths->failed = paths->failed || !state;
+    paths_add(paths, PATH_CREATED, "--out", out);
+    paths_add(paths, PATH_CREATED, "the state of --out", state);
+    memory_free(state);
 }
 
 void paths_add_numbered(struct paths *paths, const char *role, const char *prefix,

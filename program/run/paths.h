@@ -38,6 +38,10 @@ void paths_add(struct paths *paths, enum path_use use, const char *role, const c
    the path's own. NULL without memory; for memory_free. */
 char *paths_beside(const char *out, const char *mark, const char *ending);
 
+/* Adds the model that a command makes. Neither it nor its state may exist: a run with that state
+   writes the model too. */
+void paths_add_model(struct paths *paths, const char *out);
+
 /* The last part of a path. */
 const char *paths_name(const char *path);
 
