@@ -73,13 +73,16 @@ const Library = (() => {
 
     /* ---- rules for the gradient of softmax ---- */
 
+    /* A rule may have the minus and the products of print. */
+    const typed = (rule) => rule.replaceAll("−", "-").replaceAll(/[×·]/g, "*");
     const typeRule = (rule) => {
         const most = 255, at = calls.rule_text();
         const bytes = new Uint8Array(calls.memory.buffer, at, most + 1);
         bytes.fill(0);
-        new TextEncoder().encodeInto(rule || "", bytes.subarray(0, most));
+        new TextEncoder().encodeInto(typed(rule || ""), bytes.subarray(0, most));
     };
     const rule = {
+        typed,
         /* What a rule has in common with the Jacobian, or why it cannot be read. */
         check: (text) => {
             typeRule(text);

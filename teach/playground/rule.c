@@ -102,12 +102,17 @@ static bool read_name(struct reader *r)
         r->at++;
         return emit(r, what, 0, 0);
     }
+    if (length == 3 && !strncmp(r->at, "avg", 3)) {
+        r->at += length;
+        return emit(r, 'a', 0, 0) && emit(r, 'g', 0, 0) && emit(r, '*', 0, 2) && emit(r, 'S', 0, 1);
+    }
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
         if (length == strlen(functions[i].name) && !strncmp(r->at, functions[i].name, length)) {
             r->at += length;
             return read_brackets(r) && emit(r, functions[i].what, 0, 1);
         }
-    return refuse(r, "a, g, n, a number, or sum, mean, min, max, abs, sqrt, exp, log of (...)");
+    return refuse(r,
+                  "a, g, n, avg, a number, or sum, mean, min, max, abs, sqrt, exp, log of (...)");
 }
 
 static bool read_factor(struct reader *r)
@@ -122,13 +127,23 @@ static bool read_factor(struct reader *r)
     return c == '.' || (c >= '0' && c <= '9') ? read_number(r) : read_name(r);
 }
 
+/* The operator of a product that comes next; 0 if none does. * may be left out next to a bracket. */
+static char product(struct reader *r)
+{
+    const bool closed = r->at > r->text && r->at[-1] == ')';
+    const char c = next(r);
+    if (c == '*' || c == '/') {
+        r->at++;
+        return c;
+    }
+    return c == '(' || (closed && c >= 'a' && c <= 'z') ? '*' : 0;
+}
+
 static bool read_product(struct reader *r)
 {
     bool ok = read_factor(r);
-    for (char c; ok && ((c = next(r)) == '*' || c == '/');) {
-        r->at++;
+    for (char c; ok && (c = product(r));)
         ok = read_factor(r) && emit(r, c, 0, 2);
-    }
     return ok;
 }
 

@@ -5,7 +5,9 @@
  *     a, g              the weights of a row and their gradient
  *     2, 0.5, 1e-3      numbers
  *     n                 the number of kept keys
- *     + - * / ( )       elementwise; a single number counts for each key
+ *     avg               sum(a * g)
+ *     + - * / ( )       elementwise; a single number counts for each key; * may be left out next to
+ *                       brackets, as in a (1 - a) g
  *     sum mean min max  of a row, one number
  *     abs sqrt exp log  elementwise
  */

@@ -10,10 +10,12 @@ const Rules = (() => {
         ["both of these", "a * (1 - a) * (g - sum(a * g)) - mean(a * (1 - a) * (g - sum(a * g)))"],
         ["0: queries and keys frozen", "0"],
         ["a g: all of it", "a * g"],
-        ["the correct one", RIGHT],
+        ["the correct one, a(g − avg)", RIGHT],
     ];
     /* Spaces mean nothing in a rule. */
-    const same = (x, y) => x.replaceAll(" ", "") === y.replaceAll(" ", "");
+    const plain = (x) =>
+        Library.rule.typed(x).replaceAll(" ", "").replace(/\bavg\b/g, "sum(a*g)");
+    const same = (x, y) => plain(x) === plain(y);
     const knownRule = (rule) => known.find((k) => same(k[1], rule));
     const name = (rule) => (knownRule(rule) || ["your rule: " + rule])[0];
     /* What a model with this rule has: a correct or a wrong gradient. */
@@ -60,6 +62,8 @@ const Rules = (() => {
             return error.message + ", in the row of the next panel";
         }
     };
+    const rounding = " Trained, it learns as the library’s does. The losses are equal at first; later " +
+                     "they differ, since sums in another order are rounded in another way.";
     const draw = () => {
         const rule = $("rule").value.trim(), found = Library.rule.check(rule);
         const failure = found.message || failureInRow(rule), {rows, keys} = Library.rule.tested();
@@ -70,7 +74,7 @@ const Rules = (() => {
         $("rule-tested").textContent =
             failure ? "The numbers in grey are those of the rule before."
                     : `Tested with ${rows} random rows of ${keys} keys. The numbers are of the ` +
-                          "row in the next panel.";
+                          "row in the next panel." + (found.right ? rounding : "");
         $("rule-table").classList.toggle("old", Boolean(failure));
         $("rule-known").value = knownRule(rule)?.[1] ?? "";
     };

@@ -197,6 +197,10 @@ await test("a rule is read, and compared with the Jacobian", () => {
         [RIGHT]: "111",
         "a*g - a*sum(g*a)": "111",
         "-a * (sum(a * g) - g)": "111",
+        "a (g − avg)": "111",
+        "a × (g − sum(a·g))": "111",
+        "a(1 − a)g": "000",
+        "a(1 − a)(g − avg)": "001",
         [MISTAKE]: "000",
         [`${MISTAKE} - mean(${MISTAKE})`]: "010",
         "a * (1 - a) * (g - sum(a * g))": "001",
@@ -260,6 +264,19 @@ await test("a wrong rule has the results that the page describes", () => {
     expect(right[0] >= 0.99, `the right one: ${right[0]}`);
     expect(right[1] <= 0.2 && right[2] <= 0.3, `the mistakes: ${right[1]}, ${right[2]}`);
     expect(right[3] >= 0.2 && right[3] <= 0.5, `with queries and keys frozen: ${right[3]}`);
+});
+
+/* The page says why: sums in another order are rounded in another way. */
+await test("two forms of the correct rule differ by rounding alone, and learn", () => {
+    const [own, other] = ["", RIGHT].map((rule) => {
+        begin({rule});
+        return train(300);
+    });
+    const apart = own.map((x, i) => Math.abs(x - other[i]));
+    expectEqual(own[0], other[0], "the first loss");
+    const near = Math.max(...apart.slice(0, 20)), far = Math.max(...apart);
+    expect(near < 1e-3 && far > 1e-6, `the losses differ by ${near}, and later by ${far}`);
+    expect(own.at(-1) < 0.1 && other.at(-1) < 0.1, `at the end: ${own.at(-1)}, ${other.at(-1)}`);
 });
 
 await test("a rule can change while a model trains", () => {
