@@ -115,10 +115,11 @@ const Drawer = (() => {
                         orient: "auto"
                     },
                         tag("path", {class: "tip", d: "M0,0 L8,4 L0,8 z"})));
-    /* The step that training takes in each score: −ds, up where the score rises. */
+    /* −ds of each score, up where a larger score lowers the loss. No score takes this step: Adam moves
+     * the parameters. */
     const stepBars = (c, kept, ds, X, width) => {
         const most = Math.max(largest(ds), 1e-300);
-        const title = (k, step) => `step of the score of ${c.seen.keys[k]}: ${short(step)}`;
+        const title = (k, step) => `−ds of the score of ${c.seen.keys[k]}: ${short(step)}`;
         return kept.map((k, i) => {
             const step = -ds[k], height = 44 * Math.abs(step) / most;
             const box = {x: X(i) - width / 2, y: step > 0 ? 160 - height : 160, width, height};
@@ -134,7 +135,7 @@ const Drawer = (() => {
         picture(id, label, W, 220, arcs ? [tip, arcs(X)] : "",
                 tag("line", {class: "axis", x1: 0, x2: W, y1: 160, y2: 160}),
                 stepBars(c, kept, ds, X, Math.min(18, 0.6 * W / kept.length)),
-                words(2, 128, "start", "rises ↑"), words(2, 217, "start", "falls ↓"));
+                words(2, 128, "start", "to rise ↑"), words(2, 217, "start", "to fall ↓"));
     };
     /* Arrows stand for the correct ds alone: a wrong rule passes nothing from key to key. */
     const drawFlow = (c) => {
@@ -146,13 +147,13 @@ const Drawer = (() => {
                     x > 0.04 * most &&
                     arc(X, i, j, 0.6 + 5 * x / most,
                         `${c.seen.keys[kept[i]]} gives ${c.seen.keys[kept[j]]} ${short(x)}`)));
-        drawSteps("drawer-flow", "the correct step of each score, and its flow from key to key", c,
+        drawSteps("drawer-flow", "the correct −ds of each score, and its flow from key to key", c,
                   kept, c.right, W, arcs);
         $("drawer-wrong").hidden = !c.wrong;
         if (c.wrong)
-            drawSteps("drawer-own", "the step that this model takes in each score", c, kept, c.ds, W);
+            drawSteps("drawer-own", "−ds of each score by the rule of this model", c, kept, c.ds, W);
         $("drawer-caption").textContent =
-            `${c.wrong ? "Correct" : "Who gives, who gains"}: the step taken, −ds`;
+            c.wrong ? "Correct −ds, which this model does not get" : "Who gives, who gains: −ds";
     };
     const proof = "Adding c to all scores changes the loss by c × (ds₁ + ds₂ + …). No weight " +
                   "changes, so the loss changes by 0: the sum is 0.";
@@ -165,6 +166,8 @@ const Drawer = (() => {
                       "the correct ds. Each picture has a scale of its own."
                 : "What one key loses, others gain: arrows lead from keys with a high g to keys " +
                       "with a lower one.",
+            "−ds is the way down for each score. No score takes it: Adam moves the parameters, and " +
+                "the scores follow.",
             proof,
             zero ? "The ds of this row do sum to 0."
                  : `But here they sum to ${short(sum)}: ${short(Math.abs(sum))} is ${

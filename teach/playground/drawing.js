@@ -11,6 +11,16 @@ const letters = {
 };
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => letters[c]);
 
+/* A text of the terminal, as HTML with the signs of print. */
+const typeset = (text) => escaped(text)
+                              .replaceAll("+-", "±")
+                              .replaceAll("sqrt d", "√d")
+                              .replace(/(^|[ (])-(?=[ \d])/g, "$1−")
+                              .replace(/\bsum of /g, "Σ ")
+                              .replace(/\bdelta\b/g, "δ")
+                              .replaceAll("||", "‖")
+                              .replace(/\b(d?[a-z])_(\w+)/g, "$1<sub>$2</sub>");
+
 /* <name ...>inside</name>. An attribute that is false or undefined is left out, one that is true
    has no value; what is inside is HTML already. */
 const tag = (name, attributes, ...inside) => {
@@ -51,7 +61,7 @@ const plain = (x, digits) => {
 /* Rows of cells as HTML; `now` is the one to be marked. On a narrow screen a row becomes a card,
    and each cell shows the name of its column. */
 const tableOf = (head, rows, now = -1) =>
-    [tag("thead", {}, tag("tr", {}, head.map((name) => tag("th", {scope: "col"}, escaped(name))))),
+    [tag("thead", {}, tag("tr", {}, head.map((name) => tag("th", {scope: "col"}, typeset(name))))),
      tag("tbody", {}, rows.map((row, i) => tag("tr", {class: i === now && "now"}, row))),
 ].join("");
 const cellOf = (column, inside, more) => tag("td", {"data-name": column, ...more}, inside);

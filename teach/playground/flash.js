@@ -69,7 +69,7 @@ const Flash = (() => {
         drawTable();
         drawMemory();
         $("flash-place").textContent = place();
-        $("flash-say").textContent = page.texts[!isForward() ? 2 : end ? 1 : 0];
+        $("flash-say").innerHTML = typeset(page.texts[!isForward() ? 2 : end ? 1 : 0]);
         $("flash-command").textContent = `./softback explain flash --scores ${s.fscores.join()} ` +
                                          `--values ${s.fvalues.join()} --block ${s.block}`;
         $("flash-back").disabled = s.fstep === 0;

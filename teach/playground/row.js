@@ -172,7 +172,7 @@ const Row = (() => {
     const paragraph = (text) => {
         const [, title, rest] = text.match(/^([A-Z]{3,})? *(.*)$/s);
         const name = title ? title[0] + title.slice(1).toLowerCase() + ". " : "";
-        return tag("p", {}, tag("strong", {}, name), escaped(rest));
+        return tag("p", {}, tag("strong", {}, name), typeset(rest));
     };
     const draw = () => {
         const page = Library.explain("softmax", options()), {forward, backward} = page.tables;

@@ -17,7 +17,7 @@ const SaturatedRows = (() => {
         const caption = `Rows by the size of their Jacobian, ${scores}, d = ${d}`;
         $("width-value").textContent = d;
         $("saturated-caption").textContent = caption;
-        $("saturated-say").textContent = page.texts.at(-1);
+        $("saturated-say").innerHTML = typeset(page.texts.at(-1));
         $("saturated-command").textContent = "./softback explain saturated-rows --width " + d;
         bars("saturated-chart", caption, bins, (x) => x / most);
     };

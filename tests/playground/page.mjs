@@ -111,15 +111,28 @@ await test(
 await test(
     "it counts saturated rows",
     () => visit(still, async (page, text, set) => {
-        expect(/Saturated: 3\d\.\d \+- \d\.\d % raw, 0\.0 \+-/.test(await text("saturated-say")),
+        expect(/Saturated: 3\d\.\d ± \d\.\d % raw, 0\.0 ± .* over √d/.test(await text("saturated-say")),
                await text("saturated-say"));
         await set("width", 4);
         expectEqual(await text("width-value"), "16", "d");
-        expect(/Saturated: \d\.\d \+- \d\.\d % raw/.test(await text("saturated-say")),
+        expect(/Saturated: \d\.\d ± \d\.\d % raw/.test(await text("saturated-say")),
                await text("saturated-say"));
         await page.click("#scaled");
         expect((await text("saturated-caption")).includes("scores over √d"), "the caption");
     }));
+
+await test("what the page says has the signs of print",
+           () => visit(still, async (page, text) => {
+               const ids = ["row-say", "saturated-say", "flash-say", "flash-table", "drawer-table"];
+               for (let i = 0; i < 4; i++) {
+                   for (const id of ids) {
+                       const said = await text(id);
+                       const leak = said.match(/\+-|sqrt|\|\||\bd?[a-z]_[a-z\d]| - |\bdelta\b/);
+                       expect(!leak, `${id}: "${leak}" in: ${said}`);
+                   }
+                   await page.click("#flash-step");
+               }
+           }));
 
 await test(
     "flash attention steps forward through blocks, backward, and forward again",
@@ -337,6 +350,12 @@ await test("a rule of the reader's own is checked and trained",
                expectEqual(await found(), ["no", "no", "no"], "the mistake");
                await set("rule", "a*g - a*sum(a*g)");
                expectEqual(await found(), ["yes", "yes", "yes"], "the right one");
+               expect((await text("rule-tested")).includes("rounded in another way"),
+                      await text("rule-tested"));
+               await set("rule", "a * (g − avg)");
+               expectEqual(await found(), ["yes", "yes", "yes"], "as the page writes it");
+               expectEqual(await page.value('$("rule-known").value'), "a * (g - sum(a * g))",
+                           "the known rule, as the page writes it");
                await set("rule", "alert(1)");
                expect((await text("rule-properties")).includes('"alert(1)" at character 1'),
                       await text("rule-properties"));
@@ -607,6 +626,12 @@ await test("a wrong row says that its scores have drifted, and arrows belong to 
                await page.until(`Race.state().step >= 200 && ${idle}`);
                expect(/drifted to \d+/.test(await text("drawer-say")), await text("drawer-say"));
                expect(!(await page.value('$("drawer-wrong").hidden')), "no picture of its own");
+               const captions = (await text("drawer-caption")) + (await text("drawer-wrong"));
+               expect(captions.includes("which this model does not get") &&
+                          !captions.includes("step taken"),
+                      captions);
+               expect((await text("drawer-say")).includes("No score takes it: Adam moves"),
+                      await text("drawer-say"));
                expectEqual(await page.value('$("drawer-own").querySelectorAll(".flow").length'), 0,
                            "arrows of a wrong rule");
                await picture(page, "drifted");
