@@ -127,7 +127,7 @@ static bool read_factor(struct reader *r)
     return c == '.' || (c >= '0' && c <= '9') ? read_number(r) : read_name(r);
 }
 
-/* The operator of a product that comes next; 0 if none does. * may be left out next to a bracket. */
+/* The operator of a product that comes next, or 0; next to a bracket, * may be left out. */
 static char product(struct reader *r)
 {
     const bool closed = r->at > r->text && r->at[-1] == ')';
