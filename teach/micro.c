@@ -200,9 +200,9 @@ static void softmax(int n, double *s)
         s[j] /= sum;
 }
 
-/* In place: g, the gradient of the weights, becomes that of the scores. From a[j] = exp(s[j]) / sum
-   follows da[j] / ds[i] = a[j] * ((i == j) - a[i]), since each score is part of the sum. Times g[j]
-   and summed over j, that is a[i] * (g[i] - average): backward through softmax. */
+/* In place: g, the gradient of the weights, becomes that of the scores. a[j] = exp(s[j]) / sum, and
+   each score is part of the sum: the derivative of a[j] by s[i] is a[j] * ((i == j) - a[i]). Times
+   g[j] and summed over j, that is a[i] * (g[i] - average): backward through softmax. */
 static void softmax_backward(int n, const double *a, double *g)
 {
     double average = 0;
@@ -212,18 +212,17 @@ static void softmax_backward(int n, const double *a, double *g)
         g[j] = a[j] * (g[j] - average);
 }
 
-/* For each head softmax(q k' / sqrt SIZE) v: a query has a score with each key of its sequence
-   (with a causal mask, up to its own position), and the result is the mean of the values with
-   softmax's weights. Without the division, scores would grow with SIZE. */
+/* For each head, softmax(q k' / sqrt(SIZE)) v: query i has a score with each key of its sequence
+   (with a causal mask, up to its own position). Softmax makes weights of the scores, and the result
+   is the weighted mean of the values. Row r of the weights belongs to one query and one head. */
 static tensor *attention(tensor *q, tensor *k, tensor *v, int causal)
 {
     tensor *a = new_tensor(KEPT, ROWS * HEADS, LENGTH, NULL, NULL); /* scores, then weights */
     tensor *z = new_tensor(ATTENTION, ROWS, WIDTH, q, k);
     z->c = v, z->kept = a, z->causal = causal;
     for (int r = 0; r < ROWS * HEADS; r++) {
-        const int i = r / HEADS, begin = r % HEADS * SIZE,
-                  end = begin + SIZE; /* columns of the head */
-        const int first = i - i % LENGTH, keys = causal ? i - first + 1 : LENGTH;
+        const int i = r / HEADS, first = i - i % LENGTH, keys = causal ? i - first + 1 : LENGTH;
+        const int begin = r % HEADS * SIZE, end = begin + SIZE; /* columns of the head */
         for (int j = 0; j < keys; j++)
             for (int c = begin; c < end; c++)
                 at(a, r, j) += at(q, i, c) * at(k, first + j, c) / sqrt(SIZE);
@@ -239,17 +238,16 @@ static void attention_backward(tensor *z)
 {
     tensor *q = z->a, *k = z->b, *v = z->c, *a = z->kept;
     for (int r = 0; r < ROWS * HEADS; r++) {
-        const int i = r / HEADS, begin = r % HEADS * SIZE, end = begin + SIZE;
-        const int first = i - i % LENGTH, keys = z->causal ? i - first + 1 : LENGTH;
-        for (int j = 0; j < keys; j++)
-            for (int c = begin; c < end; c++) { /* z(i, c) += a(r, j) * v(first + j, c) */
+        const int i = r / HEADS, first = i - i % LENGTH, keys = z->causal ? i - first + 1 : LENGTH;
+        const int begin = r % HEADS * SIZE, end = begin + SIZE;
+        for (int j = 0; j < keys; j++) /* z(i, c) += a(r, j) * v(first + j, c) */
+            for (int c = begin; c < end; c++) {
                 d(a, r, j) += d(z, i, c) * at(v, first + j, c);
                 d(v, first + j, c) += d(z, i, c) * at(a, r, j);
             }
         softmax_backward(keys, &at(a, r, 0), &d(a, r, 0)); /* da becomes ds */
-        for (int j = 0; j < keys; j++)
-            for (int c = begin; c < end;
-                 c++) { /* s(r, j) += q(i, c) * k(first + j, c) / sqrt SIZE */
+        for (int j = 0; j < keys; j++) /* s(r, j) += q(i, c) * k(first + j, c) / sqrt(SIZE) */
+            for (int c = begin; c < end; c++) {
                 d(q, i, c) += d(a, r, j) * at(k, first + j, c) / sqrt(SIZE);
                 d(k, first + j, c) += d(a, r, j) * at(q, i, c) / sqrt(SIZE);
             }
