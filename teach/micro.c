@@ -43,30 +43,31 @@ typedef struct tensor {
     const char *part, *name;         /* WEIGHT */
 } tensor;
 
+/* The value and the gradient in row i and column j. */
 #define at(t, i, j) ((t)->x[(i) * (t)->cols + (j)])
 #define d(t, i, j) ((t)->dx[(i) * (t)->cols + (j)])
 
-/* The tape has all tensors: the weights, and behind them the results of one step, in the order in
-   which they were computed. Their numbers lie in one array, their gradients in another. */
+/* The tape has all tensors: first the weights, then the results of one step, in the order in which
+   they were computed. Their numbers lie in one array, their gradients in another. */
 enum { WEIGHTS = 32, WEIGHT_NUMBERS = 1 << 15, TENSORS = 128, NUMBERS = 1 << 20 };
 static tensor tape[TENSORS];
 static double numbers[NUMBERS], gradients[NUMBERS];
-static struct part {
-    int tensors, numbers, most_tensors, most_numbers; /* in use, and the ends of the part */
+static struct region {
+    int tensors, numbers, most_tensors, most_numbers; /* in use, and where the region ends */
 } weights = {0, 0, WEIGHTS, WEIGHT_NUMBERS}, results;
 
 static tensor *new_tensor(enum operation from, int rows, int cols, tensor *a, tensor *b)
 {
-    struct part *p = from == WEIGHT ? &weights : &results;
-    double *x = numbers + p->numbers, *dx = gradients + p->numbers;
-    if (p->tensors == p->most_tensors || rows * cols > p->most_numbers - p->numbers) {
+    struct region *r = from == WEIGHT ? &weights : &results;
+    double *x = numbers + r->numbers, *dx = gradients + r->numbers;
+    if (r->tensors == r->most_tensors || rows * cols > r->most_numbers - r->numbers) {
         fprintf(stderr, "the tape is full: increase the sizes above\n");
         exit(1);
     }
     memset(x, 0, (size_t)(rows * cols) * sizeof *x);
-    p->numbers += rows * cols;
-    tape[p->tensors] = (tensor){rows, cols, x, dx, .from = from, .a = a, .b = b};
-    return &tape[p->tensors++];
+    r->numbers += rows * cols;
+    tape[r->tensors] = (tensor){rows, cols, x, dx, .from = from, .a = a, .b = b};
+    return &tape[r->tensors++];
 }
 
 /* ---- 2. Operations, each with its backward ---- */
@@ -366,10 +367,11 @@ static void draw_batch(void)
 }
 
 /* The transformer of "Attention Is All You Need" (Vaswani et al. 2017), with one block a side,
-   norms before the layers, and no biases: scores of what comes next. It starts a new tape. */
+   norms before the layers, and no biases: scores of what comes next. It clears the results of the
+   last step. */
 static tensor *run_model(void)
 {
-    results = (struct part){WEIGHTS, WEIGHT_NUMBERS, TENSORS, NUMBERS};
+    results = (struct region){WEIGHTS, WEIGHT_NUMBERS, TENSORS, NUMBERS};
     tensor *x = attend("encoder self", embed("encoder", source), NULL, 0);
     x = feed_forward("encoder feed", x);
     tensor *memory = layer_norm(x, weight("encoder", "last norm", 1, WIDTH));
