@@ -68,3 +68,18 @@ TEST(expand, an_axis_of_1_expands_to_0_with_gradient_0)
     expect_numbers(sb_tensor_grad(x), NUMBERS(0, 0));
     sb_tape_end(&tape);
 }
+
+/* Nothing is summed there. */
+TEST(expand, gradients_of_a_shape_that_stays_add_up)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(3));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_add(sb_expand(x, SB_SHAPE(3)), sb_expand(x, SB_SHAPE(3)));
+    cr_assert(sb_backward_from(y, owned(SB_F64, SB_SHAPE(3), (double[]){1, 1, 1})), "%s",
+              sb_error());
+    sb_tape_end(&tape);
+    for (int i = 0; i < 3; i++)
+        cr_expect(sb_tensor_get(sb_tensor_grad(x), i) == 2);
+    sb_tensor_release(x);
+}
