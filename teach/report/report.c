@@ -60,7 +60,7 @@ static bool add_parts(struct html *html, const struct report *r, const struct re
 
 char *report_page(const struct report *r, const struct report_kind *kind)
 {
-    static const struct report_kind other = {NULL};
+    static const struct report_kind other = {.open = NULL};
     struct html html = {0};
     kind = kind ? kind : &other;
     void *found = kind->open ? kind->open(r) : NULL;

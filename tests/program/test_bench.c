@@ -120,8 +120,8 @@ CPU_TEST(bench, a_product_is_compared_with_openblas)
 CPU_TEST(bench, the_worker_answers_lines_about_jobs)
 {
     static const char *const lines[] = {
-        "open seq2seq width=16 heads=2 feed_forward=16 layers=1 pairs=2 length=8 symbols=16 tied=1 "
-        "dropout=0",
+        ("open seq2seq width=16 heads=2 feed_forward=16 layers=1 pairs=2 length=8 symbols=16 "
+         "tied=1 dropout=0"),
         "check",
         "steps 2",
         "export job.safetensors",
