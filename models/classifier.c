@@ -182,7 +182,7 @@ static bool classifier_example(const void *self, const char *text, const char *t
     sb_class predicted;
     (void)target;
     return sb_classify(self, &text, 1, &predicted) &&
-           text_example_of_text(e, self, text, &predicted.label);
+           text_example_of_text(e, self, text, predicted.label);
 }
 
 const sb_model_kind classifier_kind = {.name = "classifier",

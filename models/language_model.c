@@ -156,7 +156,7 @@ static bool language_model_example(const void *self, const char *text, const cha
                                    sb_example *e)
 {
     (void)target;
-    return text_example_of_text(e, self, text, NULL);
+    return text_example_of_text(e, self, text, 0);
 }
 
 /* Windows, or pairs, whose targets are texts. */

@@ -1,5 +1,4 @@
 #include "models/text_example.h"
-#include "models/data/tagged.h"
 #include "models/data/windows.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -107,17 +106,16 @@ static sb_batch *example_batch_of_decoder(const struct text_model *m, const int3
 }
 
 static sb_batch *example_batch_of_encoder(const struct text_model *m, const int32_t *ids,
-                                          int64_t length, const int64_t *label)
+                                          int64_t length, int64_t label)
 {
     const bool begin = sb_vocabulary_units(m->source) != SB_UNITS_IDS;
     const int32_t *const text = ids + begin; /* the batch adds begin */
     length -= begin;
-    return (m->kind->tags ? tagged_batch_new : sb_labelled_batch_new)(1, &text, &length, label,
-                                                                      m->source);
+    return sb_labelled_batch_new(1, &text, &length, &label, m->source);
 }
 
 bool text_example_of_text(sb_example *e, const struct text_model *m, const char *text,
-                          const int64_t *label)
+                          int64_t label)
 {
     const sb_transformer_options *o = &m->options.transformer;
     sb_vocabulary *vocabulary = m->decoder ? m->target : m->source;

@@ -11,9 +11,8 @@ void example_free(sb_example *example);
 bool text_example_of_pair(sb_example *example, const struct text_model *model, const char *text,
                           char *written);
 
-/* A text that a model has either an encoder or a decoder for; of a kind with labels with that of
-   the text, or those of its symbols. */
+/* A text that a model has either an encoder or a decoder for; of a classifier with this label. */
 bool text_example_of_text(sb_example *example, const struct text_model *model, const char *text,
-                          const int64_t *label);
+                          int64_t label);
 
 #endif

@@ -126,7 +126,7 @@ static sb_tensor *text_model_segments(const sb_batch *batch)
     return NULL;
 }
 
-/* The decoder's outputs (B, Lt, C); without one, those of the encoder: (B, Ls, C), or pooled. */
+/* The decoder's outputs (B, Lt, C); without one, those of the encoder, pooled: (B, C). */
 static sb_tensor *text_model_forward(const struct text_model *m, const sb_batch *batch,
                                      const sb_seq2seq_weights *weights)
 {
@@ -143,7 +143,7 @@ static sb_tensor *text_model_forward(const struct text_model *m, const sb_batch 
             return NULL;
     }
     if (!m->decoder)
-        return text_model_hidden(m, kind->tags ? memory : text_model_pool(m, memory, batch));
+        return text_model_hidden(m, text_model_pool(m, memory, batch));
     sb_tensor *target = sb_batch_get(batch, kind->target);
     return target ? sb_decoder_forward(m->decoder, target, memory, lengths,
                                        weights ? &weights->decoder : NULL)

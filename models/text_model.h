@@ -19,7 +19,6 @@ struct text_kind {
     const char *source, *source_lengths; /* of the encoder; NULL: there is none */
     const char *target, *target_lengths; /* of the decoder; NULL: there is none */
     const char *expected;                /* the symbols or labels that the loss is of */
-    bool tags; /* the head gives labels of each symbol, and not of the text */
 };
 
 /* The options of all kinds; one that a kind does not have is 0. */

@@ -1,6 +1,6 @@
+#include "models/data/labelled.h"
 #include "models/data/cursor.h"
 #include "models/data/data_source.h"
-#include "models/data/tagged.h"
 #include "tensor/failure.h"
 #include "tensor/hash.h"
 #include "tensor/memory.h"
@@ -10,8 +10,7 @@ struct sb_labelled {
     sb_vocabulary *vocabulary;
     int64_t count, left_out;
     sb_encoded_pair *text; /* as sources */
-    int64_t **label;       /* of each text: one, or one for each symbol */
-    bool tags;             /* one for each symbol */
+    int64_t *label;
     struct cursor cursor;
 };
 
@@ -21,10 +20,8 @@ void sb_labelled_free(sb_labelled *d)
 {
     if (!d)
         return;
-    for (int64_t i = 0; i < d->count; i++) {
+    for (int64_t i = 0; i < d->count; i++)
         sb_free((void *)(uintptr_t)d->text[i].source);
-        memory_free(d->label[i]);
-    }
     memory_free(d->text);
     memory_free(d->label);
     cursor_close(&d->cursor);
@@ -32,45 +29,25 @@ void sb_labelled_free(sb_labelled *d)
     memory_free(d);
 }
 
-/* The labels of text i; NULL on failure. */
-static int64_t *labelled_find(const sb_labelled *d, const sb_pairs *pairs, int64_t i,
-                              const sb_labels *labels, int64_t *count)
-{
-    const char *target = sb_pairs_target(pairs, i),
-               **texts = tagged_split(&target, 1, d->tags ? " " : "", count);
-    int64_t *label = texts ? memory_new((size_t)(*count + 1) * sizeof *label) : NULL;
-    bool ok = label || sb_fail("labelled: out of memory for a text");
-    for (int64_t k = 0; ok && k < *count; k++)
-        ok = (label[k] = sb_labels_find(labels, texts[k])) >= 0 ||
-             sb_fail("labelled: text %lld has the label \"%s\", which is none of %lld labels",
-                     (long long)i, texts[k], (long long)sb_labels_count(labels));
-    memory_free(texts);
-    if (ok)
-        return label;
-    memory_free(label);
-    return NULL;
-}
-
 static bool labelled_encode(sb_labelled *d, const sb_pairs *pairs, int64_t i,
                             const sb_labels *labels)
 {
-    int64_t n = 0, known = 0;
-    int64_t *label = labelled_find(d, pairs, i, labels, &known);
-    int32_t *ids =
-        label ? sb_vocabulary_encode(d->vocabulary, sb_pairs_source(pairs, i), &n, NULL) : NULL;
-    const bool ok = ids && (!d->tags || n == known ||
-                            sb_fail("labelled: text %lld has %lld symbols and %lld labels, "
-                                    "expected one for each symbol",
-                                    (long long)i, (long long)n, (long long)known));
-    if (ok && n <= d->options.longest) {
-        d->label[d->count] = label;
-        d->text[d->count++] = (sb_encoded_pair){.source = ids, .source_length = n};
+    const int64_t label = sb_labels_find(labels, sb_pairs_target(pairs, i));
+    int64_t n;
+    if (label < 0)
+        return sb_fail("labelled: text %lld has the label \"%s\", which is none of %lld labels",
+                       (long long)i, sb_pairs_target(pairs, i), (long long)sb_labels_count(labels));
+    int32_t *ids = sb_vocabulary_encode(d->vocabulary, sb_pairs_source(pairs, i), &n, NULL);
+    if (!ids)
+        return false;
+    if (n > d->options.longest) {
+        sb_free(ids);
+        d->left_out++;
         return true;
     }
-    d->left_out += ok;
-    sb_free(ids);
-    memory_free(label);
-    return ok;
+    d->label[d->count] = label;
+    d->text[d->count++] = (sb_encoded_pair){.source = ids, .source_length = n};
+    return true;
 }
 
 static bool labelled_encode_all(sb_labelled *d, const sb_pairs *pairs, const sb_labels *labels)
@@ -87,8 +64,8 @@ static bool labelled_encode_all(sb_labelled *d, const sb_pairs *pairs, const sb_
                                    (long long)n, (long long)d->options.longest);
 }
 
-static sb_labelled *labelled_new(const sb_pairs *pairs, sb_vocabulary *vocabulary,
-                                 const sb_labels *labels, const sb_data_options *options, bool tags)
+sb_labelled *sb_labelled_new(const sb_pairs *pairs, sb_vocabulary *vocabulary,
+                             const sb_labels *labels, const sb_data_options *options)
 {
     if (!pairs || !vocabulary || !labels)
         return fail_null("labelled", !pairs ? "pairs" : vocabulary ? "labels" : "vocabulary");
@@ -99,7 +76,6 @@ static sb_labelled *labelled_new(const sb_pairs *pairs, sb_vocabulary *vocabular
     if (!d)
         return sb_fail("labelled: out of memory");
     *d = (sb_labelled){.options = o,
-                       .tags = tags,
                        .cursor = {.items = &labelled_items,
                                   .source = d,
                                   .limits = {o.batch_pairs, o.batch_symbols},
@@ -109,18 +85,6 @@ static sb_labelled *labelled_new(const sb_pairs *pairs, sb_vocabulary *vocabular
         return d;
     sb_labelled_free(d);
     return NULL;
-}
-
-sb_labelled *sb_labelled_new(const sb_pairs *pairs, sb_vocabulary *vocabulary,
-                             const sb_labels *labels, const sb_data_options *options)
-{
-    return labelled_new(pairs, vocabulary, labels, options, false);
-}
-
-sb_labelled *tagged_new(const sb_pairs *pairs, sb_vocabulary *vocabulary, const sb_labels *labels,
-                        const sb_data_options *options)
-{
-    return labelled_new(pairs, vocabulary, labels, options, true);
 }
 
 int64_t sb_labelled_count(const sb_labelled *d)
@@ -143,29 +107,19 @@ static const sb_encoded_pair *labelled_list(void *labelled, int64_t epoch, int64
     return d->text;
 }
 
-/* How many labels text i has. */
-static int64_t labelled_labels(const sb_labelled *d, int64_t i)
-{
-    return d->tags ? d->text[i].source_length : 1;
-}
-
-sb_batch *labelled_batch(const void *labelled, int64_t n, const int64_t item[])
+static sb_batch *labelled_batch(const void *labelled, int64_t n, const int64_t item[])
 {
     const sb_labelled *d = labelled;
-    int64_t all = n, at = n; /* lengths, then labels */
-    for (int64_t i = 0; i < n; i++)
-        all += labelled_labels(d, item[i]);
     const int32_t **ids = memory_new((size_t)n * sizeof *ids);
-    int64_t *numbers = memory_new((size_t)all * sizeof *numbers);
+    int64_t *numbers = memory_new((size_t)(2 * n) * sizeof *numbers);
     for (int64_t i = 0; ids && numbers && i < n; i++) {
         ids[i] = d->text[item[i]].source;
         numbers[i] = d->text[item[i]].source_length;
-        for (int64_t k = 0; k < labelled_labels(d, item[i]); k++)
-            numbers[at++] = d->label[item[i]][k];
+        numbers[n + i] = d->label[item[i]];
     }
-    sb_batch *batch = ids && numbers ? (d->tags ? tagged_batch_new : sb_labelled_batch_new)(
-                                           n, ids, numbers, numbers + n, d->vocabulary)
-                                     : sb_fail("labelled: out of memory for a batch");
+    sb_batch *batch = ids && numbers
+                          ? sb_labelled_batch_new(n, ids, numbers, numbers + n, d->vocabulary)
+                          : sb_fail("labelled: out of memory for a batch");
     memory_free(ids);
     memory_free(numbers);
     return batch;
@@ -177,8 +131,7 @@ static uint64_t labelled_hash(const void *labelled)
     const int64_t way[] = {(int64_t)d->options.seed, d->options.batch_pairs,
                            d->options.batch_symbols};
     uint64_t hash = hash_add(HASH_START, way, sizeof way);
-    for (int64_t i = 0; i < d->count; i++)
-        hash = hash_add(hash, d->label[i], (size_t)labelled_labels(d, i) * sizeof *d->label[i]);
+    hash = hash_add(hash, d->label, (size_t)d->count * sizeof *d->label);
     for (int64_t i = 0; i < d->count; i++)
         hash =
             hash_add(hash, d->text[i].source, (size_t)d->text[i].source_length * sizeof(int32_t));

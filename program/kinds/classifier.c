@@ -1,13 +1,23 @@
 /* Training classifiers, on texts with labels. */
 #include "models/classifier_kind.h"
+#include "models/text/buffer.h"
 #include "program/kinds/evaluate.h"
-#include "program/kinds/labelled.h"
+#include "program/kinds/pairs.h"
 #include "program/kinds/pattern.h"
 #include "program/run/kind.h"
+#include "program/screen/foreign.h"
+#include "program/screen/progress.h"
+#include "tensor/failure.h"
 #include "tensor/memory.h"
+#include <math.h>
+#include <string.h>
 
+/* What is learned from: pairs of text and label. */
 struct learned {
-    struct learned_labels labels;
+    struct learned_pairs pairs;
+    sb_vocabulary *vocabulary;
+    sb_labels *labels;
+    sb_labelled *data, *held_data;
     sb_held_labelled scored;
 };
 
@@ -18,43 +28,157 @@ static bool classifier_open_texts(struct training *t, const struct training_requ
     const uint64_t seed = t->settings.trainer.seed;
     struct learned *x = t->learned;
     if (t->task) {
-        x->labels.pairs.rest = pattern_pairs(seed, SB_PART_TRAIN, PATTERN_TEXTS);
-        x->labels.pairs.held = pattern_pairs(seed, SB_PART_VALID, PATTERN_HELD);
-        if (!x->labels.pairs.rest || !x->labels.pairs.held)
-            return false;
-    }
-    if (!labelled_open_texts(t, r))
+        x->pairs.rest = pattern_pairs(seed, SB_PART_TRAIN, PATTERN_TEXTS);
+        x->pairs.held = pattern_pairs(seed, SB_PART_VALID, PATTERN_HELD);
+    } else if (!pairs_open(&x->pairs, r)) {
         return false;
-    x->scored.pairs = x->labels.pairs.held;
-    t->scored = &x->scored;
+    }
+    if (!pairs_to_learn(&x->pairs) || !x->pairs.held)
+        return false;
+    x->scored.pairs = x->pairs.held;
+    t->progress.data_hash = pairs_mark(&x->pairs);
     return true;
+}
+
+/* The labels of the model that is resumed are those of the data, whose hash is the same. */
+static bool classifier_learn(struct training *t)
+{
+    struct learned *x = t->learned;
+    const sb_pairs *pairs = pairs_to_learn(&x->pairs);
+    const struct settings *s = &t->settings;
+    const sb_vocabulary_options options = {.units = s->units, .size = s->vocabulary};
+    const sb_classifier *model = t->loaded ? t->loaded->subject.self : NULL;
+    x->labels = sb_labels_new(sb_pairs_targets(pairs), sb_pairs_count(pairs));
+    if (x->labels)
+        x->vocabulary =
+            model ? sb_vocabulary_retain(sb_classifier_vocabulary(model))
+                  : sb_vocabulary_new(sb_pairs_sources(pairs), sb_pairs_count(pairs), &options);
+    return x->vocabulary != NULL;
 }
 
 static bool classifier_open_data(struct training *t)
 {
-    return labelled_open_data(t, false);
+    struct learned *x = t->learned;
+    sb_data_options options = t->settings.data;
+    options.seed = t->settings.trainer.seed;
+    if (!classifier_learn(t))
+        return false;
+    x->data = sb_labelled_new(pairs_to_learn(&x->pairs), x->vocabulary, x->labels, &options);
+    x->held_data =
+        x->data ? sb_labelled_new(x->pairs.held, x->vocabulary, x->labels, &options) : NULL;
+    if (!x->held_data)
+        return false;
+    t->source = sb_labelled_as_source(x->data);
+    t->held_source = sb_labelled_as_source(x->held_data);
+    t->scored = &x->scored;
+    return true;
 }
 
 static bool classifier_open_model(struct training *t)
 {
     const struct settings *s = &t->settings;
-    const struct learned_labels *x = t->learned;
+    const struct learned *x = t->learned;
+    const sb_labels *labels = x->labels;
+    const int64_t n = sb_labels_count(labels);
     const sb_classifier_options options = {.transformer = s->model.transformer,
                                            .pooling = s->pooling,
                                            .hidden = s->hidden,
                                            .label_smoothing = s->model.label_smoothing};
-    const char **texts = labelled_texts(t);
-    sb_classifier *model = texts ? sb_classifier_for(t->weights, x->vocabulary, texts,
-                                                     sb_labels_count(x->labels), &options)
-                                 : NULL;
+    const char **texts = memory_new((size_t)n * sizeof *texts);
+    for (int64_t i = 0; texts && i < n; i++)
+        texts[i] = sb_labels_text(labels, i);
+    sb_classifier *model = texts ? sb_classifier_for(t->weights, x->vocabulary, texts, n, &options)
+                                 : sb_fail("out of memory");
     t->subject = sb_classifier_as_model(model);
     memory_free(texts);
     return model != NULL;
 }
 
+static void classifier_close(struct training *t)
+{
+    struct learned *x = t->learned;
+    sb_labelled_free(x->data);
+    sb_labelled_free(x->held_data);
+    sb_vocabulary_release(x->vocabulary);
+    sb_labels_free(x->labels);
+    pairs_close(&x->pairs);
+}
+
+static int64_t classifier_batch_items(const struct training *t)
+{
+    return t->settings.data.batch_pairs;
+}
+
+static int64_t classifier_epoch_batches(const struct training *t)
+{
+    const struct learned *x = t->learned;
+    return sb_labelled_count(x->data) / t->settings.data.batch_pairs + 1;
+}
+
+static void classifier_describe(const struct training *t, const struct training_request *r,
+                                FILE *out)
+{
+    const struct learned *x = t->learned;
+    const int64_t left_out = sb_labelled_left_out(x->data), n = sb_labels_count(x->labels);
+    if (t->task)
+        fprintf(out, "task       %s; %s texts, %s held out\n", t->task,
+                count_text(sb_pairs_count(x->pairs.rest)).text,
+                count_text(sb_pairs_count(x->pairs.held)).text);
+    else
+        pairs_describe(&x->pairs, r, 0, 0, out);
+    if (left_out > 0)
+        fprintf(out, "left out   %s texts of more than %s symbols\n", count_text(left_out).text,
+                count_text(t->settings.data.longest).text);
+    fprintf(out, "text       %s, %s symbols\n",
+            sb_units_description(sb_vocabulary_units(x->vocabulary)),
+            count_text(sb_vocabulary_symbols(x->vocabulary)).text);
+    fprintf(out, "labels     %s: ", count_text(n).text);
+    for (int64_t i = 0; i < n && i < 8; i++)
+        fprintf(out, i ? ", %s" : "%s", foreign(sb_labels_text(x->labels, i)));
+    fputs(n > 8 ? ", ...\n" : "\n", out);
+}
+
+static best_score classifier_best(const struct training *t)
+{
+    (void)t;
+    return BEST_ACCURACY;
+}
+
+static void classifier_measure(const struct training *t, const sb_evaluation *e, int digits,
+                               char *text, size_t size)
+{
+    (void)t;
+    snprintf(text, size, digits > 1 ? ", accuracy %.*f %%" : "  accuracy %.*f %%", digits,
+             100 * (1 - e->error));
+    if (isnan(e->error))
+        text[0] = '\0';
+}
+
+static char *classifier_batch_text(const struct training *t, const sb_batch *batch)
+{
+    const sb_classifier *model = t->subject.self;
+    sb_tensor *ids = sb_batch_get(batch, "text");
+    const int64_t L = sb_tensor_dim(ids, 1);
+    struct buffer buffer = {0};
+    bool ok = true;
+    for (int64_t b = 0; ok && b < batch->items; b++) {
+        const int64_t n = (int64_t)sb_tensor_get(sb_batch_get(batch, "lengths"), b),
+                      label = (int64_t)sb_tensor_get(sb_batch_get(batch, "label"), b);
+        char *text = sb_vocabulary_decode(sb_classifier_vocabulary(model),
+                                          (const int32_t *)sb_tensor_data(ids) + b * L, n);
+        ok = text && buffer_add_text(&buffer, text) && buffer_add_text(&buffer, "\t") &&
+             buffer_add_text(&buffer, sb_classifier_label(model, label)) &&
+             buffer_add_text(&buffer, "\n");
+        sb_free(text);
+    }
+    char *text = ok ? buffer_take(&buffer) : NULL;
+    buffer_free(&buffer);
+    return text;
+}
+
 static bool classifier_watch(struct training *t)
 {
-    const struct learned_labels *x = t->learned;
+    const struct learned *x = t->learned;
     int64_t index[MOST_WATCHED], length[MOST_WATCHED];
     int32_t *ids[MOST_WATCHED] = {NULL};
     const int64_t n = pairs_short(&x->pairs, MOST_WATCHED, index);
@@ -76,8 +200,14 @@ static bool classifier_watch(struct training *t)
 
 static const sb_pairs *classifier_held(const struct training *t)
 {
-    const struct learned_labels *x = t->learned;
+    const struct learned *x = t->learned;
     return x->pairs.held;
+}
+
+static char *classifier_report_text(const struct training *t)
+{
+    const struct learned *x = t->learned;
+    return pairs_short_source(&x->pairs);
 }
 
 const struct training_kind training_classifier = {.title = "a classifier",
@@ -89,16 +219,16 @@ const struct training_kind training_classifier = {.title = "a classifier",
                                                   .open_texts = classifier_open_texts,
                                                   .open_data = classifier_open_data,
                                                   .open_model = classifier_open_model,
-                                                  .close = labelled_close,
-                                                  .batch_items = labelled_batch_items,
-                                                  .epoch_batches = labelled_epoch_batches,
-                                                  .describe = labelled_describe,
+                                                  .close = classifier_close,
+                                                  .batch_items = classifier_batch_items,
+                                                  .epoch_batches = classifier_epoch_batches,
+                                                  .describe = classifier_describe,
                                                   .scores = 1 << BEST_LOSS | 1 << BEST_ACCURACY,
-                                                  .best = labelled_best,
-                                                  .measure = labelled_measure,
-                                                  .batch_text = labelled_batch_text,
+                                                  .best = classifier_best,
+                                                  .measure = classifier_measure,
+                                                  .batch_text = classifier_batch_text,
                                                   .evaluate = evaluate_classifier,
                                                   .watch = classifier_watch,
-                                                  .report_text = labelled_report_text,
+                                                  .report_text = classifier_report_text,
                                                   .held = classifier_held,
                                                   .report = &report_classifier};
