@@ -72,8 +72,6 @@ sb_parameters *sb_language_model_parameters(const sb_language_model *model)
     return model ? model->text.weights : NULL;
 }
 
-/* ---- forward ---- */
-
 sb_decoder *sb_language_model_decoder(const sb_language_model *model)
 {
     return model ? model->text.decoder : NULL;
@@ -83,6 +81,8 @@ sb_tensor *sb_language_model_output(const sb_language_model *model, sb_tensor *y
 {
     return model ? text_model_output(model, y) : fail_null("language_model", "model");
 }
+
+/* ---- forward ---- */
 
 /* The decoder's input: "begin", then the ids but the last. Negative ids become padding. */
 static sb_tensor *language_model_input(const sb_language_model *m, sb_tensor *ids)

@@ -70,7 +70,8 @@ for seed in ${long:+1 2 3}; do
     part "seed $seed" $device
 done
 
-# It ends the process, and so the test, at the first race. A process takes longer to begin than most tests.
+# It ends the process, and so the test, at the first race. The tests of a suite share a process, since a
+# process takes longer to begin than most tests.
 export TSAN_OPTIONS=halt_on_error=1
 part "races" $tsan --limit=300 --by-suite
 

@@ -5,6 +5,7 @@
 #include "program/kinds/evaluate.h"
 #include "program/kinds/task_texts.h"
 #include "program/run/kind.h"
+#include "program/run/paths.h"
 #include "program/run/task_pairs.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
@@ -160,11 +161,7 @@ static void language_describe_texts(const struct training *t, const struct train
     const struct learned *x = t->learned;
     const sb_documents *rest = x->rest, *held = x->held;
     const int64_t n = sb_documents_count(rest);
-    const char *slash = t->task ? NULL : strrchr(r->data, '/');
-    fprintf(out, "%-10s %s bytes",
-            t->task ? "task"
-            : slash ? slash + 1
-                    : r->data,
+    fprintf(out, "%-10s %s bytes", t->task ? "task" : foreign(paths_name(r->data)),
             count_text(sb_documents_bytes(rest)).text);
     if (t->task)
         fprintf(out, " of %s", t->task);

@@ -1,4 +1,5 @@
 #include "program/kinds/pairs.h"
+#include "program/run/paths.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "tensor/failure.h"
@@ -75,8 +76,7 @@ void pairs_describe(const struct learned_pairs *p, const struct training_request
 {
     int64_t held = sb_pairs_count(p->held);
     const char *file = r->data ? r->data : r->source_file;
-    const char *slash = strrchr(file, '/');
-    fprintf(out, "%-10s %s pairs; ", foreign(slash ? slash + 1 : file),
+    fprintf(out, "%-10s %s pairs; ", foreign(paths_name(file)),
             count_text(sb_pairs_count(pairs_to_learn(p))).text);
     if (p->rest)
         fprintf(out, "no --valid, so %s held out\n", count_text(held).text);

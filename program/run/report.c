@@ -18,8 +18,7 @@ char *report_path(const struct report_request *r)
 
 char *report_name_of(const char *model)
 {
-    const char *slash = strrchr(model, '/'), *base = slash ? slash + 1 : model;
-    const char *dot = strrchr(base, '.');
+    const char *base = paths_name(model), *dot = strrchr(base, '.');
     char *name = memory_text_part(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
     if (name)
         utf8_disarm(name);
@@ -41,7 +40,7 @@ static uint64_t report_data_hash(const char *model)
 }
 
 /* What the model is tried on: the pairs of --data, those given, or a hundred of the model's task;
- *pairs is NULL where there are none. *read: to be freed. */
+   none where `pairs` becomes NULL. What becomes `read` is to be freed. */
 static bool report_find_pairs(const struct report_request *r, const struct checkpoint *c,
                               const struct training_kind *kind, sb_pairs **read,
                               const sb_pairs **pairs)
