@@ -46,6 +46,7 @@
 #include "nn/parameters_file.h"
 #include "nn/position_bias.h"
 #include "nn/schedule.h"
+#include "nn/shares.h"
 #include "nn/transformer.h"
 #include "nn/transformer_layer.h"
 #include "ops/weight_format.h"

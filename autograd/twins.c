@@ -1,4 +1,5 @@
 #include "autograd/twins.h"
+#include "autograd/replicas.h"
 #include "tensor/dual.h"
 #include "tensor/memory.h"
 
@@ -32,6 +33,8 @@ sb_tensor *twin_of(const char *who, sb_tensor *t)
 {
     const struct open_tape *tape = tape_open();
     struct twins *twins = tape ? tape->twins : NULL;
+    if (tape && tape->replicas)
+        return replica_of(tape->replicas, t);
     if (!twins || !t || t->dtype != SB_F64)
         return t;
     if (t->device->kind != DEVICE_CPU)

@@ -217,5 +217,5 @@ template <class T> bool average(int64_t n, double decay, const void *x, void *y)
 
 } // namespace
 
-KERNELS(update, adam<T>, sgd<T>, squares<T>, average<T>, judge<T>, store_adam_numbers<T>,
+KERNELS(update, adam<T>, sgd<T>, squares<T>, nullptr, average<T>, judge<T>, store_adam_numbers<T>,
         adam_judged<T>);

@@ -193,7 +193,7 @@ const sb_model_kind classifier_kind = {.name = "classifier",
                                        .score = classifier_score,
                                        .attentions = text_model_attentions,
                                        .example = classifier_example,
-                                       .splits = "batch heads",
+                                       .splits = "batch threads heads",
                                        .settings = "encoder-layers pooling hidden units longest"};
 
 sb_model sb_classifier_as_model(sb_classifier *model)

@@ -169,7 +169,7 @@ const sb_model_kind language_model_kind = {
     .attentions = text_model_attentions,
     .example = language_model_example,
     .generator = text_model_generator,
-    .splits = "batch heads sequence",
+    .splits = "batch threads heads sequence",
     .settings = "decoder-layers tie-embeddings context running-text units documents"};
 
 sb_model sb_language_model_as_model(sb_language_model *model)

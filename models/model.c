@@ -43,7 +43,7 @@ static bool model_lists(const char *words, const char *word)
 
 bool model_splits(const sb_model_kind *kind, const char *what)
 {
-    return model_lists(kind->splits ? kind->splits : "batch", what);
+    return model_lists(kind->splits ? kind->splits : "batch threads", what);
 }
 
 bool model_has_setting(const sb_model_kind *kind, const char *name)

@@ -68,7 +68,8 @@ typedef struct {
        for models that write a text, is given or NULL: the model's own. */
     bool (*example)(const void *self, const char *text, const char *target, sb_example *example);
     bool (*generator)(const void *self, struct generator *generator); /* internal */
-    const char *splits;   /* splits over ranks: some of "batch heads sequence"; NULL: "batch" */
+    const char *splits; /* over ranks: some of "batch heads sequence"; and "threads", if several may
+                           call `loss` at the same time (nn/shares.h); NULL: "batch threads" */
     const char *settings; /* internal: those that it has of the settings that not all kinds have */
 } sb_model_kind;
 

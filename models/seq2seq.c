@@ -161,7 +161,7 @@ const sb_model_kind seq2seq_kind = {
     .attentions = text_model_attentions,
     .example = seq2seq_example,
     .generator = text_model_generator,
-    .splits = "batch heads sequence",
+    .splits = "batch threads heads sequence",
     .settings = "encoder-layers decoder-layers tie-embeddings share-embeddings source-units "
                 "target-units joint-vocabulary longest evaluate-pairs"};
 

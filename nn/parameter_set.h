@@ -38,6 +38,7 @@ struct sb_parameters {
     const void *context;
     struct lora lora;
     struct rounded_parameters *rounded; /* bf16 copies (nn/rounded_parameters.h); NULL: none */
+    struct share_replicas *shares;      /* for shares of a batch (nn/shares.h); NULL: none */
 };
 
 #endif

@@ -2,6 +2,7 @@
 #include "nn/flat.h"
 #include "nn/parameter_set.h"
 #include "nn/rounded_parameters.h"
+#include "nn/shares_run.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
@@ -41,6 +42,7 @@ void sb_parameters_free(sb_parameters *set)
     memory_free(set->item);
     memory_free(set->lora.on);
     rounded_parameters_free(set->rounded);
+    shares_free(set->shares);
     memory_free(set);
 }
 

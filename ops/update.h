@@ -26,6 +26,8 @@ struct update_kernels {
     /* *sum = the sum of squares of x in float64, in an order that n determines. If the sum is not
        finite, *first_bad is the first element that is not finite, or -1 if all are. */
     bool (*squares)(int64_t n, const void *x, double *sum, int64_t *first_bad);
+    /* y += x[0] + ... + x[sources - 1], in this order; CPU only */
+    bool (*add)(int64_t n, int sources, const void *const x[], void *y);
     /* y = decay y + (1 - decay) x */
     bool (*average)(int64_t n, double decay, const void *x, void *y);
     /*

@@ -1,5 +1,6 @@
 /*
- * The threads that kernels run on: OpenMP's, or the calling one alone in a build without it.
+ * The threads that kernels run on: OpenMP's, or the calling one alone in a build without it; and
+ * POSIX threads for calls that run at the same time, each of which has a team of OpenMP's.
  *
  * GCC's OpenMP ends the process when a thread or a team cannot be made, wherever in a computation
  * that happens. So a team is tried out before it is made, which happens once for each number of
@@ -8,16 +9,28 @@
  */
 #include "tensor/threads.h"
 #include "tensor/device.h"
+#include <stdatomic.h>
+#ifndef __wasi__
+#include <pthread.h>
+#endif
 #ifdef _OPENMP
 #include <omp.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #endif
 
 enum { MOST_THREADS = 1024 };
 
 #ifdef _OPENMP
+
+int sb_threads(void)
+{
+    return omp_get_max_threads();
+}
+
+static void threads_divide_among(int threads)
+{
+    omp_set_num_threads(threads);
+}
 
 /* Of the calling thread, which has a team of its own. */
 static _Thread_local int made = 1;    /* the threads of its team */
@@ -65,6 +78,20 @@ static bool threads_make(int threads)
     }
     made = threads;
     return true;
+}
+
+#else
+
+static _Thread_local int allowed = 1;
+
+int sb_threads(void)
+{
+    return allowed;
+}
+
+static void threads_divide_among(int threads)
+{
+    allowed = threads;
 }
 
 #endif
@@ -157,16 +184,45 @@ bool sb_set_threads(int threads)
         return sb_fail("threads: %d threads cannot be made; ask for fewer, or raise the limits of "
                        "memory and processes",
                        threads);
-    omp_set_num_threads(threads);
 #endif
+    threads_divide_among(threads);
     return true;
 }
 
-int sb_threads(void)
+/* ---- calls at the same time ---- */
+
+struct calls {
+    void (*work)(void *context, int64_t i);
+    void *context;
+    int64_t n;
+    atomic_int_fast64_t next;
+    int team; /* of each thread */
+};
+
+static void *threads_take_calls(void *calls)
 {
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
+    struct calls *c = calls;
+    threads_divide_among(c->team);
+    for (int64_t i; (i = atomic_fetch_add(&c->next, 1)) < c->n;)
+        c->work(c->context, i);
+    return NULL;
+}
+
+void threads_each(int64_t n, void (*work)(void *context, int64_t i), void *context)
+{
+    const int threads = sb_threads(), most = threads < n ? threads : (int)n;
+    struct calls calls = {work, context, n, 0, most > 1 ? threads / most : threads};
+#ifndef __wasi__ /* browsers have one thread */
+    pthread_t thread[MOST_THREADS];
+    int started = 0;
+    while (started < most - 1 &&
+           pthread_create(&thread[started], NULL, threads_take_calls, &calls) == 0)
+        started++;
+#endif
+    threads_take_calls(&calls);
+    threads_divide_among(threads);
+#ifndef __wasi__
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
 #endif
 }

@@ -1,8 +1,17 @@
-/* What tests see of the threads of kernels. */
+/* The threads of kernels, for the library's own files. */
 #ifndef SOFTBACK_TENSOR_THREADS_H
 #define SOFTBACK_TENSOR_THREADS_H
 
 #include <stdint.h>
+
+/*
+ * Calls work(context, i) for each i in 0..n-1, on up to sb_threads() threads at the same time, of
+ * which the caller's is one, and returns when all are done. Each thread takes the next i when it
+ * has finished one, and divides the loops of kernels among an equal part of the threads. Where no
+ * thread can be made, the caller computes all. Messages of sb_fail stay in the thread in which it
+ * failed.
+ */
+void threads_each(int64_t n, void (*work)(void *context, int64_t i), void *context);
 
 /* How often a parallel region was handed to OpenMP, and did not run as a plain call. */
 int64_t threads_entered(void);

@@ -1,5 +1,6 @@
 #include "models/data/batch_share.h"
 #include "models/data/batch_parts.h"
+#include "nn/groups.h"
 #include "ops/runs.h"
 #include "ops/slice.h"
 #include "tensor/storage.h"
@@ -24,9 +25,12 @@ bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank
 {
     const int64_t first = batch->items * rank / ranks;
     const int64_t count = batch->items * (rank + 1) / ranks - first;
+    const sb_piece whole = {.of = batch->items}; /* in which the batch may be a share itself */
     sb_batch *own = &share->batch;
-    *share = (struct batch_share){.place = {.items = {.of = batch->items, .first = first}},
+    *share = (struct batch_share){.place = batch->partition ? *batch->partition
+                                                            : (sb_partition){.items = whole},
                                   .batch = {.items = count, .targets = batch->targets}};
+    share->place.items.first += first;
     own->partition = &share->place;
     if (count == 0)
         return true;
@@ -39,6 +43,23 @@ bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank
         return true;
     batch_share_release(share);
     return false;
+}
+
+int batch_shares(const sb_batch *batch, const sb_parameters *weights)
+{
+    enum { ROWS = 512, MOST = 8, MOST_BYTES = 1 << 25 };
+    int64_t rows = batch->items;
+    for (int i = 0; i < batch->parts; i++) {
+        const sb_batch_part *part = &batch->part[i];
+        if (part->along != SB_SEQUENCE_NONE && part->t->dim[0] * part->t->dim[1] > rows)
+            rows = part->t->dim[0] * part->t->dim[1];
+    }
+    int shares = 1; /* a power of two, which two and four threads divide */
+    while (shares < MOST && 2 * shares * ROWS <= rows)
+        shares *= 2;
+    const int64_t bytes =
+        sb_parameters_trainable(weights) * (int64_t)sb_dtype_bytes(sb_parameters_dtype(weights));
+    return bytes <= MOST_BYTES ? shares : 1;
 }
 
 /* Copies the two runs of positions that a rank holds of a sequence: axis 1 of both tensors. */

@@ -2,6 +2,7 @@
 #include "models/kinds.h"
 #include "models/seq2seq_kind.h"
 #include "models/transformer_settings.h"
+#include "nn/shares_run.h"
 #include "tensor/failure.h"
 #include <string.h>
 
@@ -80,6 +81,8 @@ static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *
     setting_add_flag(t, "decay-all", &o->decay_all, "AdamW: weight decay of biases and norms too");
     setting_add_number(t, "clip", &o->clip, 0, 1e12,
                        "clip the gradient's norm to this (0: no limit)");
+    setting_add_count(t, "shares", &trainer->shares, 0, MOST_SHARES,
+                      "divide a batch into N shares, for threads; 0: chosen by its size, 1: none");
     setting_add_count(t, "accumulate", &trainer->accumulate, 1, 1 << 20,
                       "gradient accumulation: batches in one optimiser step");
     setting_add_number(

@@ -2,11 +2,10 @@
 #include "models/data/batch_parts.h"
 #include "models/data/batch_share.h"
 #include "models/kinds.h"
-#include "models/training/replay.h"
-#include "nn/clip.h"
+#include "models/training/trainer_pass.h"
 #include "nn/flat.h"
-#include "nn/rounded_parameters.h"
 #include "nn/shared_gradients.h"
+#include "nn/shares_run.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
@@ -45,6 +44,9 @@ static bool trainer_check(const sb_trainer_options *o, const sb_model *model)
     if (o->accumulate < 1 || o->accumulate > 1 << 20)
         return sb_fail("trainer: accumulate is %lld; it must be in 1..%d", (long long)o->accumulate,
                        1 << 20);
+    if (o->shares < 0 || o->shares > MOST_SHARES)
+        return sb_fail("trainer: shares is %lld; it must be in 0..%d", (long long)o->shares,
+                       MOST_SHARES);
     if ((unsigned)o->optimiser_kind > SB_OPTIMISER_SGD)
         return sb_fail("trainer: there is no optimiser_kind %d", (int)o->optimiser_kind);
     const int ranks = sb_communicator_size(o->communicator);
@@ -123,18 +125,6 @@ void sb_trainer_free(sb_trainer *trainer)
     memory_free(trainer);
 }
 
-/* Names the operation that made a loss not finite; its data is still on the tape. */
-static bool trainer_find_nonfinite(const sb_trainer *t, double loss)
-{
-    char *origin = sb_tape_find_nonfinite();
-    const char *parameter = clip_bad_parameter(t->model.weights);
-    sb_fail("trainer: the loss is %g; the first value that is not finite is %s%s%s",
-            isnan(loss) ? (double)NAN : loss, origin ? origin : "the loss itself",
-            parameter ? "; so is one of the parameter " : "", parameter ? parameter : "");
-    sb_free(origin);
-    return false;
-}
-
 /* A forward and backward pass over all items of a batch, or this rank's. */
 struct pass {
     const sb_batch *batch;
@@ -142,38 +132,20 @@ struct pass {
     bool last; /* of the batches that make a step */
 };
 
-/* Eager execution: operation by operation. */
-static bool trainer_run_eagerly(sb_trainer *t, const struct pass *pass, double *value)
+static bool trainer_run(sb_trainer *t, const struct pass *of, double *value)
 {
-    sb_context context = {.partition = pass->batch->partition, .ring = t->ring};
-    const struct listener *listener = pass->last ? shared_gradients_listener(t->shared) : NULL;
-    sb_tape tape;
-    rounded_parameters_begin(t->model.weights, &tape, &context);
-    sb_tape_random(&tape, &t->random);
-    sb_tensor *loss =
-        t->model.kind->loss(t->model.self, pass->batch, pass->mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
-    *value = loss ? sb_tensor_value(loss) : 0;
-    const bool finite = loss && (isfinite(*value) || trainer_find_nonfinite(t, *value));
-    const bool ok = finite && backward_heard(loss, listener);
-    return sb_tape_end(&tape) && ok;
-}
-
-/* A graph replay, if possible; false for a non-finite loss, which eager execution explains. */
-static bool trainer_replay(sb_trainer *t, const struct pass *pass, double *value)
-{
-    const sb_random before = t->random;
-    if (!replay_run(t->replay, pass->batch, pass->mean, &t->random, value))
-        return false;
-    if (isfinite(*value))
-        return true;
-    t->random = before;
-    sb_parameters_clear(t->model.weights);
-    return false;
-}
-
-static bool trainer_run(sb_trainer *t, const struct pass *pass, double *value)
-{
-    return trainer_replay(t, pass, value) || trainer_run_eagerly(t, pass, value);
+    const bool waits = trainer_head_ranks(&t->model) > 1 || t->options.sequence_ranks > 1;
+    struct trainer_pass pass = {.model = &t->model,
+                                .batch = of->batch,
+                                .mean = of->mean,
+                                .shares = waits ? 1 : t->options.shares,
+                                .ring = t->ring,
+                                .listener = of->last ? shared_gradients_listener(t->shared) : NULL,
+                                .random = t->random};
+    const bool ok = trainer_pass_run(&pass, t->replay);
+    t->random = pass.random;
+    *value = pass.loss;
+    return ok;
 }
 
 /* Sums the loss over ranks, and moves the stream of dropout as on the last rank, whose share is

@@ -27,6 +27,7 @@ typedef struct {
     sb_optimiser_kind optimiser_kind;
     sb_optimiser_options optimiser;
     int64_t accumulate;   /* batches a step, default 1 */
+    int64_t shares;       /* of a batch, for threads (nn/shares.h); 0: chosen, 1: none */
     double average_decay; /* of the moving average of the weights; 0: none */
     sb_graphs graphs;
     sb_communicator *communicator; /* data parallelism over its ranks; NULL: this one alone */

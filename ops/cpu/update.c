@@ -73,6 +73,23 @@ static bool update_squares(int64_t n, const void *x_, double *sum, int64_t *firs
     return true;
 }
 
+/* A part of y stays in the cache while all x are added to it. */
+static bool update_add(int64_t n, int sources, const void *const x[], void *y_)
+{
+    enum { PART = 2048 };
+    real *y = y_;
+#pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t from = 0; from < n; from += PART)
+        for (int s = 0; s < sources; s++) {
+            const real *of = x[s];
+            const int64_t end = from + PART < n ? from + PART : n;
+#pragma omp simd
+            for (int64_t i = from; i < end; i++)
+                y[i] += of[i];
+        }
+    return true;
+}
+
 static bool update_average(int64_t n, double decay, const void *x_, void *y_)
 {
     const real *x = x_;
@@ -84,4 +101,5 @@ static bool update_average(int64_t n, double decay, const void *x_, void *y_)
     return true;
 }
 
-KERNELS(update) = {update_adam, update_sgd, update_squares, update_average, NULL, NULL, NULL};
+KERNELS(update) = {update_adam,    update_sgd, update_squares, update_add,
+                   update_average, NULL,       NULL,           NULL};

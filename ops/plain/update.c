@@ -54,6 +54,16 @@ static bool squares(int64_t n, const void *x_, double *sum, int64_t *first_bad)
     return true;
 }
 
+/* y += x[0] + x[1] + ... */
+static bool add(int64_t n, int sources, const void *const x[], void *y_)
+{
+    real *y = y_;
+    for (int64_t i = 0; i < n; i++)
+        for (int s = 0; s < sources; s++)
+            y[i] += ((const real *)x[s])[i];
+    return true;
+}
+
 /* y = decay y + (1 - decay) x */
 static bool average(int64_t n, double decay, const void *x_, void *y_)
 {
@@ -64,4 +74,4 @@ static bool average(int64_t n, double decay, const void *x_, void *y_)
     return true;
 }
 
-KERNELS(update) = {adam, sgd, squares, average, NULL, NULL, NULL};
+KERNELS(update) = {adam, sgd, squares, add, average, NULL, NULL, NULL};

@@ -196,6 +196,7 @@ CPU_TEST(trainer, after_the_third_step_no_new_pages_are_touched)
     s.model.transformer.width = 64;
     s.data.batch_pairs = 64;
     s.task.min_length = s.task.max_length = 20;
+    s.trainer.shares = 1; /* the stacks of threads are pages, too */
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 3);
     long faults = page_faults();

@@ -1,0 +1,34 @@
+/*
+ * Replicas of leaves, for shares of a batch that threads compute at the same time: on a tape with
+ * replicas a leaf is replaced, as input of a node, by its replica, which has the same data and a
+ * gradient of its own. Inner tapes inherit them.
+ */
+#ifndef SOFTBACK_AUTOGRAD_REPLICAS_H
+#define SOFTBACK_AUTOGRAD_REPLICAS_H
+
+#include "autograd/node.h"
+
+struct replica {
+    const sb_tensor *of;
+    sb_tensor *leaf;
+};
+
+struct replicas {
+    int64_t room; /* a power of two */
+    struct replica *at;
+};
+
+/* For at most n leaves. */
+bool replicas_new(struct replicas *replicas, int64_t n);
+void replicas_free(struct replicas *replicas);
+
+/* Adds a replica of a leaf, whose gradient is `gradient`, of which it takes the reference. */
+bool replicas_add(struct replicas *replicas, sb_tensor *of, sb_tensor *gradient);
+
+/* From now on inputs on this tape, which is the innermost one, and on those in it are replaced. */
+void tape_use_replicas(const struct replicas *replicas);
+
+/* The replica of a leaf; t itself when it has none, or replicas is NULL. */
+sb_tensor *replica_of(const struct replicas *replicas, sb_tensor *t);
+
+#endif

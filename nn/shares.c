@@ -1,0 +1,212 @@
+#include "nn/shares.h"
+#include "nn/parameter_set.h"
+#include "nn/shares_run.h"
+#include "ops/context.h"
+#include "ops/update.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include "tensor/threads.h"
+#include <stdio.h>
+
+/* ---- replicas of the parameters ---- */
+
+/* Those of a share; the first one uses the parameters themselves. */
+struct share_replica {
+    struct replicas leaves;
+    sb_tensor *gradients; /* as the set's flat buffer */
+};
+
+struct share_replicas {
+    int64_t layout; /* of the gradients */
+    int count;
+    struct share_replica share[MOST_SHARES];
+};
+
+static void shares_drop(struct share_replicas *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        replicas_free(&s->share[i].leaves);
+        sb_tensor_release(s->share[i].gradients);
+    }
+    *s = (struct share_replicas){0};
+}
+
+void shares_free(struct share_replicas *shares)
+{
+    if (shares)
+        shares_drop(shares);
+    memory_free(shares);
+}
+
+int64_t shares_bytes(const sb_parameters *set)
+{
+    const int extra = set->shares ? set->shares->count : 0;
+    return extra * (int64_t)(set->gradients ? tensor_bytes(set->gradients) : 0);
+}
+
+static bool shares_fill(const sb_parameters *set, struct share_replica *share)
+{
+    const sb_tensor *g = set->gradients;
+    share->gradients = tensor_new("shares", g->device, g->dtype, g->rank, g->dim);
+    bool ok = share->gradients && tensor_zero(share->gradients) && /* the gaps, too */
+              replicas_new(&share->leaves, set->count);
+    for (int64_t i = 0; ok && i < set->count; i++) {
+        const struct parameter *p = &set->item[i];
+        if (!p->frozen)
+            ok = replicas_add(
+                &share->leaves, p->tensor,
+                tensor_view("shares", share->gradients, p->slot, p->tensor->rank, p->tensor->dim));
+    }
+    return ok;
+}
+
+/* Makes the replicas, unless they are there. */
+static bool shares_make(sb_parameters *set, int shares)
+{
+    if (!parameters_flatten(set))
+        return false;
+    if (!set->shares)
+        set->shares = memory_new(sizeof *set->shares);
+    struct share_replicas *s = set->shares;
+    if (!s)
+        return sb_fail("shares: out of memory");
+    if (s->layout != set->layout || s->count > shares - 1)
+        shares_drop(s);
+    s->layout = set->layout;
+    while (s->count < shares - 1)
+        if (!shares_fill(set, &s->share[s->count++])) {
+            shares_drop(s);
+            return false;
+        }
+    return true;
+}
+
+/* ---- sums ---- */
+
+/* A gradient that some shares have and others have not is zero there. */
+static bool shares_complete(struct share_replicas *s, sb_tensor *w)
+{
+    bool any = w->grad_current;
+    for (int i = 0; i < s->count; i++)
+        any |= replica_of(&s->share[i].leaves, w)->grad_current;
+    bool ok = !any || w->grad_current || tensor_zero(w->grad);
+    for (int i = 0; any && i < s->count; i++) {
+        sb_tensor *leaf = replica_of(&s->share[i].leaves, w);
+        ok = ok && (leaf->grad_current || tensor_zero(leaf->grad));
+        leaf->grad_current = false;
+    }
+    w->grad_current = any;
+    return ok;
+}
+
+/* Adds all gradients to the set's. What is stale in all of them stays so. */
+static bool shares_add(const sb_parameters *set)
+{
+    struct share_replicas *s = set->shares;
+    const struct update_kernels *kernels = kernel_row(&update_rows, set->gradients);
+    const void *x[MOST_SHARES];
+    bool ok = kernels != NULL;
+    for (int64_t i = 0; ok && i < set->count; i++)
+        ok = set->item[i].frozen || shares_complete(s, set->item[i].tensor);
+    for (int i = 0; i < s->count; i++)
+        x[i] = s->share[i].gradients->data;
+    return ok && kernels->add(tensor_size(set->gradients), s->count, x, set->gradients->data);
+}
+
+static void shares_forget(const sb_parameters *set)
+{
+    const struct share_replicas *s = set->shares;
+    for (int64_t i = 0; i < set->count; i++)
+        for (int k = 0; k < s->count; k++)
+            replica_of(&s->share[k].leaves, set->item[i].tensor)->grad_current = false;
+}
+
+/* ---- runs ---- */
+
+struct shares_work {
+    sb_parameters *set;
+    share_pass *pass;
+    void *context;
+    struct share_outcome {
+        bool ok;
+        char message[512];
+    } outcome[MOST_SHARES];
+};
+
+static void shares_pass(void *work, int64_t share)
+{
+    struct shares_work *w = work;
+    const struct share_replicas *s = w->set->shares;
+    struct share_outcome *outcome = &w->outcome[share];
+    outcome->ok = w->pass(w->context, (int)share, share ? &s->share[share - 1].leaves : NULL);
+    if (!outcome->ok)
+        snprintf(outcome->message, sizeof outcome->message, "%s", sb_error());
+}
+
+bool shares_run(sb_parameters *set, int shares, share_pass *pass, void *context)
+{
+    struct shares_work work = {.set = set, .pass = pass, .context = context};
+    if (!shares_make(set, shares))
+        return false;
+    threads_each(shares, shares_pass, &work);
+    for (int i = 0; i < shares; i++)
+        if (!work.outcome[i].ok) {
+            shares_forget(set);
+            sb_parameters_clear(set);
+            return sb_fail("%s", work.outcome[i].message);
+        }
+    return shares_add(set);
+}
+
+/* ---- loops of one's own ---- */
+
+struct own_loss {
+    int64_t items;
+    int shares;
+    sb_share_loss loss;
+    void *context;
+    const sb_random *random;
+    uint64_t end; /* the position of the random stream after the last share */
+    double value[MOST_SHARES];
+};
+
+static bool own_pass(void *own_loss, int share, const struct replicas *replicas)
+{
+    struct own_loss *own = own_loss;
+    int64_t first, count = share_items(own->items, share, own->shares, &first);
+    const sb_partition place = {.items = {.of = own->items, .first = first}};
+    const sb_context context = {.partition = &place};
+    sb_random random = own->random ? *own->random : (sb_random){0};
+    sb_tape tape;
+    sb_tape_begin_with(&tape, SB_RECORD, &context);
+    tape_use_replicas(replicas);
+    sb_tape_random(&tape, own->random ? &random : NULL);
+    sb_tensor *loss = own->loss(own->context, first, count);
+    own->value[share] = loss ? sb_tensor_value(loss) : 0;
+    const bool ok = loss && sb_backward(loss);
+    if (share == own->shares - 1)
+        own->end = random.position;
+    return sb_tape_end(&tape) && ok;
+}
+
+bool sb_backward_in_shares(sb_parameters *set, int64_t items, int shares, sb_random *random,
+                           sb_share_loss loss, void *context, double *sum)
+{
+    const char *who = "backward_in_shares";
+    if (!set || !loss)
+        return fail_null(who, set ? "loss" : "set");
+    if (shares < 1 || shares > MOST_SHARES || shares > items)
+        return sb_fail(
+            "%s: %d shares of %lld items; expected from 1 to %d, each of an item at least", who,
+            shares, (long long)items, MOST_SHARES);
+    struct own_loss own = {items, shares, loss, context, random, 0, {0}};
+    if (!shares_run(set, shares, own_pass, &own))
+        return false;
+    if (random)
+        random->position = own.end;
+    for (int i = 1; i < shares; i++)
+        own.value[0] += own.value[i];
+    if (sum)
+        *sum = own.value[0];
+    return true;
+}
