@@ -1,7 +1,7 @@
 /* The program `softback`: finds the command and runs it. */
+#include "program/options/nearest.h"
+#include "program/options/options.h"
 #include "program/screen/foreign.h"
-#include "program/screen/nearest.h"
-#include "program/screen/options.h"
 #include "program/screen/waiting.h"
 #include "tensor/version.h"
 #include <errno.h>

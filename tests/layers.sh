@@ -1,7 +1,7 @@
 #!/bin/sh
 # Includes point downward only: tensor < autograd < ops < nn < models < teach < program, and within
-# models: text < decoding < data < models itself < training, and within program: screen < run < kinds <
-# bench < commands. Tests and softback.h are above all of them.
+# models: text < decoding < data < models itself < training, and within program: screen < options < run <
+# kinds < bench < commands. Tests and softback.h are above all of them.
 # cuda/ may use ops and folders below it, mpi/ may use tensor, and no folder uses either; only mpi/
 # includes MPI's header. Sources of a portable build use neither files nor plug-ins: with_files and
 # with_json of meson.build and the program have those that do. No header includes itself through others,
@@ -51,8 +51,8 @@ inclusions >"$inclusions"
 awk '
     BEGIN {
         n = split("tensor autograd ops nn models/text models/decoding models/data models " \
-                  "models/training teach program/screen program/run program/kinds program/bench " \
-                  "program/commands program", order, " ")
+                  "models/training teach program/screen program/options program/run program/kinds " \
+                  "program/bench program/commands program", order, " ")
         for (i = 1; i <= n; i++) level[order[i]] = i
         level["cuda"] = level["ops"] + 0.5
         level["mpi"] = level["tensor"] + 0.5

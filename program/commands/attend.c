@@ -1,8 +1,8 @@
 /* softback attend: attention as a picture in the terminal. */
 #include "autograd/tape.h"
 #include "models/training/checkpoint.h"
+#include "program/options/machine.h"
 #include "program/screen/foreign.h"
-#include "program/screen/machine_options.h"
 #include "program/screen/terminal.h"
 #include "program/screen/unknown.h"
 #include "teach/explain/subject.h"

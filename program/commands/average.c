@@ -1,8 +1,8 @@
 /* softback average */
 #include "models/training/checkpoint.h"
+#include "program/options/options.h"
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
-#include "program/screen/options.h"
 #include <stdio.h>
 
 struct average_request {

@@ -1,7 +1,7 @@
 /* softback bench: what training, decoding and single operations cost on a device. */
 #include "program/bench/rows.h"
 #include "program/bench/worker.h"
-#include "program/screen/machine_options.h"
+#include "program/options/machine.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* softback classify: the label that a classifier gives to each text. */
 #include "models/classifier_kind.h"
 #include "models/training/checkpoint.h"
+#include "program/options/decoding.h"
 #include "program/run/kind.h"
-#include "program/screen/decoding_options.h"
 #include "program/screen/input.h"
 #include "program/screen/stream.h"
 #include "program/screen/unknown.h"

@@ -1,8 +1,8 @@
 /* softback evaluate */
 #include "program/kinds/evaluate.h"
 #include "program/kinds/pattern.h"
+#include "program/options/decoding.h"
 #include "program/run/kind.h"
-#include "program/screen/decoding_options.h"
 #include <string.h>
 
 static void evaluate_options(struct options *o, struct evaluate_request *r)

@@ -1,7 +1,7 @@
 /* softback explain: explanations whose numbers the library computes when it prints them. */
 #include "program/commands/explain_model.h"
-#include "program/screen/machine_options.h"
-#include "program/screen/nearest.h"
+#include "program/options/machine.h"
+#include "program/options/nearest.h"
 #include "program/screen/terminal.h"
 #include "teach/explain/topic.h"
 #include "teach/report/jacobian.h"

@@ -1,6 +1,6 @@
 #include "program/commands/explain_model.h"
 #include "models/training/checkpoint.h"
-#include "program/screen/options.h"
+#include "program/options/options.h"
 #include "program/screen/terminal.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"

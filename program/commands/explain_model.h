@@ -2,8 +2,8 @@
 #ifndef SOFTBACK_PROGRAM_COMMANDS_EXPLAIN_MODEL_H
 #define SOFTBACK_PROGRAM_COMMANDS_EXPLAIN_MODEL_H
 
+#include "program/options/options.h"
 #include "program/run/stored_twin.h"
-#include "program/screen/options.h"
 #include "teach/explain/model.h"
 #include "teach/explain/topic.h"
 

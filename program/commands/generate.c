@@ -1,8 +1,8 @@
 /* softback generate: what a language model writes after a prompt. */
 #include "models/language_kind.h"
 #include "models/training/checkpoint.h"
+#include "program/options/decoding.h"
 #include "program/run/kind.h"
-#include "program/screen/decoding_options.h"
 #include "program/screen/stream.h"
 #include "program/screen/unknown.h"
 #include "tensor/memory.h"

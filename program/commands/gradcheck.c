@@ -2,8 +2,8 @@
 #include "autograd/gradcheck.h"
 #include "ops/example.h"
 #include "program/commands/gradcheck_model.h"
-#include "program/screen/machine_options.h"
-#include "program/screen/nearest.h"
+#include "program/options/machine.h"
+#include "program/options/nearest.h"
 #include "tensor/storage.h"
 #include <math.h>
 #include <stdio.h>

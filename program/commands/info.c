@@ -4,8 +4,8 @@
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
 #include "ops/kernel.h"
+#include "program/options/machine.h"
 #include "program/screen/foreign.h"
-#include "program/screen/machine_options.h"
 #include "program/screen/progress.h"
 #include "tensor/storage.h"
 #include <stdio.h>

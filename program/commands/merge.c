@@ -2,9 +2,9 @@
 #include "models/training/checkpoint.h"
 #include "nn/lora.h"
 #include "nn/lora_layer.h"
+#include "program/options/options.h"
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
-#include "program/screen/options.h"
 #include "tensor/storage.h"
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* softback report: a model on one page of HTML. */
 #include "program/run/report.h"
+#include "program/options/machine.h"
 #include "program/screen/foreign.h"
-#include "program/screen/machine_options.h"
 #include "tensor/memory.h"
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* softback train */
 #include "models/kinds.h"
 #include "program/kinds/pattern.h"
+#include "program/options/machine.h"
 #include "program/run/kind.h"
-#include "program/screen/machine_options.h"
 #include <string.h>
 
 /* Takes the number of "sequence=2" or "heads=2". */

@@ -6,7 +6,7 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-struct options; /* program/screen/options.h */
+struct options; /* program/options/options.h */
 
 struct command {
     const char *name;

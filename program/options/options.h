@@ -2,8 +2,8 @@
  * The options and arguments of a command: a table of rows, each bound to where its value goes. From
  * it come parsing, help, ranges, and suggestions for names that do not exist.
  */
-#ifndef SOFTBACK_PROGRAM_SCREEN_OPTIONS_H
-#define SOFTBACK_PROGRAM_SCREEN_OPTIONS_H
+#ifndef SOFTBACK_PROGRAM_OPTIONS_OPTIONS_H
+#define SOFTBACK_PROGRAM_OPTIONS_OPTIONS_H
 
 #include "models/training/settings.h"
 #include "program/screen/command.h"

@@ -1,4 +1,4 @@
-#include "program/screen/machine_options.h"
+#include "program/options/machine.h"
 #include "ops/gemm.h"
 #include "program/screen/foreign.h"
 #include "tensor/device.h"

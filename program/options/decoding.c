@@ -1,4 +1,4 @@
-#include "program/screen/decoding_options.h"
+#include "program/options/decoding.h"
 
 void option_base(struct options *o, const char **base)
 {

@@ -1,5 +1,5 @@
-#include "program/screen/options.h"
-#include "program/screen/nearest.h"
+#include "program/options/options.h"
+#include "program/options/nearest.h"
 #include "tensor/error.h"
 #include <assert.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "program/screen/nearest.h"
+#include "program/options/nearest.h"
 #include <string.h>
 
 /* The edit distance (Levenshtein 1966). */

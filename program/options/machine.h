@@ -1,8 +1,8 @@
 /* The options --threads and --device, which several commands share. */
-#ifndef SOFTBACK_PROGRAM_SCREEN_MACHINE_OPTIONS_H
-#define SOFTBACK_PROGRAM_SCREEN_MACHINE_OPTIONS_H
+#ifndef SOFTBACK_PROGRAM_OPTIONS_MACHINE_H
+#define SOFTBACK_PROGRAM_OPTIONS_MACHINE_H
 
-#include "program/screen/options.h"
+#include "program/options/options.h"
 
 /* --threads alone, and both. */
 void option_threads(struct options *options);

@@ -1,6 +1,6 @@
 /* Reading a command line by the table of its options; argp parses, and prints help. */
-#include "program/screen/nearest.h"
-#include "program/screen/options.h"
+#include "program/options/nearest.h"
+#include "program/options/options.h"
 #include "tensor/error.h"
 #include <argp.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* The options of commands that decode with a stored model. */
-#ifndef SOFTBACK_PROGRAM_SCREEN_DECODING_OPTIONS_H
-#define SOFTBACK_PROGRAM_SCREEN_DECODING_OPTIONS_H
+#ifndef SOFTBACK_PROGRAM_OPTIONS_DECODING_H
+#define SOFTBACK_PROGRAM_OPTIONS_DECODING_H
 
 #include "models/decoding/decoding.h"
-#include "program/screen/machine_options.h"
+#include "program/options/machine.h"
 
 /* --base, for a model that may be a file of LoRA adapters; --weights. */
 void option_base(struct options *options, const char **base);
