@@ -12,12 +12,12 @@
 #include <math.h>
 #include <string.h>
 
-/* What is learned from: pairs of text and label. */
-struct learned {
-    struct learned_pairs pairs;
+/* What it is trained and evaluated on: pairs of text and label. */
+struct classifier_data {
+    struct divided_pairs pairs;
     sb_vocabulary *vocabulary;
     sb_labels *labels;
-    sb_labelled *data, *held_data;
+    sb_labelled *train, *held;
     sb_held_labelled scored;
 };
 
@@ -26,16 +26,16 @@ enum { PATTERN_TEXTS = 10000, PATTERN_HELD = 1000 };
 static bool classifier_open_texts(struct training *t, const struct training_request *r)
 {
     const uint64_t seed = t->settings.trainer.seed;
-    struct learned *x = t->learned;
+    struct classifier_data *x = t->data;
     if (t->task) {
-        x->pairs.rest = pattern_pairs(seed, SB_PART_TRAIN, PATTERN_TEXTS);
+        x->pairs.train = pattern_pairs(seed, SB_PART_TRAIN, PATTERN_TEXTS);
         x->pairs.held = pattern_pairs(seed, SB_PART_VALID, PATTERN_HELD);
     } else if (!pairs_open(&x->pairs, r)) {
         return false;
     }
-    if (!pairs_to_learn(&x->pairs) || !x->pairs.held)
+    if (!pairs_to_train(&x->pairs) || !x->pairs.held)
         return false;
-    x->scored.pairs = x->pairs.held;
+    x->scored.pairs = t->held_pairs = x->pairs.held;
     t->progress.data_hash = pairs_mark(&x->pairs);
     return true;
 }
@@ -43,8 +43,8 @@ static bool classifier_open_texts(struct training *t, const struct training_requ
 /* The labels of the model that is resumed are those of the data, whose hash is the same. */
 static bool classifier_learn(struct training *t)
 {
-    struct learned *x = t->learned;
-    const sb_pairs *pairs = pairs_to_learn(&x->pairs);
+    struct classifier_data *x = t->data;
+    const sb_pairs *pairs = pairs_to_train(&x->pairs);
     const struct settings *s = &t->settings;
     const sb_vocabulary_options options = {.units = s->units, .size = s->vocabulary};
     const sb_classifier *model = t->loaded ? t->loaded->subject.self : NULL;
@@ -58,26 +58,27 @@ static bool classifier_learn(struct training *t)
 
 static bool classifier_open_data(struct training *t)
 {
-    struct learned *x = t->learned;
+    struct classifier_data *x = t->data;
     sb_data_options options = t->settings.data;
     options.seed = t->settings.trainer.seed;
     if (!classifier_learn(t))
         return false;
-    x->data = sb_labelled_new(pairs_to_learn(&x->pairs), x->vocabulary, x->labels, &options);
-    x->held_data =
-        x->data ? sb_labelled_new(x->pairs.held, x->vocabulary, x->labels, &options) : NULL;
-    if (!x->held_data)
+    x->train = sb_labelled_new(pairs_to_train(&x->pairs), x->vocabulary, x->labels, &options);
+    x->held = x->train ? sb_labelled_new(x->pairs.held, x->vocabulary, x->labels, &options) : NULL;
+    if (!x->held)
         return false;
-    t->source = sb_labelled_as_source(x->data);
-    t->held_source = sb_labelled_as_source(x->held_data);
+    t->source = sb_labelled_as_source(x->train);
+    t->held_source = sb_labelled_as_source(x->held);
     t->scored = &x->scored;
+    t->epoch_items = sb_labelled_count(x->train);
+    t->usual_best = BEST_ACCURACY;
     return true;
 }
 
 static bool classifier_open_model(struct training *t)
 {
     const struct settings *s = &t->settings;
-    const struct learned *x = t->learned;
+    const struct classifier_data *x = t->data;
     const sb_labels *labels = x->labels;
     const int64_t n = sb_labels_count(labels);
     const sb_classifier_options options = {.transformer = s->model.transformer,
@@ -96,33 +97,22 @@ static bool classifier_open_model(struct training *t)
 
 static void classifier_close(struct training *t)
 {
-    struct learned *x = t->learned;
-    sb_labelled_free(x->data);
-    sb_labelled_free(x->held_data);
+    struct classifier_data *x = t->data;
+    sb_labelled_free(x->train);
+    sb_labelled_free(x->held);
     sb_vocabulary_release(x->vocabulary);
     sb_labels_free(x->labels);
     pairs_close(&x->pairs);
 }
 
-static int64_t classifier_batch_items(const struct training *t)
-{
-    return t->settings.data.batch_pairs;
-}
-
-static int64_t classifier_epoch_batches(const struct training *t)
-{
-    const struct learned *x = t->learned;
-    return sb_labelled_count(x->data) / t->settings.data.batch_pairs + 1;
-}
-
 static void classifier_describe(const struct training *t, const struct training_request *r,
                                 FILE *out)
 {
-    const struct learned *x = t->learned;
-    const int64_t left_out = sb_labelled_left_out(x->data), n = sb_labels_count(x->labels);
+    const struct classifier_data *x = t->data;
+    const int64_t left_out = sb_labelled_left_out(x->train), n = sb_labels_count(x->labels);
     if (t->task)
         fprintf(out, "task       %s; %s texts, %s held out\n", t->task,
-                count_text(sb_pairs_count(x->pairs.rest)).text,
+                count_text(sb_pairs_count(x->pairs.train)).text,
                 count_text(sb_pairs_count(x->pairs.held)).text);
     else
         pairs_describe(&x->pairs, r, 0, 0, out);
@@ -138,12 +128,6 @@ static void classifier_describe(const struct training *t, const struct training_
     fputs(n > 8 ? ", ...\n" : "\n", out);
 }
 
-static best_score classifier_best(const struct training *t)
-{
-    (void)t;
-    return BEST_ACCURACY;
-}
-
 static void classifier_measure(const struct training *t, const sb_evaluation *e, int digits,
                                char *text, size_t size)
 {
@@ -154,60 +138,38 @@ static void classifier_measure(const struct training *t, const sb_evaluation *e,
         text[0] = '\0';
 }
 
-static char *classifier_batch_text(const struct training *t, const sb_batch *batch)
+/* A text and its label. */
+static bool classifier_add_item(struct buffer *buffer, const struct training *t,
+                                const sb_batch *batch, int64_t item)
 {
     const sb_classifier *model = t->subject.self;
-    sb_tensor *ids = sb_batch_get(batch, "text");
-    const int64_t L = sb_tensor_dim(ids, 1);
-    struct buffer buffer = {0};
-    bool ok = true;
-    for (int64_t b = 0; ok && b < batch->items; b++) {
-        const int64_t n = (int64_t)sb_tensor_get(sb_batch_get(batch, "lengths"), b),
-                      label = (int64_t)sb_tensor_get(sb_batch_get(batch, "label"), b);
-        char *text = sb_vocabulary_decode(sb_classifier_vocabulary(model),
-                                          (const int32_t *)sb_tensor_data(ids) + b * L, n);
-        ok = text && buffer_add_text(&buffer, text) && buffer_add_text(&buffer, "\t") &&
-             buffer_add_text(&buffer, sb_classifier_label(model, label)) &&
-             buffer_add_text(&buffer, "\n");
-        sb_free(text);
-    }
-    char *text = ok ? buffer_take(&buffer) : NULL;
-    buffer_free(&buffer);
-    return text;
+    const int64_t label = (int64_t)sb_tensor_get(sb_batch_get(batch, "label"), item);
+    return bad_batch_add_text(buffer, sb_classifier_vocabulary(model), batch, "text", "lengths",
+                              item) &&
+           buffer_add_text(buffer, "\t") &&
+           buffer_add_text(buffer, sb_classifier_label(model, label));
 }
 
 static bool classifier_watch(struct training *t)
 {
-    const struct learned *x = t->learned;
+    const struct classifier_data *x = t->data;
     int64_t index[MOST_WATCHED], length[MOST_WATCHED];
     int32_t *ids[MOST_WATCHED] = {NULL};
     const int64_t n = pairs_short(&x->pairs, MOST_WATCHED, index);
-    bool ok = n > 0 || training_fail_watch();
     int64_t label[MOST_WATCHED];
+    bool ok = n == 0 || pairs_choose_drawn(&x->pairs, index[0], t);
     for (int64_t i = 0; ok && i < n; i++) {
         label[i] = sb_labels_find(x->labels, sb_pairs_target(x->pairs.held, index[i]));
         ids[i] = sb_vocabulary_encode(x->vocabulary, sb_pairs_source(x->pairs.held, index[i]),
                                       &length[i], NULL);
         ok = ids[i] != NULL;
     }
-    t->watched =
-        ok ? sb_labelled_batch_new(n, (const int32_t *const *)ids, length, label, x->vocabulary)
-           : NULL;
+    t->watched = ok && n > 0 ? sb_labelled_batch_new(n, (const int32_t *const *)ids, length, label,
+                                                     x->vocabulary)
+                             : NULL;
     for (int64_t i = 0; i < n; i++)
         sb_free(ids[i]);
-    return t->watched != NULL;
-}
-
-static const sb_pairs *classifier_held(const struct training *t)
-{
-    const struct learned *x = t->learned;
-    return x->pairs.held;
-}
-
-static char *classifier_report_text(const struct training *t)
-{
-    const struct learned *x = t->learned;
-    return pairs_short_source(&x->pairs);
+    return ok && (n == 0 || t->watched);
 }
 
 const struct training_kind training_classifier = {.title = "a classifier",
@@ -215,20 +177,15 @@ const struct training_kind training_classifier = {.title = "a classifier",
                                                   .items = "texts",
                                                   .model = &classifier_kind,
                                                   .task = pattern_task,
-                                                  .learned = sizeof(struct learned),
+                                                  .data_size = sizeof(struct classifier_data),
                                                   .open_texts = classifier_open_texts,
                                                   .open_data = classifier_open_data,
                                                   .open_model = classifier_open_model,
                                                   .close = classifier_close,
-                                                  .batch_items = classifier_batch_items,
-                                                  .epoch_batches = classifier_epoch_batches,
                                                   .describe = classifier_describe,
                                                   .scores = 1 << BEST_LOSS | 1 << BEST_ACCURACY,
-                                                  .best = classifier_best,
                                                   .measure = classifier_measure,
-                                                  .batch_text = classifier_batch_text,
+                                                  .add_item = classifier_add_item,
                                                   .evaluate = evaluate_classifier,
                                                   .watch = classifier_watch,
-                                                  .report_text = classifier_report_text,
-                                                  .held = classifier_held,
                                                   .report = &report_classifier};

@@ -14,9 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-/* What is learned from. */
-struct learned {
-    sb_documents *rest, *held;
+/* What it is trained and evaluated on. */
+struct language_data {
+    sb_documents *train, *held;
     sb_vocabulary *vocabulary;
     sb_windows *windows, *held_windows;
 };
@@ -47,32 +47,32 @@ static sb_documents *language_read(const char *const *paths, int n, sb_document_
 
 static bool language_read_files(struct training *t, const struct training_request *r)
 {
-    struct learned *x = t->learned;
+    struct language_data *x = t->data;
     const sb_document_cut cut = t->settings.documents;
     sb_documents *all = language_read(r->files, r->file_count, cut);
     if (all && r->valid) {
-        x->rest = all;
+        x->train = all;
         x->held = language_read(&r->valid, 1, cut);
         return x->held != NULL;
     }
-    const bool ok = all && sb_documents_divide(all, HELD_PART, &x->rest, &x->held);
+    const bool ok = all && sb_documents_divide(all, HELD_PART, &x->train, &x->held);
     sb_documents_free(all);
     return ok;
 }
 
 static bool language_open_texts(struct training *t, const struct training_request *r)
 {
-    struct learned *x = t->learned;
+    struct language_data *x = t->data;
     if (t->task) {
-        x->rest = language_task_documents(t, SB_PART_TRAIN, TASK_DOCUMENTS);
+        x->train = language_task_documents(t, SB_PART_TRAIN, TASK_DOCUMENTS);
         x->held = language_task_documents(t, SB_PART_VALID, TASK_HELD);
     } else if (!language_read_files(t, r)) {
         return false;
     }
-    if (!x->rest || !x->held)
+    if (!x->train || !x->held)
         return false;
     t->progress.data_hash =
-        (sb_documents_hash(x->rest) * 31 + sb_documents_hash(x->held)) >> 1; /* as JSON has them */
+        (sb_documents_hash(x->train) * 31 + sb_documents_hash(x->held)) >> 1; /* as JSON has them */
     return true;
 }
 
@@ -80,13 +80,13 @@ static bool language_open_texts(struct training *t, const struct training_reques
 
 static sb_vocabulary *language_learn(const struct training *t)
 {
-    const struct learned *x = t->learned;
+    const struct language_data *x = t->data;
     const struct settings *s = &t->settings;
     const sb_vocabulary_options options = {
         .units = s->units == SB_UNITS_AUTO ? SB_UNITS_CHARACTERS : s->units, .size = s->vocabulary};
     if (t->loaded)
         return sb_vocabulary_retain(sb_language_model_vocabulary(t->loaded->subject.self));
-    return sb_vocabulary_new(sb_documents_texts(x->rest), sb_documents_count(x->rest), &options);
+    return sb_vocabulary_new(sb_documents_texts(x->train), sb_documents_count(x->train), &options);
 }
 
 /* All that the model may read at a time, where it may read everything. */
@@ -95,28 +95,37 @@ static int64_t language_window(const struct settings *s)
     return s->language.context > 0 ? s->language.context : s->data.batch_symbols;
 }
 
+/* The most windows of a batch. */
+static int64_t language_batch_windows(const struct settings *s)
+{
+    const int64_t fit = s->data.batch_symbols / language_window(s);
+    return fit < 1 ? 1 : fit < s->data.batch_pairs ? fit : s->data.batch_pairs;
+}
+
 static bool language_open_data(struct training *t)
 {
-    struct learned *x = t->learned;
+    struct language_data *x = t->data;
     const struct settings *s = &t->settings;
     sb_windows_options options = {.seed = s->trainer.seed,
                                   .length = language_window(s),
                                   .batch_windows = s->data.batch_pairs,
                                   .batch_symbols = s->data.batch_symbols};
     x->vocabulary = language_learn(t);
-    x->windows = x->vocabulary ? sb_windows_new(x->rest, x->vocabulary, &options) : NULL;
+    x->windows = x->vocabulary ? sb_windows_new(x->train, x->vocabulary, &options) : NULL;
     options.fixed = true;
     x->held_windows = x->windows ? sb_windows_new(x->held, x->vocabulary, &options) : NULL;
     if (!x->held_windows)
         return false;
     t->source = sb_windows_as_source(x->windows);
     t->held_source = sb_windows_as_source(x->held_windows);
+    t->batch_items = language_batch_windows(s);
+    t->epoch_items = sb_windows_symbols(x->windows) / language_window(s);
     return true;
 }
 
 static bool language_open_model(struct training *t)
 {
-    struct learned *x = t->learned;
+    struct language_data *x = t->data;
     const struct settings *s = &t->settings;
     const sb_language_model_options options = {.transformer = s->model.transformer,
                                                .tie_embeddings = s->model.tie_embeddings,
@@ -130,27 +139,12 @@ static bool language_open_model(struct training *t)
 
 static void language_close(struct training *t)
 {
-    struct learned *x = t->learned;
+    struct language_data *x = t->data;
     sb_windows_free(x->windows);
     sb_windows_free(x->held_windows);
     sb_vocabulary_release(x->vocabulary);
-    sb_documents_free(x->rest);
+    sb_documents_free(x->train);
     sb_documents_free(x->held);
-}
-
-static int64_t language_batch_items(const struct training *t)
-{
-    const struct settings *s = &t->settings;
-    const int64_t fit = s->data.batch_symbols / language_window(s);
-    return fit < 1 ? 1 : fit < s->data.batch_pairs ? fit : s->data.batch_pairs;
-}
-
-static int64_t language_epoch_batches(const struct training *t)
-{
-    const struct learned *x = t->learned;
-    return sb_windows_symbols(x->windows) /
-               (language_batch_items(t) * language_window(&t->settings)) +
-           1;
 }
 
 /* ---- what it says of itself ---- */
@@ -158,8 +152,8 @@ static int64_t language_epoch_batches(const struct training *t)
 static void language_describe_texts(const struct training *t, const struct training_request *r,
                                     FILE *out)
 {
-    const struct learned *x = t->learned;
-    const sb_documents *rest = x->rest, *held = x->held;
+    const struct language_data *x = t->data;
+    const sb_documents *rest = x->train, *held = x->held;
     const int64_t n = sb_documents_count(rest);
     fprintf(out, "%-10s %s bytes", t->task ? "task" : foreign(paths_name(r->data)),
             count_text(sb_documents_bytes(rest)).text);
@@ -173,7 +167,7 @@ static void language_describe_texts(const struct training *t, const struct train
 
 static void language_describe(const struct training *t, const struct training_request *r, FILE *out)
 {
-    const struct learned *x = t->learned;
+    const struct language_data *x = t->data;
     const int64_t unknown = sb_windows_unknown(x->held_windows);
     language_describe_texts(t, r, out);
     fprintf(out, "text       %s, %s different symbols; %s to learn\n",
@@ -193,7 +187,7 @@ static void language_describe(const struct training *t, const struct training_re
 static void language_measure(const struct training *t, const sb_evaluation *e, int digits,
                              char *text, size_t size)
 {
-    const struct learned *x = t->learned;
+    const struct language_data *x = t->data;
     const sb_windows *held = x->held_windows;
     const double bits =
         e->loss * (double)sb_windows_symbols(held) / (log(2) * (double)sb_windows_bytes(held));
@@ -203,28 +197,11 @@ static void language_measure(const struct training *t, const sb_evaluation *e, i
              digits + 1, exp(e->loss), digits + 2, bits);
 }
 
-static best_score language_best(const struct training *t)
+static bool language_add_item(struct buffer *buffer, const struct training *t,
+                              const sb_batch *batch, int64_t item)
 {
-    (void)t;
-    return BEST_LOSS;
-}
-
-static char *language_batch_text(const struct training *t, const sb_batch *batch)
-{
-    const struct learned *x = t->learned;
-    sb_tensor *ids = sb_batch_get(batch, "target_out");
-    struct buffer buffer = {0};
-    bool ok = ids != NULL;
-    for (int64_t b = 0; ok && b < batch->items; b++) {
-        const int64_t length = (int64_t)sb_tensor_get(sb_batch_get(batch, "target_lengths"), b);
-        const int32_t *row = (const int32_t *)sb_tensor_data(ids) + b * sb_tensor_dim(ids, 1);
-        char *text = sb_vocabulary_decode(x->vocabulary, row, length);
-        ok = text && buffer_add_text(&buffer, text) && buffer_add_text(&buffer, "\n");
-        sb_free(text);
-    }
-    char *text = ok ? buffer_take(&buffer) : NULL;
-    buffer_free(&buffer);
-    return text;
+    const struct language_data *x = t->data;
+    return bad_batch_add_text(buffer, x->vocabulary, batch, "target_out", "target_lengths", item);
 }
 
 /* ---- for a report ---- */
@@ -234,7 +211,7 @@ enum { REPORT_SYMBOLS = 48 };
 /* The first symbols of a held-out document; NULL without a message where it has none. */
 static int32_t *language_begin_of(const struct training *t, int64_t document, int64_t *n)
 {
-    const struct learned *x = t->learned;
+    const struct language_data *x = t->data;
     const char *text = sb_documents_text(x->held, document);
     int32_t *ids = text[0] ? sb_vocabulary_encode(x->vocabulary, text, n, NULL) : NULL;
     int64_t most = language_window(&t->settings) - 1;
@@ -245,7 +222,7 @@ static int32_t *language_begin_of(const struct training *t, int64_t document, in
 
 static bool language_watch(struct training *t)
 {
-    struct learned *x = t->learned;
+    struct language_data *x = t->data;
     const sb_documents *held = x->held;
     int32_t *ids[MOST_WATCHED];
     int64_t length[MOST_WATCHED], n = 0;
@@ -253,29 +230,18 @@ static bool language_watch(struct training *t)
     for (int64_t i = 0; ok && n < MOST_WATCHED && i < sb_documents_count(held); i++) {
         ids[n] = language_begin_of(t, i, &length[n]);
         ok = ids[n] || !sb_documents_text(held, i)[0];
+        if (ids[n] && !t->drawn)
+            ok = (t->drawn = sb_vocabulary_decode(x->vocabulary, ids[n], length[n])) != NULL;
         if (ids[n] && --length[n] > 0) /* the last one is only predicted */
             n++;
         else
             sb_free(ids[n]);
     }
-    ok = ok && (n > 0 || training_fail_watch());
-    t->watched = ok ? sb_window_batch_new(n, (const int32_t *const *)ids, length) : NULL;
+    t->watched = ok && n > 0 ? sb_window_batch_new(n, (const int32_t *const *)ids, length) : NULL;
+    ok = ok && (n == 0 || t->watched);
     while (n > 0)
         sb_free(ids[--n]);
-    return t->watched != NULL;
-}
-
-static char *language_report_text(const struct training *t)
-{
-    const struct learned *x = t->learned;
-    const sb_documents *held = x->held;
-    int64_t n, document = 0;
-    while (document < sb_documents_count(held) - 1 && !sb_documents_text(held, document)[0])
-        document++;
-    int32_t *ids = language_begin_of(t, document, &n);
-    char *text = ids ? sb_vocabulary_decode(x->vocabulary, ids, n) : NULL;
-    sb_free(ids);
-    return text;
+    return ok;
 }
 
 const struct training_kind training_language_model = {.title = "a language model",
@@ -283,19 +249,15 @@ const struct training_kind training_language_model = {.title = "a language model
                                                       .items = "windows",
                                                       .model = &language_model_kind,
                                                       .several_files = true,
-                                                      .learned = sizeof(struct learned),
+                                                      .data_size = sizeof(struct language_data),
                                                       .open_texts = language_open_texts,
                                                       .open_data = language_open_data,
                                                       .open_model = language_open_model,
                                                       .close = language_close,
-                                                      .batch_items = language_batch_items,
-                                                      .epoch_batches = language_epoch_batches,
                                                       .describe = language_describe,
                                                       .scores = 1 << BEST_LOSS,
-                                                      .best = language_best,
                                                       .measure = language_measure,
-                                                      .batch_text = language_batch_text,
+                                                      .add_item = language_add_item,
                                                       .evaluate = evaluate_language,
                                                       .watch = language_watch,
-                                                      .report_text = language_report_text,
                                                       .report = &report_language};

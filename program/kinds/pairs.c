@@ -8,16 +8,16 @@
 #include <string.h>
 
 /* Holds out one pair in twenty, at least one and at most 2,000. */
-static bool pairs_divide(struct learned_pairs *p, const char *file)
+static bool pairs_divide(struct divided_pairs *p, const char *file)
 {
     int64_t held = sb_pairs_count(p->read) / 20;
     if (sb_pairs_count(p->read) < 2)
         return sb_fail("%s has one pair; held-out pairs need another, or give --valid", file);
     held = held < 1 ? 1 : held > 2000 ? 2000 : held;
-    return sb_pairs_divide(p->read, held, &p->rest, &p->held);
+    return sb_pairs_divide(p->read, held, &p->train, &p->held);
 }
 
-bool pairs_open(struct learned_pairs *p, const struct training_request *r)
+bool pairs_open(struct divided_pairs *p, const struct training_request *r)
 {
     p->read = r->data ? sb_pairs_read(r->data, NULL)
                       : sb_pairs_read_two(r->source_file, r->target_file, NULL);
@@ -29,16 +29,16 @@ bool pairs_open(struct learned_pairs *p, const struct training_request *r)
     return p->held != NULL;
 }
 
-void pairs_close(struct learned_pairs *p)
+void pairs_close(struct divided_pairs *p)
 {
     sb_pairs_free(p->read);
-    sb_pairs_free(p->rest);
+    sb_pairs_free(p->train);
     sb_pairs_free(p->held);
 }
 
-const sb_pairs *pairs_to_learn(const struct learned_pairs *p)
+const sb_pairs *pairs_to_train(const struct divided_pairs *p)
 {
-    return p->rest ? p->rest : p->read;
+    return p->train ? p->train : p->read;
 }
 
 static uint64_t pairs_hash(uint64_t hash, const sb_pairs *pairs)
@@ -50,9 +50,9 @@ static uint64_t pairs_hash(uint64_t hash, const sb_pairs *pairs)
     return hash;
 }
 
-uint64_t pairs_mark(const struct learned_pairs *p)
+uint64_t pairs_mark(const struct divided_pairs *p)
 {
-    const uint64_t rest = pairs_hash(HASH_START, pairs_to_learn(p));
+    const uint64_t rest = pairs_hash(HASH_START, pairs_to_train(p));
     return pairs_hash(rest, p->held) >> 1; /* JSON's integers are signed */
 }
 
@@ -71,24 +71,24 @@ static void pairs_describe_problems(FILE *out, const char *file, const sb_pairs 
         fputs("           ...\n", out);
 }
 
-void pairs_describe(const struct learned_pairs *p, const struct training_request *r,
+void pairs_describe(const struct divided_pairs *p, const struct training_request *r,
                     int64_t left_out, int64_t longest, FILE *out)
 {
     int64_t held = sb_pairs_count(p->held);
     const char *file = r->data ? r->data : r->source_file;
     fprintf(out, "%-10s %s pairs; ", foreign(paths_name(file)),
-            count_text(sb_pairs_count(pairs_to_learn(p))).text);
-    if (p->rest)
+            count_text(sb_pairs_count(pairs_to_train(p))).text);
+    if (p->train)
         fprintf(out, "no --valid, so %s held out\n", count_text(held).text);
     else
         fprintf(out, "%s of %s to evaluate on\n", count_text(held).text, foreign(r->valid));
     pairs_describe_problems(out, file, p->read);
-    if (!p->rest)
+    if (!p->train)
         pairs_describe_problems(out, r->valid, p->held);
     if (left_out > 0)
         fprintf(out, "left out   %s pairs of more than %s symbols on a side\n",
                 count_text(left_out).text, count_text(longest).text);
-    int64_t shared = p->rest ? 0 : sb_pairs_shared(p->read, p->held);
+    int64_t shared = p->train ? 0 : sb_pairs_shared(p->read, p->held);
     if (shared > 0)
         fprintf(out, "warning    %s pairs of %s have a source of the training data\n",
                 count_text(shared).text, foreign(r->valid));
@@ -98,7 +98,7 @@ void pairs_describe(const struct learned_pairs *p, const struct training_request
 
 enum { MOST_BYTES = 60 };
 
-int64_t pairs_short(const struct learned_pairs *p, int64_t most, int64_t index[])
+int64_t pairs_short(const struct divided_pairs *p, int64_t most, int64_t index[])
 {
     int64_t n = 0;
     for (int64_t i = 0; i < sb_pairs_count(p->held) && n < most; i++) {
@@ -110,11 +110,8 @@ int64_t pairs_short(const struct learned_pairs *p, int64_t most, int64_t index[]
     return n;
 }
 
-char *pairs_short_source(const struct learned_pairs *p)
+bool pairs_choose_drawn(const struct divided_pairs *p, int64_t index, struct training *t)
 {
-    int64_t index;
-    if (pairs_short(p, 1, &index) == 0)
-        return training_fail_watch();
-    char *text = memory_text(sb_pairs_source(p->held, index));
-    return text ? text : sb_fail("out of memory");
+    t->drawn = memory_text(sb_pairs_source(p->held, index));
+    return t->drawn || sb_fail("out of memory");
 }

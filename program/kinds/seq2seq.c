@@ -13,22 +13,22 @@
 #include <math.h>
 #include <string.h>
 
-/* What is learned from. */
-struct learned {
-    struct learned_pairs pairs;
+/* What it is trained and evaluated on. */
+struct seq2seq_data {
+    struct divided_pairs pairs;
     sb_pairs *sample; /* those of the held-out pairs that are decoded; NULL: all */
-    sb_data *data, *held_data;
+    sb_data *train, *held;
     sb_held_pairs scored;
 };
 
 static const sb_pairs *seq2seq_to_learn(const struct training *t)
 {
-    const struct learned *x = t->learned;
-    return pairs_to_learn(&x->pairs);
+    const struct seq2seq_data *x = t->data;
+    return pairs_to_train(&x->pairs);
 }
 
 /* Chooses the pairs that evaluations decode by hashes of the sources: files are often sorted. */
-static bool seq2seq_choose_sample(struct learned *x, int64_t limit)
+static bool seq2seq_choose_sample(struct seq2seq_data *x, int64_t limit)
 {
     sb_pairs *rest;
     if (limit == 0 || sb_pairs_count(x->pairs.held) <= limit)
@@ -42,12 +42,13 @@ static bool seq2seq_choose_sample(struct learned *x, int64_t limit)
 static bool seq2seq_open_texts(struct training *t, const struct training_request *r)
 {
     enum { HELD_OUT = 500 }; /* of a task, when evaluations decode none */
-    struct learned *x = t->learned;
+    struct seq2seq_data *x = t->data;
     const int64_t limit = t->settings.evaluate_pairs;
     if (r->task)
         x->pairs.held = task_pairs(r->task, &t->settings, SB_PART_VALID, limit ? limit : HELD_OUT);
     else if (!pairs_open(&x->pairs, r))
         return false;
+    t->held_pairs = x->pairs.held;
     if (!x->pairs.held || !seq2seq_choose_sample(x, limit))
         return false;
     t->progress.data_hash = pairs_mark(&x->pairs);
@@ -120,66 +121,75 @@ static int64_t seq2seq_longest(const struct training *t)
 /* A task has vocabularies of its own. */
 static bool seq2seq_check_words(const struct training *t)
 {
-    const struct learned *x = t->learned;
+    const struct seq2seq_data *x = t->data;
     if (!t->loaded || !t->task)
         return true;
     const sb_seq2seq *model = t->loaded->subject.self;
-    return (description_same_vocabulary(sb_data_source(x->data), sb_seq2seq_source(model)) &&
-            description_same_vocabulary(sb_data_target(x->data), sb_seq2seq_target(model))) ||
+    return (description_same_vocabulary(sb_data_source(x->train), sb_seq2seq_source(model)) &&
+            description_same_vocabulary(sb_data_target(x->train), sb_seq2seq_target(model))) ||
            sb_fail("the model of --from has other vocabularies than --task %s; train it on files "
                    "with --data, which its own vocabularies encode",
                    t->task);
 }
 
+/* The digits of a built-in task are no words. */
+static bool seq2seq_has_words(const struct training *t, const sb_vocabulary *vocabulary)
+{
+    const sb_units units = sb_vocabulary_units(vocabulary);
+    return !t->task && (units == SB_UNITS_WORDS || units == SB_UNITS_BPE);
+}
+
+/* From words to words it is a translation, hardly any of which equals its one reference. */
+static best_score seq2seq_usual_best(const struct training *t)
+{
+    const struct seq2seq_data *x = t->data;
+    return !t->scored ? BEST_LOSS
+           : seq2seq_has_words(t, sb_data_source(x->train)) &&
+                   seq2seq_has_words(t, sb_data_target(x->train))
+               ? BEST_BLEU
+               : BEST_EXACT;
+}
+
 static bool seq2seq_open_data(struct training *t)
 {
-    struct learned *x = t->learned;
+    struct seq2seq_data *x = t->data;
     sb_data_options options = t->settings.data;
     options.seed = t->settings.trainer.seed;
     options.longest = seq2seq_longest(t);
     sb_task task;
     if (!t->task)
-        x->data = seq2seq_data_from_files(t, &options);
+        x->train = seq2seq_data_from_files(t, &options);
     else if (sb_task_find(t->task, &task))
-        x->data = sb_data_task_with(task, &t->settings.task, &options);
-    if (x->data)
-        x->held_data =
-            sb_data_new(x->pairs.held, sb_data_source(x->data), sb_data_target(x->data), &options);
-    if (!x->held_data)
+        x->train = sb_data_task_with(task, &t->settings.task, &options);
+    if (x->train)
+        x->held = sb_data_new(x->pairs.held, sb_data_source(x->train), sb_data_target(x->train),
+                              &options);
+    if (!x->held)
         return false;
-    t->source = sb_data_as_source(x->data);
-    t->held_source = sb_data_as_source(x->held_data);
+    t->source = sb_data_as_source(x->train);
+    t->held_source = sb_data_as_source(x->held);
     x->scored.pairs = x->sample ? x->sample : x->pairs.held;
     t->scored = t->settings.evaluate_pairs > 0 ? &x->scored : NULL;
+    t->usual_best = seq2seq_usual_best(t);
+    t->epoch_items = sb_data_pairs(x->train);
     return seq2seq_check_words(t);
 }
 
 static bool seq2seq_open_model(struct training *t)
 {
-    const struct learned *x = t->learned;
-    sb_seq2seq *model = sb_seq2seq_new(t->weights, x->data, &t->settings.model);
+    const struct seq2seq_data *x = t->data;
+    sb_seq2seq *model = sb_seq2seq_new(t->weights, x->train, &t->settings.model);
     t->subject = sb_seq2seq_as_model(model);
     return model != NULL;
 }
 
 static void seq2seq_close(struct training *t)
 {
-    struct learned *x = t->learned;
-    sb_data_free(x->data);
-    sb_data_free(x->held_data);
+    struct seq2seq_data *x = t->data;
+    sb_data_free(x->train);
+    sb_data_free(x->held);
     sb_pairs_free(x->sample);
     pairs_close(&x->pairs);
-}
-
-static int64_t seq2seq_batch_items(const struct training *t)
-{
-    return t->settings.data.batch_pairs;
-}
-
-static int64_t seq2seq_epoch_batches(const struct training *t)
-{
-    const struct learned *x = t->learned;
-    return sb_data_pairs(x->data) / t->settings.data.batch_pairs + 1;
 }
 
 /* ---- what it says of itself ---- */
@@ -197,14 +207,16 @@ static void seq2seq_describe_side(FILE *out, const char *side, const sb_vocabula
 
 static void seq2seq_describe(const struct training *t, const struct training_request *r, FILE *out)
 {
-    const struct learned *x = t->learned;
+    const struct seq2seq_data *x = t->data;
     if (t->task)
         fprintf(out, "task       %s; %s pairs held out\n", t->task,
                 count_text(sb_pairs_count(x->pairs.held)).text);
     else
-        pairs_describe(&x->pairs, r, sb_data_left_out(x->data), seq2seq_longest(t), out);
-    seq2seq_describe_side(out, "source", sb_data_source(x->data), sb_data_longest_source(x->data));
-    seq2seq_describe_side(out, "target", sb_data_target(x->data), sb_data_longest_target(x->data));
+        pairs_describe(&x->pairs, r, sb_data_left_out(x->train), seq2seq_longest(t), out);
+    seq2seq_describe_side(out, "source", sb_data_source(x->train),
+                          sb_data_longest_source(x->train));
+    seq2seq_describe_side(out, "target", sb_data_target(x->train),
+                          sb_data_longest_target(x->train));
 }
 
 /* How many symbols of the texts a vocabulary lacks. */
@@ -235,30 +247,11 @@ static void seq2seq_describe_unknown(const struct training *t, FILE *out)
                 count_text(source + target).text, count_text(target).text);
 }
 
-/* The digits of a built-in task are no words. */
-static bool seq2seq_has_words(const struct training *t, const sb_vocabulary *vocabulary)
-{
-    const sb_units units = sb_vocabulary_units(vocabulary);
-    return !t->task && (units == SB_UNITS_WORDS || units == SB_UNITS_BPE);
-}
-
-/* From words to words it is a translation, hardly any of which equals its one reference. */
-static best_score seq2seq_best(const struct training *t)
-{
-    const sb_seq2seq *model = t->subject.self;
-    if (!t->scored)
-        return BEST_LOSS;
-    return seq2seq_has_words(t, sb_seq2seq_source(model)) &&
-                   seq2seq_has_words(t, sb_seq2seq_target(model))
-               ? BEST_BLEU
-               : BEST_EXACT;
-}
-
 /* BLEU counts words; of other units it is shown where it decides. */
 static void seq2seq_measure(const struct training *t, const sb_evaluation *e, int digits,
                             char *text, size_t size)
 {
-    const sb_seq2seq *model = t->subject.self;
+    const struct seq2seq_data *x = t->data;
     int used = 0;
     text[0] = '\0';
     if (isnan(e->error))
@@ -269,47 +262,30 @@ static void seq2seq_measure(const struct training *t, const sb_evaluation *e, in
         used += snprintf(text + used, size - (size_t)used,
                          digits > 1 ? ", unit error rate %.*f %%" : "  unit errors %.*f %%", digits,
                          100 * e->unit_error);
-    if (!isnan(e->bleu) && (t->best == BEST_BLEU || seq2seq_has_words(t, sb_seq2seq_target(model))))
+    if (!isnan(e->bleu) && (t->best == BEST_BLEU || seq2seq_has_words(t, sb_data_target(x->train))))
         snprintf(text + used, size - (size_t)used, digits > 1 ? ", BLEU %.*f" : "  BLEU %.*f",
                  digits, e->bleu);
 }
 
-/* The text of row b of ids (B, L), of which `length` count. */
-static bool seq2seq_add_row(struct buffer *buffer, const sb_vocabulary *vocabulary, sb_tensor *ids,
-                            int64_t b, int64_t length)
+static bool seq2seq_add_item(struct buffer *buffer, const struct training *t, const sb_batch *batch,
+                             int64_t item)
 {
-    const int32_t *row = (const int32_t *)sb_tensor_data(ids) + b * sb_tensor_dim(ids, 1);
-    char *text = sb_vocabulary_decode(vocabulary, row, length);
-    bool ok = text && buffer_add_text(buffer, text);
-    sb_free(text);
-    return ok;
-}
-
-static char *seq2seq_batch_text(const struct training *t, const sb_batch *batch)
-{
-    const sb_seq2seq *model = t->subject.self;
-    struct buffer buffer = {0};
-    bool ok = true;
-    for (int64_t b = 0; ok && b < batch->items; b++)
-        ok = seq2seq_add_row(&buffer, sb_seq2seq_source(model), sb_batch_get(batch, "source"), b,
-                             (int64_t)sb_tensor_get(sb_batch_get(batch, "source_lengths"), b)) &&
-             buffer_add_text(&buffer, "\t") &&
-             seq2seq_add_row(&buffer, sb_seq2seq_target(model), sb_batch_get(batch, "target_out"),
-                             b, (int64_t)sb_tensor_get(sb_batch_get(batch, "target_lengths"), b)) &&
-             buffer_add_text(&buffer, "\n");
-    char *text = ok ? buffer_take(&buffer) : NULL;
-    buffer_free(&buffer);
-    return text;
+    const struct seq2seq_data *x = t->data;
+    return bad_batch_add_text(buffer, sb_data_source(x->train), batch, "source", "source_lengths",
+                              item) &&
+           buffer_add_text(buffer, "\t") &&
+           bad_batch_add_text(buffer, sb_data_target(x->train), batch, "target_out",
+                              "target_lengths", item);
 }
 
 static bool seq2seq_encode(const struct training *t, int64_t index, sb_encoded_pair *pair)
 {
-    const struct learned *x = t->learned;
+    const struct seq2seq_data *x = t->data;
     const sb_pairs *held = x->pairs.held;
-    pair->vocabulary = sb_data_target(x->data);
-    pair->source = sb_vocabulary_encode(sb_data_source(x->data), sb_pairs_source(held, index),
+    pair->vocabulary = sb_data_target(x->train);
+    pair->source = sb_vocabulary_encode(sb_data_source(x->train), sb_pairs_source(held, index),
                                         &pair->source_length, NULL);
-    pair->target = sb_vocabulary_encode(sb_data_target(x->data), sb_pairs_target(held, index),
+    pair->target = sb_vocabulary_encode(sb_data_target(x->train), sb_pairs_target(held, index),
                                         &pair->target_length, NULL);
     return pair->source && pair->target;
 }
@@ -318,29 +294,17 @@ static bool seq2seq_watch(struct training *t)
 {
     sb_encoded_pair pairs[MOST_WATCHED] = {{0}};
     int64_t index[MOST_WATCHED];
-    const struct learned *x = t->learned;
+    const struct seq2seq_data *x = t->data;
     const int64_t n = pairs_short(&x->pairs, MOST_WATCHED, index);
-    bool ok = n > 0 || training_fail_watch();
+    bool ok = n == 0 || pairs_choose_drawn(&x->pairs, index[0], t);
     for (int64_t i = 0; ok && i < n; i++)
         ok = seq2seq_encode(t, index[i], &pairs[i]);
-    t->watched = ok ? sb_batch_new(n, pairs) : NULL;
+    t->watched = ok && n > 0 ? sb_batch_new(n, pairs) : NULL;
     for (int64_t i = 0; i < n; i++) {
         sb_free((void *)(uintptr_t)pairs[i].source);
         sb_free((void *)(uintptr_t)pairs[i].target);
     }
-    return t->watched != NULL;
-}
-
-static const sb_pairs *seq2seq_held(const struct training *t)
-{
-    const struct learned *x = t->learned;
-    return x->pairs.held;
-}
-
-static char *seq2seq_report_text(const struct training *t)
-{
-    const struct learned *x = t->learned;
-    return pairs_short_source(&x->pairs);
+    return ok && (n == 0 || t->watched);
 }
 
 const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
@@ -348,23 +312,18 @@ const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
                                                .items = "pairs",
                                                .model = &seq2seq_kind,
                                                .two_files = true,
-                                               .learned = sizeof(struct learned),
+                                               .data_size = sizeof(struct seq2seq_data),
                                                .open_texts = seq2seq_open_texts,
                                                .open_data = seq2seq_open_data,
                                                .open_model = seq2seq_open_model,
                                                .close = seq2seq_close,
-                                               .batch_items = seq2seq_batch_items,
-                                               .epoch_batches = seq2seq_epoch_batches,
                                                .describe = seq2seq_describe,
                                                .scores = 1 << BEST_LOSS | 1 << BEST_EXACT |
                                                          1 << BEST_ERROR | 1 << BEST_BLEU,
-                                               .best = seq2seq_best,
                                                .measure = seq2seq_measure,
-                                               .batch_text = seq2seq_batch_text,
+                                               .add_item = seq2seq_add_item,
                                                .evaluate = evaluate_pairs,
                                                .watch = seq2seq_watch,
                                                .describe_unknown = seq2seq_describe_unknown,
                                                .task_pairs = task_pairs,
-                                               .report_text = seq2seq_report_text,
-                                               .held = seq2seq_held,
                                                .report = &report_pairs};

@@ -8,6 +8,7 @@
 #include "program/run/training.h"
 #include "teach/report/report.h"
 
+struct buffer;
 struct evaluate_request;
 
 struct training_kind {
@@ -19,8 +20,9 @@ struct training_kind {
     bool two_files;             /* --source-file and --target-file may be given instead */
     const char *task; /* a built-in task of this kind alone; "": none; NULL: those of pairs */
 
-    size_t learned; /* bytes of training->learned, which are 0 at first */
-    /* Opens what is learned from, sets the hash of the data, and the sources of batches. */
+    size_t data_size; /* bytes of training->data, which are 0 at first */
+    /* Opens what it is trained on, sets the hash of the data, and the sources of batches with what
+       `struct training` has of them. */
     bool (*open_texts)(struct training *training, const struct training_request *request);
     bool (*open_data)(struct training *training);
     bool (*open_model)(struct training *training); /* a new one, as the training's subject */
@@ -28,27 +30,23 @@ struct training_kind {
     /* Prints what of the texts a model of --from does not know; may be NULL. */
     void (*describe_unknown)(const struct training *training, FILE *out);
 
-    int64_t (*batch_items)(const struct training *training); /* the most of a batch */
-    int64_t (*epoch_batches)(const struct training *training);
     void (*describe)(const struct training *training, const struct training_request *request,
                      FILE *out);
     unsigned scores; /* by which its best model can be chosen: bits 1 << BEST_LOSS and so on */
-    best_score (*best)(const struct training *training); /* that of --best auto */
     /* What an evaluation shows beside its loss, with as many digits as asked for: "", or ", " and
        more. */
     void (*measure)(const struct training *training, const sb_evaluation *evaluation, int digits,
                     char *text, size_t size);
-    /* The texts of a batch in the host's memory. */
-    char *(*batch_text)(const struct training *training, const sb_batch *batch);
+    /* Adds the texts of an item of a batch in the host's memory. */
+    bool (*add_item)(struct buffer *buffer, const struct training *training, const sb_batch *batch,
+                     int64_t item);
     bool (*evaluate)(const struct evaluate_request *request, const struct checkpoint *checkpoint);
     /* Pairs of a part of a built-in task that it learns in pairs; NULL: it has none. */
     sb_pairs *(*task_pairs)(const char *task, const struct settings *settings, sb_part part,
                             int64_t count);
-    /* For --report: makes the watched batch; a held-out text to draw, for memory_free; held-out
-       pairs, which may be NULL. */
+    /* For --report: makes the watched batch and the text to draw; none where no held-out text is
+       short enough. */
     bool (*watch)(struct training *training);
-    char *(*report_text)(const struct training *training);
-    const sb_pairs *(*held)(const struct training *training);
     const struct report_kind *report;
 };
 
@@ -56,6 +54,10 @@ struct training_kind {
 #define TRAINING_KIND(name) extern const struct training_kind training_##name;
 MODELS(TRAINING_KIND)
 #undef TRAINING_KIND
+
+/* For add_item: adds the text of an item's symbols, `ids` of a batch, whose number is `lengths`. */
+bool bad_batch_add_text(struct buffer *buffer, const sb_vocabulary *vocabulary,
+                        const sb_batch *batch, const char *ids, const char *lengths, int64_t item);
 
 /* The i-th kind; NULL past the last. */
 const struct training_kind *training_kind_at(int i);

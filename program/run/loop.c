@@ -164,15 +164,13 @@ static void training_conclude(const struct training *t, const struct progress_li
 /* A page on the model, with a text that it was not trained on. */
 static bool training_report(const struct training *t, const char *path)
 {
-    char *text = t->kind->report_text(t);
     const bool kept = t->log && ftell(t->log) >= 0; /* a pipe keeps nothing */
     const struct report_request request = {.model = t->out,
-                                           .text = text,
+                                           .text = t->drawn,
                                            .log = kept ? t->log_path : "/dev/null",
                                            .out = path,
-                                           .pairs = t->kind->held ? t->kind->held(t) : NULL};
-    const bool ok = text && report_write(&request);
-    memory_free(text);
+                                           .pairs = t->held_pairs};
+    const bool ok = report_write(&request);
     if (ok)
         printf("report     %s\n", foreign(path));
     return ok;

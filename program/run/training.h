@@ -39,12 +39,16 @@ struct training {
     const char *task;
     sb_communicator *communicator, *heads, *batches; /* the request's */
     int sequence_ranks, head_ranks;                  /* the request's */
-    void *learned;                                   /* what is learned from, as the kind has it */
+    void *data; /* trained on and held out, as the kind has it */
     sb_source source, held_source;
-    const void *scored;        /* what the kind is scored on; NULL: nothing */
-    best_score best;           /* by which the best model is chosen; not BEST_AUTO */
-    sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
-    struct checkpoint *loaded; /* of a resumed run or of --from: owns weights and model */
+    int64_t epoch_items, batch_items; /* pairs, texts or windows; of a batch at most */
+    const void *scored;               /* what the kind is scored on; NULL: nothing */
+    const sb_pairs *held_pairs;       /* for a report; NULL: the kind has none */
+    best_score usual_best;            /* of --best auto */
+    best_score best;                  /* by which the best model is chosen; not BEST_AUTO */
+    sb_batch *watched;                /* diagnosed at each evaluation; NULL without --report */
+    char *drawn;                      /* a held-out text for the report; NULL without one */
+    struct checkpoint *loaded;        /* of a resumed run or of --from: owns weights and model */
     bool resumed;
     sb_parameters *weights;
     sb_model subject;
@@ -68,6 +72,18 @@ void training_choose(struct training_request *request);
 bool training_open(struct training *training, const struct training_request *request, bool *alike);
 void training_close(struct training *training);
 
+/* Chooses how many steps to take, and what depends on that. */
+void training_choose_steps(struct training *training, bool warmup_is_given);
+
+/* Names the files of --out; fails where the run may not write them. */
+bool training_open_paths(struct training *training, const struct training_request *request);
+
+/* Of a resumed run: loads the state of a run of the same kind of models; takes its settings, which
+   must be those that are given; puts its state into the trainer. */
+bool training_load(struct training *training);
+bool training_take_settings(struct training *training, const struct training_request *request);
+bool training_take_state(struct training *training);
+
 /* Locks the state of --out, which exists, until training_unlock; fails while another run holds the
    lock. Where there are no locks, and on ranks that do not write, nothing happens. */
 bool training_lock(struct training *training);
@@ -83,11 +99,6 @@ bool training_saves(const struct training *training);
 
 /* Whether a signal asks the run to stop; for the trainer. */
 bool training_interrupted(void *unused);
-
-/* Fails, as no held-out text is short enough for --report; NULL. */
-void *training_fail_watch(void);
-/* Writes the diagnosis of the watched batch to the log. */
-bool training_diagnose(struct training *training);
 
 /* Loads the model of --from, with the settings that are its own; prints what it is. */
 bool training_load_from(struct training *training, const struct training_request *request);

@@ -1,4 +1,5 @@
 /* Evaluating and saving a training run. */
+#include "models/training/diagnosis.h"
 #include "program/run/log.h"
 #include "program/run/training.h"
 
@@ -20,7 +21,7 @@ static void training_note(struct training *t, struct evaluated *e)
     struct progress *p = &t->progress;
     p->evaluations++;
     p->waited++;
-    /* The newer best model of check_best.c is saved again, even if rounding made it worse. */
+    /* The newer best model of resumed_best.c is saved again, even if rounding made it worse. */
     e->best = training_is_best(t, &e->scores) ||
               (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
     if (!e->best)
@@ -45,6 +46,17 @@ static bool training_measure_and_keep(struct training *t, struct evaluated *e)
            (!e->best ||
             checkpoint_save(t->out, &t->subject, &best, &t->progress.best_fingerprint)) &&
            training_keep(t);
+}
+
+/* The diagnosis of the watched batch, for --report. */
+static bool training_diagnose(const struct training *t)
+{
+    struct diagnosis diagnosis;
+    if (!diagnosis_make(&diagnosis, &t->subject, t->watched))
+        return false;
+    const bool ok = log_diagnosis(t->log, sb_trainer_steps(t->trainer), &diagnosis);
+    diagnosis_free(&diagnosis);
+    return ok;
 }
 
 bool training_evaluate(struct training *t, struct evaluated *e)

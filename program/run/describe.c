@@ -1,15 +1,9 @@
-/* The description that a training run prints, and the batch that it saves when the loss fails. */
-#include "models/data/batch_parts.h"
+/* The description that a training run prints. */
 #include "models/kinds.h"
 #include "nn/parts.h"
 #include "program/run/kind.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "tensor/failure.h"
-#include "tensor/file.h"
-#include "tensor/memory.h"
-#include <stdlib.h>
-#include <string.h>
 
 static void training_describe_model(const struct training *t, FILE *out)
 {
@@ -39,7 +33,7 @@ static void training_describe_steps(const struct training *t, FILE *out)
 {
     const struct settings *s = &t->settings;
     fprintf(out, "training   %s steps of up to %s %s, ", count_text(s->steps).text,
-            count_text(t->kind->batch_items(t) * s->trainer.accumulate).text, t->kind->items);
+            count_text(t->batch_items * s->trainer.accumulate).text, t->kind->items);
     if (s->evaluate_every < s->steps)
         fprintf(out, "evaluated every %s steps\n", count_text(s->evaluate_every).text);
     else
@@ -61,43 +55,4 @@ void training_describe(const struct training *t, const struct training_request *
         training_describe_from(t, request, out);
     training_describe_model(t, out);
     training_describe_steps(t, out);
-}
-
-char *training_bad_batch(const struct training *t, int number)
-{
-    return number == 1 ? memory_format("%s.bad-batch.tsv", t->out)
-                       : memory_format("%s.bad-batch.%d.tsv", t->out, number);
-}
-
-/* Earlier files are kept, as they may still be needed. */
-static char *training_new_bad_batch(const struct training *t)
-{
-    char *path = training_bad_batch(t, 1);
-    for (int number = 2; path && file_exists(path); number++) {
-        memory_free(path);
-        path = training_bad_batch(t, number);
-    }
-    return path;
-}
-
-/* The texts of a batch, which may lie on a device. */
-static char *training_batch_text(const struct training *t, const sb_batch *batch)
-{
-    sb_batch host;
-    char *text = batch_copy(&host, batch, sb_device_cpu()) ? t->kind->batch_text(t, &host) : NULL;
-    batch_release(&host);
-    return text;
-}
-
-char *training_save_batch(const struct training *t)
-{
-    const sb_batch *batch = sb_trainer_batch(t->trainer);
-    char *path = batch ? training_new_bad_batch(t) : NULL;
-    char *text = path ? training_batch_text(t, batch) : NULL;
-    bool ok = text && file_save("train", path, text, strlen(text));
-    memory_free(text);
-    if (ok)
-        return path;
-    memory_free(path);
-    return NULL;
 }

@@ -5,7 +5,7 @@
 bool training_choose_best(struct training *t)
 {
     const best_score asked = t->settings.best;
-    t->best = asked == BEST_AUTO ? t->kind->best(t) : asked;
+    t->best = asked == BEST_AUTO ? t->usual_best : asked;
     return t->best == BEST_LOSS || t->scored ||
            sb_fail("--best %s needs texts that are decoded, and --evaluate-pairs is 0; use --best "
                    "loss, or evaluate some pairs",
