@@ -100,6 +100,35 @@ TEST(beam, scores_follow_the_formula)
     tiny_free(&tiny);
 }
 
+/* log p of each symbol is renormalised: divided by what padding leaves. */
+TEST(beam, a_renormalised_beam_gives_padding_no_share)
+{
+    const sb_seq2seq_options options = tiny_options();
+    struct tiny tiny = {
+        sb_vocabulary_of_ids(TINY_V, SB_SYMBOL_PADDING, SB_SYMBOL_BEGIN, SB_SYMBOL_END),
+        sb_parameters_of(SB_F64, 6), NULL};
+    tiny.model = sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary, &options);
+    cr_assert(tiny.model, "%s", sb_error());
+    tiny_draw(tiny.weights, 6, 1);
+    static const char *const texts[] = {"4 5 6", "7", "10 4 4 9"};
+    for (int i = 0; i < 6; i++) {
+        const sb_decoding_options beam = {.beam_width = 4, .longest = 6, .renormalise = i % 2};
+        sb_decoded o;
+        cr_assert(sb_decode_texts(tiny.model, &texts[i / 2], 1, &beam, &o), "%s", sb_error());
+        double *log_p = log_probabilities(&tiny, texts[i / 2], &o), sum = 0;
+        for (int64_t t = 0; t < o.length + o.ended; t++) {
+            const double *row = log_p + t * TINY_V;
+            sum += row[t < o.length ? o.ids[t] : SB_SYMBOL_END];
+            sum -= beam.renormalise ? log1p(-exp(row[SB_SYMBOL_PADDING])) : 0;
+        }
+        cr_expect(fabs(o.log_probability - sum) < 1e-12, "%s: %g, not %g", texts[i / 2],
+                  o.log_probability, sum);
+        free(log_p);
+        sb_decoded_free(1, &o);
+    }
+    tiny_free(&tiny);
+}
+
 /* score = log p / |Y|^alpha; "end" follows what is cut, for nothing. */
 TEST(beam, by_the_rule_of_generate_scores_are_means)
 {
