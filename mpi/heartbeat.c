@@ -5,6 +5,7 @@
  * rank.
  */
 #include "mpi/group.h"
+#include "tensor/clock.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,13 +19,6 @@ static struct {
     pthread_t thread;
     atomic_bool on;
 } heart;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void rest(double seconds)
 {
@@ -88,10 +82,10 @@ static void *live(void *nothing)
 {
     const double interval = heart.limit < 4 ? heart.limit / 4 : 1, nap = 0.1;
     struct talk talk = {.sign = {BEAT, FAREWELL}, .sent = MPI_REQUEST_NULL};
-    double last = now(), beaten = 0, silence = 0;
+    double last = clock_seconds(), beaten = 0, silence = 0;
     listen(&talk);
     for (; atomic_load(&heart.on); rest(nap)) {
-        const double time = now(), passed = time - last;
+        const double time = clock_seconds(), passed = time - last;
         last = time;
         if (time - beaten >= interval) {
             beat(&talk);

@@ -1,8 +1,8 @@
 #include "nn/shared_gradients.h"
 #include "nn/flat.h"
+#include "tensor/clock.h"
 #include "tensor/memory.h"
 #include "tensor/reduction.h"
-#include <time.h>
 
 /* Large enough that latency is negligible, small enough that the first sums begin early. */
 int64_t shared_gradients_bucket = 1 << 19;
@@ -24,13 +24,6 @@ struct shared_gradients {
     struct listener listener;
     double seconds;
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void drop_buckets(struct shared_gradients *s)
 {
@@ -122,11 +115,11 @@ static bool progress(struct shared_gradients *s)
 static bool done(void *context, const sb_node *node)
 {
     struct shared_gradients *s = context;
-    const double began = now();
+    const double began = clock_seconds();
     for (int64_t b = 0; b < s->left; b++)
         s->bucket[b].ready |= !s->bucket[b].last || s->bucket[b].last == node;
     const bool ok = start(s, false) && progress(s);
-    s->seconds += now() - began;
+    s->seconds += clock_seconds() - began;
     return ok;
 }
 
@@ -196,12 +189,12 @@ static bool share_presence(struct shared_gradients *s)
 
 bool shared_gradients_finish(struct shared_gradients *s, const char **without)
 {
-    const double began = now();
+    const double began = clock_seconds();
     int64_t first = 0;
     const bool ok = wait_for_sums(s) && share_presence(s);
     if (ok && without)
         *without = sb_parameters_without_gradient(s->set, &first);
-    s->seconds += now() - began;
+    s->seconds += clock_seconds() - began;
     return ok;
 }
 

@@ -1,19 +1,12 @@
 #include "program/bench/bench.h"
+#include "tensor/clock.h"
 #include <stdlib.h>
-#include <time.h>
 
 enum { LEAST = 3, MOST = 30, WARM = 3 };
 
-static double time_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 double bench_clock(void)
 {
-    return sb_device_synchronize(sb_device_in_use()) ? time_now() : -1;
+    return sb_device_synchronize(sb_device_in_use()) ? clock_seconds() : -1;
 }
 
 double bench_since(double begun, bool ok)
@@ -50,7 +43,8 @@ double bench_median(struct bench *bench, enum bench_limit limit, bench_once *onc
     int n = 0, most = bench->quick ? 1 : MOST;
     if (!time_warm_up(bench, once, context))
         return -1;
-    for (double begun = time_now(); n < most && (n < LEAST || time_now() - begun < enough); n++) {
+    for (double begun = clock_seconds();
+         n < most && (n < LEAST || clock_seconds() - begun < enough); n++) {
         if ((seconds[n] = once(context)) < 0)
             return -1;
         rates[n] = bench_limit_now(bench, limit);

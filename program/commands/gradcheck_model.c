@@ -3,17 +3,10 @@
 #include "program/run/stored_twin.h"
 #include "program/screen/command.h"
 #include "program/screen/progress.h"
+#include "tensor/clock.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
-
-static double seconds(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void gradcheck_print_twin(const struct model_twin *t, const sb_gradcheck_result *result,
                                  bool second, double time)
@@ -33,7 +26,7 @@ static void gradcheck_print_twin(const struct model_twin *t, const sb_gradcheck_
 static int gradcheck_twin(struct model_twin *t, bool second)
 {
     const int64_t n = sb_parameters_count(t->weights);
-    const double began = seconds();
+    const double began = clock_seconds();
     const sb_gradcheck_options options = {.method = SB_GRADCHECK_EXACT, .second_order = second};
     sb_gradcheck_result result = {0};
     sb_tensor **x = memory_new((size_t)n * sizeof *x);
@@ -43,7 +36,7 @@ static int gradcheck_twin(struct model_twin *t, bool second)
         x[i] = sb_parameters_get(t->weights, i);
     const bool ok = sb_gradcheck(model_twin_loss, t, x, (int)n, &options, &result);
     memory_free(x);
-    gradcheck_print_twin(t, &result, second, seconds() - began);
+    gradcheck_print_twin(t, &result, second, clock_seconds() - began);
     if (ok)
         return EXIT_OK;
     fprintf(stderr, "softback gradcheck: %s%s%s\n",

@@ -1,20 +1,13 @@
 #include "program/screen/progress.h"
+#include "tensor/clock.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-static double progress_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 struct progress_line progress_begin(int64_t step)
 {
-    const double now = progress_now();
+    const double now = clock_seconds();
     return (struct progress_line){.shown = true,
                                   .terminal = isatty(STDERR_FILENO),
                                   .began = now,
@@ -24,12 +17,12 @@ struct progress_line progress_begin(int64_t step)
 
 double progress_seconds(const struct progress_line *line)
 {
-    return progress_now() - line->began;
+    return clock_seconds() - line->began;
 }
 
 double progress_lap(struct progress_line *line)
 {
-    const double now = progress_now(), seconds = now - line->lap;
+    const double now = clock_seconds(), seconds = now - line->lap;
     line->lap = now;
     return seconds;
 }
@@ -54,9 +47,9 @@ void progress_step(struct progress_line *line, int64_t step, int64_t steps, doub
     line->symbols += (double)symbols;
     line->loss = loss;
     sparkline_add(&line->losses, loss);
-    if (!line->shown || !line->terminal || progress_now() - line->drawn < interval)
+    if (!line->shown || !line->terminal || clock_seconds() - line->drawn < interval)
         return;
-    line->drawn = progress_now();
+    line->drawn = clock_seconds();
     fprintf(stderr, "\r\033[Kstep %s/%s  loss %.4f %s  %s symbols/s  %s left",
             count_text(step).text, count_text(steps).text, loss,
             sparkline_text(&line->losses, 16).text, count_text((int64_t)progress_rate(line)).text,

@@ -1,11 +1,11 @@
 /* The program on several ranks, started by mpirun on one machine. tests/tensor/test_parallel.c
    tests what ranks compute; here they are processes, which communicate by MPI and may die. */
+#include "tensor/clock.h"
 #include "tests/support/program.h"
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TRAIN                                                                                      \
@@ -216,19 +216,13 @@ MPI_TEST(the_table_of_bytes_in_teach_is_measured)
 
 /* ---- resuming ---- */
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Waits until the log has so many lines of steps. */
 static void wait_for_steps(int lines)
 {
     double loss[64];
-    for (double end = now() + 60; read_losses("m.jsonl", loss, 64) < lines; pause_for(0.01))
-        cr_assert(now() < end, "no step: %s", program_read("err", NULL));
+    for (double end = clock_seconds() + 60; read_losses("m.jsonl", loss, 64) < lines;
+         pause_for(0.01))
+        cr_assert(clock_seconds() < end, "no step: %s", program_read("err", NULL));
 }
 
 MPI_TEST(a_run_that_mpirun_ends_resumes_with_the_same_bytes)
@@ -238,10 +232,11 @@ MPI_TEST(a_run_that_mpirun_ends_resumes_with_the_same_bytes)
     rename_run("whole-");
     pid_t process = program_start(TRAIN "--steps 300");
     wait_for_steps(3);
-    const double began = now();
+    const double began = clock_seconds();
     kill(process, SIGTERM);
     o = program_wait(process);
-    cr_expect(o.code != 0 && now() - began < 30, "code %d after %g s", o.code, now() - began);
+    cr_expect(o.code != 0 && clock_seconds() - began < 30, "code %d after %g s", o.code,
+              clock_seconds() - began);
     o = program_run(TRAIN "--steps 300 --resume");
     cr_assert(o.code == 0 && strstr(o.out, "resumed    after step "), "%s%s", o.out, o.err);
     cr_expect(program_same("m", "whole-m") && program_same("m.state", "whole-m.state") &&
@@ -341,8 +336,9 @@ static pid_t process_of(pid_t process, int rank)
 static struct outcome wait_at_most(pid_t process, double seconds)
 {
     siginfo_t about = {.si_pid = 0};
-    const double end = now() + seconds;
-    while (now() < end && waitid(P_PID, (id_t)process, &about, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+    const double end = clock_seconds() + seconds;
+    while (clock_seconds() < end &&
+           waitid(P_PID, (id_t)process, &about, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            about.si_pid == 0)
         pause_for(0.05);
     cr_expect(about.si_pid == process, "the job does not end");
@@ -381,8 +377,8 @@ MPI_TEST(a_stopped_rank_is_named_and_ends_the_job)
 
 MPI_TEST(a_rank_without_memory_ends_the_job)
 {
-    const double began = now();
-    cr_expect(!run_workers(2, "no-memory") && now() - began < 30);
+    const double began = clock_seconds();
+    cr_expect(!run_workers(2, "no-memory") && clock_seconds() - began < 30);
     char *err = program_read("err", NULL);
     cr_expect(count_of(err, "parallel_worker: rank 1: ") == 1 && strstr(err, "out of memory"), "%s",
               err);
