@@ -32,13 +32,7 @@ static void generate_options(struct options *o, struct generate_request *r)
     option_base(o, &r->base);
     option_group(o, "Sampling:");
     option_flag(o, "greedy", &r->greedy, "always take the most probable symbol");
-    o->kind = OF_SAMPLING;
-    option_number(o, "temperature", &d->temperature, 1e-6, 1e6,
-                  "divide the logits by X: below 1 sharpens the distribution [1]");
-    option_count(o, "top-k", &d->top_k, 1, 1 << 24, "sample from the N most probable symbols");
-    option_number(o, "top-p", &d->top_p, 1e-9, 1,
-                  "nucleus sampling: from the most probable symbols with total probability X");
-    option_seed(o, "seed", &d->seed, "random seed; equal seeds give equal texts [0]");
+    options_of_sampling(o, d, OF_SAMPLING);
     option_group(o, NULL);
     options_of_machine(o);
     options_arguments(o, &r->path, &r->prompt, "quote a prompt of several words");

@@ -31,14 +31,7 @@ static void translate_options(struct options *o, struct translate_request *r)
     options_of_decoding(o, d);
     option_group(o, "Sampling:");
     option_flag(o, "sample", &d->sample, "sample each symbol by its probability");
-    o->kind = OF_SAMPLING;
-    option_number(o, "temperature", &d->temperature, 1e-6, 1e6,
-                  "divisor of the logits; below 1: sharper distribution [1]");
-    option_count(o, "top-k", &d->top_k, 1, 1 << 24,
-                 "sample only among the N most probable symbols");
-    option_number(o, "top-p", &d->top_p, 1e-9, 1,
-                  "sample only among the fewest with total probability X");
-    option_seed(o, "seed", &d->seed, "seed of the samples [0]");
+    options_of_sampling(o, d, OF_SAMPLING);
     options_arguments(o, &r->path, NULL, NULL);
     options_rest(o, &r->texts, &r->texts_count);
 }

@@ -16,6 +16,18 @@ void option_weights(struct options *o, sb_decoding_options *d)
         ->argument = "FORMAT";
 }
 
+void options_of_sampling(struct options *o, sb_decoding_options *d, unsigned kind)
+{
+    o->kind = kind;
+    option_number(o, "temperature", &d->temperature, 1e-6, 1e6,
+                  "divide the logits by X: below 1 sharpens the distribution [1]");
+    option_count(o, "top-k", &d->top_k, 1, 1 << 24, "sample from the N most probable symbols");
+    option_number(o, "top-p", &d->top_p, 1e-9, 1,
+                  "nucleus sampling: from the most probable symbols with total probability X");
+    option_seed(o, "seed", &d->seed, "random seed; equal seeds give equal texts [0]");
+    o->kind = 0;
+}
+
 void options_of_decoding(struct options *o, sb_decoding_options *d)
 {
     option_group(o, "Decoding:");

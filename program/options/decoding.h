@@ -9,6 +9,9 @@
 void option_base(struct options *options, const char **base);
 void option_weights(struct options *options, sb_decoding_options *decoding);
 
+/* --temperature, --top-k, --top-p and --seed, with this `kind`. */
+void options_of_sampling(struct options *options, sb_decoding_options *decoding, unsigned kind);
+
 /* Those that translate and evaluate share, and --threads and --device. */
 void options_of_decoding(struct options *options, sb_decoding_options *decoding);
 
