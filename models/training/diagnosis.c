@@ -29,11 +29,16 @@ static bool diagnosis_is_saturated(int64_t n, const double *a)
     return J2 * (double)n < SATURATED_BELOW * SATURATED_BELOW;
 }
 
+double diagnosis_entropy_of(double a)
+{
+    return a > 0 ? -a * math_log(a) : 0;
+}
+
 static double diagnosis_evenness(int64_t n, const double *a)
 {
     double entropy = 0;
     for (int64_t j = 0; j < n; j++)
-        entropy -= a[j] > 0 ? a[j] * math_log(a[j]) : 0;
+        entropy += diagnosis_entropy_of(a[j]);
     return entropy / math_log((double)n);
 }
 

@@ -33,4 +33,7 @@ struct diagnosis {
 bool diagnosis_make(struct diagnosis *diagnosis, const sb_model *model, const sb_batch *batch);
 void diagnosis_free(struct diagnosis *diagnosis);
 
+/* -a ln a, what a weight adds to the entropy of its row. */
+double diagnosis_entropy_of(double a);
+
 #endif

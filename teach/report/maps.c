@@ -1,5 +1,6 @@
 #include "teach/report/maps.h"
 #include "autograd/tape.h"
+#include "models/training/diagnosis.h"
 #include "teach/report/steps.h"
 #include "tensor/failure.h"
 #include <math.h>
@@ -29,10 +30,8 @@ static double evenness(const sb_tensor *w, int64_t h, bool causal)
     for (int64_t i = 0; i < Lq; i++) {
         const int64_t n = causal ? i + 1 : Lk;
         double entropy = 0;
-        for (int64_t j = 0; j < n; j++) {
-            const double a = subject_weight(w, h, i, j);
-            entropy -= a > 0 ? a * log(a) : 0;
-        }
+        for (int64_t j = 0; j < n; j++)
+            entropy += diagnosis_entropy_of(subject_weight(w, h, i, j));
         sum += n > 1 ? entropy / log((double)n) : 0;
         rows += n > 1;
     }
