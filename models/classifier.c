@@ -5,6 +5,7 @@
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
+#include "tensor/ranks.h"
 #include <string.h>
 
 struct sb_classifier {
@@ -158,9 +159,9 @@ static bool classifier_score(const void *self, const void *held_, sb_communicato
 {
     const sb_classifier *m = self;
     const sb_pairs *pairs = ((const sb_held_labelled *)held_)->pairs;
-    const int64_t n = sb_pairs_count(pairs), P = sb_communicator_size(ranks),
-                  first = n * sb_communicator_rank(ranks) / P,
-                  count = n * (sb_communicator_rank(ranks) + 1) / P - first;
+    const int rank = sb_communicator_rank(ranks);
+    const int64_t n = sb_pairs_count(pairs), first = communicator_share(ranks, rank, n),
+                  count = communicator_share(ranks, rank + 1, n) - first;
     sb_class *classes = memory_new((size_t)(count + 1) * sizeof *classes);
     bool ok = classes ? sb_classify(m, sb_pairs_sources(pairs) + first, count, classes)
                       : sb_fail("classifier: out of memory") != NULL;

@@ -10,7 +10,10 @@ int64_t confusion_at(const struct confusion *c, int64_t label, int64_t taken)
 
 double confusion_accuracy(const struct confusion *c)
 {
-    return (double)c->right / (double)c->texts;
+    int64_t right = 0;
+    for (int64_t k = 0; k < c->labels; k++)
+        right += confusion_at(c, k, k);
+    return (double)right / (double)c->texts;
 }
 
 static int64_t confusion_label(const sb_classifier *model, const char *text)
@@ -31,7 +34,6 @@ static bool confusion_count(struct confusion *c, const sb_classifier *model, con
         if (label < 0)
             return false;
         c->cell[label * c->labels + classes[i].label]++;
-        c->right += classes[i].label == label;
     }
     return true;
 }

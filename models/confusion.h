@@ -6,7 +6,7 @@
 #include "models/text/pairs.h"
 
 struct confusion {
-    int64_t labels, texts, right;
+    int64_t labels, texts;
     int64_t *cell; /* (labels, labels): texts by label, and by predicted label */
     double f1;     /* macro-F1: the mean over the labels that occur */
 };

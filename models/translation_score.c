@@ -3,13 +3,8 @@
 #include "models/translation.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/ranks.h"
 #include <string.h>
-
-/* Where the share of a rank begins. */
-static int64_t translation_score_share_begin(const sb_communicator *c, int rank, int64_t count)
-{
-    return count * rank / sb_communicator_size(c);
-}
 
 /* Copies `count` texts that lie one after the other. */
 static bool translation_score_copy_texts(const char *run, int64_t count, char *text[])
@@ -50,16 +45,16 @@ static bool translation_score_translate(sb_communicator *c, const sb_seq2seq *mo
                                         const sb_decoding_options *options, char *text[])
 {
     const int rank = sb_communicator_rank(c);
-    const int64_t from = translation_score_share_begin(c, rank, count),
-                  to = translation_score_share_begin(c, rank + 1, count);
+    const int64_t from = communicator_share(c, rank, count),
+                  to = communicator_share(c, rank + 1, count);
     bool ok =
         from == to || sb_translate_texts(model, sources + from, to - from, options, text + from);
     for (int64_t i = from; !ok && i < to; i++)
         text[i] = NULL; /* freed already */
     for (int k = 0; ok && sb_communicator_size(c) > 1 && k < sb_communicator_size(c); k++) {
-        const int64_t first = translation_score_share_begin(c, k, count);
-        ok = translation_score_broadcast_texts(
-            c, k, translation_score_share_begin(c, k + 1, count) - first, text + first);
+        const int64_t first = communicator_share(c, k, count);
+        ok = translation_score_broadcast_texts(c, k, communicator_share(c, k + 1, count) - first,
+                                               text + first);
     }
     return ok;
 }

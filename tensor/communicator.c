@@ -53,6 +53,11 @@ int sb_communicator_size(const sb_communicator *c)
     return c ? c->size : 1;
 }
 
+int64_t communicator_share(const sb_communicator *c, int rank, int64_t count)
+{
+    return count * rank / sb_communicator_size(c);
+}
+
 int sb_communicator_processors(const sb_communicator *c)
 {
     return c && c->plugin ? c->plugin->processors(c->group) : 0;

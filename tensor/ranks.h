@@ -15,6 +15,10 @@ struct sb_communicator {
     uint32_t reductions;    /* number of reductions begun; determines the tags of messages */
 };
 
+/* Where the share of a rank begins, of `count` things that the ranks divide; rank may be their
+   number. */
+int64_t communicator_share(const sb_communicator *c, int rank, int64_t count);
+
 /* A communicator of a group, of which it takes ownership; with NULL for both, a single rank. */
 sb_communicator *communicator_new(const struct communicator_plugin *plugin, struct group *group);
 
