@@ -4,6 +4,7 @@
 #include "models/transformer_settings.h"
 #include "nn/flat.h"
 #include "tensor/error.h"
+#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <string.h>
 
@@ -15,9 +16,8 @@ static bool text_model_check(const struct text_options *o, const struct text_wor
         return sb_fail("%s: there is no pooling %d", owner, (int)o->pooling);
     if ((unsigned)o->hidden > SB_ACTIVATION_SIGMOID)
         return sb_fail("%s: there is no activation %d", owner, (int)o->hidden);
-    if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
-        return sb_fail("%s: label_smoothing is %g; it must be in [0, 1)", owner,
-                       o->label_smoothing);
+    if (!check_share(owner, "label_smoothing", o->label_smoothing))
+        return false;
     if (o->share_embeddings && words->source != words->target)
         return sb_fail("%s: shared embeddings need one vocabulary for source and target", owner);
     if (o->context < 0 || o->context > 1 << 24)

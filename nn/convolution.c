@@ -7,7 +7,8 @@ bool sb_convolution_init(sb_convolution *layer, sb_parameters *set, const char *
 {
     struct layer_start start;
     if (!layer_begin(&start, "convolution", layer, sizeof *layer, set, name) ||
-        !layer_size("convolution", "in", in) || !layer_size("convolution", "width", width))
+        !check_at_least("convolution", "in", in, 1) ||
+        !check_at_least("convolution", "width", width, 1))
         return false;
     if (in > INT64_MAX / width)
         return sb_fail("convolution: in is %lld, width is %lld: their product is too large",

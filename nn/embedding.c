@@ -60,7 +60,7 @@ bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, cons
     sb_transformer_options o;
     if (!layer_begin(&start, "embedding", layer, sizeof *layer, set, name) ||
         !layer_complete("embedding", USES_EMBEDDING | USES_POSITIONS, options, &o) ||
-        !layer_size("embedding", "V", V) || !fits(shared, V, o.width) || !has_padding(&o, V))
+        !check_at_least("embedding", "V", V, 1) || !fits(shared, V, o.width) || !has_padding(&o, V))
         return false;
     const double root = sqrt((double)o.width);
     const sb_initial normal = {SB_INITIAL_NORMAL, 1 / root};

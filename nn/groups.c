@@ -43,19 +43,14 @@ bool sb_parameters_freeze(sb_parameters *set, const char *pattern, bool frozen)
     return true;
 }
 
-static bool group_check(const char *what, double value)
-{
-    return (value >= 0 && isfinite(value)) ||
-           sb_fail("parameters_group: %s is %g; it must be a number >= 0", what, value);
-}
-
 bool sb_parameters_group(sb_parameters *set, const char *pattern, const sb_group *group)
 {
     if (!group_matches_any("parameters_group", set, pattern))
         return false;
     if (!group)
         return fail_null("parameters_group", "group");
-    if (!group_check("rate", group->rate) || !group_check("decay", group->decay))
+    if (!check_not_negative("parameters_group", "rate", group->rate) ||
+        !check_not_negative("parameters_group", "decay", group->decay))
         return false;
     for (int64_t i = 0; i < set->count; i++) {
         struct parameter *p = &set->item[i];

@@ -21,9 +21,3 @@ bool layer_end(const struct layer_start *start, bool made)
     parameters_return(start->set, &start->mark);
     return false;
 }
-
-bool layer_size(const char *who, const char *what, int64_t size)
-{
-    return size >= 1 ||
-           sb_fail("%s: %s is %lld; it must be at least 1", who, what, (long long)size);
-}

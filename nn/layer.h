@@ -20,9 +20,6 @@ bool layer_begin(struct layer_start *start, const char *who, void *layer, size_t
    set. Returns `made`. */
 bool layer_end(const struct layer_start *start, bool made);
 
-/* Checks that a size is at least 1. */
-bool layer_size(const char *who, const char *what, int64_t size);
-
 /* The options that a layer uses. The others are not checked. */
 enum layer_uses {
     USES_HEADS = 1,        /* the number of heads */

@@ -47,8 +47,9 @@ bool sb_additive_attention_init(sb_additive_attention *layer, sb_parameters *set
     const char *who = "additive_attention";
     struct layer_start start;
     if (!layer_begin(&start, who, layer, sizeof *layer, set, name) ||
-        !layer_size(who, "query_size", query_size) || !layer_size(who, "key_size", key_size) ||
-        !layer_size(who, "hidden", hidden) || !dropout_check(who, dropout))
+        !check_at_least(who, "query_size", query_size, 1) ||
+        !check_at_least(who, "key_size", key_size, 1) ||
+        !check_at_least(who, "hidden", hidden, 1) || !dropout_check(who, dropout))
         return false;
     layer->dropout = dropout;
     const bool made =
@@ -124,8 +125,8 @@ bool sb_multiplicative_attention_init(sb_multiplicative_attention *layer, sb_par
     const char *who = "multiplicative_attention";
     struct layer_start start;
     if (!layer_begin(&start, who, layer, sizeof *layer, set, name) ||
-        !layer_size(who, "query_size", query_size) || !layer_size(who, "key_size", key_size) ||
-        !dropout_check(who, dropout))
+        !check_at_least(who, "query_size", query_size, 1) ||
+        !check_at_least(who, "key_size", key_size, 1) || !dropout_check(who, dropout))
         return false;
     layer->dropout = dropout;
     return layer_end(&start, sb_linear_layer_init(&layer->query, set, name_join(name, "query").text,

@@ -17,7 +17,7 @@ bool sb_linear_layer_init_cut(sb_linear_layer *layer, sb_parameters *set, const 
     const sb_initial xavier = {SB_INITIAL_XAVIER, 0}, zero = {SB_INITIAL_CONSTANT, 0};
     struct layer_start start;
     if (!layer_begin(&start, "linear", layer, sizeof *layer, set, name) ||
-        !layer_size("linear", "in", in) || !layer_size("linear", "out", out))
+        !check_at_least("linear", "in", in, 1) || !check_at_least("linear", "out", out, 1))
         return false;
     layer->weight =
         sb_parameters_add_cut(set, name_join(name, "weight").text, SB_SHAPE(out, in), xavier, cut);

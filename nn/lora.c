@@ -21,8 +21,8 @@ bool sb_parameters_lora(sb_parameters *set, const sb_lora_options *options)
     if (options->rank < 1 || options->rank > 1 << 16)
         return sb_fail("parameters_lora: rank is %lld, not in 1..%d", (long long)options->rank,
                        1 << 16);
-    if (!(options->alpha >= 0 && isfinite(options->alpha)))
-        return sb_fail("parameters_lora: alpha is %g; it must be a number >= 0", options->alpha);
+    if (!check_not_negative("parameters_lora", "alpha", options->alpha))
+        return false;
     char *on = memory_text(options->on ? options->on : "*.query,*.value");
     if (!on)
         return sb_fail("parameters_lora: out of memory");

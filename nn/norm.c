@@ -21,7 +21,7 @@ bool sb_norm_layer_init_with(sb_norm_layer *layer, sb_parameters *set, const cha
     const sb_initial one = {SB_INITIAL_CONSTANT, 1}, zero = {SB_INITIAL_CONSTANT, 0};
     struct layer_start start;
     if (!layer_begin(&start, "norm", layer, sizeof *layer, set, name) ||
-        !layer_size("norm", "C", C))
+        !check_at_least("norm", "C", C, 1))
         return false;
     if (kind != SB_NORM_KIND_LAYER && kind != SB_NORM_KIND_RMS)
         return sb_fail("norm: \"%s\": %d is not a kind of norm", name, (int)kind);

@@ -14,25 +14,16 @@
 
 static const char *const names[] = {"sgd", "adam", "adamw"};
 
-static bool in_unit(const char *who, const char *what, double value)
-{
-    return (value >= 0 && value < 1) || sb_fail("%s: %s is %g, not in [0, 1)", who, what, value);
-}
-
-static bool not_negative(const char *who, const char *what, double value)
-{
-    return (value >= 0 && isfinite(value)) ||
-           sb_fail("%s: %s is %g; it must be a number >= 0", who, what, value);
-}
-
 static bool complete(enum kind kind, const sb_optimiser_options *given, sb_optimiser_options *o)
 {
     const char *who = names[kind];
     *o = given ? *given : (sb_optimiser_options){0};
-    if (!not_negative(who, "learning_rate", o->learning_rate) ||
-        !not_negative(who, "epsilon", o->epsilon) || !not_negative(who, "clip", o->clip) ||
-        !not_negative(who, "weight_decay", o->weight_decay) || !in_unit(who, "beta1", o->beta1) ||
-        !in_unit(who, "beta2", o->beta2) || !in_unit(who, "momentum", o->momentum))
+    if (!check_not_negative(who, "learning_rate", o->learning_rate) ||
+        !check_not_negative(who, "epsilon", o->epsilon) ||
+        !check_not_negative(who, "clip", o->clip) ||
+        !check_not_negative(who, "weight_decay", o->weight_decay) ||
+        !check_share(who, "beta1", o->beta1) || !check_share(who, "beta2", o->beta2) ||
+        !check_share(who, "momentum", o->momentum))
         return false;
     if (!sb_option_given(o->schedule.rate)) {
         const double usual = kind == SGD ? 0.1 : 0.001;
@@ -259,7 +250,7 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
     if (!k)
         return false;
     const double rate = next_rate(o);
-    if (!not_negative("optimiser_step", "the schedule's rate", rate))
+    if (!check_not_negative("optimiser_step", "the schedule's rate", rate))
         return false;
     o->rate = rate;
     return take_step(o, k, gradient_scale);
@@ -338,7 +329,7 @@ bool sb_optimiser_set_rate(sb_optimiser *optimiser, double rate)
 {
     if (!optimiser)
         return fail_null("optimiser_set_rate", "optimiser");
-    if (!not_negative("optimiser_set_rate", "the rate", rate))
+    if (!check_not_negative("optimiser_set_rate", "the rate", rate))
         return false;
     optimiser->own_rate = rate;
     return true;

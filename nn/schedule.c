@@ -32,11 +32,8 @@ bool sb_schedule_check(const sb_schedule *s)
         return fail_null("schedule", "custom");
     if (!(s->lowest >= 0 && s->lowest <= s->rate))
         return sb_fail("schedule: the lowest rate is %g, not in 0..%g", s->lowest, s->rate);
-    if (!(s->factor >= 0 && s->factor < 1))
-        return sb_fail("schedule: factor is %g; it must be in [0, 1)", s->factor);
-    if (s->patience < 0)
-        return sb_fail("schedule: patience is %d; it must be at least 0", s->patience);
-    return true;
+    return check_share("schedule", "factor", s->factor) &&
+           check_at_least("schedule", "patience", s->patience, 0);
 }
 
 /* From the peak at done = 0 to the lowest rate at 1. */

@@ -33,11 +33,6 @@ static bool divides(const char *who, const char *what, int64_t value, sb_communi
 
 /* ---- the checks of each use ---- */
 
-static bool check_share(const char *who, const char *what, double share)
-{
-    return (share >= 0 && share < 1) || sb_fail("%s: %s is %g, not in [0, 1)", who, what, share);
-}
-
 static bool check_dropout(const char *who, const sb_transformer_options *o)
 {
     return check_share(who, "dropout", o->dropout);

@@ -3,6 +3,7 @@
 #include "ops/example.h"
 #include "ops/ops.h"
 #include "ops/slice.h"
+#include "tensor/failure.h"
 
 /*
  * The axes before the joined one have `outer` index tuples. For each tuple, y holds one run of
@@ -64,8 +65,8 @@ static sb_node *concatenate_begin(const sb_operation *operation, sb_tensor *cons
     const char *op = operation->name;
     if (!x)
         return fail_null(op, "x");
-    if (n < 1)
-        return sb_fail("%s: n is %d; it must be at least 1", op, n);
+    if (!check_at_least(op, "n", n, 1))
+        return NULL;
     sb_node *node = call_begin(operation, &slice_rows, n, x, 1, &(int64_t){0}, sizeof(int64_t));
     for (int i = 1; node && i < n; i++)
         if (node->in[i]->dtype != node->in[0]->dtype)

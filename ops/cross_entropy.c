@@ -2,6 +2,7 @@
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "tensor/failure.h"
 
 KERNEL_ROWS(cross_entropy);
 
@@ -24,8 +25,8 @@ sb_tensor *cross_entropy_constant(sb_tensor *targets)
 
 static bool cross_entropy_check_options(const char *op, const struct cross_entropy_options *options)
 {
-    if (!(options->label_smoothing >= 0 && options->label_smoothing < 1))
-        return sb_fail("%s: label_smoothing is %g, not in [0, 1)", op, options->label_smoothing);
+    if (!check_share(op, "label_smoothing", options->label_smoothing))
+        return false;
     if ((int)options->reduction < SB_REDUCE_MEAN || (int)options->reduction > SB_REDUCE_NONE)
         return sb_fail("%s: %d is not a reduction", op, (int)options->reduction);
     return true;

@@ -9,8 +9,7 @@ KERNEL_ROWS(dropout);
 
 bool dropout_check(const char *who, double p)
 {
-    return (p >= 0 && p < 1) ||
-           sb_fail("%s: the probability to drop is %g; it must be in [0, 1)", who, p);
+    return check_share(who, "the probability to drop", p);
 }
 
 /* A training step that has forgotten the stream would train without dropout. */

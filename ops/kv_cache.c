@@ -257,8 +257,8 @@ bool sb_kv_cache_reorder(sb_kv_cache *cache, int64_t n, const int32_t *rows)
         return fail_null("kv_cache_reorder", cache ? "rows" : "cache");
     int64_t B = sb_kv_cache_batch(cache);
     bool same = n == B;
-    if (n < 0)
-        return sb_fail("kv_cache_reorder: n is %lld; it must be at least 0", (long long)n);
+    if (!check_at_least("kv_cache_reorder", "n", n, 0))
+        return false;
     for (int64_t i = 0; i < n; i++) {
         if (rows[i] < 0 || rows[i] >= B)
             return sb_fail("kv_cache_reorder: rows[%lld] is %d; the cache holds %lld sequences",

@@ -3,6 +3,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "tensor/failure.h"
 #include <math.h>
 
 KERNEL_ROWS_AND_BF16(layer_norm);
@@ -69,12 +70,9 @@ static const sb_operation residual_layer_norm = {"residual_layer_norm", "x branc
 static bool layer_norm_check(const char *op, const sb_tensor *x, const sb_tensor *gain,
                              const sb_tensor *bias, double epsilon)
 {
-    if (!check_rows(op, x) || !check_vector(op, "gain", gain, x) ||
-        (bias && !check_vector(op, "bias", bias, x)))
-        return false;
-    if (!(epsilon >= 0 && epsilon < INFINITY))
-        return sb_fail("%s: epsilon is %g; it must be a number >= 0", op, epsilon);
-    return true;
+    return check_rows(op, x) && check_vector(op, "gain", gain, x) &&
+           (!bias || check_vector(op, "bias", bias, x)) &&
+           check_not_negative(op, "epsilon", epsilon);
 }
 
 /* Makes the outputs and the saved tensors, and runs the kernel. Dropout with probability p applies

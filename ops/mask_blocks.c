@@ -21,12 +21,6 @@ static bool mask_describe(const char *who, int64_t Lq, int64_t Lk, struct patter
     return true;
 }
 
-static bool mask_at_least(const char *who, const char *name, int64_t value, int64_t least)
-{
-    return value >= least || sb_fail("%s: %s is %lld; it must be at least %lld", who, name,
-                                     (long long)value, (long long)least);
-}
-
 static bool mask_is_near(int64_t a, int64_t b, int64_t around)
 {
     return (a < b ? b - a : a - b) <= around;
@@ -69,16 +63,16 @@ sb_mask *sb_mask_local(int64_t Lq, int64_t Lk, int64_t size, int64_t around)
 {
     const char *who = "mask_local";
     struct pattern p = {.size = size, .around = around};
-    return mask_describe(who, Lq, Lk, &p) && mask_at_least(who, "around", around, 0) ? mask_of(&p)
-                                                                                     : NULL;
+    return mask_describe(who, Lq, Lk, &p) && check_at_least(who, "around", around, 0) ? mask_of(&p)
+                                                                                      : NULL;
 }
 
 sb_mask *sb_mask_strided(int64_t Lq, int64_t Lk, int64_t size, int64_t around, int64_t stride)
 {
     const char *who = "mask_strided";
     struct pattern p = {.size = size, .around = around, .stride = stride};
-    return mask_describe(who, Lq, Lk, &p) && mask_at_least(who, "around", around, 0) &&
-                   mask_at_least(who, "stride", stride, 1)
+    return mask_describe(who, Lq, Lk, &p) && check_at_least(who, "around", around, 0) &&
+                   check_at_least(who, "stride", stride, 1)
                ? mask_of(&p)
                : NULL;
 }
@@ -87,8 +81,8 @@ sb_mask *sb_mask_global(int64_t Lq, int64_t Lk, int64_t size, int64_t around, in
 {
     const char *who = "mask_global";
     struct pattern p = {.size = size, .around = around, .globals = globals};
-    return mask_describe(who, Lq, Lk, &p) && mask_at_least(who, "around", around, 0) &&
-                   mask_at_least(who, "globals", globals, 0)
+    return mask_describe(who, Lq, Lk, &p) && check_at_least(who, "around", around, 0) &&
+                   check_at_least(who, "globals", globals, 0)
                ? mask_of(&p)
                : NULL;
 }
@@ -98,7 +92,7 @@ sb_mask *sb_mask_block_list(int64_t Lq, int64_t Lk, int64_t size, int64_t n,
 {
     const char *who = "mask_block_list";
     struct pattern p = {.size = size};
-    if (!mask_describe(who, Lq, Lk, &p) || !mask_at_least(who, "n", n, 0))
+    if (!mask_describe(who, Lq, Lk, &p) || !check_at_least(who, "n", n, 0))
         return NULL;
     if (!blocks && n > 0)
         return fail_null(who, "blocks");

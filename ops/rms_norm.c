@@ -3,6 +3,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "tensor/failure.h"
 #include <math.h>
 
 KERNEL_ROWS(rms_norm);
@@ -32,10 +33,9 @@ static const sb_operation rms_norm = {"rms_norm", "x gain", rms_norm_backward, t
 sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
 {
     sb_node *node = call_begin(&rms_norm, &rms_norm_rows, 2, (sb_tensor *[]){x, gain}, 1, NULL, 0);
-    if (!node || !check_rows("rms_norm", x) || !check_vector("rms_norm", "gain", gain, x))
+    if (!node || !check_rows("rms_norm", x) || !check_vector("rms_norm", "gain", gain, x) ||
+        !check_not_negative("rms_norm", "epsilon", epsilon))
         return NULL;
-    if (!(epsilon >= 0 && epsilon < INFINITY))
-        return sb_fail("rms_norm: epsilon is %g; it must be a number >= 0", epsilon);
     x = node->in[0];
     gain = node->in[1];
     const struct rms_norm_kernels *k = kernel_row(&rms_norm_rows, x);

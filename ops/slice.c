@@ -3,6 +3,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "tensor/failure.h"
 
 KERNEL_ROWS_AND_BF16(slice);
 
@@ -85,9 +86,7 @@ bool sb_split(sb_tensor *x, int axis, int n, const int64_t *lengths, sb_tensor *
         parts[i] = NULL;
     if (!x)
         return fail_null("split", "x");
-    if (n < 1)
-        return sb_fail("split: n is %d; it must be at least 1", n);
-    if (!slice_check_lengths(x, axis, n, lengths))
+    if (!check_at_least("split", "n", n, 1) || !slice_check_lengths(x, axis, n, lengths))
         return false;
     int64_t start = 0;
     for (int i = 0; i < n; i++) {

@@ -28,8 +28,8 @@ void sb_communicator_close(sb_communicator *c)
 
 sb_communicator *sb_communicator_split(sb_communicator *c, int color, int key)
 {
-    if (color < 0)
-        return sb_fail("communicator_split: color is %d; it must be at least 0", color);
+    if (!check_at_least("communicator_split", "color", color, 0))
+        return NULL;
     if (!c || !c->plugin)
         return communicator_new(NULL, NULL);
     struct group *group = c->plugin->split(c->group, color, key);
@@ -108,9 +108,10 @@ bool sb_communicator_barrier(sb_communicator *c)
 bool sb_communicator_sum(sb_communicator *c, sb_dtype dtype, int64_t n, void *x)
 {
     const int64_t most = (int64_t)1 << 26;
-    if (n < 0 || (!x && n > 0))
-        return n < 0 ? sb_fail("communicator_sum: n is %lld; it must be at least 0", (long long)n)
-                     : fail_null("communicator_sum", "x");
+    if (!check_at_least("communicator_sum", "n", n, 0))
+        return false;
+    if (!x && n > 0)
+        return fail_null("communicator_sum", "x");
     for (int64_t at = 0, part; at < n; at += part) {
         part = n - at < most ? n - at : most;
         struct reduction *sum = reduction_new(c, sb_device_cpu(), dtype, part);

@@ -1,6 +1,7 @@
 #include "tensor/error.h"
 #include "tensor/failure.h"
 #include "tensor/utf8.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,24 @@ void *fail_null(const char *function, const char *argument)
     if (unsettled)
         return sb_fail("%s: %s is NULL, because %s", function, argument, message);
     return sb_fail("%s: %s is NULL", function, argument);
+}
+
+bool check_at_least(const char *function, const char *argument, int64_t value, int64_t least)
+{
+    return value >= least || sb_fail("%s: %s is %lld; it must be at least %lld", function, argument,
+                                     (long long)value, (long long)least);
+}
+
+bool check_not_negative(const char *function, const char *argument, double value)
+{
+    return (value >= 0 && isfinite(value)) ||
+           sb_fail("%s: %s is %g; it must be a number >= 0", function, argument, value);
+}
+
+bool check_share(const char *function, const char *argument, double value)
+{
+    return (value >= 0 && value < 1) ||
+           sb_fail("%s: %s is %g; it must be in [0, 1)", function, argument, value);
 }
 
 void failure_watch(bool *failed)

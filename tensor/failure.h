@@ -11,6 +11,12 @@
  */
 void *fail_null(const char *function, const char *argument);
 
+/* Whether an argument is at least `least`; a number, finite and not negative; or in [0, 1). If not,
+   they fail: "function: argument is ...; it must be ...". */
+bool check_at_least(const char *function, const char *argument, int64_t value, int64_t least);
+bool check_not_negative(const char *function, const char *argument, double value);
+bool check_share(const char *function, const char *argument, double value);
+
 /* From now on failures set *failed, until another flag (or NULL) replaces it. */
 void failure_watch(bool *failed);
 

@@ -135,9 +135,10 @@ bool batch_copy(sb_batch *to, const sb_batch *from, const sb_device *device)
 
 sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
 {
-    if (n < 1 || !pairs)
-        return pairs ? sb_fail("batch: n is %lld; it must be at least 1", (long long)n)
-                     : fail_null("batch", "pairs");
+    if (!pairs)
+        return fail_null("batch", "pairs");
+    if (!check_at_least("batch", "n", n, 1))
+        return NULL;
     int64_t Ls = batch_padded(batch_longest(n, pairs, true)),
             Lt = batch_padded(batch_longest(n, pairs, false) + 1);
     sb_batch *batch = memory_new(sizeof *batch);

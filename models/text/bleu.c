@@ -129,8 +129,8 @@ bool sb_bleu_corpus(const char *const *outputs, const char *const *references, i
 {
     if (!outputs || !references || !bleu)
         return fail_null("bleu", !outputs ? "outputs" : !references ? "references" : "bleu");
-    if (count < 1)
-        return sb_fail("bleu: count is %lld; it must be at least 1", (long long)count);
+    if (!check_at_least("bleu", "count", count, 1))
+        return false;
     *bleu = (sb_bleu){0};
     struct counting counting = {0};
     bool ok = bleu_count_lines(&counting, outputs, references, count, bleu);

@@ -63,10 +63,9 @@ int64_t sb_edit_distance(const int32_t *a, int64_t a_count, const int32_t *b, in
 
 double sb_perplexity(double log_likelihood, int64_t count)
 {
-    if (count >= 1)
-        return math_exp(-log_likelihood / (double)count);
-    sb_fail("perplexity: count is %lld; it must be at least 1", (long long)count);
-    return NAN;
+    return check_at_least("perplexity", "count", count, 1)
+               ? math_exp(-log_likelihood / (double)count)
+               : NAN;
 }
 
 /* The units of a text as numbers. */
@@ -189,8 +188,8 @@ bool sb_score_texts(const char *const *sources, const char *const *references,
                                         : !references ? "references"
                                         : !outputs    ? "outputs"
                                                       : "score");
-    if (count < 1)
-        return sb_fail("score_texts: count is %lld; it must be at least 1", (long long)count);
+    if (!check_at_least("score_texts", "count", count, 1))
+        return false;
     if (units == SB_UNITS_BPE)
         units = SB_UNITS_WORDS;
     if (units != SB_UNITS_CHARACTERS && units != SB_UNITS_BYTES && units != SB_UNITS_WORDS)

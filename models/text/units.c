@@ -132,8 +132,8 @@ bool sb_units_detect(const char *const *texts, int64_t count, sb_units *units)
 {
     if (!texts || !units)
         return fail_null("units_detect", texts ? "units" : "texts");
-    if (count < 1)
-        return sb_fail("units_detect: count is %lld; it must be at least 1", (long long)count);
+    if (!check_at_least("units_detect", "count", count, 1))
+        return false;
     struct statistics *statistics = memory_new(sizeof *statistics);
     if (!statistics)
         return sb_fail("units_detect: out of memory");

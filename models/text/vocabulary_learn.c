@@ -176,8 +176,8 @@ static bool vocabulary_check(const char *const *texts, int64_t count,
 {
     if (!texts)
         return fail_null("vocabulary_new", "texts");
-    if (count < 1)
-        return sb_fail("vocabulary_new: count is %lld; it must be at least 1", (long long)count);
+    if (!check_at_least("vocabulary_new", "count", count, 1))
+        return false;
     if ((unsigned)options->units >= SB_UNITS)
         return sb_fail("vocabulary_new: units is %d, which does not exist", (int)options->units);
     for (int64_t i = 0; i < count; i++) {

@@ -113,8 +113,9 @@ CPU_TEST(dropouts, bad_probabilities_are_named)
 {
     sb_transformer_options o = {.width = C, .attention_dropout = 1};
     cr_expect(!sb_transformer_complete(&o, &o));
-    cr_expect(strstr(sb_error(), "attention_dropout is 1, not in [0, 1)"), "%s", sb_error());
+    cr_expect(strstr(sb_error(), "attention_dropout is 1; it must be in [0, 1)"), "%s", sb_error());
     o = (sb_transformer_options){.width = C, .feed_forward_dropout = -0.1};
     cr_expect(!sb_transformer_complete(&o, &o));
-    cr_expect(strstr(sb_error(), "feed_forward_dropout is -0.1, not in [0, 1)"), "%s", sb_error());
+    cr_expect(strstr(sb_error(), "feed_forward_dropout is -0.1; it must be in [0, 1)"), "%s",
+              sb_error());
 }

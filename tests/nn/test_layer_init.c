@@ -259,9 +259,9 @@ CPU_TEST(layer_init, numbers_and_choices_out_of_range_are_refused)
                                  activation = {.activation = (sb_activation)9},
                                  place = {.norm_place = (sb_norm_place)9},
                                  rotary = {.width = 12, .positions = SB_POSITIONS_ROTARY};
-    expect_refused(kind_of(embedding), &dropout, "embedding: dropout is 1, not in [0, 1)");
+    expect_refused(kind_of(embedding), &dropout, "embedding: dropout is 1; it must be in [0, 1)");
     expect_refused(kind_of(attention), &dropout,
-                   "multi_head_attention: dropout is 1, not in [0, 1)");
+                   "multi_head_attention: dropout is 1; it must be in [0, 1)");
     expect_refused(kind_of(feed_forward), &activation,
                    "feed_forward: activation is 9, not in 0..6");
     expect_refused(kind_of(encoder), &place, "encoder_layer: norm_place is 9, not in 0..2");
