@@ -1,9 +1,7 @@
-/* Reading checkpoints, resuming from them, and averages of them. */
+/* Opening checkpoints, and resuming from them. */
 #include "models/training/checkpoint.h"
-#include "models/description_parts.h"
 #include "models/kinds.h"
 #include "models/training/checkpoint_read.h"
-#include "nn/flat.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <string.h>
@@ -23,20 +21,6 @@ static bool checkpoint_build(struct checkpoint *c, const struct model_tensors *t
     c->settings.model.transformer.ranks = sb_description_ranks(d->model);
     c->weights = sb_parameters_of(checkpoint_dtype(tensors->file), c->settings.trainer.seed);
     return c->weights && checkpoint_read_model(&c->subject, tensors, kind, c->weights, d);
-}
-
-bool metadata_of_file(const char *path, struct metadata *d)
-{
-    sb_safetensors *file = sb_safetensors_open(path);
-    if (!file)
-        return false;
-    bool ok = checkpoint_read_metadata(file, d);
-    if (ok && !checkpoint_is_unchanged(file, d)) {
-        metadata_free(d);
-        ok = false;
-    }
-    sb_safetensors_close(file);
-    return ok || sb_fail("%s: %s", path, sb_error());
 }
 
 /* Replaces the settings of the training in a description, and with them the adapters. */
@@ -132,75 +116,4 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
     const bool ok = file && checkpoint_read_training(file, trainer, &c->state);
     sb_safetensors_close(file);
     return ok;
-}
-
-/* ---- averages ---- */
-
-static bool checkpoint_is_of_training(const char *name)
-{
-    struct settings any;
-    const int i = setting_find(name);
-    return i >= 0 && setting_at(&any, i).group != SETTING_OF_MODEL;
-}
-
-/* Whether the models of two descriptions have the same architecture and vocabularies. */
-static bool checkpoint_same_described(const sb_description *a, const sb_description *b)
-{
-    const char *name;
-    bool same = description_same_words(a, b);
-    for (int64_t i = 0; same && (name = sb_description_name(a, i)); i++) {
-        const char *value = sb_description_get(b, name);
-        same = checkpoint_is_of_training(name) ||
-               (value && strcmp(value, sb_description_value(a, i)) == 0);
-    }
-    return same;
-}
-
-static bool checkpoint_check_same_model(const sb_model *first, const sb_model *model,
-                                        const char *path)
-{
-    sb_description *a = sb_model_describe(first), *b = sb_model_describe(model);
-    const bool same = a && b && first->kind == model->kind && checkpoint_same_described(a, b) &&
-                      sb_parameters_dtype(first->weights) == sb_parameters_dtype(model->weights);
-    if (a && b && !same)
-        sb_fail("average: %s differs from the first in architecture, vocabulary or dtype", path);
-    sb_description_free(a);
-    sb_description_free(b);
-    return same;
-}
-
-/* mean += (one - mean) / count */
-static bool checkpoint_add_to_mean(const struct checkpoint *into, const struct checkpoint *c,
-                                   int count)
-{
-    if (!parameters_flatten(c->weights))
-        return false;
-    sb_tensor *mean = parameters_values(into->weights), *one = parameters_values(c->weights);
-    enum { CHUNK = 2048 };
-    double x[CHUNK], y[CHUNK];
-    bool ok = true;
-    for (int64_t start = 0, n, size = tensor_size(mean); ok && start < size; start += n) {
-        n = size - start < CHUNK ? size - start : CHUNK;
-        ok = tensor_read_part(mean, start, n, x) && tensor_read_part(one, start, n, y);
-        for (int64_t i = 0; ok && i < n; i++)
-            x[i] += (y[i] - x[i]) / count;
-        ok = ok && tensor_write_part(mean, start, n, x);
-    }
-    return ok;
-}
-
-bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[])
-{
-    if (!parameters_flatten(into->weights))
-        return false;
-    for (int i = 0; i < n; i++) {
-        const struct checkpoint_options same_kind = {.kind = into->subject.kind};
-        struct checkpoint *c = checkpoint_open(paths[i], &same_kind);
-        bool ok = c && checkpoint_check_same_model(&into->subject, &c->subject, paths[i]);
-        ok = ok && checkpoint_add_to_mean(into, c, i + 2);
-        checkpoint_free(c);
-        if (!ok)
-            return false;
-    }
-    return true;
 }

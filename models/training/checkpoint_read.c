@@ -168,6 +168,20 @@ bool checkpoint_read_metadata(const sb_safetensors *file, struct metadata *d)
     return metadata_read(text, d);
 }
 
+bool metadata_of_file(const char *path, struct metadata *d)
+{
+    sb_safetensors *file = sb_safetensors_open(path);
+    if (!file)
+        return false;
+    bool ok = checkpoint_read_metadata(file, d);
+    if (ok && !checkpoint_is_unchanged(file, d)) {
+        metadata_free(d);
+        ok = false;
+    }
+    sb_safetensors_close(file);
+    return ok || sb_fail("%s: %s", path, sb_error());
+}
+
 /* The steps of parameters, where they differ. */
 static bool read_steps(const sb_safetensors *file, sb_optimiser *optimiser)
 {

@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_READ_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_READ_H
 
-#include "models/training/checkpoint_json.h"
+#include "models/training/metadata.h"
 #include "tensor/safetensors.h"
 
 bool checkpoint_read_metadata(const sb_safetensors *file, struct metadata *metadata);

@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_SAVE_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_SAVE_H
 
-#include "models/training/checkpoint_json.h"
+#include "models/training/metadata.h"
 #include "models/training/trainer.h"
 #include "tensor/safetensors.h"
 

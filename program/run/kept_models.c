@@ -7,7 +7,7 @@
  * removed after the state is saved: a run that is killed before leaves one more, which the resumed
  * run removes, and one that is newer than the state is written again, with the same contents.
  */
-#include "models/training/checkpoint_json.h"
+#include "models/training/metadata.h"
 #include "program/run/paths.h"
 #include "program/run/training.h"
 #include "program/screen/foreign.h"

@@ -6,7 +6,7 @@
  * saves the same model again, so a model of the same run and of a later step is accepted.
  */
 #include "models/description_parts.h"
-#include "models/training/checkpoint_json.h"
+#include "models/training/metadata.h"
 #include "models/training/fingerprint.h"
 #include "program/run/training.h"
 #include "tensor/file.h"

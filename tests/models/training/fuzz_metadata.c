@@ -1,6 +1,6 @@
 /* What libFuzzer runs, see fuzz.sh: reads any text as the metadata of a model's file, which has its
    settings and vocabularies. */
-#include "models/training/checkpoint_json.h"
+#include "models/training/metadata.h"
 #include "tensor/memory.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "models/kinds.h"
-#include "models/training/checkpoint_json.h"
+#include "models/training/metadata.h"
 #include "tests/support/small_run.h"
 #include <stdio.h>
 

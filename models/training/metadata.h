@@ -1,6 +1,6 @@
 /* The JSON in a checkpoint's metadata. */
-#ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_JSON_H
-#define SOFTBACK_MODELS_TRAINING_CHECKPOINT_JSON_H
+#ifndef SOFTBACK_MODELS_TRAINING_METADATA_H
+#define SOFTBACK_MODELS_TRAINING_METADATA_H
 
 #include "models/training/checkpoint.h"
 

@@ -1,9 +1,9 @@
 /* The counters in a checkpoint's metadata, by name. Doubles and fingerprints are hexadecimal texts,
    exact to the bit. */
-#ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_COUNTERS_H
-#define SOFTBACK_MODELS_TRAINING_CHECKPOINT_COUNTERS_H
+#ifndef SOFTBACK_MODELS_TRAINING_METADATA_COUNTERS_H
+#define SOFTBACK_MODELS_TRAINING_METADATA_COUNTERS_H
 
-#include "models/training/checkpoint_json.h"
+#include "models/training/metadata.h"
 #include "tensor/json.h"
 
 /* One counter, bound to metadata: one of the pointers points to its value there. */

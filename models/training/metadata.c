@@ -1,9 +1,9 @@
-#include "models/training/checkpoint_json.h"
+#include "models/training/metadata.h"
 #include "models/description_parts.h"
 #include "models/text/buffer.h"
 #include "models/text/vocabulary_json.h"
-#include "models/training/checkpoint_counters.h"
 #include "models/training/fingerprint.h"
+#include "models/training/metadata_counters.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <stdlib.h>

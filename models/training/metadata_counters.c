@@ -1,4 +1,4 @@
-#include "models/training/checkpoint_counters.h"
+#include "models/training/metadata_counters.h"
 #include "models/training/fingerprint.h"
 #include "tensor/error.h"
 #include <stdio.h>
