@@ -157,8 +157,8 @@ static void metrics_sum_up(const struct scoring *scoring, int64_t lines)
     }
     score->exact_match = metrics_share(score->exact, score->lines);
     score->token_accuracy = metrics_share(score->right, score->positions);
-    score->wer = metrics_share(score->wrong, score->sources);
-    score->per = metrics_share(score->edits, score->units);
+    score->error = metrics_share(score->wrong, score->sources);
+    score->unit_error = metrics_share(score->edits, score->units);
 }
 
 static bool metrics_score_lines(struct scoring *scoring, const char *const *sources,

@@ -21,18 +21,19 @@ SB_API double sb_perplexity(double log_likelihood, int64_t count);
  * exact_match     lines whose output equals its reference, of all lines
  * token_accuracy  positions at which output and reference have the same unit, of all positions of
  *                 the longer one
- * word error rate (wer) sources whose output equals none of the source's references, of all
- *                 different sources. In grapheme-to-phoneme conversion the source is a word.
- * phoneme error rate (per) over all different sources, the edit distance from the output to the
- *                 closest reference, of the units of that reference (of equally close ones the
- *                 first). Both are summed before they are divided.
+ * error           sources whose output equals none of the source's references, of all different
+ *                 sources. In grapheme-to-phoneme conversion, where the source is a word, this is
+ *                 the word error rate (WER).
+ * unit_error      the phoneme error rate (PER) there: over all different sources, the edit distance
+ *                 from the output to the closest reference, of the units of that reference (of
+ *                 equally close ones the first). Both are summed before they are divided.
  */
 typedef struct {
     int64_t lines, exact;
     int64_t positions, right;
     int64_t sources, wrong;
     int64_t units, edits;
-    double exact_match, token_accuracy, wer, per;
+    double exact_match, token_accuracy, error, unit_error;
 } sb_text_score;
 
 /*

@@ -92,8 +92,8 @@ static void evaluate_print_json(const struct evaluation *e)
         "sources", (json_int_t)e->score.sources, "unknown", (json_int_t)e->unknown, "loss",
         evaluate_number(e->loss), "perplexity", evaluate_number(exp(e->loss)), "exact_match",
         evaluate_number(e->score.exact_match), "token_accuracy",
-        evaluate_number(e->score.token_accuracy), "word_error_rate", evaluate_number(e->score.wer),
-        "unit_error_rate", evaluate_number(e->score.per), "bleu", evaluate_number(e->bleu.score),
+        evaluate_number(e->score.token_accuracy), "word_error_rate", evaluate_number(e->score.error),
+        "unit_error_rate", evaluate_number(e->score.unit_error), "bleu", evaluate_number(e->bleu.score),
         "bleu_signature", sb_bleu_signature()));
 }
 
@@ -108,9 +108,9 @@ static void evaluate_print_table(const struct evaluation *e, sb_units units)
     printf("loss            %.4f nats a symbol, perplexity %.4f\n", e->loss, exp(e->loss));
     printf("exact match     %.2f %% of the lines\n", 100 * e->score.exact_match);
     printf("error rate      %.2f %% of the sources equal none of their references (WER)\n",
-           100 * e->score.wer);
+           100 * e->score.error);
     printf("unit error rate %.2f %% by edit distance to the closest reference (PER; units: %s)\n",
-           100 * e->score.per, sb_units_name(units));
+           100 * e->score.unit_error, sb_units_name(units));
     printf("unit accuracy   %.2f %% of the positions\n", 100 * e->score.token_accuracy);
     printf("BLEU            %.2f  %s\n", e->bleu.score, sb_bleu_signature());
 }

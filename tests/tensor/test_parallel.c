@@ -326,7 +326,7 @@ struct evaluated {
     const sb_pairs *pairs;
     int heads; /* ranks of tensor parallelism */
     sb_dtype dtype;
-    double loss[MOST], wer[MOST];
+    double loss[MOST], error[MOST];
     uint64_t texts[MOST]; /* a hash */
 };
 
@@ -357,7 +357,7 @@ static void evaluate(sb_communicator *c, void *context)
         e->texts[rank] = hash_add(e->texts[rank], text[i], strlen(text[i]));
         sb_free(text[i]);
     }
-    e->wer[rank] = ok ? score.wer : NAN;
+    e->error[rank] = ok ? score.error : NAN;
     small_run_close(&run);
     sb_communicator_close(others);
     sb_communicator_close(ranks);
@@ -370,9 +370,9 @@ CPU_TEST(parallel, an_evaluation_on_several_ranks_has_the_same_bits)
         struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F32}, e = one;
         evaluate(NULL, &one);
         mailbox_run(ranks, evaluate, &e);
-        cr_assert(one.loss[0] > 0 && one.wer[0] > 0, "%s", sb_error());
+        cr_assert(one.loss[0] > 0 && one.error[0] > 0, "%s", sb_error());
         for (int r = 0; r < ranks; r++)
-            cr_expect(e.loss[r] == one.loss[0] && e.wer[r] == one.wer[0] &&
+            cr_expect(e.loss[r] == one.loss[0] && e.error[r] == one.error[0] &&
                           e.texts[r] == one.texts[0],
                       "%d ranks: rank %d", ranks, r);
     }
@@ -387,10 +387,10 @@ CPU_TEST(parallel, tensor_parallelism_evaluates_like_one_rank)
     e.heads = 2;
     evaluate(NULL, &one);
     mailbox_run(4, evaluate, &e);
-    cr_assert(one.loss[0] > 0 && one.wer[0] > 0, "%s", sb_error());
+    cr_assert(one.loss[0] > 0 && one.error[0] > 0, "%s", sb_error());
     for (int r = 0; r < 4; r++) {
         cr_expect(e.loss[r] == e.loss[0] && e.texts[r] == one.texts[0], "rank %d", r);
-        cr_expect(fabs(e.loss[r] - one.loss[0]) < 1e-10 && e.wer[r] == one.wer[0], "rank %d", r);
+        cr_expect(fabs(e.loss[r] - one.loss[0]) < 1e-10 && e.error[r] == one.error[0], "rank %d", r);
     }
     sb_pairs_free(pairs);
 }

@@ -74,8 +74,8 @@ CPU_TEST(metrics, several_references_give_the_hand_worked_rates)
     sb_text_score score;
     cr_assert(sb_score_texts(sources, references, outputs, 6, SB_UNITS_WORDS, &score), "%s",
               sb_error());
-    cr_expect(score.sources == 4 && score.wrong == 2 && score.wer == 0.5);
-    cr_expect(score.edits == 3 && score.units == 9 && score.per == 3.0 / 9);
+    cr_expect(score.sources == 4 && score.wrong == 2 && score.error == 0.5);
+    cr_expect(score.edits == 3 && score.units == 9 && score.unit_error == 3.0 / 9);
     cr_expect(score.lines == 6 && score.exact == 2 && score.exact_match == 2.0 / 6);
     /* positions 3 3 1 3 3 3, right 1 2 1 2 0 3 */
     cr_expect(score.positions == 16 && score.right == 9 && score.token_accuracy == 9.0 / 16);
@@ -113,13 +113,13 @@ CPU_TEST(metrics, units_are_chosen_by_the_caller)
     sb_text_score score;
     for (int i = 0; i < 4; i++) {
         cr_assert(sb_score_texts(one, reference, output, 1, cases[i].units, &score));
-        cr_expect(score.units == cases[i].count && score.edits == 1 && score.wer == 1);
+        cr_expect(score.units == cases[i].count && score.edits == 1 && score.error == 1);
         cr_expect(score.positions == cases[i].count && score.right == cases[i].count - 1);
     }
     cr_assert(
         sb_score_texts(one, (const char *[]){""}, (const char *[]){""}, 1, SB_UNITS_WORDS, &score));
-    cr_expect(score.units == 0 && score.per == 0 && score.token_accuracy == 0);
-    cr_expect(score.exact_match == 1 && score.wer == 0);
+    cr_expect(score.units == 0 && score.unit_error == 0 && score.token_accuracy == 0);
+    cr_expect(score.exact_match == 1 && score.error == 0);
 }
 
 /* ---- BLEU ---- */
