@@ -63,7 +63,7 @@ static void explain_options(struct options *o, struct explain_request *r)
     o->kind = TAKES_BLOCK;
     option_count(o, "block", &e->block, 1, EXPLAIN_NUMBERS, "flash: scores of a block [2]");
     o->kind = TAKES_TARGET;
-    option_count(o, "target", &e->target, 0, EXPLAIN_NUMBERS - 1,
+    option_count(o, "class", &e->target, 0, EXPLAIN_NUMBERS - 1,
                  "cross-entropy, hessian: the target class, from 0 [0]");
     o->kind = TAKES_STEPS;
     option_count(o, "steps", &e->steps, 1, 1000000, "wrong-gradient: training steps of each model");

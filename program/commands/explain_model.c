@@ -16,7 +16,7 @@ void options_of_stored_model(struct options *o, struct model_request *r)
     option_text(o, "model", "FILE", &stored->path, "attention, hessian, tape: the model file");
     o->kind = OF_TEXT;
     option_text(o, "input", "TEXT", &r->text, "attention, tape: the source text");
-    option_text(o, "translation", "TEXT", &r->target, "the target text [the model's output]");
+    option_text(o, "target", "TEXT", &r->target, "target text [the model's output]");
     o->kind = OF_PLACE;
     option_attention(o, &place->attention, "attention: cross, encoder or decoder [cross]");
     option_count(o, "layer", &place->layer, 1, 1000, "attention: its layer, from 1 [the last]");

@@ -12,7 +12,7 @@ static bool check(const struct explain_options *o)
     if (n < 2)
         return sb_fail("--logits: there is 1 number; at least 2 are needed");
     if (o->target >= n)
-        return sb_fail("--target: %lld is not the index of one of %d logits, from 0 to %d",
+        return sb_fail("--class: %lld is not the index of one of %d logits, from 0 to %d",
                        (long long)o->target, n, n - 1);
     return true;
 }

@@ -24,7 +24,7 @@ static bool check(const struct explain_options *o)
     if (n < 2 || n > WIDEST_HESSIAN)
         return sb_fail("--scores: there are %d; from 2 to %d can be shown", n, WIDEST_HESSIAN);
     if (o->target >= n)
-        return sb_fail("--target: %lld is not the index of one of %d scores, from 0 to %d",
+        return sb_fail("--class: %lld is not the index of one of %d scores, from 0 to %d",
                        (long long)o->target, n, n - 1);
     return true;
 }

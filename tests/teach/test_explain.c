@@ -111,7 +111,7 @@ static const struct golden goldens[] = {
     {"attention", "attention"},
     {"tape", "tape"},
     {"hessian", "hessian"},
-    {"hessian_options", "hessian --scores 1,-2,0.5 --target 1"},
+    {"hessian_options", "hessian --scores 1,-2,0.5 --class 1"},
     {"claims", "claims"},
     {"layer_norm", "layer_norm"},
     {"argmax", "argmax"},
@@ -329,7 +329,7 @@ CPU_TEST(explain, options_change_what_is_computed)
     json = json_of("softmax --scores 0,0 --temperature 4 --upstream 1,0 --json");
     expect_near(number_at(json, "backward", 0, "ds"), 0.0625, 6e-5, "ds_0 = 0.5 (1 - 0.5) / 4");
     json_decref(json);
-    json = json_of("cross-entropy --logits 1,1 --target 1 --json");
+    json = json_of("cross-entropy --logits 1,1 --class 1 --json");
     expect_near(number_at(json, "logits", 1, "fused"), -0.5, 1e-9, "p - y");
     json_decref(json);
     json = json_of("flash --scores 1,1,1 --values 3,6,9 --block 1 --json");

@@ -30,7 +30,7 @@ static json_t *rows_of(const json_t *page)
 static void expect_row_adds_up(const char *options, size_t keys)
 {
     struct outcome o = program_run(
-        "explain attention --model m --input '3 1 4 1' --translation '3 3 3' --json %s", options);
+        "explain attention --model m --input '3 1 4 1' --target '3 3 3' --json %s", options);
     cr_assert(o.code == 0, "%s: %s", options, o.err);
     json_t *page = json_loads(o.out, 0, NULL), *rows = rows_of(page), *row;
     cr_assert(json_array_size(rows) == keys, "%s: %d keys", options, (int)json_array_size(rows));
@@ -65,7 +65,7 @@ CPU_TEST(explain_model, a_row_fits_80_columns_and_its_average_is_called_avg)
     static const char *const options[] = {"", "--kind encoder --layer 1", "--kind decoder --row 3"};
     for (int i = 0; i < 3; i++) {
         struct outcome o = program_run(
-            "explain attention --model m --input '3 1 4 1' --translation '3 3 3' %s", options[i]);
+            "explain attention --model m --input '3 1 4 1' --target '3 3 3' %s", options[i]);
         cr_expect(strstr(o.out, "g - avg") && !strstr(o.out, " D"), "%s", o.out);
         for (const char *line = o.out; *line; line += strcspn(line, "\n") + 1)
             cr_expect(strcspn(line, "\n") <= 80, "%s", line);
