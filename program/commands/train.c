@@ -29,19 +29,25 @@ static bool train_take_kind(struct command_option *option, const char *value)
     return r->kind || sb_fail("--model: \"%s\" is none of %s", value, all);
 }
 
-/* "train seq2seq, an encoder-decoder on pairs of texts; ... [seq2seq]" */
-static const char *train_help_of_kinds(void)
+/* "train seq2seq, an encoder-decoder on pairs of texts; ...", or "train seq2seq on lines of source,
+   tab, target; ..." */
+static const char *train_help_of_kinds(bool of_files)
 {
-    static char help[512];
+    enum { ROOM = 512 };
+    static char helps[2][ROOM];
+    char *help = helps[of_files];
     size_t size = 0;
-    for (int i = 0; training_kind_at(i) && size < sizeof help; i++)
-        size += (size_t)snprintf(help + size, sizeof help - size, "%s%s, %s",
+    for (int i = 0; training_kind_at(i) && size < ROOM; i++) {
+        const struct training_kind *kind = training_kind_at(i);
+        size += (size_t)snprintf(help + size, ROOM - size, "%s%s%s%s",
                                  i == 0                    ? "train "
                                  : training_kind_at(i + 1) ? "; "
                                                            : "; or ",
-                                 training_kind_at(i)->model->name, training_kind_at(i)->trained);
-    if (size < sizeof help)
-        snprintf(help + size, sizeof help - size, " [%s]", training_kind_at(0)->model->name);
+                                 kind->model->name, of_files ? " on " : ", ",
+                                 of_files ? kind->file : kind->trained);
+    }
+    if (size < ROOM && !of_files)
+        snprintf(help + size, ROOM - size, " [%s]", training_kind_at(0)->model->name);
     return help;
 }
 
@@ -57,13 +63,11 @@ static bool train_take_data(struct command_option *option, const char *value)
 
 static void train_options(struct options *o, struct training_request *r)
 {
-    option_take(o, "model", "KIND", train_take_kind, r, train_help_of_kinds());
+    option_take(o, "model", "KIND", train_take_kind, r, train_help_of_kinds(false));
     option_task(o, &r->task, pattern_task,
                 "train on a built-in task: copy, reverse, sort, addition, dates; a classifier on "
                 "pattern");
-    option_take(o, "data", "FILE", train_take_data, r,
-                "train on a TSV file: lines of source, tab, target (for a classifier text, tab, "
-                "label); a language model on a text, or on several, with one --data each");
+    option_take(o, "data", "FILE", train_take_data, r, train_help_of_kinds(true));
     option_text(o, "source-file", "FILE", &r->source_file,
                 "train on two files: the sources, one a line");
     option_text(o, "target-file", "FILE", &r->target_file,

@@ -174,6 +174,7 @@ static bool classifier_watch(struct training *t)
 
 const struct training_kind training_classifier = {.title = "a classifier",
                                                   .trained = "on texts with labels",
+                                                  .file = "lines of text, tab, label",
                                                   .items = "texts",
                                                   .model = &classifier_kind,
                                                   .task = pattern_task,

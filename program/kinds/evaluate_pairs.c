@@ -92,9 +92,9 @@ static void evaluate_print_json(const struct evaluation *e)
         "sources", (json_int_t)e->score.sources, "unknown", (json_int_t)e->unknown, "loss",
         evaluate_number(e->loss), "perplexity", evaluate_number(exp(e->loss)), "exact_match",
         evaluate_number(e->score.exact_match), "token_accuracy",
-        evaluate_number(e->score.token_accuracy), "word_error_rate", evaluate_number(e->score.error),
-        "unit_error_rate", evaluate_number(e->score.unit_error), "bleu", evaluate_number(e->bleu.score),
-        "bleu_signature", sb_bleu_signature()));
+        evaluate_number(e->score.token_accuracy), "word_error_rate",
+        evaluate_number(e->score.error), "unit_error_rate", evaluate_number(e->score.unit_error),
+        "bleu", evaluate_number(e->bleu.score), "bleu_signature", sb_bleu_signature()));
 }
 
 static void evaluate_print_table(const struct evaluation *e, sb_units units)

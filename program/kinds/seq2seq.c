@@ -309,6 +309,7 @@ static bool seq2seq_watch(struct training *t)
 
 const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
                                                .trained = "an encoder-decoder on pairs of texts",
+                                               .file = "lines of source, tab, target",
                                                .items = "pairs",
                                                .model = &seq2seq_kind,
                                                .two_files = true,

@@ -14,6 +14,7 @@ struct evaluate_request;
 struct training_kind {
     const char *title;          /* "a language model" */
     const char *trained;        /* in help, after its name: "a language model on texts" */
+    const char *file;           /* and what is in a file of --data: "lines of text, tab, label" */
     const char *items;          /* what a batch has: "windows" */
     const sb_model_kind *model; /* its functions */
     bool several_files;         /* --data may be given more than once */
