@@ -2,32 +2,29 @@
 
 TEST(backward, it_gives_the_gradient_of_each_leaf)
 {
-    sb_tensor *a = leaf(3), *b = leaf(5), *c = sb_tensor_full(SB_F64, SB_SHAPE(2), 7);
+    sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5)),
+              *c = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(2), 7));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(total(times(times(a, b), times(a, c)))), "%s", sb_error());
     cr_expect(sb_tape_end(&tape));
     cr_expect(every(sb_tensor_grad(a), 2 * 3 * 5 * 7) && every(sb_tensor_grad(b), 3 * 3 * 7));
     cr_expect(!sb_tensor_grad(c), "a constant has a gradient");
-    sb_tensor_release(a);
-    sb_tensor_release(b);
-    sb_tensor_release(c);
 }
 
 TEST(backward, an_input_used_twice_in_one_operation_gets_both_parts)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(total(times(a, a))));
     cr_expect(sb_tape_end(&tape));
     cr_expect(every(sb_tensor_grad(a), 6));
-    sb_tensor_release(a);
 }
 
 TEST(backward, gradients_add_up_over_tapes_until_they_are_cleared)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     for (int step = 1; step <= 3; step++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -42,26 +39,25 @@ TEST(backward, gradients_add_up_over_tapes_until_they_are_cleared)
     cr_assert(sb_backward(total(times(a, a))));
     sb_tape_end(&tape);
     cr_expect(every(sb_tensor_grad(a), 6));
-    sb_tensor_release(a);
 }
 
 TEST(backward, backward_from_starts_with_the_given_gradient)
 {
-    sb_tensor *a = leaf(3), *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
+    sb_tensor *a = KEPT(leaf(3)),
+              *dy = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward_from(times(a, a), dy));
     sb_tape_end(&tape);
     cr_expect(sb_tensor_get(sb_tensor_grad(a), 0) == 12 &&
               sb_tensor_get(sb_tensor_grad(a), 1) == -6);
-    sb_tensor_release(a);
-    sb_tensor_release(dy);
 }
 
 /* reshape forwards its gradient, and times then adds to it. */
 TEST(backward, backward_from_leaves_the_given_gradient_as_it_was)
 {
-    sb_tensor *a = leaf(3), *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
+    sb_tensor *a = KEPT(leaf(3)),
+              *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *b = times(a, a);
@@ -73,13 +69,12 @@ TEST(backward, backward_from_leaves_the_given_gradient_as_it_was)
               sb_tensor_get(sb_tensor_grad(a), 1) == -6);
     sb_tensor_release(dy);
     cr_expect(sb_tensor_get(sb_tensor_grad(a), 0) == 12);
-    sb_tensor_release(a);
 }
 
 TEST(backward, backward_of_a_leaf_adds_to_its_gradient)
 {
-    sb_tensor *a = sb_tensor_requires_grad(sb_tensor_scalar(SB_F64, 3)),
-              *dy = sb_tensor_scalar(SB_F64, 5);
+    sb_tensor *a = KEPT(sb_tensor_requires_grad(sb_tensor_scalar(SB_F64, 3))),
+              *dy = KEPT(sb_tensor_scalar(SB_F64, 5));
     double expected = 0;
     for (int step = 0; step < 2; step++) {
         sb_tape tape;
@@ -91,13 +86,11 @@ TEST(backward, backward_of_a_leaf_adds_to_its_gradient)
         cr_expect(sb_tape_end(&tape) && sb_tensor_value(sb_tensor_grad(a)) == (expected += 5));
     }
     cr_expect(sb_tensor_value(a) == 3);
-    sb_tensor_release(a);
-    sb_tensor_release(dy);
 }
 
 TEST(backward, a_flat_gradient_is_overwritten_in_place)
 {
-    sb_tensor *a = leaf(3), *flat = sb_tensor_full(SB_F64, SB_SHAPE(4), 9);
+    sb_tensor *a = KEPT(leaf(3)), *flat = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(4), 9));
     a->grad = tensor_view("test", flat, 2, 1, (int64_t[]){2});
     for (int step = 1; step <= 2; step++) {
         sb_tape tape;
@@ -109,8 +102,6 @@ TEST(backward, a_flat_gradient_is_overwritten_in_place)
         sb_tensor_clear_grad(a);
         cr_expect(!sb_tensor_grad(a) && a->grad, "a flat gradient becomes stale and stays");
     }
-    sb_tensor_release(a);
-    sb_tensor_release(flat);
 }
 
 /* Writes to a leaf that `times` has read; each is seen, through a view of it too. */
@@ -152,7 +143,7 @@ TEST(backward, a_leaf_that_was_written_after_forward_is_refused_and_named)
 
 TEST(backward, a_write_that_no_gradient_depends_on_is_allowed)
 {
-    sb_tensor *a = leaf(3), *b = leaf(5);
+    sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = total(times(a, a));
@@ -160,13 +151,11 @@ TEST(backward, a_write_that_no_gradient_depends_on_is_allowed)
     sb_tensor_set(b, 0, 1);
     cr_expect(sb_backward(y), "%s", sb_error());
     cr_expect(sb_tape_end(&tape) && every(sb_tensor_grad(a), 6));
-    sb_tensor_release(a);
-    sb_tensor_release(b);
 }
 
 TEST(backward, a_leaf_may_be_released_before_backward)
 {
-    sb_tensor *a = leaf(3), *b = leaf(5);
+    sb_tensor *a = leaf(3), *b = KEPT(leaf(5));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = times(a, b);
@@ -174,12 +163,11 @@ TEST(backward, a_leaf_may_be_released_before_backward)
     cr_assert(sb_backward(total(y)));
     sb_tape_end(&tape);
     cr_expect(every(sb_tensor_grad(b), 3));
-    sb_tensor_release(b);
 }
 
 TEST(backward, it_frees_intermediate_data_and_reading_it_fails)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = times(a, a), *loss = total(y);
@@ -196,7 +184,6 @@ TEST(backward, it_frees_intermediate_data_and_reading_it_fails)
     cr_expect(!times(a, y));
     EXPECT_ERROR("times: times output (2): freed by backward");
     sb_tape_end(&tape);
-    sb_tensor_release(a);
 }
 
 TEST(backward, keep_keeps_value_and_gradient)
@@ -224,7 +211,7 @@ TEST(backward, memory_peaks_at_the_loss_and_falls_from_there)
 {
     enum { DEPTH = 8, SIZE = 1 << 14 };
     const int64_t one = SIZE * sizeof(double), slack = 4096;
-    sb_tensor *a = sb_tensor_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(SIZE), 1));
+    sb_tensor *a = KEPT(sb_tensor_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(SIZE), 1)));
     int64_t before = memory_in_use().live_bytes;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -246,20 +233,18 @@ TEST(backward, memory_peaks_at_the_loss_and_falls_from_there)
     cr_expect(after <= before + one + DEPTH * slack, "only the leaf's gradient is left");
     sb_tape_end(&tape);
     cr_expect(memory_in_use().live_bytes <= before + one + slack);
-    sb_tensor_release(a);
 }
 
 /* Calls that sb_backward and sb_backward_from reject, each on a separate tape. */
 static void expect_refused(sb_mode mode, const char *message, bool (*body)(sb_tensor *a))
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, mode);
     cr_expect(!body(a));
     cr_expect(!sb_tape_end(&tape));
     EXPECT_ERROR(on_device(message));
     cr_expect(!sb_tensor_grad(a));
-    sb_tensor_release(a);
 }
 
 static bool backward_of_null(sb_tensor *a)
@@ -318,7 +303,7 @@ TEST(backward, invalid_calls_are_refused)
 
 TEST(backward, it_runs_once)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *loss = total(times(a, a));
@@ -327,7 +312,6 @@ TEST(backward, it_runs_once)
     EXPECT_ERROR("backward: it ran already on this tape");
     cr_expect(!sb_tape_end(&tape));
     cr_expect(every(sb_tensor_grad(a), 6), "the first gradient stays");
-    sb_tensor_release(a);
 }
 
 TEST(backward, a_failure_leaves_no_partial_gradient)
@@ -392,7 +376,7 @@ static void expect_nonfinite(const char *expected)
 
 TEST(backward, the_first_value_that_is_not_finite_is_found)
 {
-    sb_tensor *a = leaf(1e200), *b = leaf(2), *bad = leaf(2);
+    sb_tensor *a = KEPT(leaf(1e200)), *b = KEPT(leaf(2)), *bad = KEPT(leaf(2));
     sb_tensor_set(bad, 1, NAN);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -408,9 +392,6 @@ TEST(backward, the_first_value_that_is_not_finite_is_found)
     cr_assert(sb_backward(total(times(y, bad))));
     expect_nonfinite(NULL); /* the loss keeps its value, but its inputs are freed */
     sb_tape_end(&tape);
-    sb_tensor_release(a);
-    sb_tensor_release(b);
-    sb_tensor_release(bad);
 }
 
 TEST(backward, after_the_first_step_no_memory_is_requested_from_the_system)

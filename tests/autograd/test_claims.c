@@ -56,7 +56,7 @@ static void run_both(sb_tensor *a, struct other *other)
 
 CPU_TEST(claims, two_threads_do_not_add_to_one_leaf_at_the_same_time)
 {
-    sb_tensor *a = leaf(3), *b = leaf(5);
+    sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5));
     struct other other = {.leaf = a};
     run_both(a, &other);
     cr_expect(!other.ok && strstr(other.message, "backward: another thread computes the gradient "
@@ -70,8 +70,6 @@ CPU_TEST(claims, two_threads_do_not_add_to_one_leaf_at_the_same_time)
     other.leaf = a; /* and afterwards the same */
     run_other(&other);
     cr_expect(other.ok && every(sb_tensor_grad(a), 18), "%s", other.message);
-    sb_tensor_release(a);
-    sb_tensor_release(b);
 }
 
 static sb_tensor *square(void *context, sb_tensor *const x[])

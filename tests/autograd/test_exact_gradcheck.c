@@ -208,7 +208,7 @@ static sb_tensor *run_product_of_both(void *unused, sb_tensor *const x[])
 
 CPU_TEST(exact_gradcheck, a_tensor_that_is_two_inputs_keeps_its_values_to_the_bit)
 {
-    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3, 4)), *both[] = {x, x};
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 3, SB_SHAPE(3, 4))), *both[] = {x, x};
     double *before = numbers_of(x);
     const sb_gradcheck_options options = {.method = SB_GRADCHECK_EXACT, .second_order = true};
     cr_expect(sb_gradcheck(run_product_of_both, NULL, both, 2, &options, NULL), "%s", sb_error());
@@ -216,12 +216,11 @@ CPU_TEST(exact_gradcheck, a_tensor_that_is_two_inputs_keeps_its_values_to_the_bi
     cr_expect(memcmp(before, after, 12 * sizeof(double)) == 0);
     free(before);
     free(after);
-    sb_tensor_release(x);
 }
 
 CPU_TEST(exact_gradcheck, an_open_tape_that_read_the_inputs_before_can_run_backward)
 {
-    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3)), *both[] = {x, x};
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 3, SB_SHAPE(3))), *both[] = {x, x};
     const sb_gradcheck_options options = {.method = SB_GRADCHECK_EXACT, .second_order = true};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -229,5 +228,4 @@ CPU_TEST(exact_gradcheck, an_open_tape_that_read_the_inputs_before_can_run_backw
     cr_expect(sb_gradcheck(run_product_of_both, NULL, both, 2, &options, NULL), "%s", sb_error());
     cr_expect(sb_backward(loss), "%s", sb_error());
     cr_expect(sb_tape_end(&tape));
-    sb_tensor_release(x);
 }

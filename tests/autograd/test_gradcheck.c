@@ -105,7 +105,7 @@ static sb_tensor *f_square_first_plus_second(void *unused, sb_tensor *const x[])
 CPU_TEST(gradcheck, gradients_are_restored)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(1, 2)), *both[] = {x, x};
-    sb_tensor *dy = sb_tensor_full(SB_F64, SB_SHAPE(1, 2), 1);
+    sb_tensor *dy = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(1, 2), 1));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward_from(square(x, 1, RIGHT), dy));
@@ -122,7 +122,6 @@ CPU_TEST(gradcheck, gradients_are_restored)
     EXPECT_PASS(check(f_square_first_plus_second, 1, 0, 2, both));
     cr_expect(sb_tensor_grad(x) == NULL);
     sb_tensor_release(x);
-    sb_tensor_release(dy);
 }
 
 CPU_TEST(gradcheck, values_are_restored_to_the_bit)
@@ -261,7 +260,8 @@ CPU_TEST(gradcheck, a_function_with_random_values_is_refused)
 
 CPU_TEST(gradcheck, it_nests_in_an_open_tape)
 {
-    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)), *dy = sb_tensor_full(SB_F64, SB_SHAPE(2), 1);
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)),
+              *dy = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(2), 1));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = square(x, 1, RIGHT);
@@ -271,7 +271,6 @@ CPU_TEST(gradcheck, it_nests_in_an_open_tape)
     double value = sb_tensor_get(x, 1); /* d x^4 = 4 x^3 */
     cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), 1) - 4 * value * value * value) < 1e-12);
     sb_tensor_release(x);
-    sb_tensor_release(dy);
 }
 
 CPU_TEST(gradcheck, a_failure_fails_the_outer_tape)

@@ -70,7 +70,7 @@ TEST(node, it_may_have_several_outputs)
 
 TEST(node, a_third_output_is_refused)
 {
-    sb_tensor *a = leaf(3), *y[2];
+    sb_tensor *a = KEPT(leaf(3)), *y[2];
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!sb_node_output(two_outputs(a, y), SB_F64, SB_SHAPE(2)));
@@ -78,12 +78,11 @@ TEST(node, a_third_output_is_refused)
     sb_tape_end(&tape);
     cr_expect(!sb_node_output(NULL, SB_F64, SB_SHAPE(2)));
     EXPECT_ERROR("node_output: node is NULL");
-    sb_tensor_release(a);
 }
 
 TEST(node, a_gradient_is_fresh_until_something_is_added_to_it)
 {
-    sb_tensor *a = leaf(3), *b = leaf(5);
+    sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(total(plus(a, b))));
@@ -106,8 +105,6 @@ TEST(node, a_gradient_is_fresh_until_something_is_added_to_it)
     cr_assert(sb_backward(total(times(y, y)))); /* an operation that adds gets zeros to add to */
     sb_tape_end(&tape);
     cr_expect(was_fresh[0] && every(sb_tensor_grad(a), 16));
-    sb_tensor_release(a);
-    sb_tensor_release(b);
 }
 
 TEST(node, an_operation_without_backward_gives_constants)
@@ -130,7 +127,7 @@ TEST(node, an_operation_without_backward_gives_constants)
 
 TEST(node, a_view_keeps_its_data_alive)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = times(a, a);
@@ -138,13 +135,11 @@ TEST(node, a_view_keeps_its_data_alive)
     sb_node *node = sb_node_new(&part, 1, &y, 1, NULL, 0);
     sb_tensor *view = sb_keep(node_view(node, 1, 1, (int64_t[]){1}));
     cr_expect(view && (double *)view->data == (double *)y->data + 1);
-    sb_tensor *alone = sb_tensor_retain(view);
+    sb_tensor *alone = KEPT(sb_tensor_retain(view));
     cr_assert(sb_backward(total(times(y, a))));
     cr_expect(y->data_gone && sb_tensor_get(view, 0) == 9);
     sb_tape_end(&tape);
     cr_expect(sb_tensor_get(alone, 0) == 9);
-    sb_tensor_release(alone);
-    sb_tensor_release(a);
 }
 
 static int released;
@@ -183,8 +178,8 @@ TEST(node, a_leaf_that_the_tape_owns_gets_its_gradient)
 
 TEST(node, inputs_are_checked_and_named)
 {
-    sb_tensor *a = leaf(3), *single = sb_tensor_zeros(SB_F32, SB_SHAPE(2));
-    sb_tensor *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(2));
+    sb_tensor *a = KEPT(leaf(3)), *single = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(2)));
+    sb_tensor *ids = KEPT(sb_tensor_zeros(SB_I32, SB_SHAPE(2)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!times(NULL, a));
@@ -199,14 +194,11 @@ TEST(node, inputs_are_checked_and_named)
     cr_expect(!sb_node_new(&plus_operation, 3, (sb_tensor *[]){ids, a, single}, 1, NULL, 0));
     EXPECT_ERROR("plus: b is f64, b is f32"); /* further inputs take the last name */
     sb_tape_end(&tape);
-    sb_tensor_release(a);
-    sb_tensor_release(single);
-    sb_tensor_release(ids);
 }
 
 TEST(node, saved_tensors_and_options_can_be_read_back)
 {
-    sb_tensor *a = leaf(3), *saved = sb_tensor_scalar(SB_F64, 8);
+    sb_tensor *a = KEPT(leaf(3)), *saved = sb_tensor_scalar(SB_F64, 8);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_node *node = sb_node_new(&plus_operation, 2, (sb_tensor *[]){a, a}, 1, "seven", 6);
@@ -221,12 +213,11 @@ TEST(node, saved_tensors_and_options_can_be_read_back)
     cr_expect(!sb_node_save(node, sb_tensor_scalar(SB_F64, 4)), "the fifth is released");
     EXPECT_ERROR("plus: it saves more than 4 tensors");
     sb_tape_end(&tape);
-    sb_tensor_release(a);
 }
 
 TEST(node, options_are_aligned_for_any_type)
 {
-    sb_tensor *a = leaf(3), *in[] = {a, a, a, a};
+    sb_tensor *a = KEPT(leaf(3)), *in[] = {a, a, a, a};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     for (int inputs = 0; inputs <= 4; inputs++) {
@@ -234,5 +225,4 @@ TEST(node, options_are_aligned_for_any_type)
         cr_expect((uintptr_t)sb_node_options(node) % 16 == 0, "not with %d inputs", inputs);
     }
     sb_tape_end(&tape);
-    sb_tensor_release(a);
 }

@@ -108,8 +108,8 @@ static sb_tensor *run_product(void *context, sb_tensor *const x[])
 TEST(recomputation, a_product_has_the_same_bits_as_without_recomputation)
 {
     const int64_t n = test_slow() ? 96 : 768;
-    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(n, n)),
-              *weight = test_leaf(SB_F64, 2, SB_SHAPE(n, n));
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(n, n))),
+              *weight = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(n, n)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *plain = sb_linear(x, weight, NULL);
@@ -119,8 +119,6 @@ TEST(recomputation, a_product_has_the_same_bits_as_without_recomputation)
         others += sb_tensor_get(plain, i) != sb_tensor_get(again, i);
     cr_expect(others == 0, "%lld numbers differ", (long long)others);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_tensor_release(x);
-    sb_tensor_release(weight);
 }
 
 TEST(recomputation, inputs_of_different_dtypes_get_the_same_gradients)
@@ -262,7 +260,7 @@ TEST(recomputation, invalid_functions_are_reported)
         "recompute: n is 0; it needs at least 1 input",
         "recompute: an input is NULL",
     };
-    sb_tensor *leaf = test_leaf(SB_F32, 1, SB_SHAPE(2));
+    sb_tensor *leaf = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2)));
     for (int i = 0; i < 6; i++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -276,19 +274,17 @@ TEST(recomputation, invalid_functions_are_reported)
         EXPECT_ERROR(messages[i]);
         cr_expect(!sb_tape_end(&tape));
     }
-    sb_tensor_release(leaf);
 }
 
 TEST(recomputation, without_recording_it_only_calls_the_function)
 {
-    sb_tensor *leaf = test_leaf(SB_F32, 1, SB_SHAPE(2)), *x[] = {NULL, leaf};
+    sb_tensor *leaf = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2))), *x[] = {NULL, leaf};
     x[0] = leaf;
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *y = sb_recompute(second_only, NULL, 0, 2, x);
     cr_expect(sb_tensor_get(y, 1) == sb_tensor_get(sb_exp(leaf), 1));
     cr_assert(sb_tape_end(&tape));
-    sb_tensor_release(leaf);
 }
 
 static bool small_run(void *network)

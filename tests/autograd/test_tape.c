@@ -4,7 +4,7 @@
 
 TEST(tape, the_tape_frees_its_tensors)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     int64_t live = live_blocks();
     for (sb_mode mode = SB_RECORD; mode <= SB_NO_RECORD; mode++) {
         sb_tape tape;
@@ -14,27 +14,25 @@ TEST(tape, the_tape_frees_its_tensors)
         cr_expect(sb_tape_end(&tape));
         cr_expect(live_blocks() == live);
     }
-    sb_tensor_release(a);
 }
 
 TEST(tape, every_handle_lives_until_the_tape_ends)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = times(a, a);
     cr_assert(sb_backward(total(y)));
     cr_expect(sb_tensor_rank(y) == 1 && sb_tensor_dim(y, 0) == 2);
     sb_tape_end(&tape);
-    sb_tensor_release(a);
 }
 
 TEST(tape, a_retained_tensor_becomes_a_constant)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *y = sb_tensor_retain(times(a, a));
+    sb_tensor *y = KEPT(sb_tensor_retain(times(a, a)));
     cr_expect(y->requires_grad);
     sb_tape_end(&tape);
     cr_expect(every(y, 9) && !y->requires_grad);
@@ -43,13 +41,11 @@ TEST(tape, a_retained_tensor_becomes_a_constant)
     sb_tape_end(&tape);
     cr_expect(!sb_tensor_grad(y) && every(sb_tensor_grad(a), 9));
     cr_expect(sb_tensor_requires_grad(y) == y, "it may become a leaf");
-    sb_tensor_release(y);
-    sb_tensor_release(a);
 }
 
 TEST(tape, a_failed_tape_keeps_its_first_message)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = times(a, a);
@@ -63,7 +59,6 @@ TEST(tape, a_failed_tape_keeps_its_first_message)
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(sb_backward(total(times(a, a))), "the next tape has not failed");
     cr_expect(sb_tape_end(&tape));
-    sb_tensor_release(a);
 }
 
 CPU_TEST(tape, a_failed_constructor_fails_the_tape)
@@ -77,7 +72,7 @@ CPU_TEST(tape, a_failed_constructor_fails_the_tape)
 
 TEST(tape, the_message_for_a_null_argument_has_its_cause)
 {
-    sb_tensor *missing = sb_tensor_zeros(SB_F32, 7, NULL), *a = leaf(3);
+    sb_tensor *missing = sb_tensor_zeros(SB_F32, 7, NULL), *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!times(a, missing));
@@ -87,12 +82,11 @@ TEST(tape, the_message_for_a_null_argument_has_its_cause)
     cr_expect(!times(a, NULL));
     cr_expect(strcmp(sb_error(), "times: b is NULL") == 0, "%s", sb_error());
     sb_tape_end(&tape);
-    sb_tensor_release(a);
 }
 
 TEST(tape, backward_does_not_enter_an_outer_tape)
 {
-    sb_tensor *a = leaf(3), *b = leaf(5);
+    sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5));
     sb_tape outer, inner;
     sb_tape_begin(&outer, SB_RECORD);
     sb_tensor *y = times(a, a);
@@ -103,13 +97,11 @@ TEST(tape, backward_does_not_enter_an_outer_tape)
     cr_assert(sb_backward(total(y)), "the outer tape is unchanged");
     cr_expect(sb_tape_end(&outer));
     cr_expect(every(sb_tensor_grad(a), 6) && every(sb_tensor_grad(b), 9));
-    sb_tensor_release(a);
-    sb_tensor_release(b);
 }
 
 TEST(tape, a_tape_that_does_not_record_owns_and_gives_constants)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape outer, inner;
     sb_tape_begin(&outer, SB_RECORD);
     sb_tape_begin(&inner, SB_NO_RECORD);
@@ -120,12 +112,11 @@ TEST(tape, a_tape_that_does_not_record_owns_and_gives_constants)
     cr_assert(sb_backward(total(times(y, a))));
     cr_expect(sb_tape_end(&outer));
     cr_expect(every(sb_tensor_grad(a), 9));
-    sb_tensor_release(a);
 }
 
 TEST(tape, end_keep_gives_a_constant_to_the_outer_tape)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape outer, inner;
     sb_tape_begin(&outer, SB_RECORD);
     sb_tape_begin(&inner, SB_RECORD);
@@ -133,7 +124,6 @@ TEST(tape, end_keep_gives_a_constant_to_the_outer_tape)
     cr_expect(y == kept && every(y, 9) && !y->requires_grad);
     cr_expect(tape_open()->serial == outer.serial);
     cr_expect(sb_tape_end(&outer));
-    sb_tensor_release(a);
 }
 
 TEST(tape, end_keep_of_a_failed_tape_fails_the_outer_one)
@@ -161,7 +151,7 @@ TEST(tape, end_keep_of_a_failed_tape_fails_the_outer_one)
 
 TEST(tape, a_failed_inner_tape_does_not_fail_the_outer_one)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape outer, inner;
     sb_tape_begin(&outer, SB_RECORD);
     sb_tape_begin(&inner, SB_RECORD);
@@ -169,12 +159,11 @@ TEST(tape, a_failed_inner_tape_does_not_fail_the_outer_one)
     cr_expect(!sb_tape_end(&inner));
     cr_expect(sb_backward(total(times(a, a))));
     cr_expect(sb_tape_end(&outer));
-    sb_tensor_release(a);
 }
 
 TEST(tape, closing_the_outer_tape_first_is_reported)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape outer, inner, innermost;
     sb_tape_begin(&outer, SB_RECORD);
     sb_tape_begin(&inner, SB_RECORD);
@@ -191,7 +180,6 @@ TEST(tape, closing_the_outer_tape_first_is_reported)
     cr_expect(!sb_tape_end(&outer));
     EXPECT_ERROR("2 tapes opened inside this one were never closed; before that: deep: it broke");
     cr_expect(!sb_tape_end(NULL));
-    sb_tensor_release(a);
 }
 
 static void returns_without_closing(void)
@@ -212,7 +200,7 @@ CPU_TEST(tape, the_outer_tape_reports_an_inner_one_that_was_never_closed)
 
 TEST(tape, opening_the_same_tape_twice_is_reported)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = times(a, a);
@@ -223,13 +211,12 @@ TEST(tape, opening_the_same_tape_twice_is_reported)
     cr_expect(every(y, 9) && times(a, a), "the tape works after it was opened twice");
     cr_expect(sb_tape_end(&tape));
     cr_expect(!sb_tape_end(&tape));
-    sb_tensor_release(a);
 }
 
 TEST(tape, the_65th_tape_is_refused)
 {
     sb_tape tape[65];
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     for (int i = 0; i < 64; i++)
         sb_tape_begin(&tape[i], SB_RECORD);
     cr_expect(times(a, a) != NULL);
@@ -240,7 +227,6 @@ TEST(tape, the_65th_tape_is_refused)
     cr_expect(!sb_tape_end(&tape[63]), "the innermost is marked as failed");
     for (int i = 62; i >= 0; i--)
         cr_expect(sb_tape_end(&tape[i]));
-    sb_tensor_release(a);
 }
 
 CPU_TEST(tape, a_wrong_mode_and_a_null_tape_are_reported)
@@ -304,7 +290,7 @@ static void *train(void *worker_)
 
 CPU_TEST(tape, each_thread_has_its_own_tape_and_message)
 {
-    sb_tensor *shared = sb_tensor_full(SB_F64, SB_SHAPE(2), 7);
+    sb_tensor *shared = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(2), 7));
     struct worker worker[4];
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -318,7 +304,6 @@ CPU_TEST(tape, each_thread_has_its_own_tape_and_message)
     }
     cr_expect(sb_tape_end(&tape), "another thread's failure fails this tape");
     cr_expect(shared->refs == 1);
-    sb_tensor_release(shared);
 }
 
 struct visitor {
@@ -342,7 +327,7 @@ static void *visit(void *visitor_)
 
 TEST(tape, a_tensor_of_another_threads_tape_is_a_constant)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     struct visitor visitor = {.theirs = times(a, a), .serial = tape.serial};
@@ -350,5 +335,4 @@ TEST(tape, a_tensor_of_another_threads_tape_is_a_constant)
     pthread_join(visitor.thread, NULL);
     cr_expect(!visitor.wants_grad);
     sb_tape_end(&tape);
-    sb_tensor_release(a);
 }

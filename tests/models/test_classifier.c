@@ -179,24 +179,22 @@ TEST(classifier, a_file_keeps_labels_and_pooling)
     char path[300];
     strcpy(path, test_temporary("c.safetensors"));
     cr_assert(sb_classifier_save(j.model, path), "%s", sb_error());
-    sb_parameters *weights = sb_parameters_new(1);
-    sb_classifier *again = sb_classifier_load(weights, path);
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
+    sb_classifier *again = KEPT(sb_classifier_load(weights, path));
     cr_assert(again, "%s", sb_error());
     cr_expect(sb_classifier_options_of(again)->pooling == SB_POOLING_FIRST);
     cr_expect(sb_classifier_labels(again) == 3);
     cr_expect_str_eq(sb_classifier_label(again, 1), "other");
     cr_expect(sb_parameters_fingerprint(weights) == sb_parameters_fingerprint(j.weights));
     cr_expect(!sb_seq2seq_load(weights, path));
-    sb_classifier_free(again);
-    sb_parameters_free(weights);
     judge_free(&j);
 }
 
 TEST(classifier, each_text_comes_once_an_epoch_and_a_position_says_what_comes_next)
 {
     struct judge j = judge_new(SB_F32, SB_POOLING_MEAN);
-    sb_pairs *pairs = labelled_texts();
-    sb_labelled *data = data_of(&j, pairs);
+    sb_pairs *pairs = KEPT(labelled_texts());
+    sb_labelled *data = KEPT(data_of(&j, pairs));
     int64_t count[3] = {0}, met = 0;
     while (sb_labelled_tell(data).epoch == 0) {
         const sb_batch *batch = sb_labelled_next(data);
@@ -209,15 +207,13 @@ TEST(classifier, each_text_comes_once_an_epoch_and_a_position_says_what_comes_ne
     cr_assert(sb_labelled_seek(data, (sb_data_position){0, 3}), "%s", sb_error());
     cr_expect(sb_labelled_next(data) && sb_labelled_tell(data).batch == 4);
     cr_expect(!sb_labelled_seek(data, (sb_data_position){0, 99}));
-    sb_labelled_free(data);
-    sb_pairs_free(pairs);
     judge_free(&j);
 }
 
 TEST(classifier, bad_calls_are_named)
 {
     struct judge j = judge_new(SB_F32, SB_POOLING_MEAN);
-    sb_parameters *weights = sb_parameters_new(1);
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
     const char *const twice[] = {"a", "b", "a"};
     cr_expect(!sb_classifier_for(weights, j.vocabulary, twice, 3, NULL));
     cr_expect(strstr(sb_error(), "of 3 labels only 2 are different"), "%s", sb_error());
@@ -226,15 +222,12 @@ TEST(classifier, bad_calls_are_named)
     cr_expect(!sb_classifier_for(weights, NULL, twice, 2, NULL));
     cr_expect(!sb_labels_new((const char *const[]){"a", ""}, 2));
     cr_expect(strstr(sb_error(), "label 1 is empty"), "%s", sb_error());
-    sb_labels *known = sb_labels_new(twice, 2);
-    sb_pairs *pairs = labelled_texts();
+    sb_labels *known = KEPT(sb_labels_new(twice, 2));
+    sb_pairs *pairs = KEPT(labelled_texts());
     cr_expect(!sb_labelled_new(pairs, j.vocabulary, known, NULL));
     cr_expect(strstr(sb_error(), "has the label \"first\", which is none of 2 labels"), "%s",
               sb_error());
     cr_expect(!sb_classify(NULL, NULL, 1, NULL) && !sb_labelled_next(NULL));
-    sb_labels_free(known);
-    sb_pairs_free(pairs);
-    sb_parameters_free(weights);
     judge_free(&j);
 }
 

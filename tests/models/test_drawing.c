@@ -16,7 +16,7 @@ static const sb_initial half = {SB_INITIAL_CONSTANT, 0.5};
 
 TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box)
 {
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *w = sb_parameters_add(set, "w", SB_SHAPE(4), half);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -31,7 +31,6 @@ TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box)
     cr_expect(strncmp(svg, "<svg ", 5) == 0 && strcmp(svg + strlen(svg) - 7, "</svg>\n") == 0);
     sb_free(svg);
     sb_tape_end(&tape);
-    sb_parameters_free(set);
 }
 
 /* d sum(2 x) / d(2 x) is 1 for each of 16 elements, so its norm is 4. */
@@ -54,7 +53,7 @@ TEST(drawing, norms_are_those_of_the_gradients)
 
 TEST(drawing, the_encoder_has_a_column_of_its_own)
 {
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *a = sb_parameters_add(set, "encoder.a", SB_SHAPE(2), half);
     sb_tensor *b = sb_parameters_add(set, "decoder.b", SB_SHAPE(2), half);
     sb_tape tape;
@@ -66,12 +65,11 @@ TEST(drawing, the_encoder_has_a_column_of_its_own)
     cr_expect(count_of(svg, "class=\"c0\"") == 2 && count_of(svg, "class=\"c1\"") == 4, "%s", svg);
     sb_free(svg);
     sb_tape_end(&tape);
-    sb_parameters_free(set);
 }
 
 TEST(drawing, names_are_escaped)
 {
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *w = sb_parameters_add(set, "a<b>\"&\\", SB_SHAPE(2), half);
     for (int format = 0; format < 2; format++) {
         sb_tape tape;
@@ -82,13 +80,12 @@ TEST(drawing, names_are_escaped)
         sb_free(text);
         sb_tape_end(&tape);
     }
-    sb_parameters_free(set);
 }
 
 TEST(drawing, each_number_of_a_tensor_is_a_square)
 {
     const double numbers[] = {1, -0.5, 0, NAN, 0.25, 1};
-    sb_tensor *t = sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 1, 2), numbers);
+    sb_tensor *t = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 1, 2), numbers));
     char *svg = sb_tensor_draw(t);
     cr_assert(svg, "%s", sb_error());
     cr_expect(count_of(svg, "<rect") == 6 && count_of(svg, "class=\"less\"") == 1);
@@ -97,7 +94,6 @@ TEST(drawing, each_number_of_a_tensor_is_a_square)
     cr_expect(strstr(svg, "class=\"odd\" x=\"52\" y=\"0\"") != NULL, "%s", svg);
     cr_expect(strncmp(svg, "<svg ", 5) == 0 && strcmp(svg + strlen(svg) - 7, "</svg>\n") == 0);
     sb_free(svg);
-    sb_tensor_release(t);
 }
 
 static bool draw_row(void *row)
@@ -109,15 +105,12 @@ static bool draw_row(void *row)
 
 TEST(drawing, tensors_that_cannot_be_drawn_are_refused)
 {
-    sb_tensor *large = sb_tensor_zeros(SB_F32, SB_SHAPE(65, 64));
+    sb_tensor *large = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(65, 64)));
     cr_expect(!sb_tensor_draw(large));
     EXPECT_ERROR("tensor_draw: (65, 64) has 4160 numbers, more than 4096; draw a part of it");
     cr_expect(!sb_tensor_draw(NULL));
     EXPECT_ERROR("tensor_draw: t is NULL");
-    sb_tensor *row = sb_tensor_zeros(SB_F32, SB_SHAPE(4)),
-              *empty = sb_tensor_zeros(SB_F32, SB_SHAPE(3, 0));
+    sb_tensor *row = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(4))),
+              *empty = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 0)));
     cr_expect(test_each_allocation_fails(draw_row, row) >= 2 && draw_row(empty));
-    sb_tensor_release(large);
-    sb_tensor_release(row);
-    sb_tensor_release(empty);
 }

@@ -104,7 +104,7 @@ TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits)
 TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
 {
     struct writer w = writer_new(SB_F64, 1, 0);
-    sb_tensor *ids = circles(1, 5, 9);
+    sb_tensor *ids = KEPT(circles(1, 5, 9));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_language_model_logits(w.model, ids);
@@ -112,7 +112,6 @@ TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
     double expected = sb_tensor_value(sb_cross_entropy(y, ids, NULL));
     cr_expect(fabs(sb_tensor_value(sb_language_model_loss(w.model, ids)) - expected) < 1e-12);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_tensor_release(ids);
     writer_free(&w);
 }
 
@@ -158,7 +157,7 @@ TEST(language_model, its_gradient_is_correct)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct writer w = writer_new(SB_F64, 1, 5);
-    sb_tensor *ids = circles(1, 2, 4);
+    sb_tensor *ids = KEPT(circles(1, 2, 4));
     for (int64_t i = 0; i < sb_parameters_count(w.weights); i++) {
         sb_tensor *p = sb_parameters_get(w.weights, i);
         double h = 1e-5, value = sb_tensor_get(p, 1), loss[2];
@@ -178,7 +177,6 @@ TEST(language_model, its_gradient_is_correct)
                   got, expected);
         sb_parameters_clear(w.weights);
     }
-    sb_tensor_release(ids);
     writer_free(&w);
 }
 
@@ -300,11 +298,11 @@ TEST(language_model, it_learns_to_count)
 {
     too_slow(EMULATED, "it trains to the end");
     sb_language_model_options options = options_of(0);
-    sb_vocabulary *vocabulary = tiny_vocabulary();
-    sb_parameters *weights = sb_parameters_new(1);
-    sb_language_model *model = sb_language_model_for(weights, vocabulary, &options);
+    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
+    sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &options));
     sb_optimiser_options rate = {.learning_rate = 0.02};
-    sb_optimiser *adam = sb_adam_new(weights, &rate);
+    sb_optimiser *adam = KEPT(sb_adam_new(weights, &rate));
     for (int step = 0; step < 120; step++) {
         sb_tensor *ids = circles((uint64_t)step, 16, 9);
         sb_tape tape;
@@ -322,19 +320,15 @@ TEST(language_model, it_learns_to_count)
     text = sb_continue(model, "", &o);
     cr_assert(text, "%s", sb_error());
     sb_free(text);
-    sb_optimiser_free(adam);
-    sb_language_model_free(model);
-    sb_parameters_free(weights);
-    sb_vocabulary_release(vocabulary);
 }
 
 TEST(language_model, it_trains_on_the_targets_of_data)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    sb_data *data = sb_data_task("sort", 1);
-    sb_parameters *weights = sb_parameters_new(1);
+    sb_data *data = KEPT(sb_data_task("sort", 1));
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_language_model_options options = options_of(0);
-    sb_language_model *model = sb_language_model_new(weights, data, &options);
+    sb_language_model *model = KEPT(sb_language_model_new(weights, data, &options));
     cr_assert(model, "%s", sb_error());
     cr_expect(sb_language_model_vocabulary(model) == sb_data_target(data));
     cr_expect(sb_language_model_parameters(model) == weights);
@@ -344,9 +338,6 @@ TEST(language_model, it_trains_on_the_targets_of_data)
     double loss = sb_tensor_value(
         sb_language_model_loss(model, sb_batch_get(sb_data_next(data), "target_out")));
     cr_expect(sb_tape_end(&tape) && loss > 1 && loss < 5, "%g, %s", loss, sb_error());
-    sb_language_model_free(model);
-    sb_parameters_free(weights);
-    sb_data_free(data);
 }
 
 TEST(language_model, learned_positions_end_a_text)
@@ -384,8 +375,8 @@ TEST(language_model, wrong_arguments_are_refused)
     EXPECT_ERROR("continue: model is NULL");
     cr_expect(!sb_continue(w.model, NULL, NULL));
     EXPECT_ERROR("decode: text 0: ");
-    sb_tensor *flat = sb_tensor_zeros(SB_I32, SB_SHAPE(3)),
-              *real = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3));
+    sb_tensor *flat = KEPT(sb_tensor_zeros(SB_I32, SB_SHAPE(3))),
+              *real = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tensor *wrong[] = {NULL, flat, real};
     for (int i = 0; i < 3; i++) {
         sb_tape tape;
@@ -394,8 +385,6 @@ TEST(language_model, wrong_arguments_are_refused)
         EXPECT_ERROR(i ? "they must be i32 (batch, length)" : "language_model: ids is NULL");
         sb_tape_end(&tape);
     }
-    sb_tensor_release(flat);
-    sb_tensor_release(real);
     writer_free(&w);
 }
 
@@ -415,7 +404,6 @@ static bool build_and_write(void *context)
 
 TEST(language_model, each_allocation_may_fail)
 {
-    sb_vocabulary *vocabulary = tiny_vocabulary();
+    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
     cr_expect(test_each_allocation_fails(build_and_write, vocabulary) > 100);
-    sb_vocabulary_release(vocabulary);
 }

@@ -48,13 +48,13 @@ TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct writer w = {tiny_vocabulary(), sb_parameters_new(1), NULL};
     w.model = sb_language_model_for(w.weights, w.vocabulary, &small);
-    sb_documents *text = alphabet(1500);
+    sb_documents *text = KEPT(alphabet(1500));
     const sb_windows_options options = {.seed = 1, .length = CONTEXT, .batch_windows = 16};
-    sb_windows *windows = sb_windows_new(text, w.vocabulary, &options);
+    sb_windows *windows = KEPT(sb_windows_new(text, w.vocabulary, &options));
     const sb_model model = sb_language_model_as_model(w.model);
     const sb_source source = sb_windows_as_source(windows);
     const sb_trainer_options how = {.optimiser = {.learning_rate = 0.01}};
-    sb_trainer *trainer = sb_trainer_for(&model, &source, &how);
+    sb_trainer *trainer = KEPT(sb_trainer_for(&model, &source, &how));
     sb_trained trained = {0};
     for (int step = 0; step < 120; step++)
         cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
@@ -62,9 +62,6 @@ TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
     char *more = sb_continue(w.model, "cde", &(sb_decoding_options){.longest = 20});
     cr_expect_str_eq(more, "fgabcdefgabcdefgabcd");
     sb_free(more);
-    sb_trainer_free(trainer);
-    sb_windows_free(windows);
-    sb_documents_free(text);
     writer_free(&w);
 }
 
@@ -72,9 +69,9 @@ TEST(language_windows, nothing_is_put_before_a_window)
 {
     struct writer w = writer_new(SB_F64, &small);
     const int32_t in[] = {SB_SYMBOL_BEGIN, 4, 5, 6, 7}, out[] = {4, 5, 6, 7, SB_SYMBOL_END};
-    sb_tensor *input = sb_tensor_from(SB_I32, SB_SHAPE(1, 5), in),
-              *targets = sb_tensor_from(SB_I32, SB_SHAPE(1, 5), out),
-              *without = sb_tensor_from(SB_I32, SB_SHAPE(1, 4), in + 1);
+    sb_tensor *input = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, 5), in)),
+              *targets = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, 5), out)),
+              *without = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, 4), in + 1));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     const double windows = sb_tensor_value(sb_language_model_window_loss(w.model, input, targets)),
@@ -83,9 +80,6 @@ TEST(language_windows, nothing_is_put_before_a_window)
     sb_tensor *y = sb_language_model_window_logits(w.model, without);
     cr_assert(y && sb_tensor_dim(y, 1) == 4, "%s", sb_error());
     sb_tape_end(&tape);
-    sb_tensor_release(input);
-    sb_tensor_release(targets);
-    sb_tensor_release(without);
     writer_free(&w);
 }
 
@@ -222,8 +216,8 @@ TEST(language_windows, a_file_keeps_context_and_running_text)
     char path[300];
     strcpy(path, test_temporary("lm.safetensors"));
     cr_assert(sb_language_model_save(w.model, path), "%s", sb_error());
-    sb_parameters *weights = sb_parameters_new(1);
-    sb_language_model *again = sb_language_model_load(weights, path);
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
+    sb_language_model *again = KEPT(sb_language_model_load(weights, path));
     cr_assert(again, "%s", sb_error());
     cr_expect(sb_language_model_options_of(again)->context == CONTEXT);
     cr_expect(sb_language_model_options_of(again)->running_text);
@@ -234,8 +228,6 @@ TEST(language_windows, a_file_keeps_context_and_running_text)
     sb_free(b);
     cr_expect(!sb_language_model_load(weights, path), "the set is not empty");
     cr_expect(!sb_seq2seq_load(weights, path));
-    sb_language_model_free(again);
-    sb_parameters_free(weights);
     writer_free(&w);
 }
 
@@ -244,15 +236,13 @@ CPU_TEST(language_windows, more_context_than_learned_positions_is_refused)
     sb_language_model_options o = small;
     o.transformer.positions = SB_POSITIONS_LEARNED;
     o.transformer.longest = 4;
-    sb_vocabulary *vocabulary = tiny_vocabulary();
-    sb_parameters *weights = sb_parameters_new(1);
+    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
     cr_expect(!sb_language_model_for(weights, vocabulary, &o));
     cr_expect(strstr(sb_error(), "context is 8, but only 4 positions are learned"), "%s",
               sb_error());
     o.context = -1;
     cr_expect(!sb_language_model_for(weights, vocabulary, &o));
-    sb_parameters_free(weights);
-    sb_vocabulary_release(vocabulary);
 }
 
 TEST(language_windows, sampling_draws_each_symbol_by_its_probability)
@@ -262,7 +252,7 @@ TEST(language_windows, sampling_draws_each_symbol_by_its_probability)
     double logits[V], share[V] = {0};
     for (int i = 0; i < V; i++)
         logits[i] = log(p[i]) + 3;
-    sb_tensor *t = sb_tensor_from_doubles(SB_F64, SB_SHAPE(V), logits);
+    sb_tensor *t = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(V), logits));
     sb_random random = sb_random_new(5, SB_STREAM_SAMPLE);
     int32_t id;
     for (int i = 0; i < DRAWS; i++) {
@@ -275,7 +265,6 @@ TEST(language_windows, sampling_draws_each_symbol_by_its_probability)
     cr_expect(sb_sample(t, &best, &random, &id) && id == 1);
     cr_expect(!sb_sample(t, &(sb_decoding_options){.top_p = 2}, &random, &id));
     cr_expect(!sb_sample(NULL, NULL, &random, &id));
-    sb_tensor_release(t);
 }
 
 TEST(language_windows, logits_from_which_nothing_can_be_drawn_are_refused)
@@ -306,7 +295,6 @@ TEST(language_windows, logits_from_which_nothing_can_be_drawn_are_refused)
                           : "sample: logits are (0, 3): there is no symbol to draw");
         sb_tensor_release(empty);
     }
-    sb_tensor *left = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){-INFINITY, 5});
+    sb_tensor *left = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){-INFINITY, 5}));
     cr_expect(sb_sample(left, NULL, &random, &id) && id == 1);
-    sb_tensor_release(left);
 }

@@ -6,7 +6,7 @@
 
 CPU_TEST(model, a_description_returns_the_values_that_were_set)
 {
-    sb_description *d = sb_description_new("seq2seq");
+    sb_description *d = KEPT(sb_description_new("seq2seq"));
     double value;
     cr_assert(sb_description_set(d, "norm", "pre") && sb_description_set_number(d, "rate", 0.1) &&
                   sb_description_set(d, "norm", "post"),
@@ -32,7 +32,6 @@ CPU_TEST(model, a_description_returns_the_values_that_were_set)
     cr_assert(sb_description_add_label(d, "cat") && sb_description_add_label(d, "dog"));
     cr_expect_str_eq(sb_description_label(d, 1), "dog");
     cr_expect(!sb_description_label(d, 2));
-    sb_description_free(d);
 }
 
 static bool describe(void *unused)
@@ -50,8 +49,8 @@ TEST(model, a_model_is_built_from_the_description_of_another)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(17)->options);
     const sb_model model = sb_seq2seq_as_model(tiny.model);
-    sb_description *d = sb_model_describe(&model);
-    sb_parameters *weights = sb_parameters_new(1);
+    sb_description *d = KEPT(sb_model_describe(&model));
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_model twin;
     cr_assert(d && sb_model_build(&twin, sb_model_kind_find("seq2seq"), weights, d), "%s",
               sb_error());
@@ -63,14 +62,11 @@ TEST(model, a_model_is_built_from_the_description_of_another)
     cr_expect(!device_opened() || parameters_values(weights), "a device wants one buffer");
     sb_model_free(&twin);
     cr_assert(sb_description_set(d, "heads", "5"));
-    sb_parameters *others = sb_parameters_new(1);
+    sb_parameters *others = KEPT(sb_parameters_new(1));
     cr_expect(!sb_model_build(&twin, model.kind, others, d));
     EXPECT_ERROR("width 12 is not a multiple of 5 heads");
     cr_expect(sb_parameters_count(others) == 0);
     cr_expect(describe(NULL));
-    sb_parameters_free(others);
-    sb_parameters_free(weights);
-    sb_description_free(d);
     tiny_free(&tiny);
 }
 
@@ -161,7 +157,7 @@ static void expect_refused(sb_batch batch, const char *reason)
 {
     struct line line = line_new();
     sb_tensor *x = line.batch.part[0].t;
-    sb_trainer *trainer = line_trainer(&line, NULL);
+    sb_trainer *trainer = KEPT(line_trainer(&line, NULL));
     sb_trained trained;
     cr_assert(trainer, "%s", sb_error());
     if (batch.parts == 1 && batch.part[0].name)
@@ -173,7 +169,6 @@ static void expect_refused(sb_batch batch, const char *reason)
         (sb_batch){.items = 4, .targets = 4, .parts = 1, .part = {{"x", x, SB_SEQUENCE_NONE}}};
     cr_expect(sb_trainer_step(trainer, &trained) && sb_trainer_steps(trainer) == 1, "%s",
               sb_error());
-    sb_trainer_free(trainer);
     line_free(&line);
 }
 
@@ -190,11 +185,10 @@ TEST(model, wrong_batches_are_refused_by_name)
                    "batch: the name of a part is NULL");
     struct line line = line_new();
     line.batch.part[0].name = "z";
-    sb_trainer *trainer = line_trainer(&line, NULL);
+    sb_trainer *trainer = KEPT(line_trainer(&line, NULL));
     sb_trained trained;
     cr_expect(!sb_trainer_step(trainer, &trained));
     EXPECT_ERROR("batch: it has no part \"x\"");
-    sb_trainer_free(trainer);
     line_free(&line);
 }
 

@@ -71,15 +71,15 @@ static double step_on(const sb_safetensors *file, int i, const sb_language_model
 static void expect_losses(const sb_safetensors *file, const struct recipe *r, sb_dtype dtype,
                           double share)
 {
-    sb_tensor *losses = sb_safetensors_tensor(file, reference_name("losses", r->path).text);
+    sb_tensor *losses = KEPT(sb_safetensors_tensor(file, reference_name("losses", r->path).text));
     cr_assert(losses && losses->dtype == SB_F64 && sb_tensor_size(losses) == STEPS);
     const double *expected = test_data(losses);
-    sb_vocabulary *vocabulary = vocabulary_of_letters();
-    sb_parameters *weights = sb_parameters_of(dtype, 1);
-    sb_language_model *model = sb_language_model_for(weights, vocabulary, &r->model);
+    sb_vocabulary *vocabulary = KEPT(vocabulary_of_letters());
+    sb_parameters *weights = KEPT(sb_parameters_of(dtype, 1));
+    sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &r->model));
     cr_assert(model, "%s", sb_error());
     reference_read_weights(file, r->path, weights);
-    sb_optimiser *optimiser = r->new_optimiser(weights, &r->optimiser);
+    sb_optimiser *optimiser = KEPT(r->new_optimiser(weights, &r->optimiser));
     cr_assert(optimiser, "%s", sb_error());
     const int steps = test_slow() ? STEPS / 10 : STEPS;
     for (int step = 0; step < steps; step++) {
@@ -88,11 +88,6 @@ static void expect_losses(const sb_safetensors *file, const struct recipe *r, sb
         cr_expect(error <= share, "%s: the loss of step %d is %.15g, not %.15g", r->path, step + 1,
                   loss, expected[step]);
     }
-    sb_optimiser_free(optimiser);
-    sb_language_model_free(model);
-    sb_parameters_free(weights);
-    sb_vocabulary_release(vocabulary);
-    sb_tensor_release(losses);
 }
 
 /* In float32 rounding grows from step to step, slowly at Adam's lower rate. */

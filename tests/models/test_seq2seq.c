@@ -5,7 +5,7 @@ enum { PAIRS = 5, LONGEST = 9 };
 TEST(seq2seq, results_have_the_documented_shapes)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
-    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
     int64_t Ls = sb_tensor_dim(sb_batch_get(batch, "source"), 1),
             Lt = sb_tensor_dim(sb_batch_get(batch, "target_in"), 1);
     cr_assert(Ls > 1 && (Lt == Ls + 1 || sb_device_in_use()->graphs));
@@ -25,7 +25,6 @@ TEST(seq2seq, results_have_the_documented_shapes)
                                           sb_batch_get(batch, "source_lengths"));
     cr_expect(shape_equal(memory->rank, memory->dim, SB_SHAPE(PAIRS, Ls, 12)));
     cr_expect(sb_tape_end(&tape));
-    sb_batch_free(batch);
     tiny_free(&tiny);
 }
 
@@ -88,7 +87,7 @@ static void expect_attention(const sb_tensor *weights, const int32_t *lengths, b
 TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
-    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
     const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
@@ -101,7 +100,6 @@ TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
         expect_attention(self[i], NULL, true);
     }
     sb_tape_end(&tape);
-    sb_batch_free(batch);
     tiny_free(&tiny);
 }
 
@@ -110,7 +108,7 @@ TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
     sb_seq2seq_options options = tiny_options();
     options.label_smoothing = 0.1;
     struct tiny tiny = tiny_new(SB_F64, 1, &options);
-    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_seq2seq_logits(tiny.model, batch, NULL);
@@ -126,7 +124,6 @@ TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
     cr_expect(fabs(sb_tensor_value(sb_seq2seq_cost(tiny.model, batch)) - n * mean[0]) < 1e-10);
     cr_expect(fabs(mean[0] - mean[1]) > 1e-3);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_batch_free(batch);
     tiny_free(&tiny);
 }
 
@@ -305,8 +302,8 @@ TEST(seq2seq, parameters_have_dotted_names)
 
 CPU_TEST(seq2seq, wrong_options_are_refused)
 {
-    sb_vocabulary *a = tiny_vocabulary(), *b = tiny_vocabulary();
-    sb_parameters *weights = sb_parameters_new(1);
+    sb_vocabulary *a = KEPT(tiny_vocabulary()), *b = KEPT(tiny_vocabulary());
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_seq2seq_options smooth = {.label_smoothing = 1}, shared = {.share_embeddings = true};
     sb_seq2seq_options heads = {.transformer = {.width = 10, .heads = 3}};
     sb_seq2seq_options rotary = {
@@ -328,9 +325,6 @@ CPU_TEST(seq2seq, wrong_options_are_refused)
     cr_expect(!sb_seq2seq_loss(NULL, NULL));
     EXPECT_ERROR("seq2seq: model is NULL");
     sb_tape_end(&tape);
-    sb_parameters_free(weights);
-    sb_vocabulary_release(a);
-    sb_vocabulary_release(b);
 }
 
 TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
@@ -339,13 +333,12 @@ TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
     options.transformer.positions = SB_POSITIONS_LEARNED;
     options.transformer.longest = 4;
     struct tiny tiny = tiny_new(SB_F32, 1, &options);
-    sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
+    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 3, 1, 30));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!sb_seq2seq_loss(tiny.model, batch));
     EXPECT_ERROR("is beyond the 4 learned ones");
     cr_expect(!sb_tape_end(&tape));
-    sb_batch_free(batch);
     tiny_free(&tiny);
 }
 
@@ -376,9 +369,8 @@ static bool build_and_step(void *context)
 TEST(seq2seq, each_allocation_may_fail)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    sb_vocabulary *vocabulary = tiny_vocabulary();
+    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
     cr_expect(test_each_allocation_fails(build_and_step, vocabulary) > 200);
-    sb_vocabulary_release(vocabulary);
 }
 
 /* The gradients of all parameters, one after the other; to be freed. */

@@ -60,9 +60,9 @@ struct language {
 
 static void compare_language(const sb_safetensors *file, const struct language *l, sb_dtype dtype)
 {
-    sb_vocabulary *vocabulary = tiny_vocabulary();
-    sb_parameters *weights = sb_parameters_of(dtype, 1);
-    sb_language_model *model = sb_language_model_for(weights, vocabulary, &l->options);
+    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_parameters *weights = KEPT(sb_parameters_of(dtype, 1));
+    sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &l->options));
     cr_assert(model, "%s: %s", l->path, sb_error());
     reference_read_weights(file, l->path, weights);
     sb_tape tape;
@@ -72,9 +72,6 @@ static void compare_language(const sb_safetensors *file, const struct language *
     expect_results(file, l->path, sb_keep(sb_language_model_window_logits(model, input)),
                    sb_language_model_window_loss(model, input, targets), weights);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_language_model_free(model);
-    sb_parameters_free(weights);
-    sb_vocabulary_release(vocabulary);
 }
 
 static const struct language languages[] = {
@@ -196,8 +193,8 @@ static void compare_bert(const sb_safetensors *file, sb_dtype dtype)
 {
     static const char *const names[] = {"bert.ids", "bert.segments", "bert.lengths", "bert.dy"};
     sb_tensor *in[4];
-    sb_parameters *weights = sb_parameters_of(dtype, 1);
-    sb_encoder *encoder = sb_encoder_new(weights, "encoder", 11, &bert);
+    sb_parameters *weights = KEPT(sb_parameters_of(dtype, 1));
+    sb_encoder *encoder = KEPT(sb_encoder_new(weights, "encoder", 11, &bert));
     cr_assert(encoder, "%s", sb_error());
     reference_read_weights(file, "bert", weights);
     sb_tape tape;
@@ -212,8 +209,6 @@ static void compare_bert(const sb_safetensors *file, sb_dtype dtype)
     cr_expect(error < of_logits, "bert: output: %g", error);
     expect_gradients(file, "bert", weights);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_encoder_free(encoder);
-    sb_parameters_free(weights);
 }
 
 TEST(transformers, bert_is_as_published)
@@ -291,7 +286,7 @@ TEST(transformers, positions_with_an_offset_end_where_the_table_does)
 {
     const sb_transformer_options options = {
         .width = 4, .longest = 3, .position_offset = 2, .positions = SB_POSITIONS_LEARNED};
-    sb_parameters *weights = sb_parameters_of(SB_F32, 1);
+    sb_parameters *weights = KEPT(sb_parameters_of(SB_F32, 1));
     sb_embedding_layer layer;
     cr_assert(sb_embedding_layer_init(&layer, weights, "e", 5, &options, NULL), "%s", sb_error());
     cr_expect(sb_tensor_dim(layer.position, 0) == 5);
@@ -302,5 +297,4 @@ TEST(transformers, positions_with_an_offset_end_where_the_table_does)
     cr_expect(!sb_embedding_layer_forward(&layer, ids, 1));
     EXPECT_ERROR("embedding: position 3 is beyond the 3 learned ones");
     sb_tape_end(&tape);
-    sb_parameters_free(weights);
 }

@@ -42,24 +42,22 @@ static bool run(struct observer *seen, sb_tensor *w, sb_tensor *x)
 
 CPU_TEST(listener, a_gradient_is_complete_after_the_last_announced_node)
 {
-    sb_tensor *w = test_leaf(SB_F64, 1, SB_SHAPE(3)), *x = test_leaf(SB_F64, 2, SB_SHAPE(3));
+    sb_tensor *w = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(3))),
+              *x = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(3)));
     struct observer seen = {.leaf = w};
     cr_assert(run(&seen, w, x), "%s", sb_error());
     cr_expect(seen.announced == 3, "announced %d times, not 3: w x, and w w twice", seen.announced);
     cr_expect(seen.done == 5, "%d nodes", seen.done);
     cr_expect(seen.complete == sb_tensor_get(sb_tensor_grad(w), 0));
     cr_expect(fabs(seen.complete - (sb_tensor_get(x, 0) + 2 * sb_tensor_get(w, 0))) < 1e-15);
-    sb_tensor_release(w);
-    sb_tensor_release(x);
 }
 
 CPU_TEST(listener, a_failing_listener_ends_backward)
 {
-    sb_tensor *w = test_leaf(SB_F64, 1, SB_SHAPE(3)), *x = test_leaf(SB_F64, 2, SB_SHAPE(3));
+    sb_tensor *w = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(3))),
+              *x = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(3)));
     struct observer seen = {.leaf = w, .fails = true};
     cr_expect(!run(&seen, w, x) && seen.done == 1);
     EXPECT_ERROR("a planned failure");
     cr_expect(!sb_tensor_grad(w) && !sb_tensor_grad(x), "a partial gradient is left");
-    sb_tensor_release(w);
-    sb_tensor_release(x);
 }

@@ -3,7 +3,7 @@
 /* y_t = relu(W_0 x_{t-1} + W_1 x_t + b): causal, of a window of two. */
 TEST(convolution, it_follows_its_formula)
 {
-    sb_parameters *weights = sb_parameters_of(SB_F64, 1);
+    sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
     sb_convolution layer;
     const sb_unfold_options causal = {.left = 1};
     cr_assert(sb_convolution_init(&layer, weights, "c", 3, 4, 2, true, &causal), "%s", sb_error());
@@ -14,7 +14,7 @@ TEST(convolution, it_follows_its_formula)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 2, SB_SHAPE(2, 5, 3)));
     sb_tensor *y = sb_convolution_forward(&layer, x, SB_ACTIVATION_RELU);
-    sb_tensor *w = sb_tensor_retain(layer.linear.weight);
+    sb_tensor *w = KEPT(sb_tensor_retain(layer.linear.weight));
     sb_tensor *now = sb_linear(x, sb_slice(w, 1, 3, 3), layer.linear.bias);
     sb_tensor *before = sb_linear(sb_slice(x, 1, 0, 4), sb_slice(w, 1, 0, 3), NULL);
     sb_tensor *first = sb_relu(sb_slice(now, 1, 0, 1));
@@ -22,13 +22,11 @@ TEST(convolution, it_follows_its_formula)
     cr_expect(test_relative(sb_slice(y, 1, 0, 1), first) < 1e-15, "%s", sb_error());
     cr_expect(test_relative(sb_slice(y, 1, 1, 4), rest) < 1e-15);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_tensor_release(w);
-    sb_parameters_free(weights);
 }
 
 CPU_TEST(convolution, wrong_sizes_leave_the_set_as_it_was)
 {
-    sb_parameters *weights = sb_parameters_of(SB_F32, 1);
+    sb_parameters *weights = KEPT(sb_parameters_of(SB_F32, 1));
     sb_convolution layer;
     cr_expect(!sb_convolution_init(&layer, weights, "c", 3, 4, 0, true, NULL));
     EXPECT_ERROR("convolution: width is 0; it must be at least 1");
@@ -39,5 +37,4 @@ CPU_TEST(convolution, wrong_sizes_leave_the_set_as_it_was)
     cr_expect(!sb_convolution_init(&layer, weights, "c", 3, 0, 2, true, NULL));
     EXPECT_ERROR("linear: out is 0");
     cr_expect(sb_parameters_count(weights) == 0 && !layer.linear.weight);
-    sb_parameters_free(weights);
 }

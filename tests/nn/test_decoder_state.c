@@ -80,7 +80,7 @@ TEST(decoder_state, sequences_can_be_reordered)
     } orders[] = {{3, {2, 0, 1}},       {5, {0, 0, 1, 2, 2}}, {5, {4, 3, 2, 1, 0}},
                   {5, {0, 1, 2, 3, 4}}, {2, {3, 1}},          {2, {0, 0}}};
     struct steps s = steps_new(0);
-    sb_decoder_state *state = sb_decoder_state_new(s.decoder);
+    sb_decoder_state *state = KEPT(sb_decoder_state_new(s.decoder));
     int32_t origin[5] = {0, 1, 2}, n = B, lengths[5], ids[5];
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -108,7 +108,6 @@ TEST(decoder_state, sequences_can_be_reordered)
         cr_assert(sb_decoder_state_reorder(state, n, orders[t].rows), "%s", sb_error());
     }
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_decoder_state_free(state);
     steps_free(&s);
 }
 
@@ -188,8 +187,8 @@ static void expect_refusal(const struct steps *s, sb_decoder_state *state, sb_mo
 TEST(decoder_state, wrong_arguments_are_refused)
 {
     struct steps s = steps_new(0), other = steps_new(0);
-    sb_decoder_state *state = sb_decoder_state_new(s.decoder);
-    sb_decoder_state *foreign = sb_decoder_state_new(other.decoder);
+    sb_decoder_state *state = KEPT(sb_decoder_state_new(s.decoder));
+    sb_decoder_state *foreign = KEPT(sb_decoder_state_new(other.decoder));
     expect_refusal(&s, NULL, SB_NO_RECORD, s.memory, true, "decoder: state is NULL");
     expect_refusal(&s, foreign, SB_NO_RECORD, s.memory, true, "the state is of another decoder");
     expect_refusal(&s, state, SB_NO_RECORD, NULL, true, "decoder: memory is NULL");
@@ -201,8 +200,6 @@ TEST(decoder_state, wrong_arguments_are_refused)
               !sb_decoder_state_reorder(state, 0, NULL));
     EXPECT_ERROR("decoder_state_reorder: rows is NULL");
     cr_expect(sb_decoder_state_length(state) == 0 && sb_decoder_state_length(NULL) == 0);
-    sb_decoder_state_free(state);
-    sb_decoder_state_free(foreign);
     sb_decoder_state_free(NULL);
     steps_free(&s);
     steps_free(&other);

@@ -6,10 +6,10 @@ enum { B = 2, L = 5, C = 8 };
 /* The outputs of a layer with these options, with the random stream of training. */
 static void run_layer(const sb_transformer_options *options, double y[B * L * C])
 {
-    sb_parameters *set = sb_parameters_of(SB_F64, 3);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 3));
     sb_transformer_layer layer;
     cr_assert(sb_transformer_layer_init(&layer, set, "layer", options, false), "%s", sb_error());
-    sb_tensor *x = test_leaf(SB_F64, 5, SB_SHAPE(B, L, C));
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 5, SB_SHAPE(B, L, C)));
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -17,8 +17,6 @@ static void run_layer(const sb_transformer_options *options, double y[B * L * C]
     sb_tensor *out = sb_transformer_layer_forward(&layer, x, NULL, NULL, NULL);
     cr_assert(out && sb_tensor_read(out, y), "%s", sb_error());
     sb_tape_end(&tape);
-    sb_tensor_release(x);
-    sb_parameters_free(set);
 }
 
 static bool same_outputs(sb_transformer_options a, sb_transformer_options b)
@@ -59,10 +57,10 @@ TEST(dropouts, dropped_hidden_units_keep_their_mean)
     too_slow(RACES, "its kernels run in shorter tests too");
     enum { DRAWS = 4000 };
     const sb_transformer_options o = {.width = 4, .feed_forward = 8, .feed_forward_dropout = 0.5};
-    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     sb_feed_forward layer;
     cr_assert(sb_feed_forward_init(&layer, set, "ff", &o), "%s", sb_error());
-    sb_tensor *x = test_leaf(SB_F64, 2, SB_SHAPE(1, 1, 4));
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(1, 1, 4)));
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     double mean[4] = {0}, y[4];
     for (int i = 0; i < DRAWS; i++) {
@@ -81,8 +79,6 @@ TEST(dropouts, dropped_hidden_units_keep_their_mean)
     sb_tape_end(&tape);
     for (int c = 0; c < 4; c++)
         cr_expect(fabs(mean[c] - y[c]) < 0.08, "%g, expected about %g", mean[c], y[c]);
-    sb_tensor_release(x);
-    sb_parameters_free(set);
 }
 
 static sb_tensor *loss_of(void *layer, sb_tensor *const inputs[])
@@ -95,7 +91,7 @@ TEST(dropouts, the_gradient_passes_the_units_that_are_left)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
     const sb_transformer_options o = {.width = C, .feed_forward = 12, .feed_forward_dropout = 0.4};
-    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     sb_feed_forward layer;
     cr_assert(sb_feed_forward_init(&layer, set, "ff", &o), "%s", sb_error());
     sb_tensor *x = test_leaf(SB_F64, 2, SB_SHAPE(B, L, C));
@@ -106,7 +102,6 @@ TEST(dropouts, the_gradient_passes_the_units_that_are_left)
     EXPECT_ERROR("gradcheck: dropout: the probability to drop is 0.4, but the tape records and has "
                  "no random stream; give it one");
     sb_tensor_release(x);
-    sb_parameters_free(set);
 }
 
 CPU_TEST(dropouts, bad_probabilities_are_named)

@@ -80,7 +80,7 @@ CPU_TEST(groups, a_pattern_matches_names)
 
 TEST(groups, frozen_weights_keep_their_bits_over_a_hundred_steps_of_adamw_with_decay)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     cr_assert(sb_parameters_freeze(set, "encoder.*", true), "%s", sb_error());
     double *weight = copy_of(set, "encoder.weight"), *bias = copy_of(set, "encoder.bias");
     double *other = copy_of(set, "decoder.weight");
@@ -94,13 +94,12 @@ TEST(groups, frozen_weights_keep_their_bits_over_a_hundred_steps_of_adamw_with_d
     cr_expect(stayed(set, "encoder.weight", weight) && stayed(set, "encoder.bias", bias));
     cr_expect(!stayed(set, "decoder.weight", other));
     sb_optimiser_free(adamw);
-    sb_parameters_free(set);
 }
 
 /* Backward through a frozen parameter still reaches what is below it. */
 TEST(groups, gradients_pass_through_a_frozen_weight)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     sb_tensor *w = sb_parameters_find(set, "encoder.weight"),
               *v = sb_parameters_find(set, "decoder.weight");
     cr_assert(sb_parameters_freeze(set, "encoder.weight", true), "%s", sb_error());
@@ -109,7 +108,6 @@ TEST(groups, gradients_pass_through_a_frozen_weight)
     cr_assert(sb_backward(sb_sum(sb_matmul(v, w), SB_ALL, false)), "%s", sb_error());
     cr_expect(!sb_tensor_grad(w) && sb_tensor_grad(v));
     sb_tape_end(&tape);
-    sb_parameters_free(set);
 }
 
 static int64_t live_bytes(void)
@@ -148,14 +146,13 @@ static size_t cached_blocks(void)
 
 CPU_TEST(groups, the_memory_of_weights_before_they_were_joined_goes_back_to_the_system)
 {
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_parameters_add(set, "base", SB_SHAPE(3 << 16), normal);
     sb_parameters_add(set, "head", SB_SHAPE(1 << 16), normal);
     cr_assert(parameters_flatten(set));
     const size_t joined = cached_blocks();
     cr_assert(parameters_flatten(set)); /* nothing moves */
     cr_expect(joined <= 1 && cached_blocks() == joined, "%zu blocks are cached", joined);
-    sb_parameters_free(set);
 }
 
 CPU_TEST(groups, frozen_parameters_have_no_gradient_moments_or_average_in_memory)
@@ -190,10 +187,10 @@ TEST(groups, a_parameter_without_a_gradient_is_neither_moved_nor_decayed)
 /* The first step of Adam has the size of the rate, whatever the number of steps of others. */
 TEST(groups, a_thawed_parameter_begins_as_at_a_first_step)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     const sb_optimiser_options o = {.learning_rate = 0.25, .epsilon = 1e-12};
     cr_assert(sb_parameters_freeze(set, "norm.*", true), "%s", sb_error());
-    sb_optimiser *adam = sb_adam_new(set, &o);
+    sb_optimiser *adam = KEPT(sb_adam_new(set, &o));
     for (int step = 0; step < 5; step++) {
         backward(set, "*");
         cr_assert(sb_optimiser_step(adam), "%s", sb_error());
@@ -207,14 +204,12 @@ TEST(groups, a_thawed_parameter_begins_as_at_a_first_step)
     cr_expect(fabs(fabs(sb_tensor_get(gain, 1) - before) - 0.25) < 1e-9);
     const sb_tensor *v = sb_optimiser_moment(adam, 1);
     cr_expect(sb_tensor_dim(v, 0) == 23 && sb_tensor_get(v, 20) >= 0.97 * weight && weight > 0);
-    sb_optimiser_free(adam);
-    sb_parameters_free(set);
 }
 
 /* SGD: w -= rate factor * rate (g + decay w), with g = 2 w. */
 TEST(groups, rates_and_decays_of_groups_are_the_hand_worked_ones)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     const sb_group slow = {.rate = 0.1}, none = {.decay = SB_ZERO}, still = {.rate = SB_ZERO};
     cr_assert(sb_parameters_group(set, "encoder.*", &slow) &&
                   sb_parameters_group(set, "*.bias", &none) &&
@@ -225,7 +220,7 @@ TEST(groups, rates_and_decays_of_groups_are_the_hand_worked_ones)
                  d = sb_tensor_get(sb_parameters_find(set, "decoder.weight"), 1),
                  n = sb_tensor_get(sb_parameters_find(set, "norm.gain"), 1);
     const sb_optimiser_options o = {.learning_rate = 0.1, .weight_decay = 0.5};
-    sb_optimiser *sgd = sb_sgd_new(set, &o);
+    sb_optimiser *sgd = KEPT(sb_sgd_new(set, &o));
     backward(set, "*");
     cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "encoder.weight"), 1) -
@@ -235,19 +230,17 @@ TEST(groups, rates_and_decays_of_groups_are_the_hand_worked_ones)
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "decoder.weight"), 1) -
                    d * (1 - 0.1 * 2.5)) < 1e-14);
     cr_expect(sb_tensor_get(sb_parameters_find(set, "norm.gain"), 1) == n);
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 TEST(groups, adamw_decays_neither_biases_nor_norms_unless_it_is_told_to)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     const double b = sb_tensor_get(sb_parameters_find(set, "encoder.bias"), 0),
                  g = sb_tensor_get(sb_parameters_find(set, "norm.gain"), 0),
                  w = sb_tensor_get(sb_parameters_find(set, "decoder.weight"), 0);
     cr_assert(sb_parameters_group(set, "norm.*", &(sb_group){.decay = 0.25}), "%s", sb_error());
     const sb_optimiser_options o = {.learning_rate = 0.1, .weight_decay = 0.5, .epsilon = 1e-14};
-    sb_optimiser *adamw = sb_adamw_new(set, &o);
+    sb_optimiser *adamw = KEPT(sb_adamw_new(set, &o));
     backward(set, "*");
     cr_assert(sb_optimiser_step(adamw), "%s", sb_error());
     const double moved_b = b - copysign(0.1, b), moved_g = 0.975 * g - copysign(0.1, g),
@@ -255,17 +248,15 @@ TEST(groups, adamw_decays_neither_biases_nor_norms_unless_it_is_told_to)
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "encoder.bias"), 0) - moved_b) < 1e-9);
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "norm.gain"), 0) - moved_g) < 1e-9);
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "decoder.weight"), 0) - moved_w) < 1e-9);
-    sb_optimiser_free(adamw);
-    sb_parameters_free(set);
 }
 
 TEST(groups, the_rate_can_be_set_between_steps)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     sb_tensor *w = sb_parameters_find(set, "norm.gain");
     const sb_optimiser_options o = {
         .schedule = {.kind = SB_SCHEDULE_COSINE, .rate = 1, .warmup = 10, .steps = 100}};
-    sb_optimiser *sgd = sb_sgd_new(set, &o);
+    sb_optimiser *sgd = KEPT(sb_sgd_new(set, &o));
     cr_expect(!sb_optimiser_set_rate(sgd, -1) && !sb_optimiser_set_rate(sgd, NAN) &&
               !sb_optimiser_set_rate(NULL, 1));
     static const double rates[] = {0.25, 0, 0.125};
@@ -277,13 +268,11 @@ TEST(groups, the_rate_can_be_set_between_steps)
         cr_expect(fabs(sb_tensor_get(w, 0) - before * (1 - 2 * rates[i])) < 1e-14, "%g", rates[i]);
         cr_expect(sb_optimiser_rate(sgd) == rates[i]);
     }
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 TEST(groups, what_matches_nothing_or_is_out_of_range_is_refused)
 {
-    sb_parameters *set = set_new(), *empty = sb_parameters_new(1);
+    sb_parameters *set = KEPT(set_new()), *empty = KEPT(sb_parameters_new(1));
     cr_expect(!sb_parameters_freeze(set, "encodr.*", true));
     EXPECT_ERROR("parameters_freeze: no parameter matches \"encodr.*\"; names are like "
                  "\"encoder.weight\"");
@@ -299,16 +288,14 @@ TEST(groups, what_matches_nothing_or_is_out_of_range_is_refused)
     cr_assert(sb_parameters_freeze(set, "*", true), "%s", sb_error());
     cr_expect(!sb_adam_new(set, NULL));
     EXPECT_ERROR("adam: all parameters are frozen, so there is nothing to train");
-    sb_parameters_free(empty);
-    sb_parameters_free(set);
 }
 
 /* An average cannot follow parameters that are frozen or thawed after it was made. */
 TEST(groups, an_average_covers_the_parameters_that_are_not_frozen)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     cr_assert(sb_parameters_freeze(set, "encoder.bias", true), "%s", sb_error());
-    sb_average *average = sb_average_new(set, 0.5);
+    sb_average *average = KEPT(sb_average_new(set, 0.5));
     cr_assert(average && sb_tensor_dim(sb_average_values(average), 0) == 20, "%s", sb_error());
     double *bias = copy_of(set, "encoder.bias"), *gain = copy_of(set, "norm.gain");
     sb_tensor *norm = sb_parameters_find(set, "norm.gain");
@@ -321,8 +308,6 @@ TEST(groups, an_average_covers_the_parameters_that_are_not_frozen)
     cr_expect(!sb_average_update(average));
     EXPECT_ERROR("average: parameters were added, frozen or thawed since it was made");
     free(gain);
-    sb_average_free(average);
-    sb_parameters_free(set);
 }
 
 /* Freezing and thawing change the layout, which moves gradients and moments. */

@@ -129,7 +129,7 @@ static bool all_zero(const union layer *l, size_t size)
 static void expect_refused(const struct kind *kind, const sb_transformer_options *o,
                            const char *message)
 {
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     union layer l;
     memset(&l, 0x5a, sizeof l);
     cr_expect(!kind->init(&l, set, "l", o), "%s: not refused: %s", kind->name, message);
@@ -137,7 +137,6 @@ static void expect_refused(const struct kind *kind, const sb_transformer_options
     cr_expect(all_zero(&l, kind->size), "%s: not zero", kind->name);
     cr_expect(sb_parameters_count(set) == 0, "%s: %lld parameters are left", kind->name,
               (long long)sb_parameters_count(set));
-    sb_parameters_free(set);
 }
 
 static const struct kind *kind_of(make *init)
@@ -240,17 +239,15 @@ CPU_TEST(layer_init, sizes_out_of_range_are_refused)
 
 TEST(layer_init, an_embedding_of_no_symbols_or_for_another_table_is_refused)
 {
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     const sb_transformer_options o = {.width = 4};
-    sb_tensor *table = sb_tensor_zeros(SB_F32, SB_SHAPE(5, 6));
+    sb_tensor *table = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(5, 6)));
     sb_embedding_layer l;
     cr_expect(!sb_embedding_layer_init(&l, set, "l", 0, &o, NULL));
     cr_expect_str_eq(sb_error(), "embedding: V is 0; it must be at least 1");
     cr_expect(!sb_embedding_layer_init(&l, set, "l", 5, &o, table) && !l.weight);
     cr_expect_str_eq(sb_error(), "embedding: the shared table is (5, 6); it must be (5, 4)");
     cr_expect(sb_parameters_count(set) == 0);
-    sb_tensor_release(table);
-    sb_parameters_free(set);
 }
 
 CPU_TEST(layer_init, numbers_and_choices_out_of_range_are_refused)
@@ -305,14 +302,13 @@ TEST(layer_init, an_encoder_or_decoder_that_fails_does_not_change_the_set)
     const sb_transformer_options o = {
         .width = 4, .heads = 2, .encoder_layers = 1, .decoder_layers = 1};
     const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     cr_assert(sb_parameters_add(set, "e.norm.bias", SB_SHAPE(1), zero));
     cr_expect(!sb_encoder_new(set, "e", 5, &o));
     EXPECT_ERROR("\"e.norm.bias\" exists already");
     cr_expect(!sb_decoder_new(set, "e", 5, &o, true, NULL));
     EXPECT_ERROR("\"e.norm.bias\" exists already");
     cr_expect(sb_parameters_count(set) == 1 && sb_parameters_size(set) == 1);
-    sb_parameters_free(set);
 }
 
 TEST(layer_init, a_model_that_fails_does_not_change_the_set)
@@ -322,8 +318,8 @@ TEST(layer_init, a_model_that_fails_does_not_change_the_set)
     const sb_seq2seq_options pairs = {.transformer = o};
     const sb_language_model_options text = {.transformer = o};
     const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
-    sb_vocabulary *v = tiny_vocabulary();
-    sb_parameters *set = sb_parameters_new(1);
+    sb_vocabulary *v = KEPT(tiny_vocabulary());
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     cr_assert(sb_parameters_add(set, "output.bias", SB_SHAPE(1), zero));
     cr_expect(!sb_seq2seq_for(set, v, v, &pairs));
     EXPECT_ERROR("\"output.bias\" exists already");
@@ -331,6 +327,4 @@ TEST(layer_init, a_model_that_fails_does_not_change_the_set)
     cr_expect(!sb_language_model_for(set, v, &text));
     EXPECT_ERROR("\"output.bias\" exists already");
     cr_expect(sb_parameters_count(set) == 1, "%lld", (long long)sb_parameters_count(set));
-    sb_parameters_free(set);
-    sb_vocabulary_release(v);
 }

@@ -86,7 +86,7 @@ TEST(layer_options, separate_sources_have_the_right_gradient)
 TEST(layer_options, cross_attention_reads_a_memory_of_its_width)
 {
     const sb_transformer_options options = {.width = C, .heads = H, .key_width = KEYS};
-    sb_parameters *weights = sb_parameters_of(SB_F64, 1);
+    sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
     sb_decoder_layer layer;
     cr_assert(sb_decoder_layer_init(&layer, weights, "layer", &options, true), "%s", sb_error());
     sb_tape tape;
@@ -97,7 +97,6 @@ TEST(layer_options, cross_attention_reads_a_memory_of_its_width)
     sb_tensor *y = sb_decoder_layer_forward(&layer, x, memory, &all, &all);
     cr_expect(y && sb_tensor_dim(y, 2) == C, "%s", sb_error());
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_parameters_free(weights);
 }
 
 TEST(layer_options, sources_that_do_not_fit_are_refused)
@@ -115,10 +114,9 @@ TEST(layer_options, sources_that_do_not_fit_are_refused)
     cr_expect(!sb_tape_end(&tape));
     attention_free(&a);
     const sb_transformer_options negative = {.width = C, .heads = H, .key_width = -1};
-    sb_parameters *weights = sb_parameters_of(SB_F64, 1);
+    sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
     cr_expect(!sb_multi_head_attention_init(&a.layer, weights, "a", &negative, false));
     EXPECT_ERROR("multi_head_attention: key_width is -1, not in 1..");
-    sb_parameters_free(weights);
 }
 
 TEST(layer_options, the_row_of_padding_starts_at_zero_and_stays)

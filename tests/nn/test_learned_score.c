@@ -427,12 +427,12 @@ TEST(learned_score, the_additive_score_is_odd_without_bias_and_the_others_are_ev
 /* Adam trains the temperature alone, towards the first key's value: sharp weights get sharper. */
 TEST(learned_score, the_temperature_learns_and_stays_positive)
 {
-    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     sb_cosine_attention layer;
     cr_assert(sb_cosine_attention_init(&layer, set, "attend", 0, 0), "%s", sb_error());
     cr_expect(fabs(exp(sb_tensor_value(layer.log_temperature)) - 0.1) < 1e-15);
     cr_expect(strcmp(sb_parameters_name(set, 0), "attend.log_temperature") == 0);
-    sb_optimiser *adam = sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.5});
+    sb_optimiser *adam = KEPT(sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.5}));
     cr_assert(adam, "%s", sb_error());
     double first = 0, last = 0;
     for (int step = 0; step < 40; step++) {
@@ -450,8 +450,6 @@ TEST(learned_score, the_temperature_learns_and_stays_positive)
     }
     cr_expect(last < 1e-3 * first && last > 0, "%g to %g", first, last);
     cr_expect(exp(sb_tensor_value(layer.log_temperature)) > 0);
-    sb_optimiser_free(adam);
-    sb_parameters_free(set);
 }
 
 static bool train_step(void *context)

@@ -78,11 +78,10 @@ TEST(lora, gradients_of_adapters_are_exact)
     struct layers l = layers_new(&two);
     fill(l.query.lora_b, 0.5);
     cr_assert(sb_lora_freeze(l.set), "%s", sb_error());
-    sb_tensor *x = test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4});
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
     sb_tensor *inputs[] = {x, l.query.lora_a, l.query.lora_b};
     sb_gradcheck_result result;
     cr_expect(sb_gradcheck(forward, &l.query, inputs, 3, NULL, &result), "%s", sb_error());
-    sb_tensor_release(x);
     sb_parameters_free(l.set);
 }
 
@@ -188,14 +187,14 @@ TEST(lora, what_is_out_of_range_or_matches_nothing_is_refused)
 TEST(lora, training_moves_the_adapters_alone)
 {
     struct settings s = small_settings();
-    sb_data *data = small_data(&s, NULL);
-    sb_parameters *set = sb_parameters_new(1);
+    sb_data *data = KEPT(small_data(&s, NULL));
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     cr_assert(sb_parameters_lora(set, &(sb_lora_options){.rank = 2}), "%s", sb_error());
-    sb_seq2seq *model = sb_seq2seq_new(set, data, &s.model);
+    sb_seq2seq *model = KEPT(sb_seq2seq_new(set, data, &s.model));
     cr_assert(model && sb_lora_freeze(set), "%s", sb_error());
     s.trainer.optimiser_kind = SB_OPTIMISER_ADAMW;
     s.trainer.optimiser.weight_decay = 0.1;
-    sb_trainer *trainer = sb_trainer_new(model, data, &s.trainer);
+    sb_trainer *trainer = KEPT(sb_trainer_new(model, data, &s.trainer));
     const char *name = "encoder.layers.0.self_attention.query.weight";
     double *before = numbers_of(sb_parameters_find(set, name));
     sb_trained trained;
@@ -212,10 +211,6 @@ TEST(lora, training_moves_the_adapters_alone)
                       3) != 0);
     free(before);
     free(after);
-    sb_trainer_free(trainer);
-    sb_seq2seq_free(model);
-    sb_parameters_free(set);
-    sb_data_free(data);
 }
 
 CPU_TEST(lora, adapters_are_drawn_in_a_set_that_draws_nothing)

@@ -29,20 +29,18 @@ static void backward(sb_parameters *set, double scale)
 /* Adam's first step is rate * g / (|g| + epsilon): about the rate, for any gradient. */
 TEST(optimiser, the_first_step_of_adam_has_the_size_of_the_rate)
 {
-    sb_parameters *set = set_new();
-    sb_optimiser *adam = sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.25});
+    sb_parameters *set = KEPT(set_new());
+    sb_optimiser *adam = KEPT(sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.25}));
     backward(set, 1000);
     cr_assert(sb_optimiser_step(adam), "%s", sb_error());
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), i) - 0.75) < 1e-9);
-    sb_optimiser_free(adam);
-    sb_parameters_free(set);
 }
 
 /* u1 = g1 = 2, w = 1 - 0.1*2 = 0.8; u2 = 0.9*2 + 1.6 = 3.4, w = 0.8 - 0.34 = 0.46. */
 TEST(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     sb_optimiser *sgd =
         sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1, .momentum = 0.9});
     for (int step = 0; step < 2; step++) {
@@ -51,14 +49,13 @@ TEST(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
     }
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "v"), 1) - 0.46) < 1e-12);
     sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 /* Without means and epsilon a step of Adam is rate g / |g|; with the defaults it would be shorter
    from the second step on, since the gradient 2 w falls. */
 TEST(optimiser, zero_is_used_where_it_is_given)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     const sb_optimiser_options o = {
         .learning_rate = 0.25, .beta1 = SB_ZERO, .beta2 = SB_ZERO, .epsilon = SB_ZERO};
     sb_optimiser *adam = sb_adam_new(set, &o);
@@ -68,29 +65,26 @@ TEST(optimiser, zero_is_used_where_it_is_given)
         cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 2) - (1 - 0.25 * step)) < 1e-12);
     }
     sb_optimiser_free(adam);
-    sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = SB_ZERO});
+    sb_optimiser *sgd = KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = SB_ZERO}));
     cr_assert(sgd, "%s", sb_error());
     backward(set, 1);
     cr_expect(sb_optimiser_step(sgd) && sb_optimiser_rate(sgd) == 0);
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 2) - 0.25) < 1e-12);
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 TEST(optimiser, nesterov_without_momentum_is_refused)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     cr_expect(!sb_sgd_new(set, &(sb_optimiser_options){.nesterov = true}));
     EXPECT_ERROR("sgd: nesterov is set and momentum is 0; Nesterov's step needs a momentum");
-    sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.nesterov = true, .momentum = 0.5});
+    sb_optimiser *sgd =
+        KEPT(sb_sgd_new(set, &(sb_optimiser_options){.nesterov = true, .momentum = 0.5}));
     cr_expect(sgd, "%s", sb_error());
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 TEST(optimiser, parameters_of_bf16_are_refused_at_its_making)
 {
-    sb_parameters *set = sb_parameters_of(SB_BF16, 1);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_BF16, 1));
     cr_assert(sb_parameters_add(set, "w", SB_SHAPE(3), (sb_initial){SB_INITIAL_CONSTANT, 1}));
     cr_expect(!sb_sgd_new(set, NULL));
     EXPECT_ERROR("sgd: the parameters are of bf16");
@@ -98,13 +92,12 @@ TEST(optimiser, parameters_of_bf16_are_refused_at_its_making)
     EXPECT_ERROR("adam: the parameters are of bf16");
     cr_expect(!sb_adamw_new(set, NULL));
     EXPECT_ERROR("make them of f32");
-    sb_parameters_free(set);
 }
 
 TEST(optimiser, a_step_between_forward_and_backward_is_noticed)
 {
-    sb_parameters *set = set_new();
-    sb_optimiser *sgd = sb_sgd_new(set, NULL);
+    sb_parameters *set = KEPT(set_new());
+    sb_optimiser *sgd = KEPT(sb_sgd_new(set, NULL));
     sb_tensor *w = sb_parameters_find(set, "w");
     sb_tape tape;
     backward(set, 1);
@@ -114,30 +107,26 @@ TEST(optimiser, a_step_between_forward_and_backward_is_noticed)
     cr_expect(!sb_backward(loss));
     EXPECT_ERROR("backward: multiply: its input a (3) was written after forward had read it");
     cr_expect(!sb_tape_end(&tape));
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 /* An optimiser that is made between them moves the parameters, and changes none. */
 TEST(optimiser, one_that_is_made_between_forward_and_backward_does_no_harm)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     sb_tensor *w = sb_parameters_find(set, "w");
     sb_tape tape;
     sb_tensor_set(w, 0, 5);
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *loss = sb_sum(sb_multiply(w, w), SB_ALL, false);
-    sb_optimiser *sgd = sb_sgd_new(set, NULL);
+    sb_optimiser *sgd = KEPT(sb_sgd_new(set, NULL));
     cr_assert(sgd && sb_backward(loss), "%s", sb_error());
     cr_expect(sb_tape_end(&tape) && sb_tensor_get(sb_tensor_grad(w), 0) == 10);
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 TEST(optimiser, a_step_consumes_the_gradients)
 {
-    sb_parameters *set = set_new();
-    sb_optimiser *sgd = sb_sgd_new(set, NULL);
+    sb_parameters *set = KEPT(set_new());
+    sb_optimiser *sgd = KEPT(sb_sgd_new(set, NULL));
     backward(set, 1);
     cr_assert(sb_optimiser_step(sgd));
     cr_expect(sb_tensor_grad(sb_parameters_find(set, "w")) == NULL);
@@ -146,26 +135,22 @@ TEST(optimiser, a_step_consumes_the_gradients)
     backward(set, 1); /* the gradient is 2 w, without the previous one */
     cr_expect(sb_tensor_get(sb_tensor_grad(sb_parameters_find(set, "w")), 0) ==
               2 * sb_tensor_get(sb_parameters_find(set, "w"), 0));
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 TEST(optimiser, gradients_of_two_backwards_add_up)
 {
-    sb_parameters *set = set_new();
-    sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1});
+    sb_parameters *set = KEPT(set_new());
+    sb_optimiser *sgd = KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1}));
     backward(set, 1);
     backward(set, 3);
     cr_assert(sb_optimiser_step_scaled(sgd, 0.25)); /* 1 - 0.1 * 0.25 * (2 + 6) */
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 0) - 0.8) < 1e-12);
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 /* Five gradients of 2 have a norm of sqrt 20. */
 TEST(optimiser, the_gradient_is_clipped_by_its_global_norm)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     sb_optimiser *sgd =
         sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 1, .clip = sqrt(20) / 4});
     backward(set, 1);
@@ -174,7 +159,6 @@ TEST(optimiser, the_gradient_is_clipped_by_its_global_norm)
     const double scale = sqrt(20) / 4 / (sqrt(20) + 1e-6);
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 0) - (1 - 2 * scale)) < 1e-12);
     sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 /* The same with sb_parameters_clip: five gradients of 2 become 1/4 of that; below the limit they
@@ -202,7 +186,7 @@ TEST(optimiser, gradients_can_be_clipped_before_a_step)
 
 TEST(optimiser, what_cannot_be_clipped_is_refused_and_unchanged)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     cr_expect(!sb_parameters_clip(NULL, 1, NULL));
     EXPECT_ERROR("parameters_clip: set is NULL");
     cr_expect(!sb_parameters_clip(set, 1, NULL));
@@ -218,13 +202,12 @@ TEST(optimiser, what_cannot_be_clipped_is_refused_and_unchanged)
     cr_expect(!sb_parameters_clip(set, 1, NULL));
     EXPECT_ERROR("parameters_clip: the gradient of \"v\" is not finite");
     cr_expect(sb_tensor_get(sb_tensor_grad(sb_parameters_find(set, "w")), 0) == 2);
-    sb_parameters_free(set);
 }
 
 TEST(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
 {
-    sb_parameters *set = set_new();
-    sb_optimiser *adam = sb_adam_new(set, NULL);
+    sb_parameters *set = KEPT(set_new());
+    sb_optimiser *adam = KEPT(sb_adam_new(set, NULL));
     backward(set, 1);
     sb_tensor_set(sb_tensor_grad(sb_parameters_find(set, "v")), 1, NAN);
     cr_expect(!sb_optimiser_step(adam));
@@ -232,8 +215,6 @@ TEST(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
     cr_expect(sb_tensor_get(sb_parameters_find(set, "w"), 0) == 1 && sb_optimiser_steps(adam) == 0);
     backward(set, 1);
     cr_expect(sb_optimiser_step(adam), "%s", sb_error());
-    sb_optimiser_free(adam);
-    sb_parameters_free(set);
 }
 
 /* More elements than one pass processes: pages of zeros, which need no memory. */
@@ -283,20 +264,18 @@ CPU_TEST(optimiser, the_norm_has_the_same_bits_for_any_number_of_threads)
 
 TEST(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
 {
-    sb_parameters *set = set_new();
+    sb_parameters *set = KEPT(set_new());
     const sb_optimiser_options o = {.learning_rate = 0.1, .weight_decay = 0.5, .decay_all = true};
-    sb_optimiser *adamw = sb_adamw_new(set, &o);
+    sb_optimiser *adamw = KEPT(sb_adamw_new(set, &o));
     backward(set, 1);
     cr_assert(sb_optimiser_step(adamw));
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 0) - (1 - 0.1 * 0.5 - 0.1)) < 1e-9);
-    sb_optimiser_free(adamw);
-    sb_parameters_free(set);
 }
 
 TEST(optimiser, a_parameter_added_later_is_trained_too)
 {
-    sb_parameters *set = set_new();
-    sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1});
+    sb_parameters *set = KEPT(set_new());
+    sb_optimiser *sgd = KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1}));
     sb_tensor *late =
         sb_parameters_add(set, "late", SB_SHAPE(1), (sb_initial){SB_INITIAL_CONSTANT, 5});
     sb_tape tape;
@@ -306,15 +285,13 @@ TEST(optimiser, a_parameter_added_later_is_trained_too)
     cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
     cr_expect(fabs(sb_tensor_get(late, 0) - 4) < 1e-12);
     cr_expect(sb_tensor_get(sb_parameters_find(set, "w"), 0) == 1);
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 /* Of more elements than are drawn at a time, one parameter after the other. */
 TEST(parameters, initial_weights_follow_the_order_of_the_stream)
 {
     enum { N = 5000 };
-    sb_parameters *set = sb_parameters_of(SB_F64, 7);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 7));
     sb_random random = sb_random_new(7, SB_STREAM_INITIAL);
     sb_tensor *normal =
         sb_parameters_add(set, "normal", SB_SHAPE(N), (sb_initial){SB_INITIAL_NORMAL, 0.5});
@@ -326,13 +303,12 @@ TEST(parameters, initial_weights_follow_the_order_of_the_stream)
     got = test_data(uniform);
     for (int i = 0; i < 2 * N; i++)
         cr_assert(fabs(got[i] - limit * (2 * sb_random_uniform(&random) - 1)) < 1e-15);
-    sb_parameters_free(set);
 }
 
 TEST(average, the_average_follows_the_parameters_and_can_replace_them)
 {
-    sb_parameters *set = set_new();
-    sb_average *average = sb_average_new(set, 0.5);
+    sb_parameters *set = KEPT(set_new());
+    sb_average *average = KEPT(sb_average_new(set, 0.5));
     sb_tensor *w = sb_parameters_find(set, "w");
     sb_tensor_set(w, 0, 3);
     cr_assert(sb_average_update(average)); /* d = min(0.5, 2/11) */
@@ -341,6 +317,4 @@ TEST(average, the_average_follows_the_parameters_and_can_replace_them)
     cr_expect(fabs(sb_tensor_get(w, 0) - expected) < 1e-12);
     cr_assert(sb_average_swap(average));
     cr_expect(sb_tensor_get(w, 0) == 3);
-    sb_average_free(average);
-    sb_parameters_free(set);
 }

@@ -42,21 +42,17 @@ CPU_TEST(parameters_derivative, products_of_drawn_vectors_are_symmetric)
 {
     struct loss l = loss_new(SB_F64);
     sb_random random = sb_random_new(3, SB_STREAM_USER);
-    sb_parameters *u = sb_parameters_vector(l.tiny.weights, &random);
-    sb_parameters *v = sb_parameters_vector(l.tiny.weights, &random);
+    sb_parameters *u = KEPT(sb_parameters_vector(l.tiny.weights, &random));
+    sb_parameters *v = KEPT(sb_parameters_vector(l.tiny.weights, &random));
     cr_assert(u && v && sb_parameters_fingerprint(u) != sb_parameters_fingerprint(v));
     cr_expect(product(v, v) == (double)sb_parameters_size(l.tiny.weights));
-    sb_parameters *hu = sb_parameters_hvp(l.tiny.weights, run_loss, &l, u);
-    sb_parameters *hv = sb_parameters_hvp(l.tiny.weights, run_loss, &l, v);
+    sb_parameters *hu = KEPT(sb_parameters_hvp(l.tiny.weights, run_loss, &l, u));
+    sb_parameters *hv = KEPT(sb_parameters_hvp(l.tiny.weights, run_loss, &l, v));
     cr_assert(hu && hv, "%s", sb_error());
     const double a = product(u, hv), b = product(v, hu);
     cr_expect(fabs(a) > 1e-3 && fabs(a - b) <= 1e-11 * fmax(fabs(a), 1), "%.17g, %.17g", a, b);
     for (int64_t i = 0; i < sb_parameters_count(l.tiny.weights); i++)
         cr_expect(!sb_tensor_grad(sb_parameters_get(l.tiny.weights, i)));
-    sb_parameters_free(u);
-    sb_parameters_free(v);
-    sb_parameters_free(hu);
-    sb_parameters_free(hv);
     loss_free(&l);
 }
 
@@ -76,7 +72,7 @@ CPU_TEST(parameters_derivative, a_vector_that_names_one_parameter_moves_it_alone
     const char *const name = "output.bias";
     sb_tensor *w = sb_parameters_find(l.tiny.weights, name), *y, *dy;
     cr_assert(w);
-    sb_parameters *v = sb_parameters_of(SB_F64, 5);
+    sb_parameters *v = KEPT(sb_parameters_of(SB_F64, 5));
     cr_assert(sb_parameters_add(v, name, sb_tensor_rank(w), (int64_t[]){sb_tensor_dim(w, 0)},
                                 (sb_initial){SB_INITIAL_NORMAL, 1}));
     cr_assert(sb_parameters_jvp(l.tiny.weights, run_loss, &l, v, &y, &dy), "%s", sb_error());
@@ -90,7 +86,7 @@ CPU_TEST(parameters_derivative, a_vector_that_names_one_parameter_moves_it_alone
     sb_tensor_release(dy);
     cr_expect(sb_parameters_jvp(l.tiny.weights, run_loss, &l, v, NULL, NULL));
     /* one column of H against a difference of gradients */
-    sb_parameters *hv = sb_parameters_hvp(l.tiny.weights, run_loss, &l, v);
+    sb_parameters *hv = KEPT(sb_parameters_hvp(l.tiny.weights, run_loss, &l, v));
     cr_assert(hv, "%s", sb_error());
     sb_tensor *first = sb_parameters_get(l.tiny.weights, 0);
     const double h = 1e-5;
@@ -107,16 +103,14 @@ CPU_TEST(parameters_derivative, a_vector_that_names_one_parameter_moves_it_alone
     const double exact = sb_tensor_get(sb_parameters_get(hv, 0), 0);
     cr_expect(fabs((up[0] - up[1]) / (2 * h) - exact) <= 1e-8 * fmax(1, fabs(exact)), "%g, %g",
               (up[0] - up[1]) / (2 * h), exact);
-    sb_parameters_free(v);
-    sb_parameters_free(hv);
     loss_free(&l);
 }
 
 CPU_TEST(parameters_derivative, vectors_that_do_not_fit_are_refused_with_one_sentence)
 {
     struct loss l = loss_new(SB_F64), narrow = loss_new(SB_F32);
-    sb_parameters *v = sb_parameters_of(SB_F64, 1), *w = sb_parameters_of(SB_F64, 1);
-    sb_parameters *zeros = sb_parameters_vector(narrow.tiny.weights, NULL), *none = NULL;
+    sb_parameters *v = KEPT(sb_parameters_of(SB_F64, 1)), *w = KEPT(sb_parameters_of(SB_F64, 1));
+    sb_parameters *zeros = KEPT(sb_parameters_vector(narrow.tiny.weights, NULL)), *none = NULL;
     sb_parameters_add(v, "output.bias", SB_SHAPE(2), (sb_initial){0});
     sb_parameters_add(w, "outputs", SB_SHAPE(2), (sb_initial){0});
     sb_tensor *y, *dy;
@@ -139,9 +133,6 @@ CPU_TEST(parameters_derivative, vectors_that_do_not_fit_are_refused_with_one_sen
     }
     cr_expect(!sb_parameters_hvp(v, run_loss, &l, w));
     EXPECT_ERROR("parameters_hvp: v has \"outputs\"");
-    sb_parameters_free(v);
-    sb_parameters_free(w);
-    sb_parameters_free(zeros);
     loss_free(&l);
     loss_free(&narrow);
 }

@@ -23,7 +23,7 @@ TEST(parameters_file, what_was_saved_is_loaded_and_converted)
 {
     static const sb_dtype dtypes[] = {SB_F64, SB_F32, SB_BF16};
     const char *path = test_temporary("p");
-    sb_parameters *from = set_new(SB_F64, 1, true);
+    sb_parameters *from = KEPT(set_new(SB_F64, 1, true));
     cr_assert(sb_parameters_save(from, NULL, path), "%s", sb_error());
     for (int d = 0; d < 3; d++) {
         sb_parameters *to = set_new(dtypes[d], 2, true);
@@ -35,13 +35,12 @@ TEST(parameters_file, what_was_saved_is_loaded_and_converted)
                                                                                           : 0.02));
         sb_parameters_free(to);
     }
-    sb_parameters_free(from);
 }
 
 TEST(parameters_file, what_is_missing_or_left_over_is_listed)
 {
     const char *path = test_temporary("p");
-    sb_parameters *from = set_new(SB_F32, 1, true), *to = set_new(SB_F32, 2, false);
+    sb_parameters *from = KEPT(set_new(SB_F32, 1, true)), *to = KEPT(set_new(SB_F32, 2, false));
     sb_parameters_add(to, "head.bias", SB_SHAPE(2), normal);
     sb_parameters_add(to, "head.scale", SB_SHAPE(2), normal);
     cr_assert(sb_parameters_save(from, NULL, path), "%s", sb_error());
@@ -61,14 +60,12 @@ TEST(parameters_file, what_is_missing_or_left_over_is_listed)
     cr_assert(sb_parameters_load(to, "head.weight", path, &loaded), "%s", sb_error());
     cr_expect(loaded.count == 1 && !loaded.missing[0] && !loaded.left_over[0]);
     sb_loaded_free(&loaded);
-    sb_parameters_free(from);
-    sb_parameters_free(to);
 }
 
 TEST(parameters_file, what_does_not_fit_is_explained_and_changes_nothing)
 {
     const char *path = test_temporary("p");
-    sb_parameters *set = set_new(SB_F32, 1, true), *other = sb_parameters_new(2);
+    sb_parameters *set = KEPT(set_new(SB_F32, 1, true)), *other = KEPT(sb_parameters_new(2));
     sb_loaded loaded;
     sb_parameters_add(other, "head.weight", SB_SHAPE(3, 3), normal);
     cr_expect(!sb_parameters_save(set, "tail.*", path));
@@ -81,8 +78,6 @@ TEST(parameters_file, what_does_not_fit_is_explained_and_changes_nothing)
     cr_expect(!sb_parameters_load(set, NULL, test_temporary("none"), NULL));
     cr_expect(!sb_parameters_load(NULL, NULL, path, NULL) && !sb_parameters_save(set, NULL, NULL) &&
               !sb_optimiser_save(NULL, path) && !sb_optimiser_load(NULL, path));
-    sb_parameters_free(other);
-    sb_parameters_free(set);
 }
 
 /* ---- the state of an optimiser ---- */
@@ -111,10 +106,10 @@ static void step(sb_parameters *set, sb_optimiser *o, int t)
 static void expect_resumed(maker *make, const char *frozen, bool rate)
 {
     const char *weights = test_temporary("w"), *state = test_temporary("s");
-    sb_parameters *set = set_new(SB_F32, 1, true), *again = set_new(SB_F32, 9, true);
+    sb_parameters *set = KEPT(set_new(SB_F32, 1, true)), *again = KEPT(set_new(SB_F32, 9, true));
     cr_assert(!frozen || (sb_parameters_freeze(set, frozen, true) &&
                           sb_parameters_freeze(again, frozen, true)));
-    sb_optimiser *o = make(set, &options), *resumed = make(again, &options);
+    sb_optimiser *o = make(set, &options), *resumed = KEPT(make(again, &options));
     for (int t = 0; t < 5; t++)
         step(set, o, t);
     cr_assert(!rate || sb_optimiser_set_rate(o, 0.01));
@@ -131,9 +126,6 @@ static void expect_resumed(maker *make, const char *frozen, bool rate)
     cr_expect(sb_optimiser_rate(o) == sb_optimiser_rate(resumed) && sb_optimiser_rate(o) > 0);
     cr_expect(sb_optimiser_steps(resumed) == 12);
     sb_optimiser_free(o);
-    sb_optimiser_free(resumed);
-    sb_parameters_free(set);
-    sb_parameters_free(again);
 }
 
 TEST(parameters_file, an_optimiser_continues_from_its_file_with_the_same_bits)
@@ -148,8 +140,8 @@ TEST(parameters_file, an_optimiser_continues_from_its_file_with_the_same_bits)
 TEST(parameters_file, the_state_of_another_optimiser_is_refused)
 {
     const char *path = test_temporary("s");
-    sb_parameters *set = set_new(SB_F32, 1, true);
-    sb_optimiser *adam = sb_adam_new(set, NULL), *sgd = sb_sgd_new(set, NULL);
+    sb_parameters *set = KEPT(set_new(SB_F32, 1, true));
+    sb_optimiser *adam = KEPT(sb_adam_new(set, NULL)), *sgd = KEPT(sb_sgd_new(set, NULL));
     cr_assert(sb_optimiser_save(adam, path), "%s", sb_error());
     cr_expect(!sb_optimiser_load(sgd, path));
     EXPECT_ERROR("optimiser_load: the file has a state of adam, not of sgd");
@@ -160,9 +152,6 @@ TEST(parameters_file, the_state_of_another_optimiser_is_refused)
     cr_assert(sb_parameters_save(set, NULL, path));
     cr_expect(!sb_optimiser_load(adam, path));
     EXPECT_ERROR("optimiser_load: the file has a state of no optimiser, not of adam");
-    sb_optimiser_free(adam);
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 static bool save_and_load(void *path_)

@@ -35,7 +35,7 @@ static void join(sb_communicator *c, void *context)
 {
     struct joined *j = context;
     const int rank = sb_communicator_rank(c);
-    sb_parameters *set = set_new(c);
+    sb_parameters *set = KEPT(set_new(c));
     sb_tensor *values = parameters_values(set);
     sb_tensor *all = parts_join(set, values, 0, 4);
     j->ok[rank] = all && tensor_read_part(all, 0, NUMBERS, j->number[rank]);
@@ -48,14 +48,13 @@ static void join(sb_communicator *c, void *context)
     all = parts_join(set, values, 1, 2); /* two of them */
     j->ok[rank] &= all && tensor_read_part(all, 0, 5 + 12, j->kept[rank]);
     sb_tensor_release(all);
-    sb_parameters_free(set);
 }
 
 CPU_TEST(parts, joined_parts_are_the_unsharded_parameters)
 {
     struct joined *j = calloc(1, sizeof *j);
     double whole[NUMBERS];
-    sb_parameters *one = set_new(NULL);
+    sb_parameters *one = KEPT(set_new(NULL));
     cr_assert(tensor_read_part(parameters_values(one), 0, NUMBERS, whole));
     mailbox_run(RANKS, join, j);
     for (int r = 0; r < RANKS; r++) {
@@ -64,7 +63,6 @@ CPU_TEST(parts, joined_parts_are_the_unsharded_parameters)
         for (int i = 0; i < 5 + 12; i++)
             cr_expect(j->kept[r][i] == 2 * whole[36 + i], "rank %d: number %d", r, i);
     }
-    sb_parameters_free(one);
     free(j);
 }
 
@@ -108,7 +106,7 @@ static void clip(sb_communicator *c, void *context)
 {
     struct clipped *s = context;
     const int rank = sb_communicator_rank(c);
-    sb_parameters *set = set_new(c);
+    sb_parameters *set = KEPT(set_new(c));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *sum = NULL;
@@ -124,7 +122,6 @@ static void clip(sb_communicator *c, void *context)
     const struct clip_caller caller = {"optimiser_step", "step skipped"};
     if (!clip_scale(&caller, set, 1, 2, &s->norm[rank], &s->scale[rank]))
         snprintf(s->message[rank], 128, "%s", sb_error());
-    sb_parameters_free(set);
 }
 
 CPU_TEST(parts, all_ranks_have_the_same_gradient_norm)

@@ -85,7 +85,7 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
                                             .activation = c->activation};
     sb_transformer_options complete;
     struct layer layer;
-    sb_parameters *set = sb_parameters_of(dtype, 1);
+    sb_parameters *set = KEPT(sb_parameters_of(dtype, 1));
     cr_assert(sb_transformer_complete(&options, &complete) && c->kind->init(&layer, set, &complete),
               "%s", sb_error());
     reference_read_weights(file, c->path, set);
@@ -107,7 +107,6 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     reference_expect_gradient(file, c->path, "bias", in.bias);
     reference_expect_weights(file, c->path, set);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_parameters_free(set);
 }
 
 static void compare_all(const char *group, int n, const struct layer_case cases[])

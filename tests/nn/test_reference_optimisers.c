@@ -42,8 +42,8 @@ static void set_gradients(const sb_safetensors *file, sb_parameters *set, int st
 static void compare(const sb_safetensors *file, const void *context, sb_dtype dtype)
 {
     const struct optimiser_case *c = context;
-    sb_parameters *set = read_start(file, dtype);
-    sb_optimiser *optimiser = c->new_optimiser(set, &c->options);
+    sb_parameters *set = KEPT(read_start(file, dtype));
+    sb_optimiser *optimiser = KEPT(c->new_optimiser(set, &c->options));
     cr_assert(optimiser, "%s", sb_error());
     sb_tensor *after[PARAMETERS][STEPS];
     sb_tape tape;
@@ -58,8 +58,6 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
         reference_expect(file, reference_name(c->path, names[i]).text, sb_stack(after[i], STEPS, 0),
                          0);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_optimiser_free(optimiser);
-    sb_parameters_free(set);
 }
 
 static void compare_all(int n, const struct optimiser_case cases[])

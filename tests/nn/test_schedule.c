@@ -100,11 +100,11 @@ static double not_a_number(int64_t step, void *unused)
 
 TEST(schedule, a_step_without_a_rate_changes_nothing)
 {
-    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     sb_tensor *w = sb_parameters_add(set, "w", SB_SHAPE(2), (sb_initial){SB_INITIAL_CONSTANT, 1});
     const sb_optimiser_options o = {
         .schedule = {.kind = SB_SCHEDULE_CUSTOM, .rate = 0.25, .custom = not_a_number}};
-    sb_optimiser *sgd = sb_sgd_new(set, &o);
+    sb_optimiser *sgd = KEPT(sb_sgd_new(set, &o));
     for (int step = 1; step <= 2; step++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -114,8 +114,6 @@ TEST(schedule, a_step_without_a_rate_changes_nothing)
         cr_expect(sb_tensor_get(w, 1) == 0.75 && sb_optimiser_steps(sgd) == 1);
     }
     EXPECT_ERROR("optimiser_step: the schedule's rate is ");
-    sb_optimiser_free(sgd);
-    sb_parameters_free(set);
 }
 
 CPU_TEST(schedule, a_plateau_lowers_the_rate_after_its_patience)

@@ -12,10 +12,9 @@ static sb_tensor *golden(const sb_safetensors *file, const char *name, const cha
 static void expect_golden(const sb_safetensors *file, const char *name, sb_tensor *t,
                           const char *key)
 {
-    sb_tensor *expected = golden(file, name, key);
+    sb_tensor *expected = KEPT(golden(file, name, key));
     cr_expect(test_relative(t, expected) < 1e-13, "%s.%s differs by %g", name, key,
               test_relative(t, expected));
-    sb_tensor_release(expected);
 }
 
 /* Values and gradients as in tests/golden/make_attention.py. */

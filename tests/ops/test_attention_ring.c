@@ -281,23 +281,20 @@ static void use_same_rank(sb_communicator *c, void *context)
     const int rank = sb_communicator_rank(c);
     int64_t here;
     const sb_piece piece = sb_piece_zigzag(s->x->dim[1], sb_communicator_size(c), rank, &here);
-    sb_tensor *x = share_part(s->x, 1, &piece, here);
+    sb_tensor *x = KEPT(share_part(s->x, 1, &piece, here));
     need(use_same(x, c, &piece), c);
-    sb_tensor *expected = share_part(s->dx, 1, &piece, here);
+    sb_tensor *expected = KEPT(share_part(s->dx, 1, &piece, here));
     cr_expect(test_relative(sb_tensor_grad(x), expected) <= 1e-13, "rank %d: %g", rank,
               test_relative(sb_tensor_grad(x), expected));
-    sb_tensor_release(expected);
-    sb_tensor_release(x);
 }
 
 TEST(attention_ring, one_tensor_may_be_queries_keys_and_values)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
-    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3));
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3)));
     cr_assert(use_same(x, NULL, &(sb_piece){0}), "%s", sb_error());
     for (int ranks = 1; ranks <= 3; ranks++)
         mailbox_run(ranks, use_same_rank, &(struct same){.x = x, .dx = sb_tensor_grad(x)});
-    sb_tensor_release(x);
 }
 
 /* If all scores of a block of keys are -infinity, only the others count; if all are, y is NaN. */
@@ -315,12 +312,11 @@ TEST(attention_ring, infinite_scores_of_a_block_do_not_change_the_others)
     }
     cr_assert(attend(&job.c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
     mailbox_run(4, attend_rank, &job);
-    sb_tensor *y = joined(&job, 4, Y, expected[Y]);
+    sb_tensor *y = KEPT(joined(&job, 4, Y, expected[Y]));
     for (int e = 0; e < 16; e++) {
         const double a = sb_tensor_get(y, e), b = sb_tensor_get(expected[Y], e);
         cr_expect(e / 2 == 1 ? isnan(a) && isnan(b) : fabs(a - b) <= 1e-12, "%d: %g, %g", e, a, b);
     }
-    sb_tensor_release(y);
     release_all(PARTS, expected);
     job_free(&job, 4);
 }
@@ -539,7 +535,7 @@ static double gradient_difference(const struct training *t, int ranks, const str
 static void expect_training(const char *name, const sb_seq2seq_options *options, int ranks)
 {
     struct tiny whole = tiny_new(SB_F64, 3, options);
-    sb_batch *batch = tiny_batch(whole.vocabulary, 8, 3, 11);
+    sb_batch *batch = KEPT(tiny_batch(whole.vocabulary, 8, 3, 11));
     struct training t = {.batch = batch};
     double expected, loss = 0;
     for (int rank = 0; rank < ranks; rank++)
@@ -554,7 +550,6 @@ static void expect_training(const char *name, const sb_seq2seq_options *options,
     cr_expect(difference <= 1e-12, "%s, %d ranks: gradients differ by %g", name, ranks, difference);
     for (int rank = 0; rank < ranks; rank++)
         tiny_free(&t.tiny[rank]);
-    sb_batch_free(batch);
     tiny_free(&whole);
 }
 

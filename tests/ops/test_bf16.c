@@ -101,7 +101,7 @@ TEST(bf16, every_result_is_bf16_but_for_losses_and_indices)
 TEST(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
 {
     sb_tape tape;
-    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(2, 3), 1.5));
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(2, 3), 1.5)));
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_softmax(sb_multiply(x, x));
     const int32_t ids[] = {2, 0};
@@ -111,19 +111,17 @@ TEST(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
     cr_assert(sb_backward(loss), "%s", sb_error());
     cr_expect(sb_tensor_dtype(sb_tensor_grad(x)) == SB_BF16);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_tensor_release(x);
 }
 
 TEST(bf16, gradients_of_two_uses_add_up)
 {
     sb_tape tape;
-    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(3), 2));
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(3), 2)));
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(sb_sum(sb_cast(sb_add(sb_multiply(x, x), x), SB_F32), 0, false)), "%s",
               sb_error());
     expect_numbers(sb_tensor_grad(x), 3, (double[]){5, 5, 5});
     cr_expect(sb_tape_end(&tape));
-    sb_tensor_release(x);
 }
 
 /* Operations with two outputs, with many inputs, and with a loss. */
@@ -155,16 +153,16 @@ TEST(bf16, each_allocation_may_fail)
    that it held before backward ended. */
 static void encoder_bytes(sb_precision precision, double *held, double *most)
 {
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_transformer_options o = {.width = 64,
                                 .feed_forward = 256,
                                 .encoder_layers = 6,
                                 .heads = 1,
                                 .dropout = 0.1,
                                 .precision = precision};
-    sb_encoder *encoder = sb_encoder_new(set, "encoder", 8, &o);
-    sb_tensor *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(128, 16)),
-              *lengths = sb_tensor_full(SB_I32, SB_SHAPE(128), 16);
+    sb_encoder *encoder = KEPT(sb_encoder_new(set, "encoder", 8, &o));
+    sb_tensor *ids = KEPT(sb_tensor_zeros(SB_I32, SB_SHAPE(128, 16))),
+              *lengths = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(128), 16));
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     const int64_t before = memory_in_use().live_bytes;
     sb_tape tape;
@@ -175,10 +173,6 @@ static void encoder_bytes(sb_precision precision, double *held, double *most)
     cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
     *most = (double)(memory_in_use().peak_bytes - before);
     cr_assert(sb_tape_end(&tape));
-    sb_encoder_free(encoder);
-    sb_parameters_free(set);
-    sb_tensor_release(ids);
-    sb_tensor_release(lengths);
 }
 
 TEST(bf16, activations_of_a_transformer_take_at_most_0_55_of_those_of_f32)

@@ -15,8 +15,8 @@ TEST(cross_entropy, three_scores_give_the_hand_worked_loss)
 /* dx = softmax(x) - target = (1, 2 - 7, 4) / 7 */
 TEST(cross_entropy, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(sb_cross_entropy(x, owned(SB_I32, SB_SCALAR, (double[]){1}), NULL)), "%s",
@@ -25,7 +25,6 @@ TEST(cross_entropy, backward_gives_the_hand_worked_gradient)
     const double expected[] = {1 / 7.0, -5 / 7.0, 4 / 7.0};
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - expected[i]) < 1e-15);
-    sb_tensor_release(x);
 }
 
 /* The values below are PyTorch 2.15's, F.cross_entropy in float64. */
@@ -35,7 +34,8 @@ static const double class_weights[] = {1, 0.5, 2, 0.25};
 static void expect_loss(sb_tensor *targets, sb_tensor *weights, double smoothing,
                         sb_reduction reduction, const double *y, const double *dx)
 {
-    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 4), logits));
+    sb_tensor *x =
+        KEPT(sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 4), logits)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *loss =
@@ -49,13 +49,12 @@ static void expect_loss(sb_tensor *targets, sb_tensor *weights, double smoothing
     for (int i = 0; i < 12; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - dx[i]) < 1e-14,
                   "dx[%d]: %.16g is not %.16g", i, sb_tensor_get(sb_tensor_grad(x), i), dx[i]);
-    sb_tensor_release(x);
 }
 
 TEST(cross_entropy, ids_with_smoothing_and_class_weights_agree_with_the_reference)
 {
-    sb_tensor *ids = sb_tensor_from_doubles(SB_I32, SB_SHAPE(3), (double[]){2, 0, -100});
-    sb_tensor *weights = sb_tensor_from_doubles(SB_F64, SB_SHAPE(4), class_weights);
+    sb_tensor *ids = KEPT(sb_tensor_from_doubles(SB_I32, SB_SHAPE(3), (double[]){2, 0, -100}));
+    sb_tensor *weights = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(4), class_weights));
     const double dx[] = {0.27741966037330507,
                          0.04005265696001353,
                          -0.49464911344960955,
@@ -75,16 +74,14 @@ TEST(cross_entropy, ids_with_smoothing_and_class_weights_agree_with_the_referenc
                 (double[]){0.724081747618186, 1.8781511416237935, 0}, dx);
     expect_loss(ids, weights, 0.1, SB_REDUCE_SUM, (double[]){2.6022328892419795}, dx);
     expect_loss(ids, weights, 0.1, SB_REDUCE_MEAN, (double[]){0.8674109630806598}, mean_dx);
-    sb_tensor_release(ids);
-    sb_tensor_release(weights);
 }
 
 TEST(cross_entropy, probabilities_agree_with_the_reference)
 {
-    sb_tensor *t = sb_tensor_from_doubles(
+    sb_tensor *t = KEPT(sb_tensor_from_doubles(
         SB_F64, SB_SHAPE(3, 4),
-        (double[]){0.1, 0.2, 0.3, 0.4, 0.7, 0.1, 0.1, 0.1, 0.0, 1.0, 0.0, 0.0});
-    sb_tensor *weights = sb_tensor_from_doubles(SB_F64, SB_SHAPE(4), class_weights);
+        (double[]){0.1, 0.2, 0.3, 0.4, 0.7, 0.1, 0.1, 0.1, 0.0, 1.0, 0.0, 0.0}));
+    sb_tensor *weights = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(4), class_weights));
     const double dx[] = {0.029323045841517837,  -0.07742041519334009, 0.056811017145829895,
                          -0.008713647794007556, -0.48964125198551184, -0.010123925491053705,
                          -0.21257131618475225,  0.7123364936613179,   -0.011941933783460375,
@@ -96,8 +93,6 @@ TEST(cross_entropy, probabilities_agree_with_the_reference)
     expect_loss(t, weights, 0.1, SB_REDUCE_NONE,
                 (double[]){1.0004281211405601, 2.2658156440775943, 0.5019079241657336}, dx);
     expect_loss(t, NULL, 0.1, SB_REDUCE_MEAN, (double[]){1.5940579029693709}, mean_dx);
-    sb_tensor_release(t);
-    sb_tensor_release(weights);
 }
 
 static sb_tensor *fused(void *unused, sb_tensor *const x[])
@@ -158,8 +153,8 @@ TEST(cross_entropy, targets_and_class_weights_get_no_gradient)
 /* A padded position may have any value, NaN too. */
 TEST(cross_entropy, the_data_of_an_ignored_row_have_no_effect)
 {
-    sb_tensor *x = sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), (double[]){NAN, INFINITY, 0, 0}));
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), (double[]){NAN, INFINITY, 0, 0})));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(2), (double[]){-1, 1});
@@ -170,7 +165,6 @@ TEST(cross_entropy, the_data_of_an_ignored_row_have_no_effect)
     const double expected[] = {0, 0, 0.5, -0.5};
     for (int i = 0; i < 4; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x), i) == expected[i]);
-    sb_tensor_release(x);
 }
 
 TEST(cross_entropy, a_nan_in_a_counted_row_propagates)
@@ -240,7 +234,7 @@ TEST(cross_entropy, the_sum_over_no_rows_is_zero)
 
 CPU_TEST(cross_entropy, ids_that_change_before_backward_are_found)
 {
-    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3))));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(2)));
@@ -249,7 +243,6 @@ CPU_TEST(cross_entropy, ids_that_change_before_backward_are_found)
     cr_expect(!sb_backward(loss));
     EXPECT_ERROR("cross_entropy: id 300 at (1)");
     sb_tape_end(&tape);
-    sb_tensor_release(x);
 }
 
 CPU_TEST(cross_entropy, a_sum_over_ignored_targets_alone_is_0)

@@ -34,15 +34,13 @@ static double fraction_of_zeros(const sb_tensor *x)
 TEST(dropout, the_published_random_bits_decide)
 {
     const bool half[] = {0, 1, 0, 0, 0, 0, 0, 0}, most[] = {0, 1, 0, 0, 1, 1, 0, 1};
-    sb_tensor *x = ones(SB_F64, 8);
-    sb_tensor *y = drop(x, 0.5, (sb_random){0, 0}), *z = drop(x, 0.75, (sb_random){0, 0});
+    sb_tensor *x = KEPT(ones(SB_F64, 8));
+    sb_tensor *y = KEPT(drop(x, 0.5, (sb_random){0, 0})),
+              *z = KEPT(drop(x, 0.75, (sb_random){0, 0}));
     for (int i = 0; i < 8; i++) {
         cr_expect(sb_tensor_get(y, i) == (half[i] ? 0 : 2), "element %d", i);
         cr_expect(sb_tensor_get(z, i) == (most[i] ? 0 : 4), "element %d", i);
     }
-    sb_tensor_release(x);
-    sb_tensor_release(y);
-    sb_tensor_release(z);
 }
 
 /* Elements of all chunks, in both dtypes and with each set of kernels, against philox(). */
@@ -69,7 +67,7 @@ TEST(dropout, every_element_has_its_own_sixteen_bits)
 /* Four standard deviations of a fraction p of 100,000 are below 0.0064. */
 TEST(dropout, a_fraction_p_is_dropped_and_the_mean_is_kept)
 {
-    sb_tensor *x = ones(SB_F32, 100000);
+    sb_tensor *x = KEPT(ones(SB_F32, 100000));
     const double p[] = {0.1, 0.5, 0.9};
     for (int i = 0; i < 3; i++) {
         sb_tensor *y = drop(x, p[i], sb_random_new(5, SB_STREAM_TRAIN));
@@ -80,13 +78,12 @@ TEST(dropout, a_fraction_p_is_dropped_and_the_mean_is_kept)
                       fabs(sb_tensor_get(y, e) - 1 / (1 - p[i])) < 1e-6);
         sb_tensor_release(y);
     }
-    sb_tensor_release(x);
 }
 
 /* Two calls, two streams and two seeds drop the same element as often as by chance. */
 TEST(dropout, calls_streams_and_seeds_are_independent)
 {
-    sb_tensor *x = ones(SB_F32, 100000);
+    sb_tensor *x = KEPT(ones(SB_F32, 100000));
     sb_random next = sb_random_new(5, SB_STREAM_TRAIN), other = sb_random_new(5, SB_STREAM_USER);
     next.position++;
     const sb_random streams[] = {sb_random_new(5, SB_STREAM_TRAIN), next, other,
@@ -102,13 +99,12 @@ TEST(dropout, calls_streams_and_seeds_are_independent)
             cr_expect(abs(both - 25000) < 4 * 137, "%d of streams %d and %d", both, i, j);
         }
     release_all(4, y);
-    sb_tensor_release(x);
 }
 
 TEST(dropout, backward_drops_what_forward_dropped)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
-    sb_tensor *x = ones(SB_F64, 1000), *dy = test_leaf(SB_F64, 1, SB_SHAPE(1000));
+    sb_tensor *x = KEPT(ones(SB_F64, 1000)), *dy = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(1000)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
@@ -118,16 +114,14 @@ TEST(dropout, backward_drops_what_forward_dropped)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) -
                        sb_tensor_get(y, i) * sb_tensor_get(dy, i)) < 1e-15);
     sb_tape_end(&tape);
-    sb_tensor_release(x);
-    sb_tensor_release(dy);
 }
 
 /* Dropped elements are 0, even if x is NaN; the others are only scaled. */
 TEST(dropout, a_dropped_nan_is_zero_and_a_kept_one_propagates)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
-    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(100), NAN));
-    sb_tensor *dy = sb_tensor_full(SB_F32, SB_SHAPE(100), INFINITY);
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(100), NAN)));
+    sb_tensor *dy = KEPT(sb_tensor_full(SB_F32, SB_SHAPE(100), INFINITY));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
@@ -141,8 +135,6 @@ TEST(dropout, a_dropped_nan_is_zero_and_a_kept_one_propagates)
     }
     cr_expect(dropped > 20 && dropped < 80);
     sb_tape_end(&tape);
-    sb_tensor_release(x);
-    sb_tensor_release(dy);
 }
 
 /* Each operation that drops. A tape that does not record needs no stream. */
@@ -150,7 +142,8 @@ TEST(dropout, a_tape_that_records_needs_a_stream)
 {
     static const char *const names[] = {"dropout", "residual_dropout", "residual_layer_norm",
                                         "attention"};
-    sb_tensor *x = ones(SB_F32, 3), *q = sb_tensor_full(SB_F32, SB_SHAPE(1, 2, 1, 4), 1);
+    sb_tensor *x = KEPT(ones(SB_F32, 3)),
+              *q = KEPT(sb_tensor_full(SB_F32, SB_SHAPE(1, 2, 1, 4), 1));
     const sb_attention_options o = {.dropout = 0.5};
     for (int i = 0; i < 8; i++) {
         sb_tape tape;
@@ -169,15 +162,13 @@ TEST(dropout, a_tape_that_records_needs_a_stream)
             EXPECT_ERROR(expected);
         sb_tape_end(&tape);
     }
-    sb_tensor_release(x);
-    sb_tensor_release(q);
 }
 
 TEST(dropout, one_call_uses_one_position_of_the_stream)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     uint64_t begin = random.position;
-    sb_tensor *x = ones(SB_F32, 3);
+    sb_tensor *x = KEPT(ones(SB_F32, 3));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, NULL);
@@ -189,7 +180,6 @@ TEST(dropout, one_call_uses_one_position_of_the_stream)
     cr_expect(sb_dropout(x, 0.5) && random.position == begin + 1);
     cr_expect(sb_residual_dropout(x, x, 0.5) && random.position == begin + 2);
     cr_expect(sb_tape_end(&tape));
-    sb_tensor_release(x);
 }
 
 static sb_tensor *residual(sb_tensor *x, sb_tensor *branch, bool composed)
@@ -229,7 +219,7 @@ TEST(dropout, residual_dropout_is_dropout_and_add)
 CPU_TEST(dropout, any_number_of_threads_gives_the_same_bits)
 {
     int usual = sb_threads();
-    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(100001)), *y[3];
+    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(100001))), *y[3];
     for (int i = 0; i < 3; i++) {
         sb_set_threads(1 + 2 * i);
         y[i] = drop(x, 0.2, sb_random_new(5, SB_STREAM_TRAIN));
@@ -237,7 +227,6 @@ CPU_TEST(dropout, any_number_of_threads_gives_the_same_bits)
     }
     sb_set_threads(usual);
     release_all(3, y);
-    sb_tensor_release(x);
 }
 
 TEST(dropout, a_call_that_fails_takes_no_position)

@@ -171,7 +171,7 @@ TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
 {
     const int64_t n = 40013;
     const int threads = sb_threads();
-    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(n));
+    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(n)));
     sb_tensor *first = NULL;
     for (int t = 1; t <= 3; t++) {
         sb_set_threads(t);
@@ -198,7 +198,6 @@ TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
     }
     sb_set_threads(threads);
     sb_tensor_release(first);
-    sb_tensor_release(x);
 }
 
 TEST(elementwise, an_empty_input_gives_an_empty_result)

@@ -18,7 +18,7 @@ TEST(embedding, ids_choose_rows_of_the_table)
 
 TEST(embedding, backward_sums_the_rows_of_each_id)
 {
-    sb_tensor *table = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
+    sb_tensor *table = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2))));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(3), (double[]){2, 0, 2});
@@ -28,13 +28,12 @@ TEST(embedding, backward_sums_the_rows_of_each_id)
     const double expected[] = {30, 40, 0, 0, 501, 602};
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
-    sb_tensor_release(table);
 }
 
 TEST(embedding, the_row_of_padding_gets_no_gradient)
 {
-    sb_tensor *table = sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21}));
+    sb_tensor *table = KEPT(sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21})));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(4), (double[]){2, 0, 2, 1});
@@ -46,7 +45,6 @@ TEST(embedding, the_row_of_padding_gets_no_gradient)
     const double expected[] = {30, 40, 7, 8, 0, 0};
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
-    sb_tensor_release(table);
 }
 
 static sb_tensor *padded(void *unused, sb_tensor *const x[])
@@ -153,7 +151,7 @@ CPU_TEST(embedding, an_id_outside_the_table_is_named)
 
 CPU_TEST(embedding, ids_that_change_before_backward_are_found)
 {
-    sb_tensor *table = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
+    sb_tensor *table = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2))));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(4)));
@@ -162,5 +160,4 @@ CPU_TEST(embedding, ids_that_change_before_backward_are_found)
     cr_expect(!sb_backward_from(y, sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(4, 2)))));
     EXPECT_ERROR("embedding: id 3 at (3)");
     sb_tape_end(&tape);
-    sb_tensor_release(table);
 }

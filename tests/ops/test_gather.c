@@ -15,7 +15,7 @@ TEST(gather, each_id_chooses_from_its_row)
 
 TEST(gather, backward_adds_at_the_chosen_places)
 {
-    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3)));
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3))));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(2), (double[]){2, 0});
@@ -25,7 +25,6 @@ TEST(gather, backward_adds_at_the_chosen_places)
     const double expected[] = {0, 0, 6, 8, 0, 0};
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x), i) == expected[i]);
-    sb_tensor_release(x);
 }
 
 TEST(gather, a_nan_propagates_only_if_it_is_chosen)
@@ -40,7 +39,7 @@ TEST(gather, a_nan_propagates_only_if_it_is_chosen)
 
 CPU_TEST(gather, ids_that_change_before_backward_are_found)
 {
-    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3))));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(2)));
@@ -49,5 +48,4 @@ CPU_TEST(gather, ids_that_change_before_backward_are_found)
     cr_expect(!sb_backward_from(y, sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2)))));
     EXPECT_ERROR("gather: id -5 at (1)");
     sb_tape_end(&tape);
-    sb_tensor_release(x);
 }

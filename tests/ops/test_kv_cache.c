@@ -226,8 +226,8 @@ TEST(kv_cache, truncating_removes_the_last_positions)
 /* 1,000 steps allocate only seven times: 16, 32, ..., 1024 positions. */
 TEST(kv_cache, the_capacity_doubles)
 {
-    sb_tensor *k = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 1, 8));
-    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_tensor *k = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 1, 8)));
+    sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     int64_t held = 0, times = 0;
     for (int step = 0; step < 1000; step++) {
         cr_assert(sb_kv_cache_append(cache, k, k), "%s", sb_error());
@@ -236,8 +236,6 @@ TEST(kv_cache, the_capacity_doubles)
         held = bytes;
     }
     cr_expect(times == 7, "%d times", (int)times);
-    sb_kv_cache_free(cache);
-    sb_tensor_release(k);
 }
 
 #define EXPECT_FAILURE(mode, message, expression)                                                  \
@@ -316,9 +314,9 @@ TEST(kv_cache, wrong_arguments_are_named_and_do_not_change_the_cache)
 TEST(kv_cache, a_position_on_the_device_stands_for_the_length)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
-    sb_kv_cache *usual = sb_kv_cache_new(), *follows = sb_kv_cache_new();
-    sb_tensor *at = sb_tensor_full(SB_I32, SB_SHAPE(1), 0);
-    sb_tensor *lengths = sb_tensor_full(SB_I32, SB_SHAPE(B), 0);
+    sb_kv_cache *usual = KEPT(sb_kv_cache_new()), *follows = KEPT(sb_kv_cache_new());
+    sb_tensor *at = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(1), 0));
+    sb_tensor *lengths = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(B), 0));
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     const struct sequence s = sequence_new(SB_F64);
@@ -347,10 +345,6 @@ TEST(kv_cache, a_position_on_the_device_stands_for_the_length)
     kv_cache_advance(follows, T - 1);
     cr_expect(sb_kv_cache_length(follows) == T);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_tensor_release(at);
-    sb_tensor_release(lengths);
-    sb_kv_cache_free(usual);
-    sb_kv_cache_free(follows);
 }
 
 static bool use(void *x)
@@ -373,7 +367,6 @@ static bool use(void *x)
 
 TEST(kv_cache, each_allocation_may_fail)
 {
-    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 7, 1, 2));
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 7, 1, 2)));
     test_each_allocation_fails(use, x);
-    sb_tensor_release(x);
 }

@@ -26,7 +26,7 @@ TEST(layer_norm, backward_gives_the_hand_worked_gradients)
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 3}));
     sb_tensor *gain =
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){4, 6}));
-    sb_tensor *bias = sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2)));
+    sb_tensor *bias = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2))));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(2), (double[]){1, 1});
@@ -40,7 +40,6 @@ TEST(layer_norm, backward_gives_the_hand_worked_gradients)
               sb_tensor_get(sb_tensor_grad(bias), 1) == 1);
     sb_tensor_release(x);
     sb_tensor_release(gain);
-    sb_tensor_release(bias);
 }
 
 /* (x - m) / sqrt(v + epsilon), step by step. */
@@ -182,7 +181,8 @@ static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const
 {
     sb_tensor *x[EXAMPLE_INPUTS], *df[EXAMPLE_INPUTS], *dg[EXAMPLE_INPUTS];
     int n = example_inputs(shapes, dtype, 5, x);
-    sb_tensor *yf = run_with_gradients(f, x, n, df), *yg = run_with_gradients(g, x, n, dg);
+    sb_tensor *yf = KEPT(run_with_gradients(f, x, n, df)),
+              *yg = KEPT(run_with_gradients(g, x, n, dg));
     cr_expect(test_same_bits(yf, yg), "\"%s\": values differ", shapes);
     for (int i = 0; i < n; i++) {
         cr_expect(!df[i] || test_same_bits(df[i], dg[i]), "\"%s\": gradients of input %d differ",
@@ -191,8 +191,6 @@ static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const
         sb_tensor_release(dg[i]);
         sb_tensor_release(x[i]);
     }
-    sb_tensor_release(yf);
-    sb_tensor_release(yg);
 }
 
 /* The weights of a trained model must not depend on which of the two it uses. */

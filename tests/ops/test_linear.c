@@ -28,8 +28,8 @@ TEST(linear, backward_gives_the_hand_worked_gradients)
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 2}));
     sb_tensor *weight =
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 2), weights));
-    sb_tensor *bias = sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13}));
+    sb_tensor *bias = KEPT(sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13})));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(1, 3), (double[]){1, 1, 1});
@@ -44,7 +44,6 @@ TEST(linear, backward_gives_the_hand_worked_gradients)
         cr_expect(sb_tensor_get(sb_tensor_grad(bias), i) == (i == 2));
     sb_tensor_release(x);
     sb_tensor_release(weight);
-    sb_tensor_release(bias);
 }
 
 static sb_activation activation;

@@ -15,8 +15,8 @@ TEST(logsumexp, three_scores_give_the_hand_worked_value)
 /* dx = dy softmax(x) = 14 (1, 2, 4) / 7 */
 TEST(logsumexp, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward_from(sb_logsumexp(x), sb_tape_own(sb_tensor_scalar(SB_F64, 14))), "%s",
@@ -24,7 +24,6 @@ TEST(logsumexp, backward_gives_the_hand_worked_gradient)
     sb_tape_end(&tape);
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - 2 * (1 << i)) < 1e-14);
-    sb_tensor_release(x);
 }
 
 static sb_tensor *fused(void *unused, sb_tensor *const x[])

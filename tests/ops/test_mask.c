@@ -56,9 +56,9 @@ TEST(mask, masked_softmax_gives_the_hand_worked_weights)
 /* With dy = (1, 0, 0, NaN) and the weights (1, 2, 4, -) / 7: dx = y (dy - y_0) / T. */
 TEST(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){0, 2 * ln2, 4 * ln2, NAN}));
-    sb_tensor *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){1, 0, 0, NAN});
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){0, 2 * ln2, 4 * ln2, NAN})));
+    sb_tensor *dy = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){1, 0, 0, NAN}));
     const double expected[] = {6 / 49.0 / 2, -2 / 49.0 / 2, -4 / 49.0 / 2, 0};
     for (int kind = 0; kind < 2; kind++) { /* a range of keys, and a dense pattern */
         sb_tape tape;
@@ -72,8 +72,6 @@ TEST(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
             cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), j) - expected[j]) < 1e-15);
         sb_tensor_clear_grad(x);
     }
-    sb_tensor_release(x);
-    sb_tensor_release(dy);
 }
 
 /* exp(x / T) keep / sum of exp(x / T) keep; keep is x[1] in x's dtype. */
@@ -168,8 +166,8 @@ TEST(mask, a_combined_mask_keeps_pairs_that_all_its_masks_keep)
 /* Query 0 is fully masked, and its scores have NaN and infinities. */
 static void expect_masked_row(sb_dtype dtype, bool dense)
 {
-    sb_tensor *x = sb_tensor_requires_grad(
-        sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){NAN, INFINITY, 1, NAN, 2, 3}));
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(
+        sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){NAN, INFINITY, 1, NAN, 2, 3})));
     sb_tensor *dy =
         sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){INFINITY, NAN, 5, NAN, 1, 3});
     sb_tape tape;
@@ -187,7 +185,6 @@ static void expect_masked_row(sb_dtype dtype, bool dense)
                   fabs(sb_tensor_get(sb_tensor_grad(x), 4 + j)) > 0.2);
     }
     sb_tape_end(&tape);
-    sb_tensor_release(x);
     sb_tensor_release(dy);
 }
 
@@ -313,8 +310,8 @@ CPU_TEST(mask, eight_masks_can_be_combined_and_not_nine)
 /* Each way to fail to make a mask, followed by an attention that gets the NULL. */
 TEST(mask, a_mask_that_failed_is_not_taken_for_no_mask)
 {
-    sb_tensor *q = test_leaf(SB_F32, 1, SB_SHAPE(2, 3));
-    sb_tensor *wrong = sb_tensor_zeros(SB_F32, SB_SHAPE(3));
+    sb_tensor *q = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2, 3)));
+    sb_tensor *wrong = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(3)));
     for (int way = 0; way < 3; way++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -338,8 +335,6 @@ TEST(mask, a_mask_that_failed_is_not_taken_for_no_mask)
     o.mask = sb_mask_causal();
     cr_expect(sb_attention(q, q, q, &o) && sb_attention(q, q, q, NULL));
     cr_expect(sb_tape_end(&tape));
-    sb_tensor_release(q);
-    sb_tensor_release(wrong);
 }
 
 static bool make_and_use(void *x)
@@ -356,7 +351,6 @@ static bool make_and_use(void *x)
 
 TEST(mask, each_allocation_may_fail)
 {
-    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 3)));
     test_each_allocation_fails(make_and_use, x);
-    sb_tensor_release(x);
 }

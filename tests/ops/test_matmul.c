@@ -39,10 +39,10 @@ TEST(matmul, two_by_two_give_the_hand_worked_products)
 /* y = a b with dy = (1 0; 0 0): da = dy b' = (5 7; 0 0), db = a' dy = (1 0; 2 0). */
 TEST(matmul, backward_gives_the_hand_worked_gradients)
 {
-    sb_tensor *a = sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4}));
-    sb_tensor *b = sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8}));
+    sb_tensor *a = KEPT(sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4})));
+    sb_tensor *b = KEPT(sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8})));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1, 0, 0, 0});
@@ -52,8 +52,6 @@ TEST(matmul, backward_gives_the_hand_worked_gradients)
     for (int i = 0; i < 4; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(a), i) == da[i] &&
                   sb_tensor_get(sb_tensor_grad(b), i) == db[i]);
-    sb_tensor_release(a);
-    sb_tensor_release(b);
 }
 
 /* The product of one batch, as defined: element (i, j) of op(a) op(b), from (rows, columns). */

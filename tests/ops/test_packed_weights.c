@@ -22,18 +22,13 @@ static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weigh
 
 static void expect_same_bits(sb_dtype dtype, int64_t rows, int64_t in, int64_t out)
 {
-    sb_tensor *x = test_leaf(dtype, 1, SB_SHAPE(rows, in));
-    sb_tensor *weight = test_leaf(dtype, 2, SB_SHAPE(out, in));
-    sb_tensor *bias = test_leaf(dtype, 3, SB_SHAPE(out));
-    sb_tensor *plain = multiply(false, 1, x, weight, bias);
-    sb_tensor *packed = multiply(true, 3, x, weight, bias);
+    sb_tensor *x = KEPT(test_leaf(dtype, 1, SB_SHAPE(rows, in)));
+    sb_tensor *weight = KEPT(test_leaf(dtype, 2, SB_SHAPE(out, in)));
+    sb_tensor *bias = KEPT(test_leaf(dtype, 3, SB_SHAPE(out)));
+    sb_tensor *plain = KEPT(multiply(false, 1, x, weight, bias));
+    sb_tensor *packed = KEPT(multiply(true, 3, x, weight, bias));
     cr_expect(test_same_bits(plain, packed), "%s: (%lld, %lld) times (%lld, %lld)'",
               sb_dtype_name(dtype), (long long)rows, (long long)in, (long long)out, (long long)in);
-    sb_tensor_release(plain);
-    sb_tensor_release(packed);
-    sb_tensor_release(x);
-    sb_tensor_release(weight);
-    sb_tensor_release(bias);
 }
 
 /* Rows above and below the number from which strips are used, depths of several blocks, columns
@@ -53,8 +48,8 @@ CPU_TEST(packed_weights, results_have_the_same_bits)
 /* Another tensor than a parameter may be replaced, or have another value, before its next use. */
 CPU_TEST(packed_weights, only_parameters_are_packed)
 {
-    sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
-    sb_tensor *weight = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1});
+    sb_tensor *x = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10}));
+    sb_tensor *weight = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1}));
     struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.packed = packed});
@@ -64,8 +59,6 @@ CPU_TEST(packed_weights, only_parameters_are_packed)
     }
     cr_expect(sb_tape_end(&tape));
     packed_weights_free(packed);
-    sb_tensor_release(x);
-    sb_tensor_release(weight);
 }
 
 static int64_t live_bytes(void)
@@ -77,8 +70,8 @@ static int64_t live_bytes(void)
 CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
 {
     const int64_t n = 64, bytes = n * n * (int64_t)sizeof(float);
-    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)),
-              *weight = test_leaf(SB_F32, 2, SB_SHAPE(n, n));
+    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(1, n))),
+              *weight = KEPT(test_leaf(SB_F32, 2, SB_SHAPE(n, n)));
     const int64_t before = live_bytes();
     struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
     sb_tape around, tape;
@@ -93,14 +86,12 @@ CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
     cr_expect(sb_tape_end(&around));
     packed_weights_free(packed);
     cr_expect(live_bytes() == before);
-    sb_tensor_release(x);
-    sb_tensor_release(weight);
 }
 
 /* A recording tape is for training, which changes weights. */
 CPU_TEST(packed_weights, a_recording_tape_does_not_pack_weights)
 {
-    sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
+    sb_tensor *x = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10}));
     sb_tensor *weight =
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1}));
     struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
@@ -114,6 +105,5 @@ CPU_TEST(packed_weights, a_recording_tape_does_not_pack_weights)
     }
     cr_expect(sb_tape_end(&around));
     packed_weights_free(packed);
-    sb_tensor_release(x);
     sb_tensor_release(weight);
 }

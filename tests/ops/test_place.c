@@ -231,7 +231,7 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
     sb_tensor *x[4], *whole[4], *got[4];
     operands(SB_F64, keys, true, x);
     attend(algorithm, NULL, &all_heads, x, x[3], whole);
-    sb_tensor *y = sb_tensor_zeros(SB_F64, 4, whole[0]->dim);
+    sb_tensor *y = KEPT(sb_tensor_zeros(SB_F64, 4, whole[0]->dim));
     for (int rank = 0; rank < ranks; rank++) {
         int64_t here;
         const sb_partition share = {.source = sb_piece_zigzag(keys, ranks, rank, &here)};
@@ -254,7 +254,6 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
               test_relative(y, whole[0]));
     release_all(4, x);
     release_all(4, whole);
-    sb_tensor_release(y);
 }
 
 TEST(place, blocks_of_keys_drop_the_same_elements)
@@ -311,7 +310,7 @@ static void widen(const sb_tensor *a, const sb_tensor *b, double *difference, do
 static void expect_batch(const sb_seq2seq_options *options)
 {
     struct tiny tiny = tiny_new(SB_F64, 3, options);
-    sb_batch *batch = tiny_batch(tiny.vocabulary, 5, 5, 9);
+    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 5, 5, 9));
     const int64_t cuts[] = {0, 1, 5}, n = sb_parameters_count(tiny.weights);
     const double whole = learn(tiny.model, batch, NULL);
     sb_tensor **expected = malloc((size_t)n * sizeof *expected);
@@ -334,7 +333,6 @@ static void expect_batch(const sb_seq2seq_options *options)
               difference);
     free(expected);
     sb_parameters_clear(tiny.weights);
-    sb_batch_free(batch);
     tiny_free(&tiny);
 }
 
@@ -352,7 +350,7 @@ TEST(place, parts_of_a_batch_give_the_gradients_of_the_batch)
 TEST(place, wrong_partitions_are_named)
 {
     sb_random random = random_at;
-    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(3, 2, 4));
+    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(3, 2, 4)));
     const sb_partition shares[] = {{.items = {.of = 5, .first = 3}},
                                    {.source = {.of = 4, .first = 0, .turn = 1, .second = 4}},
                                    {.source = {.of = 4, .first = -1}}};
@@ -369,5 +367,4 @@ TEST(place, wrong_partitions_are_named)
         cr_expect(!sb_tape_end(&tape));
     }
     cr_expect(random.position == random_at.position, "a call that fails takes no position");
-    sb_tensor_release(x);
 }

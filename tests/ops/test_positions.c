@@ -95,7 +95,7 @@ TEST(positions, scaled_rotary_turns_by_positions_in_between)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = test_leaf(SB_F64, 5, SB_SHAPE(1, 9, 2, 6)), *every_third[3];
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 5, SB_SHAPE(1, 9, 2, 6))), *every_third[3];
     sb_tensor *y = sb_rotary_scaled(x, 6, &(sb_rotary_options){.base = 50, .scaling = 3});
     for (int i = 0; i < 3; i++)
         every_third[i] = sb_rotary(sb_slice(x, 1, 3 * i, 1), 2 + i, 50);
@@ -103,7 +103,6 @@ TEST(positions, scaled_rotary_turns_by_positions_in_between)
         cr_expect(test_relative(sb_slice(y, 1, 3 * i, 1), every_third[i]) < 1e-15, "%d", i);
     cr_expect(test_relative(sb_rotary_scaled(x, 6, NULL), sb_rotary(x, 6, 0)) == 0);
     sb_tape_end(&tape);
-    sb_tensor_release(x);
 }
 
 /* In 200 positions the angle 1 turns 31.8 times, 0.0001 hardly: only 0.01 is near the factors. */
@@ -133,7 +132,7 @@ TEST(positions, rotary_scaling_by_frequency_divides_the_slow_angles)
 /* The gradient is rotated back; gradients of two uses add up. */
 TEST(positions, rotary_backward_rotates_back)
 {
-    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(1, 4, 2, 6));
+    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(1, 4, 2, 6)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_rotary(x, 5, 0);
@@ -143,7 +142,6 @@ TEST(positions, rotary_backward_rotates_back)
     for (int i = 0; i < 48; i++) /* |y| = |x|, so the loss is 2 |x|^2 */
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - 4 * sb_tensor_get(x, i)) < 1e-13);
     sb_tape_end(&tape);
-    sb_tensor_release(x);
 }
 
 /* Two heads have slopes 2^-4 and 2^-8; the last query is aligned with the last key. */

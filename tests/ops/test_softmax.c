@@ -18,9 +18,9 @@ TEST(softmax, three_scores_give_the_hand_worked_weights)
 /* With dy = (1, 0, 0): dx = y (dy - y_0), by hand (6/49, -2/49, -4/49). */
 TEST(softmax, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from_doubles(
-        SB_F64, SB_SHAPE(3), (double[]){0, 0.6931471805599453, 1.3862943611198906}));
-    sb_tensor *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0});
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_from_doubles(
+        SB_F64, SB_SHAPE(3), (double[]){0, 0.6931471805599453, 1.3862943611198906})));
+    sb_tensor *dy = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward_from(sb_softmax(x), dy), "%s", sb_error());
@@ -28,8 +28,6 @@ TEST(softmax, backward_gives_the_hand_worked_gradient)
     const double expected[] = {6 / 49.0, -2 / 49.0, -4 / 49.0};
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - expected[i]) < 1e-15);
-    sb_tensor_release(dy);
-    sb_tensor_release(x);
 }
 
 TEST(softmax, scores_of_1000_do_not_overflow)

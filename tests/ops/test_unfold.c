@@ -64,7 +64,7 @@ TEST(unfold, what_has_no_window_is_refused)
                   {.dilation = 2, .left = 1},
                   "unfold: x is (1, 3, 2): with 1 zeros it has 4 positions, "
                   "fewer than the 5 of a window"}};
-    sb_tensor *x = sb_tensor_zeros(SB_F64, SB_SHAPE(1, 3, 2));
+    sb_tensor *x = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(1, 3, 2)));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -74,5 +74,4 @@ TEST(unfold, what_has_no_window_is_refused)
     }
     cr_expect(!sb_unfold(x, 1, NULL));
     EXPECT_ERROR("no tape is open");
-    sb_tensor_release(x);
 }

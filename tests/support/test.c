@@ -56,8 +56,45 @@ static void expect_device_as_needed(void)
               "the test asks nothing of the CUDA device: make it a CPU_TEST");
 }
 
+/* ---- what belongs to the test ---- */
+
+enum { MOST_KEPT_OBJECTS = 4096 };
+static struct {
+    void *object;
+    void (*free)(void *object);
+} kept[MOST_KEPT_OBJECTS];
+static int kept_count;
+
+static void keep(void *object, void (*free_object)(void *))
+{
+    cr_assert(kept_count < MOST_KEPT_OBJECTS, "a test keeps too many objects");
+    kept[kept_count].object = object;
+    kept[kept_count++].free = free_object;
+}
+
+#define KEPT_DEFINITION(type, free)                                                                \
+    static void kept_##type##_free(void *object)                                                   \
+    {                                                                                              \
+        sb_##type##_##free(object);                                                                \
+    }                                                                                              \
+    sb_##type *kept_##type(sb_##type *object)                                                      \
+    {                                                                                              \
+        keep(object, kept_##type##_free);                                                          \
+        return object;                                                                             \
+    }
+KEPT_TYPES(KEPT_DEFINITION)
+
+static void free_kept(void)
+{
+    while (kept_count > 0) {
+        kept_count--;
+        kept[kept_count].free(kept[kept_count].object);
+    }
+}
+
 void test_nothing_live(void)
 {
+    free_kept();
     cr_expect(tape_open() == NULL, "a tape is open at the end of the test");
     cr_expect(live_blocks() == live_at_begin, "%lld blocks are live at the end of the test",
               (long long)(live_blocks() - live_at_begin));
@@ -84,6 +121,7 @@ static void free_copies(void)
 /* Also after a test that was aborted. */
 void test_end(void)
 {
+    kept_count = 0;
     free_copies();
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);

@@ -86,6 +86,34 @@ sb_tensor *owned(sb_dtype dtype, int rank, const int64_t *dim, const double *val
 /* The gradient of a leaf, which then has none. */
 sb_tensor *take_grad(sb_tensor *x);
 void release_all(int n, sb_tensor *const t[]);
+/* Objects that a test makes and frees at its end: KEPT(sb_tensor_zeros(...)) is the tensor, and
+   belongs to the test from now on. The last one is freed first. */
+#define KEPT_TYPES(X)                                                                              \
+    X(tensor, release)                                                                             \
+    X(parameters, free)                                                                            \
+    X(optimiser, free)                                                                             \
+    X(average, free)                                                                               \
+    X(kv_cache, free)                                                                              \
+    X(decoder_state, free)                                                                         \
+    X(encoder, free)                                                                               \
+    X(vocabulary, release)                                                                         \
+    X(pairs, free)                                                                                 \
+    X(documents, free)                                                                             \
+    X(labels, free)                                                                                \
+    X(data, free)                                                                                  \
+    X(labelled, free)                                                                              \
+    X(windows, free)                                                                               \
+    X(batch, free)                                                                                 \
+    X(description, free)                                                                           \
+    X(seq2seq, free)                                                                               \
+    X(language_model, free)                                                                        \
+    X(classifier, free)                                                                            \
+    X(trainer, free)
+#define KEPT_FUNCTION(type, free) sb_##type *kept_##type(sb_##type *object);
+KEPT_TYPES(KEPT_FUNCTION)
+#define KEPT_CASE(type, free) , sb_##type * : kept_##type
+#define KEPT(...) _Generic((__VA_ARGS__)KEPT_TYPES(KEPT_CASE))(__VA_ARGS__)
+
 /* max |t|; infinite where one is NaN. */
 double largest_of(const sb_tensor *t);
 

@@ -333,14 +333,12 @@ TEST(devices, inputs_on_two_devices_are_refused)
 {
     device_needed();
     on_the_cpu();
-    sb_tensor *a = sb_tensor_scalar(SB_F32, 1), *b = sb_tensor_to(a, device_cuda());
+    sb_tensor *a = KEPT(sb_tensor_scalar(SB_F32, 1)), *b = KEPT(sb_tensor_to(a, device_cuda()));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!sb_add(a, b));
     EXPECT_ERROR("cuda");
     cr_expect(!sb_tape_end(&tape));
-    sb_tensor_release(a);
-    sb_tensor_release(b);
 }
 
 /*

@@ -136,7 +136,7 @@ static void vary(sb_transformer_options *o, int variant)
 
 CPU_TEST(parallel, tensor_parallelism_works_for_every_kind_of_layer)
 {
-    sb_pairs *pairs = small_pairs(40, 6);
+    sb_pairs *pairs = KEPT(small_pairs(40, 6));
     for (int variant = 0; variant < 8; variant++) {
         struct settings s = parallel_settings();
         vary(&s.model.transformer, variant);
@@ -146,7 +146,6 @@ CPU_TEST(parallel, tensor_parallelism_works_for_every_kind_of_layer)
         job.one.heads = variant % 2 ? 4 : 2;
         expect_as_on_one(&job, 4, 1e-12, 1e-10);
     }
-    sb_pairs_free(pairs);
 }
 
 CPU_TEST(parallel, in_f32_ranks_differ_by_rounding_only)
@@ -170,12 +169,11 @@ CPU_TEST(parallel, a_rank_without_a_pair_takes_part)
     struct settings s = parallel_settings();
     s.data.batch_pairs = 2;
     use_small_buckets();
-    sb_pairs *pairs = small_pairs(7, 6); /* batches have 2 pairs, one has 1 */
+    sb_pairs *pairs = KEPT(small_pairs(7, 6)); /* batches have 2 pairs, one has 1 */
     for (int ranks = 3; ranks <= 5; ranks++) {
         struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
-    sb_pairs_free(pairs);
 }
 
 CPU_TEST(parallel, accumulated_batches_are_shared_too)
@@ -184,18 +182,17 @@ CPU_TEST(parallel, accumulated_batches_are_shared_too)
     s.trainer.accumulate = 3;
     s.data.batch_pairs = 2;
     use_small_buckets();
-    sb_pairs *pairs = small_pairs(7, 6);
+    sb_pairs *pairs = KEPT(small_pairs(7, 6));
     for (int ranks = 2; ranks <= 4; ranks++) {
         struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
-    sb_pairs_free(pairs);
 }
 
 /* Tied and shared tables get gradients in several nodes; recomputed layers are one node. */
 CPU_TEST(parallel, gradients_of_shared_parameters_are_complete_before_they_are_summed)
 {
-    sb_pairs *pairs = small_pairs(40, 6);
+    sb_pairs *pairs = KEPT(small_pairs(40, 6));
     use_small_buckets();
     for (int variant = 0; variant < 4; variant++) {
         struct settings s = parallel_settings();
@@ -205,7 +202,6 @@ CPU_TEST(parallel, gradients_of_shared_parameters_are_complete_before_they_are_s
         struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 5}};
         expect_as_on_one(&job, 3, 1e-12, 1e-10);
     }
-    sb_pairs_free(pairs);
 }
 
 /* Trains on so many ranks; the bits that each of them must have. */
@@ -365,7 +361,7 @@ static void evaluate(sb_communicator *c, void *context)
 
 CPU_TEST(parallel, an_evaluation_on_several_ranks_has_the_same_bits)
 {
-    sb_pairs *pairs = small_pairs(50, 6);
+    sb_pairs *pairs = KEPT(small_pairs(50, 6));
     for (int ranks = 2; ranks <= 5; ranks++) {
         struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F32}, e = one;
         evaluate(NULL, &one);
@@ -376,13 +372,12 @@ CPU_TEST(parallel, an_evaluation_on_several_ranks_has_the_same_bits)
                           e.texts[r] == one.texts[0],
                       "%d ranks: rank %d", ranks, r);
     }
-    sb_pairs_free(pairs);
 }
 
 /* Ranks of tensor parallelism decode the same texts step by step, with the same bits. */
 CPU_TEST(parallel, tensor_parallelism_evaluates_like_one_rank)
 {
-    sb_pairs *pairs = small_pairs(50, 6);
+    sb_pairs *pairs = KEPT(small_pairs(50, 6));
     struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F64}, e = one;
     e.heads = 2;
     evaluate(NULL, &one);
@@ -390,9 +385,9 @@ CPU_TEST(parallel, tensor_parallelism_evaluates_like_one_rank)
     cr_assert(one.loss[0] > 0 && one.error[0] > 0, "%s", sb_error());
     for (int r = 0; r < 4; r++) {
         cr_expect(e.loss[r] == e.loss[0] && e.texts[r] == one.texts[0], "rank %d", r);
-        cr_expect(fabs(e.loss[r] - one.loss[0]) < 1e-10 && e.error[r] == one.error[0], "rank %d", r);
+        cr_expect(fabs(e.loss[r] - one.loss[0]) < 1e-10 && e.error[r] == one.error[0], "rank %d",
+                  r);
     }
-    sb_pairs_free(pairs);
 }
 
 /* Expects this message from a trainer that fails. */

@@ -17,7 +17,7 @@
 static void expect_values(const sb_safetensors *file, const char *name, sb_dtype dtype,
                           const char *shape, const double *values)
 {
-    sb_tensor *t = sb_safetensors_tensor(file, name);
+    sb_tensor *t = KEPT(sb_safetensors_tensor(file, name));
     cr_assert(t, "%s", sb_error());
     cr_expect(t->dtype == dtype, "%s is %s", name, sb_dtype_name(t->dtype));
     cr_expect(strcmp(tensor_shape(t).text, shape) == 0, "%s has %s", name, tensor_shape(t).text);
@@ -27,7 +27,6 @@ static void expect_values(const sb_safetensors *file, const char *name, sb_dtype
                       (value == values[i] && signbit(value) == signbit(values[i])),
                   "%s[%d] is %g, not %g", name, (int)i, value, values[i]);
     }
-    sb_tensor_release(t);
 }
 
 #define VALUES(...)                                                                                \
@@ -280,11 +279,11 @@ TEST(safetensors, long_tensors_and_views_survive)
     const char *path = test_temporary("long.safetensors");
     enum { n = 3 * CODEC_ELEMENTS + 17 };
     static unsigned char yes[n];
-    sb_tensor *x = test_leaf(SB_F32, 5, SB_SHAPE(n));
-    sb_tensor *view = tensor_view("test", x, 10, SB_SHAPE(2, 4000));
+    sb_tensor *x = KEPT(test_leaf(SB_F32, 5, SB_SHAPE(n)));
+    sb_tensor *view = KEPT(tensor_view("test", x, 10, SB_SHAPE(2, 4000)));
     memset(yes, 1, n - 1);
     yes[n - 1] = 7; /* any nonzero byte of a bool becomes 1 in the file */
-    sb_tensor *truth = sb_tensor_from(SB_BOOL, SB_SHAPE(n), yes);
+    sb_tensor *truth = KEPT(sb_tensor_from(SB_BOOL, SB_SHAPE(n), yes));
     sb_named_tensor item[] = {{"x", x}, {"view", view}, {"truth", truth}};
     cr_assert(sb_safetensors_save(path, 3, item, 0, NULL), "%s", sb_error());
     sb_safetensors *file = sb_safetensors_open(path);
@@ -297,9 +296,6 @@ TEST(safetensors, long_tensors_and_views_survive)
     sb_tensor_release(w);
     sb_tensor_release(z);
     sb_safetensors_close(file);
-    sb_tensor_release(truth);
-    sb_tensor_release(view);
-    sb_tensor_release(x);
 }
 
 TEST(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
@@ -340,8 +336,8 @@ TEST(safetensors, a_file_that_shrinks_after_opening_is_noticed)
 TEST(safetensors, invalid_names_tensors_and_metadata_are_not_written)
 {
     const char *path = test_temporary("a.safetensors");
-    sb_tensor *x = sb_tensor_scalar(SB_F32, 1), *y = sb_tensor_scalar(SB_F64, 1),
-              *freed = sb_tensor_scalar(SB_F32, 1);
+    sb_tensor *x = KEPT(sb_tensor_scalar(SB_F32, 1)), *y = KEPT(sb_tensor_scalar(SB_F64, 1)),
+              *freed = KEPT(sb_tensor_scalar(SB_F32, 1));
     sb_named_tensor twice[] = {{"x", x}, {"a", x}, {"x", y}};
     sb_named_tensor metadata = {"__metadata__", x},
                     latin = {"gr\xF6\xDF"
@@ -364,9 +360,6 @@ TEST(safetensors, invalid_names_tensors_and_metadata_are_not_written)
     cr_expect(!sb_safetensors_save(path, 0, NULL, 1, latin_text));
     EXPECT_ERROR("safetensors_save: the metadata text \"?\" is not UTF-8");
     cr_expect(!file_exists(path));
-    sb_tensor_release(x);
-    sb_tensor_release(y);
-    sb_tensor_release(freed);
 }
 
 CPU_TEST(safetensors, headers_up_to_the_limit_are_written_and_longer_ones_refused)

@@ -68,8 +68,8 @@ TEST(safetensors_save, equal_arguments_give_equal_bytes)
 TEST(safetensors_save, all_tensors_are_aligned)
 {
     const char *path = test_temporary("a.safetensors");
-    sb_tensor *flag = sb_tensor_scalar(SB_BOOL, 1), *x = sb_tensor_scalar(SB_F32, 1),
-              *y = sb_tensor_scalar(SB_F64, 1);
+    sb_tensor *flag = KEPT(sb_tensor_scalar(SB_BOOL, 1)), *x = KEPT(sb_tensor_scalar(SB_F32, 1)),
+              *y = KEPT(sb_tensor_scalar(SB_F64, 1));
     sb_named_tensor item[] = {{"a", flag}, {"b", x}, {"c", y}, {"d", flag}, {"e", y}};
     cr_assert(sb_safetensors_save(path, 5, item, 1, metadata), "%s", sb_error());
     size_t size;
@@ -84,9 +84,6 @@ TEST(safetensors_save, all_tensors_are_aligned)
     cr_expect(
         strstr(bytes + 8, "\"d\":{\"dtype\":\"BOOL\",\"shape\":[],\"data_offsets\":[21,22]}"));
     memory_free(bytes);
-    sb_tensor_release(flag);
-    sb_tensor_release(x);
-    sb_tensor_release(y);
 }
 
 TEST(safetensors_save, on_a_full_disk_the_old_checkpoint_stays)

@@ -96,16 +96,14 @@ TEST(tensor, a_tensor_has_its_dtype_shape_and_device)
 
 TEST(tensor, tensors_may_have_six_axes_or_be_empty)
 {
-    sb_tensor *six = sb_tensor_full(SB_I32, SB_SHAPE(2, 1, 2, 1, 2, 1), 5);
+    sb_tensor *six = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(2, 1, 2, 1, 2, 1), 5));
     cr_expect(sb_tensor_size(six) == 8 && sb_tensor_get(six, 7) == 5);
-    sb_tensor *empty = sb_tensor_zeros(SB_F64, SB_SHAPE(3, 0));
+    sb_tensor *empty = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(3, 0)));
     double nothing = 7;
     cr_expect(sb_tensor_size(empty) == 0 && empty->data != NULL);
     cr_expect(sb_tensor_read(empty, &nothing) && sb_tensor_write(empty, &nothing) && nothing == 7);
     cr_expect(isnan(sb_tensor_get(empty, 0)));
     EXPECT_ERROR("get: (3, 0) has no elements");
-    sb_tensor_release(six);
-    sb_tensor_release(empty);
 }
 
 static bool build(void *unused)
@@ -215,7 +213,7 @@ TEST(tensor, a_view_shares_data_and_keeps_it_alive)
 {
     sb_tensor *t = sb_tensor_from_doubles(SB_F32, SB_SHAPE(6), (double[]){0, 1, 2, 3, 4, 5});
     sb_tensor *view = tensor_view("test", t, 2, 2, (int64_t[]){2, 2});
-    sb_tensor *inner = tensor_view("test", view, 1, 1, (int64_t[]){2});
+    sb_tensor *inner = KEPT(tensor_view("test", view, 1, 1, (int64_t[]){2}));
     cr_expect(inner->base == t, "a view of a view shares the owner's data");
     sb_tensor_set(t, 3, 30);
     cr_expect(sb_tensor_get(view, 1) == 30 && sb_tensor_get(inner, 0) == 30 &&
@@ -223,13 +221,12 @@ TEST(tensor, a_view_shares_data_and_keeps_it_alive)
     sb_tensor_release(t);
     sb_tensor_release(view);
     cr_expect(sb_tensor_get(inner, 0) == 30);
-    sb_tensor_release(inner);
 }
 
 TEST(tensor, data_is_freed_with_its_last_holder)
 {
-    sb_tensor *t = sb_tensor_full(SB_F64, SB_SHAPE(1000), 3);
-    sb_tensor *view = tensor_view("test", t, 500, 1, (int64_t[]){10});
+    sb_tensor *t = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(1000), 3));
+    sb_tensor *view = KEPT(tensor_view("test", t, 500, 1, (int64_t[]){10}));
     int64_t full = memory_in_use().live_bytes;
     tensor_free_data(t);
     tensor_free_data(t);
@@ -241,8 +238,6 @@ TEST(tensor, data_is_freed_with_its_last_holder)
     tensor_free_data(view);
     cr_expect(memory_in_use().live_bytes <= full - 8000);
     cr_expect(isnan(sb_tensor_get(view, 0)));
-    sb_tensor_release(t);
-    sb_tensor_release(view);
 }
 
 TEST(tensor, only_real_leaves_require_gradients)
@@ -256,17 +251,17 @@ TEST(tensor, only_real_leaves_require_gradients)
     EXPECT_ERROR("requires_grad: (2) of bool: only real tensors have gradients");
     cr_expect(!sb_tensor_requires_grad(NULL));
     EXPECT_ERROR("requires_grad: t is NULL");
-    sb_tensor *made = sb_tensor_scalar(SB_F32, 1);
+    sb_tensor *made = KEPT(sb_tensor_scalar(SB_F32, 1));
     made->tape = 7;
     made->origin = "softmax";
     cr_expect(!sb_tensor_requires_grad(made));
     EXPECT_ERROR("requires_grad: softmax output () is not a leaf");
-    sb_tensor_release(made);
 }
 
 TEST(tensor, clearing_frees_an_own_gradient_and_keeps_a_flat_one)
 {
-    sb_tensor *t = test_leaf(SB_F32, 1, SB_SHAPE(2)), *flat = sb_tensor_zeros(SB_F32, SB_SHAPE(4));
+    sb_tensor *t = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2))),
+              *flat = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(4)));
     t->grad = sb_tensor_full(SB_F32, SB_SHAPE(2), 3);
     cr_expect(!sb_tensor_grad(t), "a stale gradient is visible");
     t->grad_current = true;
@@ -278,8 +273,6 @@ TEST(tensor, clearing_frees_an_own_gradient_and_keeps_a_flat_one)
     sb_tensor_clear_grad(t);
     cr_expect(!sb_tensor_grad(t) && t->grad);
     sb_tensor_clear_grad(NULL);
-    sb_tensor_release(t);
-    sb_tensor_release(flat);
 }
 
 CPU_TEST(tensor, dtypes_have_names_and_sizes)

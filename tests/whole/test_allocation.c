@@ -182,19 +182,16 @@ TEST(allocation, each_failing_allocation_of_a_language_model_is_reported)
     const sb_language_model_options options = {
         .transformer = {.width = 8, .heads = 2, .decoder_layers = 1}};
     strcpy(scene.more, test_temporary("more.safetensors"));
-    sb_parameters *weights = sb_parameters_new(1);
-    sb_language_model *writer = sb_language_model_new(weights, scene.run.data, &options);
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
+    sb_language_model *writer = KEPT(sb_language_model_new(weights, scene.run.data, &options));
     cr_assert(writer, "%s", sb_error());
     const sb_model model = sb_language_model_as_model(writer);
     const sb_source source = sb_data_as_source(scene.run.data);
-    sb_trainer *trainer = sb_trainer_for(&model, &source, NULL);
+    sb_trainer *trainer = KEPT(sb_trainer_for(&model, &source, NULL));
     sb_trained trained;
     cr_assert(sb_trainer_step(trainer, &trained) && sb_checkpoint_save(trainer, scene.path), "%s",
               sb_error());
     cr_expect(test_each_allocation_fails(go_on, &scene) > 200);
-    sb_trainer_free(trainer);
-    sb_language_model_free(writer);
-    sb_parameters_free(weights);
     scene_free(&scene);
 }
 

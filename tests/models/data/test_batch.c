@@ -20,7 +20,7 @@ CPU_TEST(batch, pairs_are_padded_and_targets_shifted)
 {
     on_the_cpu(); /* elsewhere lengths are padded further */
     const sb_encoded_pair pairs[] = {{a, b, 3, 1, NULL}, {c, c, 2, 2, NULL}};
-    sb_batch *batch = sb_batch_new(2, pairs);
+    sb_batch *batch = KEPT(sb_batch_new(2, pairs));
     cr_assert(batch, "%s", sb_error());
     cr_expect(batch->items == 2 && batch->targets == 5);
     expect_row(sb_batch_get(batch, "source"), 0, 3, (int32_t[]){4, 5, 6}, SB_SYMBOL_PADDING);
@@ -35,7 +35,6 @@ CPU_TEST(batch, pairs_are_padded_and_targets_shifted)
     const int32_t *source = test_data(sb_batch_get(batch, "source_lengths"));
     const int32_t *target = test_data(sb_batch_get(batch, "target_lengths"));
     cr_expect(source[0] == 3 && source[1] == 2 && target[0] == 2 && target[1] == 3);
-    sb_batch_free(batch);
 }
 
 /* A query needs at least one key. */
@@ -43,7 +42,7 @@ CPU_TEST(batch, an_empty_source_has_one_symbol_of_padding)
 {
     on_the_cpu();
     const sb_encoded_pair pairs[] = {{a, a, 0, 0, NULL}, {b, a, 0, 3, NULL}};
-    sb_batch *batch = sb_batch_new(2, pairs);
+    sb_batch *batch = KEPT(sb_batch_new(2, pairs));
     cr_assert(batch, "%s", sb_error());
     expect_row(sb_batch_get(batch, "source"), 0, 1, (int32_t[]){SB_SYMBOL_PADDING},
                SB_SYMBOL_PADDING);
@@ -55,7 +54,6 @@ CPU_TEST(batch, an_empty_source_has_one_symbol_of_padding)
         SB_SYMBOL_PADDING);
     expect_row(sb_batch_get(batch, "target_out"), 0, 4, (int32_t[]){SB_SYMBOL_END, -1, -1, -1}, -1);
     cr_expect(batch->targets == 5);
-    sb_batch_free(batch);
 }
 
 CPU_TEST(batch, an_empty_batch_is_refused)

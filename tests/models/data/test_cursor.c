@@ -19,10 +19,10 @@ static void sources_open(struct sources *s)
     const sb_data_options options = {.seed = 5, .batch_pairs = 4, .batch_symbols = 64};
     const sb_windows_options cuts = {.seed = 5, .length = 6, .batch_windows = 4};
     const char *const names[] = {"a", "b", "c"};
-    sb_vocabulary *vocabulary = tiny_vocabulary();
-    sb_labels *labels = sb_labels_new(names, 3);
-    sb_pairs *pairs = sb_pairs_new();
-    sb_documents *documents = sb_documents_new();
+    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_labels *labels = KEPT(sb_labels_new(names, 3));
+    sb_pairs *pairs = KEPT(sb_pairs_new());
+    sb_documents *documents = KEPT(sb_documents_new());
     for (int i = 0; i < ITEMS; i++) {
         const char *text = tiny_text((uint64_t)i, 20);
         cr_assert(sb_pairs_add(pairs, text, names[i % 3]));
@@ -38,10 +38,6 @@ static void sources_open(struct sources *s)
     s->at[1] = sb_data_as_source(s->data);
     s->at[2] = sb_labelled_as_source(s->labelled);
     s->at[3] = sb_windows_as_source(s->windows);
-    sb_documents_free(documents);
-    sb_pairs_free(pairs);
-    sb_labels_free(labels);
-    sb_vocabulary_release(vocabulary);
 }
 
 static void sources_close(struct sources *s)

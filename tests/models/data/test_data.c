@@ -42,7 +42,7 @@ static uint64_t fingerprint(const sb_batch *batch)
 TEST(data, an_epoch_has_each_pair_once)
 {
     sb_data_options options = {.seed = 3, .batch_pairs = 7};
-    sb_data *data = data_new(&options);
+    sb_data *data = KEPT(data_new(&options));
     cr_assert(data, "%s", sb_error());
     cr_expect(sb_data_pairs(data) == PAIRS && sb_data_left_out(data) == 0);
     for (int epoch = 0; epoch < 3; epoch++) {
@@ -60,7 +60,6 @@ TEST(data, an_epoch_has_each_pair_once)
         for (int i = 0; i < PAIRS; i++)
             cr_assert(seen[i] == 1, "pair %d occurs %d times", i, seen[i]);
     }
-    sb_data_free(data);
 }
 
 TEST(data, the_order_is_fixed_by_the_seed)
@@ -109,7 +108,7 @@ TEST(data, a_seek_repeats_the_batches_that_follow)
 TEST(data, a_seek_beyond_the_end_is_refused)
 {
     sb_data_options options = {.seed = 3, .batch_pairs = 20};
-    sb_data *data = data_new(&options), *task = sb_data_task("copy", 1);
+    sb_data *data = KEPT(data_new(&options)), *task = KEPT(sb_data_task("copy", 1));
     uint64_t first = fingerprint(sb_data_next(data));
     int64_t batches = sb_data_batches(data);
     cr_expect(batches >= PAIRS / 20);
@@ -122,8 +121,6 @@ TEST(data, a_seek_beyond_the_end_is_refused)
     cr_expect(sb_data_tell(data).batch == 1 && sb_data_tell(data).epoch == 0);
     cr_expect(sb_data_seek(data, (sb_data_position){0, 0}));
     cr_expect(fingerprint(sb_data_next(data)) == first);
-    sb_data_free(data);
-    sb_data_free(task);
 }
 
 TEST(data, long_pairs_are_skipped)
@@ -191,9 +188,8 @@ static bool make_and_read(void *context)
 
 TEST(data, each_allocation_may_fail)
 {
-    sb_vocabulary *vocabulary = tiny_vocabulary();
+    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
     cr_expect(test_each_allocation_fails(make_and_read, vocabulary) > 15);
-    sb_vocabulary_release(vocabulary);
 }
 
 /* Whether two sets of data have one hash. */
@@ -216,8 +212,6 @@ CPU_TEST(data, different_batches_have_different_hashes)
     cr_expect(same_hash(&usual, &usual));
     cr_expect(!same_hash(&usual, &other));
     cr_expect(!same_hash(&usual, &smaller));
-    sb_data *copy = sb_data_task("copy", 1), *sort = sb_data_task("sort", 1);
+    sb_data *copy = KEPT(sb_data_task("copy", 1)), *sort = KEPT(sb_data_task("sort", 1));
     cr_expect(sb_data_hash(copy) != sb_data_hash(sort));
-    sb_data_free(copy);
-    sb_data_free(sort);
 }

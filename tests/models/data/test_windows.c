@@ -62,7 +62,7 @@ static int64_t epoch_targets(sb_windows *w, int64_t epoch, int64_t count[TINY_V]
 TEST(windows, each_symbol_is_predicted_once_an_epoch)
 {
     const sb_windows_options options = {.seed = 3, .length = LENGTH, .batch_windows = 8};
-    sb_windows *w = windows_new(TEXTS, lengths, &options);
+    sb_windows *w = KEPT(windows_new(TEXTS, lengths, &options));
     cr_expect(sb_windows_symbols(w) == ALL && sb_windows_bytes(w) == ALL - TEXTS);
     int64_t first[TINY_V] = {0}, begins = 0;
     cr_expect(epoch_targets(w, 0, first, &begins) == ALL && begins == TEXTS);
@@ -72,7 +72,6 @@ TEST(windows, each_symbol_is_predicted_once_an_epoch)
         cr_expect(epoch_targets(w, epoch, count, &begins) == ALL);
         cr_expect(memcmp(first, count, sizeof count) == 0, "epoch %d", epoch);
     }
-    sb_windows_free(w);
 }
 
 /* A number that tells batches apart. */
@@ -89,7 +88,7 @@ TEST(windows, a_position_says_what_comes_next_and_cuts_differ_between_epochs)
     enum { BATCHES = 40 };
     uint64_t mark[BATCHES];
     sb_data_position at[BATCHES];
-    sb_windows *w = windows_new(TEXTS, lengths, &options);
+    sb_windows *w = KEPT(windows_new(TEXTS, lengths, &options));
     for (int i = 0; i < BATCHES; i++) {
         at[i] = sb_windows_tell(w);
         mark[i] = batch_mark(sb_windows_next(w));
@@ -101,25 +100,23 @@ TEST(windows, a_position_says_what_comes_next_and_cuts_differ_between_epochs)
     }
     cr_expect(!sb_windows_seek(w, (sb_data_position){0, 1000}));
     cr_expect(strstr(sb_error(), "no batch 1000 in epoch 0"), "%s", sb_error());
-    sb_windows_free(w);
 }
 
 TEST(windows, fixed_ones_are_the_same_in_each_epoch)
 {
     const sb_windows_options options = {
         .length = LENGTH, .batch_windows = 100, .batch_symbols = 1 << 20, .fixed = true};
-    sb_windows *w = windows_new(1, lengths, &options);
+    sb_windows *w = KEPT(windows_new(1, lengths, &options));
     const sb_batch *batch = sb_windows_next(w);
     cr_assert(batch && batch->items == (500 + LENGTH) / LENGTH, "%s", sb_error());
     cr_expect(sb_windows_tell(w).epoch == 1);
-    sb_windows_free(w);
 }
 
 TEST(windows, a_piece_has_no_beginning_and_no_end_of_its_own)
 {
-    sb_documents *all = documents_new(1, lengths), *rest, *held;
+    sb_documents *all = KEPT(documents_new(1, lengths)), *rest, *held;
     cr_assert(sb_documents_divide(all, 10, &rest, &held), "%s", sb_error());
-    sb_vocabulary *vocabulary = tiny_vocabulary();
+    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
     sb_windows *w = sb_windows_new(held, vocabulary, NULL);
     const sb_batch *batch = sb_windows_next(w);
     const int32_t *in = test_data(sb_batch_get(batch, "target_in"));
@@ -129,16 +126,14 @@ TEST(windows, a_piece_has_no_beginning_and_no_end_of_its_own)
     w = sb_windows_new(rest, vocabulary, NULL);
     cr_expect(sb_windows_symbols(w) == sb_documents_bytes(rest), "no end, but a beginning");
     sb_windows_free(w);
-    sb_vocabulary_release(vocabulary);
-    sb_documents_free(all);
     sb_documents_free(rest);
     sb_documents_free(held);
 }
 
 CPU_TEST(windows, bad_calls_are_named)
 {
-    sb_documents *d = documents_new(1, lengths), *none = sb_documents_new();
-    sb_vocabulary *v = tiny_vocabulary();
+    sb_documents *d = KEPT(documents_new(1, lengths)), *none = KEPT(sb_documents_new());
+    sb_vocabulary *v = KEPT(tiny_vocabulary());
     cr_expect(!sb_windows_new(d, v, &(sb_windows_options){.length = -1}));
     cr_expect(strstr(sb_error(), "length -1"), "%s", sb_error());
     cr_expect(!sb_windows_new(none, v, NULL));
@@ -146,9 +141,6 @@ CPU_TEST(windows, bad_calls_are_named)
     cr_expect(!sb_windows_new(NULL, v, NULL) && !sb_windows_next(NULL));
     cr_expect(!sb_window_batch_new(1, (const int32_t *const[]){(int32_t[]){4}}, (int64_t[]){0}));
     cr_expect(strstr(sb_error(), "window 0 has 0 symbols to predict"), "%s", sb_error());
-    sb_vocabulary_release(v);
-    sb_documents_free(d);
-    sb_documents_free(none);
 }
 
 static bool read_an_epoch(void *unused)

@@ -10,13 +10,12 @@ static sb_documents *documents_of(const char *text, sb_document_cut cut)
 
 static void expect_documents(const char *text, sb_document_cut cut, int n, const char *const all[])
 {
-    sb_documents *d = documents_of(text, cut);
+    sb_documents *d = KEPT(documents_of(text, cut));
     cr_expect(sb_documents_count(d) == n, "%d documents", (int)sb_documents_count(d));
     for (int i = 0; i < n && i < sb_documents_count(d); i++) {
         cr_expect_str_eq(sb_documents_text(d, i), all[i]);
         cr_expect(sb_documents_begins(d, i) && sb_documents_ends(d, i));
     }
-    sb_documents_free(d);
 }
 
 CPU_TEST(documents, a_file_is_one_or_many)
@@ -39,10 +38,9 @@ CPU_TEST(documents, ends_of_lines_and_byte_order_marks_are_not_learned)
 
 static void expect_refused(const char *text, size_t size, const char *reason)
 {
-    sb_documents *d = sb_documents_new();
+    sb_documents *d = KEPT(sb_documents_new());
     cr_expect(!sb_documents_add(d, "book.txt", text, size, SB_DOCUMENTS_LINES));
     cr_expect(strstr(sb_error(), reason), "%s", sb_error());
-    sb_documents_free(d);
 }
 
 CPU_TEST(documents, what_is_no_text_is_named_with_its_line)
@@ -50,10 +48,9 @@ CPU_TEST(documents, what_is_no_text_is_named_with_its_line)
     expect_refused("a\nb\xFF\n", 5, "book.txt:2: byte 0xff is not UTF-8");
     expect_refused("a\nb\n\0", 5, "book.txt:3: there is a NUL byte");
     expect_refused("\n\n", 2, "book.txt: it has no text");
-    sb_documents *d = sb_documents_new();
+    sb_documents *d = KEPT(sb_documents_new());
     cr_expect(!sb_documents_read(d, test_temporary("none.txt"), SB_DOCUMENTS_FILES));
     cr_expect(strstr(sb_error(), "none.txt"), "%s", sb_error());
-    sb_documents_free(d);
 }
 
 CPU_TEST(documents, few_are_cut_at_a_line_and_the_pieces_say_so)
@@ -61,21 +58,20 @@ CPU_TEST(documents, few_are_cut_at_a_line_and_the_pieces_say_so)
     char text[2001] = "";
     for (int i = 0; i < 100; i++)
         memcpy(text + 20 * i, "nineteen characters\n", 21);
-    sb_documents *all = documents_of(text, SB_DOCUMENTS_FILES), *rest, *held;
+    sb_documents *all = KEPT(documents_of(text, SB_DOCUMENTS_FILES)), *rest, *held;
     cr_assert(sb_documents_divide(all, 20, &rest, &held), "%s", sb_error());
     cr_assert(sb_documents_count(rest) == 1 && sb_documents_count(held) == 1);
     cr_expect(sb_documents_begins(rest, 0) && !sb_documents_ends(rest, 0));
     cr_expect(!sb_documents_begins(held, 0) && sb_documents_ends(held, 0));
     cr_expect(sb_documents_bytes(held) == 100 && sb_documents_text(held, 0)[0] == 'n');
     cr_expect(sb_documents_hash(all) != sb_documents_hash(rest));
-    sb_documents_free(all);
     sb_documents_free(rest);
     sb_documents_free(held);
 }
 
 CPU_TEST(documents, of_many_whole_ones_are_held_out_and_equal_ones_stay_together)
 {
-    sb_documents *all = sb_documents_new(), *rest, *held;
+    sb_documents *all = KEPT(sb_documents_new()), *rest, *held;
     for (int i = 0; i < 800; i++) {
         char line[32];
         snprintf(line, sizeof line, "document %d", i / 2);
@@ -87,15 +83,13 @@ CPU_TEST(documents, of_many_whole_ones_are_held_out_and_equal_ones_stay_together
     cr_expect(n + sb_documents_count(rest) == 800);
     for (int64_t i = 0; i < n; i += 2)
         cr_expect_str_eq(sb_documents_text(held, i), sb_documents_text(held, i + 1));
-    sb_documents_free(all);
     sb_documents_free(rest);
     sb_documents_free(held);
 }
 
 CPU_TEST(documents, too_little_text_is_not_divided)
 {
-    sb_documents *all = documents_of("ab", SB_DOCUMENTS_FILES), *rest, *held;
+    sb_documents *all = KEPT(documents_of("ab", SB_DOCUMENTS_FILES)), *rest, *held;
     cr_expect(!sb_documents_divide(all, 20, &rest, &held) && !rest && !held);
     cr_expect(strstr(sb_error(), "1 documents of 2 bytes are too few"), "%s", sb_error());
-    sb_documents_free(all);
 }

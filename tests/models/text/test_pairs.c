@@ -139,12 +139,11 @@ CPU_TEST(pairs, only_the_first_problems_are_kept)
     char text[2000] = "";
     for (int i = 0; i < 9; i++)
         strcat(strcat(text, SOUND), "bad\n");
-    sb_pairs *pairs = parse(text);
+    sb_pairs *pairs = KEPT(parse(text));
     cr_assert(pairs, "%s", sb_error());
     cr_expect(sb_pairs_count(pairs) == 180 && sb_pairs_skipped(pairs) == 9);
     cr_expect_str_eq(sb_pairs_problem(pairs, 4), "t.tsv:105: no tab between source and target");
     cr_expect(!sb_pairs_problem(pairs, 5) && !sb_pairs_problem(pairs, -1));
-    sb_pairs_free(pairs);
 }
 
 CPU_TEST(pairs, more_than_one_malformed_line_in_ten_is_a_failure)
@@ -193,11 +192,10 @@ CPU_TEST(pairs, the_standard_input_is_read)
     const char *path = test_temporary("input.tsv");
     write_file(path, SOUND "bad\n", strlen(SOUND) + 4);
     cr_assert(freopen(path, "rb", stdin));
-    sb_pairs *pairs = sb_pairs_read("-", NULL);
+    sb_pairs *pairs = KEPT(sb_pairs_read("-", NULL));
     cr_assert(pairs, "%s", sb_error());
     cr_expect(sb_pairs_count(pairs) == 20);
     cr_expect(strstr(sb_pairs_problem(pairs, 0), "standard input:21: "));
-    sb_pairs_free(pairs);
 }
 
 CPU_TEST(pairs, two_files_are_paired_line_by_line)
@@ -219,12 +217,11 @@ CPU_TEST(pairs, two_files_are_paired_line_by_line)
     text[strlen(SOUND) - 1] = '\xFF'; /* lines 20 and 21 are one now */
     snprintf(text + strlen(SOUND) + 1, 150, "\n%s%s", "last\n", SOUND);
     write_file(b, text, strlen(text));
-    sb_pairs *pairs = sb_pairs_read_two(a, b, NULL);
+    sb_pairs *pairs = KEPT(sb_pairs_read_two(a, b, NULL));
     cr_assert(pairs, "%s", sb_error());
     cr_expect(sb_pairs_count(pairs) == 39 && sb_pairs_skipped(pairs) == 2);
     cr_expect(strstr(sb_pairs_problem(pairs, 0), "b.txt:20: byte 4 (0xff) is not UTF-8"));
     cr_expect(strstr(sb_pairs_problem(pairs, 1), "a.txt:21: the line is empty"));
-    sb_pairs_free(pairs);
 }
 
 CPU_TEST(pairs, pairs_can_be_added_by_hand)
@@ -263,7 +260,7 @@ static sb_pairs *numbered(int first, int n, int times)
 
 CPU_TEST(pairs, exactly_the_requested_number_is_held_out)
 {
-    sb_pairs *pairs = numbered(0, 1000, 1), *rest, *held;
+    sb_pairs *pairs = KEPT(numbered(0, 1000, 1)), *rest, *held;
     for (int64_t n = 1; n < 1000; n += 333) {
         cr_assert(sb_pairs_divide(pairs, n, &rest, &held), "%s", sb_error());
         cr_expect(sb_pairs_count(held) == n && sb_pairs_count(rest) == 1000 - n);
@@ -274,12 +271,11 @@ CPU_TEST(pairs, exactly_the_requested_number_is_held_out)
         sb_pairs_free(rest);
         sb_pairs_free(held);
     }
-    sb_pairs_free(pairs);
 }
 
 CPU_TEST(pairs, the_split_does_not_depend_on_the_order_in_the_file)
 {
-    sb_pairs *a = numbered(0, 500, 1), *b = numbered(77, 500, 1), *rest[2], *held[2];
+    sb_pairs *a = KEPT(numbered(0, 500, 1)), *b = KEPT(numbered(77, 500, 1)), *rest[2], *held[2];
     cr_assert(sb_pairs_divide(a, 50, &rest[0], &held[0]));
     cr_assert(sb_pairs_divide(b, 50, &rest[1], &held[1]));
     cr_expect(sb_pairs_shared(held[0], held[1]) == 50);
@@ -287,13 +283,11 @@ CPU_TEST(pairs, the_split_does_not_depend_on_the_order_in_the_file)
         sb_pairs_free(rest[i]);
         sb_pairs_free(held[i]);
     }
-    sb_pairs_free(a);
-    sb_pairs_free(b);
 }
 
 CPU_TEST(pairs, all_pairs_of_a_source_are_in_one_part)
 {
-    sb_pairs *pairs = numbered(0, 100, 3), *rest, *held;
+    sb_pairs *pairs = KEPT(numbered(0, 100, 3)), *rest, *held;
     cr_assert(sb_pairs_divide(pairs, 31, &rest, &held));
     cr_expect(sb_pairs_count(held) == 30); /* ten sources of three pairs; 31 is no multiple */
     cr_expect(sb_pairs_shared(rest, held) == 0);
@@ -306,7 +300,6 @@ CPU_TEST(pairs, all_pairs_of_a_source_are_in_one_part)
     cr_expect(!sb_pairs_divide(pairs, 300, &rest, &held));
     EXPECT_ERROR("pairs_divide: held_out is 300 of 300 pairs; neither side may be empty");
     cr_expect(!sb_pairs_divide(NULL, 1, &rest, &held) && !rest && !held);
-    sb_pairs_free(pairs);
 }
 
 /* ---- lack of memory ---- */

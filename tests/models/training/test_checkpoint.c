@@ -145,7 +145,7 @@ static void train_until(struct small_run *run, struct progress *p, const sb_pair
 {
     sb_average *average = sb_trainer_average(run->trainer);
     sb_vocabulary *source = sb_seq2seq_source(run->model), *target = sb_seq2seq_target(run->model);
-    sb_data *data = sb_data_new(held, source, target, NULL);
+    sb_data *data = KEPT(sb_data_new(held, source, target, NULL));
     cr_assert(data, "%s", sb_error());
     while (sb_trainer_steps(run->trainer) < until) {
         small_run_train(run, 1);
@@ -160,12 +160,11 @@ static void train_until(struct small_run *run, struct progress *p, const sb_pair
         p->best.loss = best ? loss : p->best.loss;
         sb_optimiser_observe(sb_trainer_optimiser(run->trainer), loss);
     }
-    sb_data_free(data);
 }
 
 static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_pairs *pairs)
 {
-    sb_pairs *held = small_pairs(7, 4);
+    sb_pairs *held = KEPT(small_pairs(7, 4));
     struct progress p = {0}, q = {0};
     struct small_run whole = small_run(s, pairs), half = small_run(s, pairs);
     char whole_path[256], half_path[256];
@@ -186,7 +185,6 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
     cr_expect(test_same_files(whole_path, half_path), "the files differ");
     small_run_close(&whole);
     small_run_close(&half);
-    sb_pairs_free(held);
 }
 
 TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
@@ -198,14 +196,13 @@ TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
     s.trainer.optimiser.schedule.kind = SB_SCHEDULE_PLATEAU;
     s.trainer.optimiser.schedule.rate = 0.3; /* the loss must not always fall */
     s.trainer.optimiser.schedule.patience = 1;
-    sb_pairs *pairs = small_pairs(30, 6);
+    sb_pairs *pairs = KEPT(small_pairs(30, 6));
     if (!test_slow_device())
         expect_resumed_is_uninterrupted(&s, pairs);
     s.trainer.optimiser_kind = SB_OPTIMISER_SGD;
     s.trainer.optimiser.momentum = 0.9;
     s.trainer.optimiser.schedule.rate = 3;
     expect_resumed_is_uninterrupted(&s, pairs);
-    sb_pairs_free(pairs);
 }
 
 TEST(checkpoint, equal_training_gives_equal_files)
@@ -267,7 +264,7 @@ static void expect_no_average(struct checkpoint *c, const struct settings *s, co
 TEST(checkpoint, only_models_of_the_same_kind_are_averaged)
 {
     struct settings s = small_settings(), wider = s, other = s;
-    sb_pairs *pairs = small_pairs(4, 6);
+    sb_pairs *pairs = KEPT(small_pairs(4, 6));
     struct small_run run = small_run(&s, NULL);
     const char *path = test_temporary("model");
     save(&run, path, NULL);
@@ -280,7 +277,6 @@ TEST(checkpoint, only_models_of_the_same_kind_are_averaged)
     expect_no_average(c, &s, pairs);
     checkpoint_free(c);
     small_run_close(&run);
-    sb_pairs_free(pairs);
 }
 
 /* ---- invalid files ---- */

@@ -81,7 +81,7 @@ static double train(struct writing *w, int64_t steps)
 TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
-    sb_pairs *pairs = small_pairs(11, 6);
+    sb_pairs *pairs = KEPT(small_pairs(11, 6));
     char whole[256], half[256];
     strcpy(whole, test_temporary("whole.safetensors"));
     strcpy(half, test_temporary("half.safetensors"));
@@ -104,13 +104,12 @@ TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
     cr_assert(sb_checkpoint_save(w.trainer, half), "%s", sb_error());
     end(&w);
     cr_expect(test_same_files(whole, half));
-    sb_pairs_free(pairs);
 }
 
 TEST(model_file, a_model_is_built_from_its_file_as_it_was)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
-    sb_pairs *pairs = small_pairs(11, 6);
+    sb_pairs *pairs = KEPT(small_pairs(11, 6));
     const char *path = test_temporary("model.safetensors");
     struct writing w = begin(pairs, SB_F32, &options);
     open_trainer(&w);
@@ -129,7 +128,6 @@ TEST(model_file, a_model_is_built_from_its_file_as_it_was)
     EXPECT_ERROR("parameters already; it must be empty");
     end(&back);
     end(&w);
-    sb_pairs_free(pairs);
 }
 
 static void expect_no_resume(struct writing *w, const char *path, const char *reason)
@@ -143,7 +141,7 @@ static void expect_no_resume(struct writing *w, const char *path, const char *re
 
 TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
 {
-    sb_pairs *pairs = small_pairs(11, 6), *others = small_pairs(12, 6);
+    sb_pairs *pairs = KEPT(small_pairs(11, 6)), *others = KEPT(small_pairs(12, 6));
     const char *path = test_temporary("state.safetensors");
     struct writing w = begin(pairs, SB_F32, &options), other;
     open_trainer(&w);
@@ -165,8 +163,6 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     expect_no_resume(&w, path, "checkpoint: it has a model, but no training state");
     cr_expect(!checkpoint_open(path, &(struct checkpoint_options){.kind = &seq2seq_kind}));
     EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
-    sb_pairs_free(pairs);
-    sb_pairs_free(others);
 }
 
 TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder)
@@ -225,7 +221,7 @@ static void share(sb_communicator *c, void *context)
 
 CPU_TEST(model_file, ranks_train_a_language_model_like_one_rank)
 {
-    sb_pairs *pairs = small_pairs(11, 6);
+    sb_pairs *pairs = KEPT(small_pairs(11, 6));
     struct writing one = begin(pairs, SB_F64, &options);
     open_shared(&one, NULL, 1);
     const double loss = train(&one, STEPS);
@@ -243,5 +239,4 @@ CPU_TEST(model_file, ranks_train_a_language_model_like_one_rank)
         }
     }
     end(&one);
-    sb_pairs_free(pairs);
 }

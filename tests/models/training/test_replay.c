@@ -20,8 +20,8 @@ static void train_with(sb_graphs graphs, double dropout, const sb_trainer_option
     const sb_data_options data_options = {.batch_pairs = 3, .seed = 5};
     sb_data *data =
         sb_data_task_with(SB_TASK_COPY, &(sb_task_options){.max_length = 4}, &data_options);
-    sb_parameters *weights = sb_parameters_new(3);
-    sb_seq2seq *model = sb_seq2seq_new(weights, data, &options);
+    sb_parameters *weights = KEPT(sb_parameters_new(3));
+    sb_seq2seq *model = KEPT(sb_seq2seq_new(weights, data, &options));
     sb_trainer_options trainer_options = *given;
     trainer_options.seed = 7;
     trainer_options.graphs = graphs;
@@ -34,8 +34,6 @@ static void train_with(sb_graphs graphs, double dropout, const sb_trainer_option
     }
     *fingerprint = sb_parameters_fingerprint(weights);
     sb_trainer_free(trainer);
-    sb_seq2seq_free(model);
-    sb_parameters_free(weights);
     sb_data_free(data);
 }
 

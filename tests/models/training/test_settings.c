@@ -47,7 +47,7 @@ static void expect_settings_survive(const char *name)
     for (int i = 0; setting_name(i); i++)
         cr_assert(setting_set(&s, i, other(&s, i)), "%s", sb_error());
     const char *text = "a b";
-    sb_vocabulary *v = sb_vocabulary_new(&text, 1, NULL);
+    sb_vocabulary *v = KEPT(sb_vocabulary_new(&text, 1, NULL));
     struct metadata d = {.model = sb_description_new(name), .task = (char *)(uintptr_t) ""};
     cr_assert(settings_write(&s, kind, d.model) &&
                   sb_description_add_vocabulary(d.model, "source", v) &&
@@ -69,7 +69,6 @@ static void expect_settings_survive(const char *name)
     sb_free(json);
     sb_description_free(d.model);
     metadata_free(&back);
-    sb_vocabulary_release(v);
 }
 
 CPU_TEST(settings, all_settings_of_a_kind_survive_a_checkpoints_description)

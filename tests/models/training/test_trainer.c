@@ -211,7 +211,7 @@ TEST(trainer, after_the_first_epoch_no_memory_is_requested)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.data.batch_pairs = 2; /* so many batches that shapes change with each epoch */
-    sb_pairs *pairs = small_pairs(250, 12);
+    sb_pairs *pairs = KEPT(small_pairs(250, 12));
     struct small_run run = small_run(&s, pairs);
     while (sb_data_tell(run.data).epoch == 0)
         small_run_train(&run, 1);
@@ -221,7 +221,6 @@ TEST(trainer, after_the_first_epoch_no_memory_is_requested)
     cr_expect(!POOL_CACHES || system_calls() == calls, "%lld calls",
               (long long)(system_calls() - calls));
     small_run_close(&run);
-    sb_pairs_free(pairs);
 }
 
 TEST(trainer, memory_falls_during_backward)
@@ -255,7 +254,7 @@ TEST(trainer, a_failed_step_can_be_repeated)
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
     s.data.batch_pairs = 3;
-    sb_pairs *pairs = small_pairs(10, 5);
+    sb_pairs *pairs = KEPT(small_pairs(10, 5));
     struct small_run plain = small_run(&s, pairs), disturbed = small_run(&s, pairs);
     small_run_train(&plain, 12);
     int failures = 0;
@@ -275,7 +274,6 @@ TEST(trainer, a_failed_step_can_be_repeated)
     cr_expect(small_run_bits(&plain) == small_run_bits(&disturbed));
     small_run_close(&plain);
     small_run_close(&disturbed);
-    sb_pairs_free(pairs);
 }
 
 static void expect_refused(sb_trainer_options options, const char *reason)
