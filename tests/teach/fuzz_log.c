@@ -1,21 +1,9 @@
 /* What libFuzzer runs, see fuzz.sh: reads any bytes as the log of a training run. */
 #include "teach/report/run_log.h"
-#include "tensor/error.h"
-#include "tensor/memory.h"
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/support/fuzz.h"
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void check(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "does not hold: %s; the last error is \"%s\"\n", what, sb_error());
-    abort();
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     char path[64];

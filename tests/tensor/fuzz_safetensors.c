@@ -1,18 +1,9 @@
 /* The target of libFuzzer (fuzz.sh): opens any bytes as a safetensors file and reads all of it. */
-#include "tensor/memory.h"
 #include "tensor/safetensors.h"
+#include "tests/support/fuzz.h"
 #include "tests/support/json_memory.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void check(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "does not hold: %s; the last error is \"%s\"\n", what, sb_error());
-    abort();
-}
 
 static void read_all(const sb_safetensors *file)
 {
@@ -45,8 +36,6 @@ static void run(const uint8_t *bytes, size_t size)
     sb_safetensors_close(file);
     check(memory_pool()->live_blocks == 0 && json_memory_live == 0, "nothing is live at the end");
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 /* The bytes as they are, and with the header's length set to the position of the last brace:
    otherwise most changes to a header only make its length wrong. */

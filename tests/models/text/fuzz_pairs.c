@@ -2,19 +2,9 @@
 #include "models/text/pairs.h"
 #include "models/text/vocabulary.h"
 #include "tensor/device.h"
-#include "tensor/memory.h"
 #include "tensor/utf8.h"
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/support/fuzz.h"
 #include <string.h>
-
-static void check(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "does not hold: %s; the last error is \"%s\"\n", what, sb_error());
-    abort();
-}
 
 /* What is read is text that a vocabulary encodes and decodes. */
 static void use(const sb_pairs *pairs)
@@ -36,7 +26,6 @@ static void use(const sb_pairs *pairs)
     sb_vocabulary_release(v);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     sb_pairs *pairs = sb_pairs_parse("bytes", (const char *)bytes, size, NULL);

@@ -1,20 +1,9 @@
 /* What libFuzzer runs, see fuzz.sh: reads any text as the metadata of a model's file, which has its
    settings and vocabularies. */
 #include "models/training/metadata.h"
-#include "tensor/memory.h"
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/support/fuzz.h"
 #include <string.h>
 
-static void check(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "does not hold: %s; the last error is \"%s\"\n", what, sb_error());
-    abort();
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct metadata first, second;
