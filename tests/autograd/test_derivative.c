@@ -179,7 +179,6 @@ CPU_TEST(derivative, every_variant_of_a_model_is_exact_to_the_second_order)
                   "%s: %s", tiny_variant(i)->name, sb_error());
         free(inputs);
         sb_batch_free(batch);
-        tiny_free(&tiny);
     }
 }
 

@@ -41,7 +41,6 @@ static bool describe(void *unused)
     const sb_model model = sb_seq2seq_as_model(tiny.model);
     sb_description *d = sb_model_describe(&model);
     sb_description_free(d);
-    tiny_free(&tiny);
     return d != NULL;
 }
 
@@ -67,7 +66,6 @@ TEST(model, a_model_is_built_from_the_description_of_another)
     EXPECT_ERROR("width 12 is not a multiple of 5 heads");
     cr_expect(sb_parameters_count(others) == 0);
     cr_expect(describe(NULL));
-    tiny_free(&tiny);
 }
 
 CPU_TEST(model, an_unknown_kind_is_refused_with_the_known_ones)
@@ -91,7 +89,6 @@ TEST(model, texts_are_written_through_the_table)
     cr_expect(one[0].length == other[0].length && one[1].score == other[1].score);
     sb_decoded_free(2, one);
     sb_decoded_free(2, other);
-    tiny_free(&tiny);
 }
 
 /* ---- a user's model and source: y = w x ---- */

@@ -45,7 +45,6 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     reference_expect_value(file, v->path, loss);
     reference_expect_weights(file, v->path, tiny.weights);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    tiny_free(&tiny);
 }
 
 TEST(reference_models, models_are_as_in_pytorch)
@@ -101,7 +100,6 @@ static void expect_losses(const char *path, const sb_seq2seq_options *options,
     reference_read_weights(file, path, tiny.weights);
     train(file, &tiny, new_optimiser(tiny.weights, optimiser_options), test_data(losses), path);
     sb_tensor_release(losses);
-    tiny_free(&tiny);
     sb_safetensors_close(file);
 }
 

@@ -150,6 +150,5 @@ CPU_TEST(reference_second_order, products_of_an_encoder_decoder_are_as_in_pytorc
     free(x);
     free(v);
     free(h);
-    tiny_free(&tiny);
     sb_safetensors_close(file);
 }

@@ -25,7 +25,6 @@ TEST(seq2seq, results_have_the_documented_shapes)
                                           sb_batch_get(batch, "source_lengths"));
     cr_expect(shape_equal(memory->rank, memory->dim, SB_SHAPE(PAIRS, Ls, 12)));
     cr_expect(sb_tape_end(&tape));
-    tiny_free(&tiny);
 }
 
 /* The gradient of the decoder's table, whose row of padding is one or not. */
@@ -46,7 +45,6 @@ static sb_tensor *table_gradient(bool padded, bool share)
     cr_assert(sb_tape_end(&tape));
     sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
     sb_batch_free(batch);
-    tiny_free(&tiny);
     return gradient;
 }
 
@@ -100,7 +98,6 @@ TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
         expect_attention(self[i], NULL, true);
     }
     sb_tape_end(&tape);
-    tiny_free(&tiny);
 }
 
 TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
@@ -124,7 +121,6 @@ TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
     cr_expect(fabs(sb_tensor_value(sb_seq2seq_cost(tiny.model, batch)) - n * mean[0]) < 1e-10);
     cr_expect(fabs(mean[0] - mean[1]) > 1e-3);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    tiny_free(&tiny);
 }
 
 /* A softmax does not change if all scores of a row change by the same amount, so the gradient of a
@@ -159,7 +155,6 @@ TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
             cr_expect(largest > 0 || may_vanish(name), "%s: %s", tiny_variant(v)->name, name);
         }
         sb_batch_free(batch);
-        tiny_free(&tiny);
     }
 }
 
@@ -169,9 +164,9 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
     const int steps = 2 + test_some(28);
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
-        struct tiny tiny = {tiny_vocabulary(), sb_parameters_new(1), NULL};
-        tiny.model = sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary,
-                                    &tiny_variant(v)->options);
+        struct tiny tiny = {KEPT(tiny_vocabulary()), KEPT(sb_parameters_new(1)), NULL};
+        tiny.model = KEPT(sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary,
+                                         &tiny_variant(v)->options));
         sb_optimiser_options rate = {.learning_rate = 0.01};
         sb_optimiser *adam = sb_adam_new(tiny.weights, &rate);
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
@@ -190,7 +185,6 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
         }
         cr_expect(last < (steps < 30 ? 1 : 0.85) * first, "%s: %.3f, then %.3f", name, first, last);
         sb_optimiser_free(adam);
-        tiny_free(&tiny);
     }
 }
 
@@ -233,7 +227,6 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
         free(before);
         free(after);
         sb_batch_free(batch);
-        tiny_free(&tiny);
     }
 }
 
@@ -259,7 +252,6 @@ TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
             }
             free(together);
             sb_batch_free(all);
-            tiny_free(&tiny);
         }
 }
 
@@ -275,7 +267,6 @@ TEST(seq2seq, embedding_tables_are_shared_as_the_options_say)
         cr_expect((sb_parameters_find(tiny.weights, "output.weight") != NULL) == !(i & 1));
         cr_expect((sb_parameters_find(tiny.weights, "decoder.embedding.weight") != NULL) ==
                   !(i & 2));
-        tiny_free(&tiny);
     }
     cr_expect(size[0] - size[1] == TINY_V * 12 && size[0] - size[2] == TINY_V * 12);
     cr_expect(size[0] - size[3] == 2 * TINY_V * 12);
@@ -297,7 +288,6 @@ TEST(seq2seq, parameters_have_dotted_names)
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         cr_expect(sb_parameters_find(tiny.weights, names[i]), "%s", names[i]);
-    tiny_free(&tiny);
 }
 
 CPU_TEST(seq2seq, wrong_options_are_refused)
@@ -339,7 +329,6 @@ TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
     cr_expect(!sb_seq2seq_loss(tiny.model, batch));
     EXPECT_ERROR("is beyond the 4 learned ones");
     cr_expect(!sb_tape_end(&tape));
-    tiny_free(&tiny);
 }
 
 static bool build_and_step(void *context)
@@ -393,7 +382,6 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
         *n += sb_tensor_size(w);
     }
     sb_batch_free(batch);
-    tiny_free(&t);
     return all;
 }
 

@@ -128,7 +128,6 @@ static void compare_pairs(const sb_safetensors *file, const struct pairs *p, sb_
     expect_results(file, p->path, sb_keep(sb_seq2seq_logits(tiny.model, &batch, NULL)),
                    sb_seq2seq_loss(tiny.model, &batch), tiny.weights);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    tiny_free(&tiny);
 }
 
 static const struct pairs encoder_decoders[] = {

@@ -23,7 +23,6 @@ static struct steps steps_new(int variant)
 static void steps_free(struct steps *s)
 {
     sb_tensor_release(s->memory);
-    tiny_free(&s->tiny);
 }
 
 static sb_tensor *owned_ids(int rank, const int64_t *dim, const int32_t *values)

@@ -358,5 +358,4 @@ TEST(groups, a_trainer_follows_what_is_frozen_between_its_steps)
     frozen = copy_of(run.weights, name);
     small_run_train(&run, 6);
     cr_expect(!stayed(run.weights, name, frozen));
-    small_run_close(&run);
 }

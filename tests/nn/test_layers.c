@@ -328,7 +328,6 @@ static void expect_whole(const char *name, const sb_seq2seq_options *options)
         "%s: %s: %s", name, sb_parameters_name(weights, result.input), sb_error());
     free(inputs);
     sb_batch_free(whole.batch);
-    tiny_free(&whole.tiny);
 }
 
 TEST(layers, a_whole_model_has_the_right_gradient)

@@ -17,7 +17,6 @@ static struct loss loss_new(sb_dtype dtype)
 static void loss_free(struct loss *l)
 {
     sb_batch_free(l->batch);
-    tiny_free(&l->tiny);
 }
 
 static sb_tensor *run_loss(void *context, sb_tensor *const x[])

@@ -548,9 +548,6 @@ static void expect_training(const char *name, const sb_seq2seq_options *options,
               ranks, loss, expected);
     const double difference = gradient_difference(&t, ranks, &whole);
     cr_expect(difference <= 1e-12, "%s, %d ranks: gradients differ by %g", name, ranks, difference);
-    for (int rank = 0; rank < ranks; rank++)
-        tiny_free(&t.tiny[rank]);
-    tiny_free(&whole);
 }
 
 /* With dropout, every kind of position, and attention from one sequence to another. */

@@ -333,7 +333,6 @@ static void expect_batch(const sb_seq2seq_options *options)
               difference);
     free(expected);
     sb_parameters_clear(tiny.weights);
-    tiny_free(&tiny);
 }
 
 TEST(place, parts_of_a_batch_give_the_gradients_of_the_batch)

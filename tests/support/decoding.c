@@ -56,7 +56,6 @@ void expect_bits_of_single_steps(const sb_decoding_options *options)
                       tiny_variant(v)->name, i, ahead[i].score, single[i].score);
         sb_decoded_free(SOME, single);
         sb_decoded_free(SOME, ahead);
-        tiny_free(&tiny);
     }
     texts_free(SOME, texts);
     sb_use_device(NULL);

@@ -28,8 +28,9 @@ sb_data *small_data(const struct settings *s, const sb_pairs *pairs)
     return data;
 }
 
-bool small_run_open(struct small_run *run, const struct settings *settings, const sb_pairs *pairs,
-                    sb_dtype dtype)
+/* Sets what could be made. */
+static bool small_run_make(struct small_run *run, const struct settings *settings,
+                           const sb_pairs *pairs, sb_dtype dtype)
 {
     *run = (struct small_run){.settings = *settings};
     run->data = small_data(settings, pairs);
@@ -38,7 +39,13 @@ bool small_run_open(struct small_run *run, const struct settings *settings, cons
         run->model = sb_seq2seq_new(run->weights, run->data, &settings->model);
     if (run->model)
         run->trainer = sb_trainer_new(run->model, run->data, &settings->trainer);
-    if (run->trainer)
+    return run->trainer != NULL;
+}
+
+bool small_run_open(struct small_run *run, const struct settings *settings, const sb_pairs *pairs,
+                    sb_dtype dtype)
+{
+    if (small_run_make(run, settings, pairs, dtype))
         return true;
     small_run_close(run);
     return false;
@@ -47,7 +54,11 @@ bool small_run_open(struct small_run *run, const struct settings *settings, cons
 struct small_run small_run(const struct settings *settings, const sb_pairs *pairs)
 {
     struct small_run run;
-    cr_assert(small_run_open(&run, settings, pairs, SB_F32), "%s", sb_error());
+    cr_assert(small_run_make(&run, settings, pairs, SB_F32), "%s", sb_error());
+    KEPT(run.data);
+    KEPT(run.weights);
+    KEPT(run.model);
+    KEPT(run.trainer);
     return run;
 }
 

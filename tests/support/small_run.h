@@ -23,7 +23,7 @@ struct small_run {
 /* A run on reversing up to five digits, or on pairs. On failure there is nothing to close. */
 bool small_run_open(struct small_run *run, const struct settings *settings, const sb_pairs *pairs,
                     sb_dtype dtype);
-/* The same; the test fails if it cannot be opened. */
+/* The same, kept by the test, which fails if it cannot be opened. */
 struct small_run small_run(const struct settings *settings, const sb_pairs *pairs);
 /* The data of such a run; pairs may be NULL. */
 sb_data *small_data(const struct settings *settings, const sb_pairs *pairs);

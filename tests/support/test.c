@@ -58,16 +58,19 @@ static void expect_device_as_needed(void)
 
 /* ---- what belongs to the test ---- */
 
-enum { MOST_KEPT_OBJECTS = 4096 };
-static struct {
+static struct kept {
     void *object;
     void (*free)(void *object);
-} kept[MOST_KEPT_OBJECTS];
-static int kept_count;
+} * kept;
+static int kept_count, kept_room;
 
 static void keep(void *object, void (*free_object)(void *))
 {
-    cr_assert(kept_count < MOST_KEPT_OBJECTS, "a test keeps too many objects");
+    if (kept_count == kept_room) {
+        kept_room = 2 * kept_room + 64;
+        kept = realloc(kept, (size_t)kept_room * sizeof *kept);
+        cr_assert(kept != NULL);
+    }
     kept[kept_count].object = object;
     kept[kept_count++].free = free_object;
 }
@@ -90,6 +93,9 @@ static void free_kept(void)
         kept_count--;
         kept[kept_count].free(kept[kept_count].object);
     }
+    free(kept);
+    kept = NULL;
+    kept_room = 0;
 }
 
 void test_nothing_live(void)

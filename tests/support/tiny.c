@@ -94,19 +94,12 @@ void tiny_draw(sb_parameters *weights, uint64_t seed, double end)
 struct tiny tiny_new(sb_dtype dtype, uint64_t seed, const sb_seq2seq_options *options)
 {
     sb_seq2seq_options first = tiny_options();
-    struct tiny tiny = {tiny_vocabulary(), sb_parameters_of(dtype, seed), NULL};
-    tiny.model =
-        sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary, options ? options : &first);
+    struct tiny tiny = {KEPT(tiny_vocabulary()), KEPT(sb_parameters_of(dtype, seed)), NULL};
+    tiny.model = KEPT(
+        sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary, options ? options : &first));
     cr_assert(tiny.model, "%s", sb_error());
     tiny_draw(tiny.weights, seed, 1);
     return tiny;
-}
-
-void tiny_free(struct tiny *tiny)
-{
-    sb_seq2seq_free(tiny->model);
-    sb_parameters_free(tiny->weights);
-    sb_vocabulary_release(tiny->vocabulary);
 }
 
 const char *tiny_text(uint64_t seed, int longest)

@@ -29,10 +29,9 @@ struct tiny {
     sb_seq2seq *model;
 };
 
-/* An untrained model for that vocabulary, source and target. Its weights are larger than initial
-   ones, so that its output depends on its input and has an end. */
+/* An untrained model for that vocabulary, source and target, kept by the test. Its weights are
+   larger than initial ones, so that its output depends on its input and has an end. */
 struct tiny tiny_new(sb_dtype dtype, uint64_t seed, const sb_seq2seq_options *options);
-void tiny_free(struct tiny *tiny);
 
 /* Draws all weights anew, and adds `end` to the logit of the end symbol. */
 void tiny_draw(sb_parameters *weights, uint64_t seed, double end);

@@ -29,7 +29,7 @@ static struct scene scene_new(void)
     scene.settings.trainer.average_decay = 0.9;
     scene.settings.data.batch_pairs = 3;
     scene.pairs = small_pairs(3, 4); /* one batch: an epoch is planned for each step */
-    scene.run = small_run(&scene.settings, scene.pairs);
+    cr_assert(small_run_open(&scene.run, &scene.settings, scene.pairs, SB_F32), "%s", sb_error());
     snprintf(scene.path, sizeof scene.path, "%s", test_temporary("model.safetensors"));
     return scene;
 }
@@ -81,7 +81,6 @@ TEST(allocation, each_failing_allocation_of_a_training_step_is_reported)
     double after = small_run_train(&scene.run, 1), plain = small_run_train(&undisturbed, 1);
     cr_expect(after == plain, "the next loss is %.17g, not %.17g", after, plain);
     cr_expect(small_run_bits(&scene.run) == small_run_bits(&undisturbed));
-    small_run_close(&undisturbed);
     scene_free(&scene);
 }
 

@@ -24,7 +24,6 @@ TEST(beam, a_beam_never_scores_below_greedy)
             sb_decoded_free(n, b);
         }
         texts_free(n, texts);
-        tiny_free(&tiny);
     }
     cr_expect(better > (test_slow() ? 4 : 50), "%d are better", better);
 }
@@ -69,7 +68,6 @@ TEST(beam, a_wide_beam_finds_the_best_of_all_outputs)
                       expected);
             sb_decoded_free(1, &found);
         }
-        tiny_free(&tiny);
     }
 }
 
@@ -97,7 +95,6 @@ TEST(beam, scores_follow_the_formula)
     cr_expect(ended > TEXTS / 2);
     sb_decoded_free(TEXTS, outputs);
     texts_free(TEXTS, texts);
-    tiny_free(&tiny);
 }
 
 /* log p of each symbol is renormalised: divided by what padding leaves. */
@@ -105,9 +102,9 @@ TEST(beam, a_renormalised_beam_gives_padding_no_share)
 {
     const sb_seq2seq_options options = tiny_options();
     struct tiny tiny = {
-        sb_vocabulary_of_ids(TINY_V, SB_SYMBOL_PADDING, SB_SYMBOL_BEGIN, SB_SYMBOL_END),
-        sb_parameters_of(SB_F64, 6), NULL};
-    tiny.model = sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary, &options);
+        KEPT(sb_vocabulary_of_ids(TINY_V, SB_SYMBOL_PADDING, SB_SYMBOL_BEGIN, SB_SYMBOL_END)),
+        KEPT(sb_parameters_of(SB_F64, 6)), NULL};
+    tiny.model = KEPT(sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary, &options));
     cr_assert(tiny.model, "%s", sb_error());
     tiny_draw(tiny.weights, 6, 1);
     static const char *const texts[] = {"4 5 6", "7", "10 4 4 9"};
@@ -126,7 +123,6 @@ TEST(beam, a_renormalised_beam_gives_padding_no_share)
         free(log_p);
         sb_decoded_free(1, &o);
     }
-    tiny_free(&tiny);
 }
 
 /* score = log p / |Y|^alpha; "end" follows what is cut, for nothing. */
@@ -162,7 +158,6 @@ TEST(beam, by_the_rule_of_generate_scores_are_means)
         sb_decoded_free(TEXTS, outputs);
     }
     texts_free(TEXTS, texts);
-    tiny_free(&tiny);
 }
 
 /* The penalty that gave a score. */
@@ -230,7 +225,6 @@ TEST(beam, beams_of_a_device_are_those_of_the_processor)
             sb_use_device(on_device ? device_cuda() : NULL);
             struct tiny tiny = tiny_new(SB_F64, seed, NULL);
             decode(&tiny, texts, SOME, &options, on_device ? there : here);
-            tiny_free(&tiny);
         }
         for (int i = 0; i < SOME; i++)
             cr_expect(
@@ -288,5 +282,4 @@ TEST(beam, a_beam_of_one_is_greedy)
         sb_decoded_free(1, &got);
         sb_decoded_free(1, &expected);
     }
-    tiny_free(&tiny);
 }

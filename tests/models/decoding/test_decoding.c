@@ -34,7 +34,6 @@ TEST(decoding, greedy_takes_the_most_probable_symbol_each_time)
     cr_expect(__builtin_popcount((unsigned)lengths) > 4, "%x", lengths);
     sb_decoded_free(TEXTS, outputs);
     texts_free(TEXTS, texts);
-    tiny_free(&tiny);
 }
 
 /* The same symbols, and scores up to rounding, with and without the cache. */
@@ -58,7 +57,6 @@ static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
         sb_decoded_free(n, cached);
         sb_decoded_free(n, computed);
         texts_free(n, texts);
-        tiny_free(&tiny);
     }
 }
 
@@ -127,7 +125,6 @@ TEST(decoding, a_thousand_texts_do_not_depend_on_their_batch)
     const sb_decoding_options greedy = {.longest = 6};
     expect_same_in_any_batch(&tiny, texts, many, &greedy, true);
     texts_free(many, texts);
-    tiny_free(&tiny);
 }
 
 CPU_TEST(decoding, int8_weights_depend_on_no_batch_and_change_scores_a_little)
@@ -154,7 +151,6 @@ CPU_TEST(decoding, int8_weights_depend_on_no_batch_and_change_scores_a_little)
     sb_decoded_free(SOME, of_stored);
     sb_decoded_free(SOME, of_int8);
     texts_free(SOME, texts);
-    tiny_free(&tiny);
 }
 
 TEST(decoding, no_variant_depends_on_the_batch)
@@ -170,7 +166,6 @@ TEST(decoding, no_variant_depends_on_the_batch)
         expect_same_in_any_batch(&tiny, texts, some, &beam, true);
         expect_same_in_any_batch(&tiny, texts, some, &sample, false);
         texts_free(some, texts);
-        tiny_free(&tiny);
     }
 }
 
@@ -198,7 +193,6 @@ TEST(decoding, no_kernels_depend_on_the_batch)
                 cr_expect(same_bits(&one[i], &several[i]));
             sb_decoded_free(FEW, one);
             sb_decoded_free(FEW, several);
-            tiny_free(&tiny);
         }
     kernel_use_cpu_set(usual);
     texts_free(FEW, texts);
@@ -238,7 +232,6 @@ TEST(decoding, samples_follow_the_distribution)
         sb_decoded_free(draws, outputs);
         free(log_p);
     }
-    tiny_free(&tiny);
 }
 
 TEST(decoding, samples_depend_only_on_seed_and_index)
@@ -265,7 +258,6 @@ TEST(decoding, samples_depend_only_on_seed_and_index)
     cr_expect(same < TEXTS / 2 && neighbours < TEXTS / 2, "%d, %d are the same", same, neighbours);
     sb_decoded_free(TEXTS, x);
     sb_decoded_free(TEXTS, y);
-    tiny_free(&tiny);
 }
 
 TEST(decoding, special_symbols_are_never_written)
@@ -288,7 +280,6 @@ TEST(decoding, special_symbols_are_never_written)
         sb_decoded_free(TEXTS, outputs);
     }
     texts_free(TEXTS, texts);
-    tiny_free(&tiny);
 }
 
 TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
@@ -307,7 +298,6 @@ TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
         cr_expect_str_eq(text, "ccc"); /* 4 is a, 6 is c */
         sb_free(text);
     }
-    tiny_free(&tiny);
 }
 
 TEST(decoding, outputs_end_at_the_length_limit)
@@ -324,7 +314,6 @@ TEST(decoding, outputs_end_at_the_length_limit)
             cr_expect(!output.ended && output.length == (longest ? longest : 2 * 3 + 50));
             sb_decoded_free(1, &output);
         }
-    tiny_free(&tiny);
 }
 
 TEST(decoding, learned_positions_end_an_output)
@@ -341,7 +330,6 @@ TEST(decoding, learned_positions_end_an_output)
     sb_decoded_free(1, &output);
     cr_expect(!sb_translate(tiny.model, "abcdef", NULL));
     EXPECT_ERROR("position 5 is beyond the 5 learned ones");
-    tiny_free(&tiny);
 }
 
 TEST(decoding, small_batches_need_little_memory)
@@ -361,7 +349,6 @@ TEST(decoding, small_batches_need_little_memory)
     }
     cr_expect(need[0] * 4 < need[1], "%lld and %lld bytes", (long long)need[0], (long long)need[1]);
     texts_free(TEXTS, texts);
-    tiny_free(&tiny);
 }
 
 TEST(decoding, outputs_have_the_order_of_their_texts)
@@ -379,7 +366,6 @@ TEST(decoding, outputs_have_the_order_of_their_texts)
         sb_free(outputs[i]);
     }
     texts_free(TEXTS, texts);
-    tiny_free(&tiny);
 }
 
 TEST(decoding, empty_texts_and_zero_texts_are_allowed)
@@ -392,7 +378,6 @@ TEST(decoding, empty_texts_and_zero_texts_are_allowed)
         sb_free(text);
         cr_expect(sb_translate_texts(tiny.model, NULL, 0, &o, NULL), "%s", sb_error());
     }
-    tiny_free(&tiny);
 }
 
 /* An output whose first symbol is the end is the empty text. */
@@ -411,7 +396,6 @@ TEST(decoding, an_output_may_be_empty)
         cr_expect_str_eq(empty, "");
         sb_free(empty);
     }
-    tiny_free(&tiny);
 }
 
 /* Within a training step: its dropout, tape and gradients do not change. */
@@ -433,7 +417,6 @@ TEST(decoding, decoding_does_not_change_an_outer_tape)
     cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)));
     sb_free(inside);
     sb_free(outside);
-    tiny_free(&tiny);
 }
 
 TEST(decoding, wrong_options_are_refused)
@@ -465,7 +448,6 @@ TEST(decoding, wrong_options_are_refused)
         cr_expect(!sb_translate(tiny.model, "abc", &wrong[i].options));
         EXPECT_ERROR(wrong[i].message);
     }
-    tiny_free(&tiny);
 }
 
 TEST(decoding, wrong_arguments_are_refused)
@@ -486,7 +468,6 @@ TEST(decoding, wrong_arguments_are_refused)
     EXPECT_ERROR("decode: texts is NULL");
     cr_expect(!sb_translate_texts(tiny.model, texts, -1, NULL, outputs));
     EXPECT_ERROR("decode: n is -1; it must be in 0..16777216");
-    tiny_free(&tiny);
 }
 
 TEST(decoding, weights_that_are_not_finite_are_reported)
@@ -498,7 +479,6 @@ TEST(decoding, weights_that_are_not_finite_are_reported)
         cr_expect(!sb_translate(tiny.model, "abc", &options[i]));
         EXPECT_ERROR("decode: text 0: no symbol has a probability above 0");
     }
-    tiny_free(&tiny);
 }
 
 struct attempt {
@@ -532,7 +512,6 @@ TEST(decoding, each_allocation_may_fail)
     cr_expect(test_each_allocation_fails(translate, &beam) > 100);
     cr_expect(test_each_allocation_fails(translate, &sample) > 100);
     cr_expect(test_each_allocation_fails(translate, &computed) > 100);
-    tiny_free(&tiny);
 }
 
 CPU_TEST(decoding, each_allocation_of_int8_weights_may_fail)
@@ -540,7 +519,6 @@ CPU_TEST(decoding, each_allocation_of_int8_weights_may_fail)
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     struct attempt int8 = {tiny.model, {.longest = 2, .weights = SB_WEIGHTS_INT8}};
     cr_expect(test_each_allocation_fails(translate, &int8) > 100);
-    tiny_free(&tiny);
 }
 
 TEST(decoding, a_device_without_int8_kernels_says_so)
@@ -557,5 +535,4 @@ TEST(decoding, a_device_without_int8_kernels_says_so)
                   sb_error());
     cr_expect(ok == (sb_tensor_device(sb_decoder_table(sb_seq2seq_decoder(tiny.model))) ==
                      sb_device_cpu()));
-    tiny_free(&tiny);
 }

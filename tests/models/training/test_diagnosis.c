@@ -71,7 +71,6 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
         sb_tape_end(&tape);
         sb_batch_free(batch);
         diagnosis_free(&d);
-        tiny_free(&tiny);
     }
 }
 
@@ -87,7 +86,6 @@ TEST(diagnosis, equal_weights_are_even_and_not_saturated)
         cr_expect(fabs(d.evenness[h] - 1) < 1e-12 && d.saturated[h] == 0, "head %d: %g, %g", (int)h,
                   d.evenness[h], d.saturated[h]);
     diagnosis_free(&d);
-    tiny_free(&tiny);
 }
 
 TEST(diagnosis, heads_with_large_scores_are_saturated)
@@ -102,7 +100,6 @@ TEST(diagnosis, heads_with_large_scores_are_saturated)
     cr_expect(mean(H, d.saturated) < 0.5 && mean(H, d.evenness) > 0.2, "%g, %g",
               mean(H, d.saturated), mean(H, d.evenness));
     diagnosis_free(&d);
-    tiny_free(&tiny);
 }
 
 TEST(diagnosis, dropout_is_not_applied)
@@ -119,5 +116,4 @@ TEST(diagnosis, dropout_is_not_applied)
     sb_tape_end(&tape);
     diagnosis_free(&d);
     diagnosis_free(&again);
-    tiny_free(&tiny);
 }

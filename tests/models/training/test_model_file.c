@@ -158,7 +158,6 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     struct small_run run = small_run(&s, pairs);
     cr_expect(!sb_checkpoint_resume(run.trainer, path));
     EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
-    small_run_close(&run);
     cr_assert(sb_model_save(&w.model, path), "%s", sb_error());
     expect_no_resume(&w, path, "checkpoint: it has a model, but no training state");
     cr_expect(!checkpoint_open(path, &(struct checkpoint_options){.kind = &seq2seq_kind}));
@@ -183,8 +182,6 @@ TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder)
     cr_expect(test_same_files(whole, half));
     checkpoint_free(checkpoint_open(half, NULL)); /* the program reads it too */
     cr_expect(sb_trainer_model(run.trainer) == run.model);
-    small_run_close(&run);
-    small_run_close(&twin);
 }
 
 /* ---- ranks are threads here ---- */

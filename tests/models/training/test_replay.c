@@ -172,6 +172,5 @@ TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
     cr_expect(replay_graphs(replay) == 1 && replay_launches(replay) == 3, "%lld graphs, %lld",
               (long long)replay_graphs(replay), (long long)replay_launches(replay));
     replay_free(replay);
-    tiny_free(&tiny);
     sb_use_device(NULL);
 }

@@ -32,7 +32,6 @@ static uint64_t bits_with_threads(const struct settings *s, int threads)
     struct small_run run = small_run(s, NULL);
     small_run_train(&run, 20);
     uint64_t bits = small_run_bits(&run);
-    small_run_close(&run);
     return bits;
 }
 
@@ -74,8 +73,6 @@ TEST(trainer, a_step_that_is_given_up_leaves_no_trace)
     small_run_train(&run, 2);
     small_run_train(&whole, 2);
     cr_expect(!trained.skipped && small_run_bits(&run) == small_run_bits(&whole));
-    small_run_close(&run);
-    small_run_close(&whole);
 }
 
 /* Leaves an infinite gradient in a parameter, to which the next step's is added. */
@@ -103,7 +100,6 @@ TEST(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
     cr_expect(small_run_bits(&run) == bits && sb_trainer_steps(run.trainer) == 3);
     cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
     cr_expect(!trained.skipped && small_run_bits(&run) != bits);
-    small_run_close(&run);
 }
 
 TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure)
@@ -120,7 +116,6 @@ TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure)
     EXPECT_ERROR(
         "trainer: 10 steps in a row were skipped; optimiser_step: the gradient of \"outpu");
     cr_expect(sb_trainer_step(run.trainer, &trained) && !trained.skipped, "%s", sb_error());
-    small_run_close(&run);
 }
 
 TEST(trainer, a_loss_that_is_not_finite_names_its_origin_and_keeps_the_batch)
@@ -141,7 +136,6 @@ TEST(trainer, a_loss_that_is_not_finite_names_its_origin_and_keeps_the_batch)
         cr_assert(batch && batch->items == 4 &&
                   sb_tensor_dim(sb_batch_get(batch, "source"), 0) == 4);
         cr_expect(sb_trainer_steps(run.trainer) == 1);
-        small_run_close(&run);
     }
 }
 
@@ -155,7 +149,6 @@ TEST(trainer, a_parameter_without_gradient_is_named_after_the_first_step)
     cr_expect_str_eq(trained.without_gradient, "forgotten");
     cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
     cr_expect(trained.without_gradient == NULL);
-    small_run_close(&run);
 }
 
 static int64_t system_calls(void)
@@ -176,7 +169,6 @@ TEST(trainer, from_the_third_step_of_a_shape_no_memory_is_requested)
     cr_expect(!POOL_CACHES || system_calls() == calls, "%lld calls",
               (long long)(system_calls() - calls));
     cr_expect(live_blocks() == live, "a step leaks");
-    small_run_close(&run);
 }
 
 static long page_faults(void)
@@ -203,7 +195,6 @@ CPU_TEST(trainer, after_the_third_step_no_new_pages_are_touched)
     small_run_train(&run, STEPS);
     faults = page_faults() - faults;
     cr_expect(!POOL_CACHES || faults <= FEW, "%ld in %d steps", faults, STEPS);
-    small_run_close(&run);
 }
 
 TEST(trainer, after_the_first_epoch_no_memory_is_requested)
@@ -220,7 +211,6 @@ TEST(trainer, after_the_first_epoch_no_memory_is_requested)
         small_run_train(&run, 1);
     cr_expect(!POOL_CACHES || system_calls() == calls, "%lld calls",
               (long long)(system_calls() - calls));
-    small_run_close(&run);
 }
 
 TEST(trainer, memory_falls_during_backward)
@@ -244,7 +234,6 @@ TEST(trainer, memory_falls_during_backward)
     cr_expect(sb_tape_end(&tape));
     cr_expect(peak < 1.2 * at_loss, "%g bytes at the loss, then up to %g", at_loss, peak);
     cr_expect(after < 0.5 * at_loss, "%g bytes at the loss, %g after backward", at_loss, after);
-    small_run_close(&run);
 }
 
 /* An allocation fails in each step, which is then repeated. */
@@ -272,8 +261,6 @@ TEST(trainer, a_failed_step_can_be_repeated)
     }
     cr_expect(failures > (device_opened() ? 5 : 6), "%d steps failed", failures);
     cr_expect(small_run_bits(&plain) == small_run_bits(&disturbed));
-    small_run_close(&plain);
-    small_run_close(&disturbed);
 }
 
 static void expect_refused(sb_trainer_options options, const char *reason)
@@ -282,7 +269,6 @@ static void expect_refused(sb_trainer_options options, const char *reason)
     struct small_run run = small_run(&s, NULL);
     cr_expect(!sb_trainer_new(run.model, run.data, &options));
     EXPECT_ERROR(reason);
-    small_run_close(&run);
 }
 
 TEST(trainer, options_out_of_range_are_refused_by_name)
@@ -329,7 +315,6 @@ TEST(trainer, an_invalid_state_is_refused)
     expect_not_restored(&run, bad, "there is no batch -1");
     cr_expect(sb_trainer_restore(run.trainer, &good), "%s", sb_error());
     small_run_train(&run, 1);
-    small_run_close(&run);
 }
 
 CPU_TEST(trainer, null_is_named)

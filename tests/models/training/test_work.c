@@ -135,7 +135,6 @@ WORK_TEST(of_an_evaluation)
     expect_work("an evaluation of two batches", &work,
                 &(struct emulator_work){211, 0, 190, 2, 2372, 24});
     sb_data_free(data);
-    tiny_free(&tiny);
 }
 
 static struct emulator_work work_of_decoding(const struct tiny *tiny,
@@ -168,7 +167,6 @@ static void expect_decoding(const char *what, sb_decoding_options options,
         longer.kernels - shorter.kernels,   longer.waits - shorter.waits,
         longer.uploaded - shorter.uploaded, longer.downloaded - shorter.downloaded};
     expect_work(what, &steps, most);
-    tiny_free(&tiny);
 }
 
 /* One launch a symbol, and a wait for eight of them. */
