@@ -124,7 +124,7 @@ TEST(backward, a_leaf_that_was_written_after_forward_is_refused_and_named)
 {
     void (*const writes[])(sb_tensor *) = {write_one, write_all, write_a_view};
     for (int i = 0; i < 3; i++) {
-        sb_tensor *a = leaf(3), *b = leaf(5);
+        sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5));
         sb_tape tape;
         sb_tensor_set(a, 0, 3); /* before forward: of no consequence */
         sb_tape_begin(&tape, SB_RECORD);
@@ -136,8 +136,6 @@ TEST(backward, a_leaf_that_was_written_after_forward_is_refused_and_named)
         sb_tape_begin(&tape, SB_RECORD);
         cr_expect(sb_backward(total(times(b, a))), "%s", sb_error());
         cr_expect(sb_tape_end(&tape));
-        sb_tensor_release(a);
-        sb_tensor_release(b);
     }
 }
 
@@ -324,7 +322,7 @@ TEST(backward, a_failure_leaves_no_partial_gradient)
                   {FAILS_SILENTLY, "tensor_data: t is NULL"},
                   {LEAVES_A_TAPE_OPEN, "never closed; before that: pass: backward failed"}};
     for (int i = 0; i < 4; i++) {
-        sb_tensor *early = leaf(3), *late = leaf(5);
+        sb_tensor *early = KEPT(leaf(3)), *late = KEPT(leaf(5));
         for (int step = 0; step < 2; step++) { /* without an existing gradient, and with one */
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
@@ -339,8 +337,6 @@ TEST(backward, a_failure_leaves_no_partial_gradient)
             cr_expect(sb_tape_end(&tape));
             cr_expect(every(sb_tensor_grad(early), 5) && every(sb_tensor_grad(late), 3));
         }
-        sb_tensor_release(early);
-        sb_tensor_release(late);
     }
 }
 

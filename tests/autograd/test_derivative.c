@@ -165,7 +165,7 @@ CPU_TEST(derivative, every_variant_of_a_model_is_exact_to_the_second_order)
 {
     for (int i = 0; tiny_variant(i); i += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F64, 1, &tiny_variant(i)->options);
-        sb_batch *batch = tiny_batch(tiny.vocabulary, 4, 2, 4);
+        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 4, 2, 4));
         sb_tensor **inputs = tiny_parameters(tiny.weights);
         const bool kinks = tiny_variant(i)->options.transformer.activation == SB_ACTIVATION_RELU ||
                            tiny_variant(i)->options.transformer.activation == 0;
@@ -178,7 +178,6 @@ CPU_TEST(derivative, every_variant_of_a_model_is_exact_to_the_second_order)
                                (int)sb_parameters_count(tiny.weights), &options, NULL),
                   "%s: %s", tiny_variant(i)->name, sb_error());
         free(inputs);
-        sb_batch_free(batch);
     }
 }
 

@@ -54,12 +54,12 @@ TEST(classifier, it_learns_labels_with_either_pooling)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int pooling = 0; pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F32, (sb_pooling)pooling);
-        sb_pairs *pairs = labelled_texts();
-        sb_labelled *data = data_of(&j, pairs);
+        sb_pairs *pairs = KEPT(labelled_texts());
+        sb_labelled *data = KEPT(data_of(&j, pairs));
         const sb_model model = sb_classifier_as_model(j.model);
         const sb_source source = sb_labelled_as_source(data);
         const sb_trainer_options how = {.optimiser = {.learning_rate = 0.01}};
-        sb_trainer *trainer = sb_trainer_for(&model, &source, &how);
+        sb_trainer *trainer = KEPT(sb_trainer_for(&model, &source, &how));
         sb_trained trained;
         for (int step = 0; step < 150; step++)
             cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
@@ -72,9 +72,6 @@ TEST(classifier, it_learns_labels_with_either_pooling)
         cr_assert(sb_classify(j.model, &(const char *){"bgf"}, 1, &class), "%s", sb_error());
         cr_expect_str_eq(sb_classifier_label(j.model, class.label), "third");
         cr_expect(class.probability > 0.5 && class.probability <= 1);
-        sb_trainer_free(trainer);
-        sb_labelled_free(data);
-        sb_pairs_free(pairs);
         judge_free(&j);
     }
 }
@@ -129,12 +126,10 @@ CPU_TEST(classifier, its_gradient_is_that_of_dual_numbers)
                       result.method == SB_GRADCHECK_EXACT,
                   "%s", sb_error());
         sb_random random = sb_random_new(3, SB_STREAM_USER);
-        sb_parameters *v = sb_parameters_vector(j.weights, &random);
-        sb_parameters *hv = sb_parameters_hvp(j.weights, run_loss, context, v);
+        sb_parameters *v = KEPT(sb_parameters_vector(j.weights, &random));
+        sb_parameters *hv = KEPT(sb_parameters_hvp(j.weights, run_loss, context, v));
         cr_expect(hv && sb_parameters_jvp(j.weights, run_loss, context, v, NULL, NULL), "%s",
                   sb_error());
-        sb_parameters_free(v);
-        sb_parameters_free(hv);
         free(x);
         sb_batch_free(context[1]);
         judge_free(&j);
@@ -146,7 +141,7 @@ TEST(classifier, its_gradient_is_right)
     too_slow(RACES, "its kernels run in shorter tests too");
     for (int pooling = 0; pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
-        sb_batch *batch = two_texts();
+        sb_batch *batch = KEPT(two_texts());
         for (int64_t i = 0; i < sb_parameters_count(j.weights); i++) {
             sb_tensor *p = sb_parameters_get(j.weights, i);
             const double h = 1e-5, value = sb_tensor_get(p, 1);
@@ -168,7 +163,6 @@ TEST(classifier, its_gradient_is_right)
                       sb_parameters_name(j.weights, i), got, expected);
             sb_parameters_clear(j.weights);
         }
-        sb_batch_free(batch);
         judge_free(&j);
     }
 }

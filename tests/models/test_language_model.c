@@ -87,8 +87,8 @@ TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits)
     too_slow(RACES, "its kernels run in shorter tests too");
     for (int way = 0; way < 4; way++) {
         const sb_precision precision = way % 2 ? SB_PRECISION_BF16 : SB_PRECISION_F32;
-        sb_tensor *got = table_gradient(true, precision, way > 1),
-                  *all = table_gradient(false, precision, way > 1);
+        sb_tensor *got = KEPT(table_gradient(true, precision, way > 1)),
+                  *all = KEPT(table_gradient(false, precision, way > 1));
         const int64_t C = sb_tensor_dim(got, 1);
         for (int64_t i = 0; i < sb_tensor_size(got); i++) {
             const bool padding = i / C == SB_SYMBOL_PADDING;
@@ -96,8 +96,6 @@ TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits)
                       "way %d, %d: %g", way, (int)i, sb_tensor_get(got, i));
             cr_assert(!padding || sb_tensor_get(all, i) != 0);
         }
-        sb_tensor_release(got);
-        sb_tensor_release(all);
     }
 }
 
@@ -122,15 +120,15 @@ TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
         sb_language_model_options options = options_of(v);
-        sb_vocabulary *vocabulary = tiny_vocabulary();
-        sb_parameters *weights = sb_parameters_new(1);
-        sb_language_model *model = sb_language_model_for(weights, vocabulary, &options);
+        sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+        sb_parameters *weights = KEPT(sb_parameters_new(1));
+        sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &options));
         sb_optimiser_options rate = {.learning_rate = 0.02};
-        sb_optimiser *adam = sb_adam_new(weights, &rate);
+        sb_optimiser *adam = KEPT(sb_adam_new(weights, &rate));
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
         double first = 0, last = 0;
         for (int step = 0; step < steps; step++) {
-            sb_tensor *ids = circles((uint64_t)step, 8, 8);
+            sb_tensor *ids = KEPT(circles((uint64_t)step, 8, 8));
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
             sb_tape_random(&tape, &random);
@@ -143,13 +141,8 @@ TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
             last = sb_tensor_value(loss);
             first = step == 0 ? last : first;
             sb_tape_end(&tape);
-            sb_tensor_release(ids);
         }
         cr_expect(last < (steps < 30 ? 1 : 0.7) * first, "%s: %.3f, then %.3f", name, first, last);
-        sb_optimiser_free(adam);
-        sb_language_model_free(model);
-        sb_parameters_free(weights);
-        sb_vocabulary_release(vocabulary);
     }
 }
 
@@ -304,13 +297,12 @@ TEST(language_model, it_learns_to_count)
     sb_optimiser_options rate = {.learning_rate = 0.02};
     sb_optimiser *adam = KEPT(sb_adam_new(weights, &rate));
     for (int step = 0; step < 120; step++) {
-        sb_tensor *ids = circles((uint64_t)step, 16, 9);
+        sb_tensor *ids = KEPT(circles((uint64_t)step, 16, 9));
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         cr_assert(sb_backward(sb_language_model_loss(model, ids)) && sb_optimiser_step(adam), "%s",
                   sb_error());
         sb_tape_end(&tape);
-        sb_tensor_release(ids);
     }
     sb_decoding_options o = {.longest = 3};
     char *text = sb_continue(model, "cd", &o);

@@ -283,17 +283,16 @@ TEST(language_windows, logits_from_which_nothing_can_be_drawn_are_refused)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         for (int top = 0; top < 3; top++) {
             const sb_decoding_options o = {.top_k = top, .top_p = top ? 0 : 0.5};
-            sb_tensor *t = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), bad[i].logits);
+            sb_tensor *t = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), bad[i].logits));
             cr_expect(!sb_sample(t, &o, &random, &id));
             EXPECT_ERROR(bad[i].message);
-            sb_tensor_release(t);
         }
     for (int side = 0; side < 2; side++) {
-        sb_tensor *empty = sb_tensor_zeros(SB_F32, 2, (int64_t[]){side ? 3 : 0, side ? 0 : 3});
+        sb_tensor *empty =
+            KEPT(sb_tensor_zeros(SB_F32, 2, (int64_t[]){side ? 3 : 0, side ? 0 : 3}));
         cr_expect(!sb_sample(empty, NULL, &random, &id));
         EXPECT_ERROR(side ? "sample: logits are (3, 0): there is no symbol to draw"
                           : "sample: logits are (0, 3): there is no symbol to draw");
-        sb_tensor_release(empty);
     }
     sb_tensor *left = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){-INFINITY, 5}));
     cr_expect(sb_sample(left, NULL, &random, &id) && id == 1);

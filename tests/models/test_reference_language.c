@@ -102,15 +102,13 @@ static void follow(const sb_safetensors *file, const void *recipe, sb_dtype dtyp
 TEST(reference_language, losses_of_pre_norm_with_adam_follow_pytorch)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    sb_safetensors *file = reference_open("language");
+    sb_safetensors *file = KEPT(reference_open("language"));
     reference_each(follow, file, &with_adam);
-    sb_safetensors_close(file);
 }
 
 TEST(reference_language, losses_of_learned_positions_with_adamw_follow_pytorch)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
-    sb_safetensors *file = reference_open("language");
+    sb_safetensors *file = KEPT(reference_open("language"));
     reference_each(follow, file, &with_adamw);
-    sb_safetensors_close(file);
 }

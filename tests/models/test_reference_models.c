@@ -58,11 +58,10 @@ TEST(reference_models, models_are_as_in_pytorch)
         {"model/post_tied_shared_gelu",
          {TRANSFORMER(.norm_place = SB_NORM_POST, .activation = SB_ACTIVATION_GELU),
           .tie_embeddings = true, .share_embeddings = true, .label_smoothing = 0.1}}};
-    sb_safetensors *file = reference_open("models");
+    sb_safetensors *file = KEPT(reference_open("models"));
     reference_expect_count(file, "model", 4);
     for (int i = 0; i < 4; i++)
         reference_each(compare, file, &variants[i]);
-    sb_safetensors_close(file);
 }
 
 enum { STEPS = 50, BATCHES = 10 };
@@ -93,14 +92,12 @@ static void expect_losses(const char *path, const sb_seq2seq_options *options,
                                                          const sb_optimiser_options *options),
                           const sb_optimiser_options *optimiser_options)
 {
-    sb_safetensors *file = reference_open("training");
-    sb_tensor *losses = sb_safetensors_tensor(file, reference_name("losses", path).text);
+    sb_safetensors *file = KEPT(reference_open("training"));
+    sb_tensor *losses = KEPT(sb_safetensors_tensor(file, reference_name("losses", path).text));
     cr_assert(losses && losses->dtype == SB_F64 && sb_tensor_size(losses) == STEPS);
     struct tiny tiny = tiny_new(SB_F64, 1, options);
     reference_read_weights(file, path, tiny.weights);
     train(file, &tiny, new_optimiser(tiny.weights, optimiser_options), test_data(losses), path);
-    sb_tensor_release(losses);
-    sb_safetensors_close(file);
 }
 
 TEST(reference_models, losses_of_pre_norm_with_adam_follow_pytorch)

@@ -92,12 +92,11 @@ static void compare_product(const sb_safetensors *file, struct product p)
 
 CPU_TEST(reference_second_order, products_of_operations_are_as_in_pytorch)
 {
-    sb_safetensors *file = reference_open("second_order");
+    sb_safetensors *file = KEPT(reference_open("second_order"));
     compare_product(file, (struct product){.path = "product/attention", .f = attention_product});
     compare_product(file, (struct product){.path = "product/layer_norm", .f = layer_norm_product});
     compare_product(file,
                     (struct product){.path = "product/cross_entropy", .f = cross_entropy_product});
-    sb_safetensors_close(file);
 }
 
 struct whole {
@@ -127,7 +126,7 @@ CPU_TEST(reference_second_order, products_of_an_encoder_decoder_are_as_in_pytorc
                                                         .decoder_layers = 2,
                                                         .activation = SB_ACTIVATION_GELU},
                                         .label_smoothing = 0.1};
-    sb_safetensors *file = reference_open("second_order");
+    sb_safetensors *file = KEPT(reference_open("second_order"));
     struct tiny tiny = tiny_new(SB_F64, 1, &options);
     reference_read_weights(file, "model", tiny.weights);
     const int n = (int)sb_parameters_count(tiny.weights);
@@ -150,5 +149,4 @@ CPU_TEST(reference_second_order, products_of_an_encoder_decoder_are_as_in_pytorc
     free(x);
     free(v);
     free(h);
-    sb_safetensors_close(file);
 }

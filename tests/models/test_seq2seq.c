@@ -51,7 +51,8 @@ static sb_tensor *table_gradient(bool padded, bool share)
 TEST(seq2seq, the_row_of_padding_gets_no_gradient_from_tied_logits)
 {
     for (int share = 0; share < 2; share++) {
-        sb_tensor *got = table_gradient(true, share), *all = table_gradient(false, share);
+        sb_tensor *got = KEPT(table_gradient(true, share)),
+                  *all = KEPT(table_gradient(false, share));
         const int64_t C = sb_tensor_dim(got, 1);
         for (int64_t i = 0; i < sb_tensor_size(got); i++) {
             const bool padding = i / C == SB_SYMBOL_PADDING;
@@ -59,8 +60,6 @@ TEST(seq2seq, the_row_of_padding_gets_no_gradient_from_tied_logits)
                       (int)i, sb_tensor_get(got, i));
             cr_assert(!padding || sb_tensor_get(all, i) != 0);
         }
-        sb_tensor_release(got);
-        sb_tensor_release(all);
     }
 }
 
@@ -135,7 +134,7 @@ TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int v = 0; tiny_variant(v); v++) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
-        sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -154,7 +153,6 @@ TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
                 largest = fmax(largest, fabs(sb_tensor_get(gradient, k)));
             cr_expect(largest > 0 || may_vanish(name), "%s: %s", tiny_variant(v)->name, name);
         }
-        sb_batch_free(batch);
     }
 }
 
@@ -168,11 +166,11 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
         tiny.model = KEPT(sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary,
                                          &tiny_variant(v)->options));
         sb_optimiser_options rate = {.learning_rate = 0.01};
-        sb_optimiser *adam = sb_adam_new(tiny.weights, &rate);
+        sb_optimiser *adam = KEPT(sb_adam_new(tiny.weights, &rate));
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
         double first = 0, last = 0;
         for (int step = 0; step < steps; step++) {
-            sb_batch *batch = tiny_batch(tiny.vocabulary, (uint64_t)(100 * step), 8, 4);
+            sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, (uint64_t)(100 * step), 8, 4));
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
             sb_tape_random(&tape, &random);
@@ -181,10 +179,8 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
             last = sb_tensor_value(loss);
             first = step == 0 ? last : first;
             cr_expect(sb_tape_end(&tape));
-            sb_batch_free(batch);
         }
         cr_expect(last < (steps < 30 ? 1 : 0.85) * first, "%s: %.3f, then %.3f", name, first, last);
-        sb_optimiser_free(adam);
     }
 }
 
@@ -208,7 +204,7 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
 {
     for (int v = 0; tiny_variant(v); v++) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
-        sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
+        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 3, 1, 30));
         int64_t L = sb_tensor_dim(sb_batch_get(batch, "target_in"), 1), n, changed = 0;
         cr_assert(L > 5);
         double *before = logits_of(&tiny, batch, SB_RECORD, &n);
@@ -226,7 +222,6 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
         cr_expect(changed > (L - L / 2) * TINY_V / 2, "%s: too few change", tiny_variant(v)->name);
         free(before);
         free(after);
-        sb_batch_free(batch);
     }
 }
 
@@ -238,20 +233,18 @@ TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
         for (int record = 0; record < 2; record++) {
             struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
             sb_mode mode = record ? SB_RECORD : SB_NO_RECORD;
-            sb_batch *all = tiny_batch(tiny.vocabulary, 20, 7, 30);
+            sb_batch *all = KEPT(tiny_batch(tiny.vocabulary, 20, 7, 30));
             int64_t Lt = sb_tensor_dim(sb_batch_get(all, "target_in"), 1), n;
             double *together = logits_of(&tiny, all, mode, &n), tolerance = record ? 1e-5 : 0;
             for (int64_t b = 0; b < 7; b++) {
-                sb_batch *one = tiny_batch(tiny.vocabulary, 20 + (uint64_t)b, 1, 30);
+                sb_batch *one = KEPT(tiny_batch(tiny.vocabulary, 20 + (uint64_t)b, 1, 30));
                 double *alone = logits_of(&tiny, one, mode, &n);
                 double error = test_relative_arrays(n, together + b * Lt * TINY_V, alone);
                 cr_expect(error <= tolerance, "%s (record %d): %g", tiny_variant(v)->name, record,
                           error);
                 free(alone);
-                sb_batch_free(one);
             }
             free(together);
-            sb_batch_free(all);
         }
 }
 

@@ -160,20 +160,18 @@ static sb_safetensors *open_references(void)
 
 TEST(transformers, language_models_are_as_published)
 {
-    sb_safetensors *file = open_references();
+    sb_safetensors *file = KEPT(open_references());
     for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
         for (int single = 0; single < 2; single++)
             compare_language(file, &languages[i], single ? SB_F32 : SB_F64);
-    sb_safetensors_close(file);
 }
 
 TEST(transformers, marian_bart_and_t5_are_as_published)
 {
-    sb_safetensors *file = open_references();
+    sb_safetensors *file = KEPT(open_references());
     for (int i = 0; i < 3; i++)
         for (int single = 0; single < 2; single++)
             compare_pairs(file, &encoder_decoders[i], single ? SB_F32 : SB_F64);
-    sb_safetensors_close(file);
 }
 
 /* ---- BERT, an encoder ---- */
@@ -212,10 +210,9 @@ static void compare_bert(const sb_safetensors *file, sb_dtype dtype)
 
 TEST(transformers, bert_is_as_published)
 {
-    sb_safetensors *file = open_references();
+    sb_safetensors *file = KEPT(open_references());
     for (int single = 0; single < 2; single++)
         compare_bert(file, single ? SB_F32 : SB_F64);
-    sb_safetensors_close(file);
 }
 
 TEST(transformers, segments_must_fit_the_ids_and_the_layer)
@@ -228,7 +225,7 @@ TEST(transformers, segments_must_fit_the_ids_and_the_layer)
                  {0, 3, "embedding: segments are given, but the layer has none"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const sb_transformer_options options = {.width = 4, .segments = cases[i].count};
-        sb_parameters *weights = sb_parameters_of(SB_F32, 1);
+        sb_parameters *weights = KEPT(sb_parameters_of(SB_F32, 1));
         sb_embedding_layer layer;
         cr_assert(sb_embedding_layer_init(&layer, weights, "e", 5, &options, NULL));
         sb_tape tape;
@@ -240,7 +237,6 @@ TEST(transformers, segments_must_fit_the_ids_and_the_layer)
                   (cases[i].message != NULL));
         cr_expect(!cases[i].message || strstr(sb_error(), cases[i].message), "%s", sb_error());
         sb_tape_end(&tape);
-        sb_parameters_free(weights);
     }
 }
 

@@ -52,7 +52,7 @@ TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
     for (int v = 0; tiny_variant(v); v++)
         for (int64_t size = 1 + v % tiny_step(); size <= 4; size += tiny_step()) {
             struct steps s = steps_new(v);
-            sb_decoder_state *state = sb_decoder_state_new(s.decoder);
+            sb_decoder_state *state = KEPT(sb_decoder_state_new(s.decoder));
             sb_tape tape;
             sb_tape_begin(&tape, SB_NO_RECORD);
             sb_tensor *expected = in_one_pass(&s), *lengths = owned_ids(SB_SHAPE(B), s.lengths);
@@ -65,7 +65,6 @@ TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
                 cr_expect(error < 1e-13, "%s: %g", tiny_variant(v)->name, error);
             }
             cr_expect(sb_tape_end(&tape), "%s", sb_error());
-            sb_decoder_state_free(state);
             steps_free(&s);
         }
 }

@@ -155,7 +155,7 @@ CPU_TEST(layer_init, a_null_layer_set_or_name_is_refused)
     const sb_transformer_options o = {.width = 4, .heads = 2};
     for (int i = 0; i < KINDS; i++)
         for (int null = 0; null < 3; null++) {
-            sb_parameters *set = sb_parameters_new(1);
+            sb_parameters *set = KEPT(sb_parameters_new(1));
             union layer l;
             memset(&l, 0x5a, sizeof l);
             cr_expect(!kinds[i].init(null == 0 ? NULL : &l, null == 1 ? NULL : set,
@@ -165,19 +165,17 @@ CPU_TEST(layer_init, a_null_layer_set_or_name_is_refused)
             cr_expect_str_eq(sb_error(), message);
             cr_expect(null == 0 || all_zero(&l, kinds[i].size), "%s: not zero", message);
             cr_expect(sb_parameters_count(set) == 0);
-            sb_parameters_free(set);
         }
 }
 
 TEST(layer_init, null_options_are_all_defaults)
 {
     for (int i = 0; i < KINDS; i++) {
-        sb_parameters *set = sb_parameters_new(1);
+        sb_parameters *set = KEPT(sb_parameters_new(1));
         union layer l;
         cr_expect(kinds[i].init(&l, set, "l", NULL), "%s: %s", kinds[i].name, sb_error());
         cr_expect(sb_parameters_count(set) == kinds[i].parameters, "%s: %lld", kinds[i].name,
                   (long long)sb_parameters_count(set));
-        sb_parameters_free(set);
     }
 }
 
@@ -274,7 +272,7 @@ TEST(layer_init, a_layer_that_fails_late_does_not_change_the_set)
 {
     const sb_transformer_options o = {.width = 4, .heads = 2};
     for (int i = 0; i < KINDS; i++) {
-        sb_parameters *whole = sb_parameters_new(1), *set = sb_parameters_new(1);
+        sb_parameters *whole = KEPT(sb_parameters_new(1)), *set = KEPT(sb_parameters_new(1));
         union layer l;
         cr_assert(kinds[i].init(&l, whole, "l", &o), "%s", sb_error());
         const int64_t n = sb_parameters_count(whole);
@@ -292,8 +290,6 @@ TEST(layer_init, a_layer_that_fails_late_does_not_change_the_set)
                     test_same_bits(sb_parameters_get(whole, k), sb_parameters_get(set, k + 1)),
                     "%s", sb_parameters_name(set, k + 1));
         }
-        sb_parameters_free(whole);
-        sb_parameters_free(set);
     }
 }
 

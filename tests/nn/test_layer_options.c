@@ -151,7 +151,7 @@ TEST(layer_options, the_row_of_padding_starts_at_zero_and_stays)
 TEST(layer_options, a_norm_may_have_an_epsilon_of_its_own)
 {
     for (int kind = SB_NORM_KIND_LAYER; kind <= SB_NORM_KIND_RMS; kind++) {
-        sb_parameters *weights = sb_parameters_of(SB_F64, 1);
+        sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
         sb_norm_layer layer;
         cr_assert(sb_norm_layer_init(&layer, weights, "n", 2, (sb_norm_kind)kind));
         sb_tape tape;
@@ -162,6 +162,5 @@ TEST(layer_options, a_norm_may_have_an_epsilon_of_its_own)
         sb_tensor *half = sb_norm_layer_forward(&layer, x);
         cr_expect(fabs(sb_tensor_get(usual, 1) - 1) < 1e-5 && sb_tensor_get(half, 1) == 0.5);
         sb_tape_end(&tape);
-        sb_parameters_free(weights);
     }
 }

@@ -166,8 +166,9 @@ TEST(optimiser, the_gradient_is_clipped_by_its_global_norm)
 TEST(optimiser, gradients_can_be_clipped_before_a_step)
 {
     for (int flat = 0; flat < 2; flat++) {
-        sb_parameters *set = set_new();
-        sb_optimiser *sgd = flat ? sb_sgd_new(set, NULL) : NULL;
+        sb_parameters *set = KEPT(set_new());
+        if (flat)
+            KEPT(sb_sgd_new(set, NULL));
         sb_tensor *w = sb_parameters_find(set, "w"), *v = sb_parameters_find(set, "v");
         double norm;
         backward(set, 1);
@@ -179,8 +180,6 @@ TEST(optimiser, gradients_can_be_clipped_before_a_step)
             cr_expect(fabs(sb_tensor_get(sb_tensor_grad(w), i) - expected) < 1e-14);
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(v), 1) - expected) < 1e-14);
         cr_assert(sb_parameters_clip(set, 1e9, NULL), "%s", sb_error());
-        sb_optimiser_free(sgd);
-        sb_parameters_free(set);
     }
 }
 

@@ -26,14 +26,13 @@ TEST(parameters_file, what_was_saved_is_loaded_and_converted)
     sb_parameters *from = KEPT(set_new(SB_F64, 1, true));
     cr_assert(sb_parameters_save(from, NULL, path), "%s", sb_error());
     for (int d = 0; d < 3; d++) {
-        sb_parameters *to = set_new(dtypes[d], 2, true);
+        sb_parameters *to = KEPT(set_new(dtypes[d], 2, true));
         cr_assert(sb_parameters_load(to, NULL, path, NULL), "%s", sb_error());
         for (int i = 0; i < 6; i++)
             cr_expect(fabs(at(to, "head.weight", i) - at(from, "head.weight", i)) <= (d == 0 ? 0
                                                                                       : d == 1
                                                                                           ? 1e-6
                                                                                           : 0.02));
-        sb_parameters_free(to);
     }
 }
 

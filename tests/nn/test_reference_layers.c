@@ -111,11 +111,10 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
 
 static void compare_all(const char *group, int n, const struct layer_case cases[])
 {
-    sb_safetensors *file = reference_open("layers");
+    sb_safetensors *file = KEPT(reference_open("layers"));
     reference_expect_count(file, group, n);
     for (int i = 0; i < n; i++)
         reference_each(compare, file, &cases[i]);
-    sb_safetensors_close(file);
 }
 
 TEST(reference_layers, multi_head_attention_is_as_in_pytorch)

@@ -62,10 +62,9 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
 
 static void compare_all(int n, const struct optimiser_case cases[])
 {
-    sb_safetensors *file = reference_open("optimisers");
+    sb_safetensors *file = KEPT(reference_open("optimisers"));
     for (int i = 0; i < n; i++)
         reference_each(compare, file, &cases[i]);
-    sb_safetensors_close(file);
 }
 
 #define ADAM(rate, b1, b2, e) .learning_rate = rate, .beta1 = b1, .beta2 = b2, .epsilon = e
@@ -163,10 +162,10 @@ static void set_group_gradients(const sb_safetensors *file, sb_parameters *set, 
 /* AdamW spares norms and biases without being told to, which the reference's groups spell out. */
 TEST(reference_optimisers, fifty_steps_with_groups_are_as_in_pytorch)
 {
-    sb_safetensors *file = reference_open("optimisers");
-    sb_parameters *set = read_groups(file);
+    sb_safetensors *file = KEPT(reference_open("optimisers"));
+    sb_parameters *set = KEPT(read_groups(file));
     const sb_optimiser_options o = {ADAM(0.01, 0.9, 0.98, 1e-8), .weight_decay = 0.2};
-    sb_optimiser *adamw = sb_adamw_new(set, &o);
+    sb_optimiser *adamw = KEPT(sb_adamw_new(set, &o));
     for (int step = 0; step < GROUP_STEPS; step++) {
         set_group_gradients(file, set, step);
         cr_assert(step != GROUP_STEPS / 2 || sb_optimiser_set_rate(adamw, 0.01 / 4));
@@ -182,7 +181,4 @@ TEST(reference_optimisers, fifty_steps_with_groups_are_as_in_pytorch)
         cr_expect(apart < 1e-9, "%s differs by %g", name, apart);
     }
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
-    sb_optimiser_free(adamw);
-    sb_parameters_free(set);
-    sb_safetensors_close(file);
 }

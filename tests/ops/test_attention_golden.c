@@ -20,7 +20,7 @@ static void expect_golden(const sb_safetensors *file, const char *name, sb_tenso
 /* Values and gradients as in tests/golden/make_attention.py. */
 TEST(attention, values_and_gradients_agree_with_pytorch)
 {
-    sb_safetensors *file = sb_safetensors_open(test_path("golden/attention.safetensors"));
+    sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/attention.safetensors")));
     cr_assert(file, "%s", sb_error());
     const char *const names[] = {"plain", "causal", "groups", "bias", "allowed"};
     const char *const leaves[] = {"q", "k", "v", "bias"}, *const grads[] = {"dq", "dk", "dv",
@@ -43,5 +43,4 @@ TEST(attention, values_and_gradients_agree_with_pytorch)
             expect_golden(file, names[n], sb_tensor_grad(x[i]), grads[i]);
         cr_expect(sb_tape_end(&tape));
     }
-    sb_safetensors_close(file);
 }

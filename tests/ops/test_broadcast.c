@@ -95,11 +95,9 @@ TEST(broadcast, long_tensors_agree_with_plain_loops_in_every_instruction_set)
         if (!test_kernel_set(set))
             continue;
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-            sb_tensor *a = test_leaf(SB_F32, 2 * i, shapes[i].rank_a, shapes[i].a);
-            sb_tensor *b = test_leaf(SB_F32, 2 * i + 1, shapes[i].rank_b, shapes[i].b);
+            sb_tensor *a = KEPT(test_leaf(SB_F32, 2 * i, shapes[i].rank_a, shapes[i].a));
+            sb_tensor *b = KEPT(test_leaf(SB_F32, 2 * i + 1, shapes[i].rank_b, shapes[i].b));
             check_product(a, b);
-            sb_tensor_release(a);
-            sb_tensor_release(b);
         }
     }
 }
@@ -108,8 +106,8 @@ CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
 {
     const int threads = sb_threads();
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        sb_tensor *a = test_leaf(SB_F32, 1, shapes[i].rank_a, shapes[i].a);
-        sb_tensor *b = test_leaf(SB_F32, 2, shapes[i].rank_b, shapes[i].b);
+        sb_tensor *a = KEPT(test_leaf(SB_F32, 1, shapes[i].rank_a, shapes[i].a));
+        sb_tensor *b = KEPT(test_leaf(SB_F32, 2, shapes[i].rank_b, shapes[i].b));
         sb_tensor *first = NULL;
         for (int t = 1; t <= 4; t++) {
             sb_set_threads(t);
@@ -123,8 +121,6 @@ CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
             cr_expect(test_same_bits(first, sb_tensor_grad(b)));
         }
         sb_tensor_release(first);
-        sb_tensor_release(a);
-        sb_tensor_release(b);
     }
     sb_set_threads(threads);
 }

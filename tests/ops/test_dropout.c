@@ -51,15 +51,13 @@ TEST(dropout, every_element_has_its_own_sixteen_bits)
     const sb_random random = {0x123456789abcdef, ((uint64_t)SB_STREAM_TRAIN << 48) + 77};
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int n = 0; test_kernel_set(set) && n < 16; n++) {
-            sb_tensor *x = ones(n % 2 ? SB_F64 : SB_F32, lengths[n / 2]);
-            sb_tensor *y = drop(x, 0.3, random);
+            sb_tensor *x = KEPT(ones(n % 2 ? SB_F64 : SB_F32, lengths[n / 2]));
+            sb_tensor *y = KEPT(drop(x, 0.3, random));
             for (int64_t i = 0; i < lengths[n / 2]; i++) {
                 struct philox draw = philox(random.seed, random.position, (uint64_t)i / 8);
                 uint32_t bits = draw.word[i % 8 / 2] >> (i % 2 ? 16 : 0) & 0xffff;
                 cr_expect((sb_tensor_get(y, i) == 0) == (bits < 0.3 * 65536), "element %d", (int)i);
             }
-            sb_tensor_release(x);
-            sb_tensor_release(y);
         }
     kernel_use_cpu_set(usual);
 }
@@ -70,13 +68,12 @@ TEST(dropout, a_fraction_p_is_dropped_and_the_mean_is_kept)
     sb_tensor *x = KEPT(ones(SB_F32, 100000));
     const double p[] = {0.1, 0.5, 0.9};
     for (int i = 0; i < 3; i++) {
-        sb_tensor *y = drop(x, p[i], sb_random_new(5, SB_STREAM_TRAIN));
+        sb_tensor *y = KEPT(drop(x, p[i], sb_random_new(5, SB_STREAM_TRAIN)));
         double zeros = fraction_of_zeros(y);
         cr_expect(fabs(zeros - p[i]) < 0.0064, "%g of %g", zeros, p[i]);
         for (int64_t e = 0; e < 1000; e++)
             cr_expect(sb_tensor_get(y, e) == 0 ||
                       fabs(sb_tensor_get(y, e) - 1 / (1 - p[i])) < 1e-6);
-        sb_tensor_release(y);
     }
 }
 

@@ -78,7 +78,7 @@ TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
     int usual = sb_threads();
     for (int threads = 1; threads <= 4; threads++) {
         cr_assert(sb_set_threads(threads));
-        sb_tensor *table = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, C)));
+        sb_tensor *table = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, C))));
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(N)));
@@ -92,7 +92,6 @@ TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
         for (int c = 0; c < C; c++)
             cr_expect(sb_tensor_get(sb_tensor_grad(table), c) == 0 &&
                       sb_tensor_get(sb_tensor_grad(table), C + c) == 0);
-        sb_tensor_release(table);
     }
     sb_set_threads(usual);
 }

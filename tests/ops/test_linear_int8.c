@@ -148,13 +148,11 @@ CPU_TEST(linear_int8, a_row_depends_on_no_other)
         double row[IN];
         for (int64_t i = 0; i < IN; i++)
             row[i] = sb_tensor_get(x, r * IN + i);
-        sb_tensor *one = sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, IN), row);
-        sb_tensor *y = multiply(true, one, weight, NULL, SB_ACTIVATION_GELU);
+        sb_tensor *one = KEPT(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, IN), row));
+        sb_tensor *y = KEPT(multiply(true, one, weight, NULL, SB_ACTIVATION_GELU));
         for (int64_t o = 0; o < OUT; o++)
             cr_expect(sb_tensor_get(y, o) == sb_tensor_get(all, r * OUT + o), "(%lld, %lld)",
                       (long long)r, (long long)o);
-        sb_tensor_release(one);
-        sb_tensor_release(y);
     }
 }
 

@@ -306,8 +306,8 @@ static void nan_propagates(const struct example *e, const char *shapes)
         sb_tensor *x = in.x[i];
         if (!sb_dtype_is_real(x->dtype))
             continue;
-        sb_tensor *nans = sb_tensor_full(x->dtype, x->rank, x->dim, NAN);
-        sb_tensor *infinities = sb_tensor_full(x->dtype, x->rank, x->dim, INFINITY);
+        sb_tensor *nans = KEPT(sb_tensor_full(x->dtype, x->rank, x->dim, NAN));
+        sb_tensor *infinities = KEPT(sb_tensor_full(x->dtype, x->rank, x->dim, INFINITY));
         struct results o[] = {run_with(e, &in, i, other.x[i]), run_with(e, &in, i, nans),
                               run_with(e, &in, i, infinities)};
         if (values_differ(&o[0], &before) && before.real)
@@ -315,8 +315,6 @@ static void nan_propagates(const struct example *e, const char *shapes)
                       e->name, shapes, i);
         for (int k = 0; k < 3; k++)
             results_free(&o[k]);
-        sb_tensor_release(nans);
-        sb_tensor_release(infinities);
     }
     results_free(&before);
     inputs_free(&in);

@@ -102,10 +102,9 @@ static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition
     units(kind, NULL, x, x[2], whole);
     units(kind, share, part, part[2], share_of);
     for (int i = 0; i < 2; i++) {
-        sb_tensor *expected = part_of(whole[i], share, B, L);
+        sb_tensor *expected = KEPT(part_of(whole[i], share, B, L));
         cr_expect(same_decisions(share_of[i], expected, 0), "kind %d, result %d, %d units", kind, i,
                   (int)C);
-        sb_tensor_release(expected);
     }
     release_all(3, x);
     release_all(3, part);
@@ -193,10 +192,9 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
     attend(algorithm, NULL, &all_heads, x, x[3], whole);
     attend(algorithm, &share, &heads, part, part[3], got);
     for (int i = 0; i < (axis == 1 ? 2 : 4); i++) { /* keys get their gradient from all queries */
-        sb_tensor *expected = share_part(whole[i], axis, piece, here);
+        sb_tensor *expected = KEPT(share_part(whole[i], axis, piece, here));
         cr_expect(test_relative(got[i], expected) <= tolerance, "axis %d, %d keys, result %d: %g",
                   axis, (int)keys, i, test_relative(got[i], expected));
-        sb_tensor_release(expected);
     }
     release_all(4, x);
     release_all(4, part);
@@ -239,7 +237,7 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
         sb_tensor *part[] = {x[0], share_part(x[1], 1, &share.source, here),
                              share_part(x[2], 1, &share.source, here)};
         attend(algorithm, &share, &all_heads, part, x[3], got);
-        sb_tensor *dv = share_part(whole[3], 1, &share.source, here);
+        sb_tensor *dv = KEPT(share_part(whole[3], 1, &share.source, here));
         for (int64_t e = 0; e < sb_tensor_size(y); e++)
             sb_tensor_set(y, e, sb_tensor_get(y, e) + weight * sb_tensor_get(got[0], e));
         for (int64_t e = 0; e < sb_tensor_size(dv); e++)
@@ -248,7 +246,6 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
                   (int)keys);
         release_all(2, part + 1);
         release_all(4, got);
-        sb_tensor_release(dv);
     }
     cr_expect(test_relative(y, whole[0]) <= 1e-13, "%d ranks, %d keys: %g", ranks, (int)keys,
               test_relative(y, whole[0]));

@@ -95,16 +95,14 @@ CPU_TEST(plain, cached_attention_agrees)
     struct inputs in = inputs_new("=2x3x4x5 =2x7x2x5 =2x7x2x3 =4x1x7", SB_F64, 3);
     for (sb_score score = SB_SCORE_SCALED; score <= SB_SCORE_COSINE; score++) {
         kernel_use_cpu_set(KERNELS_PLAIN);
-        sb_tensor *plain = cached(score, in.x);
+        sb_tensor *plain = KEPT(cached(score, in.x));
         for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {
             if (!kernel_use_cpu_set(set))
                 continue;
-            sb_tensor *fast = cached(score, in.x);
+            sb_tensor *fast = KEPT(cached(score, in.x));
             cr_expect(test_relative(fast, plain) <= tolerance, "score %d, %s: off by %g",
                       (int)score, kernel_cpu_name(), test_relative(fast, plain));
-            sb_tensor_release(fast);
         }
-        sb_tensor_release(plain);
     }
     kernel_use_cpu_set(usual);
     inputs_free(&in);

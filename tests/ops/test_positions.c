@@ -173,9 +173,9 @@ TEST(positions, relative_bias_looks_up_the_clipped_distance)
         if (!test_kernel_set((enum kernel_set)(n / 9)))
             continue;
         int64_t R = shapes[n % 9][0], Lq = shapes[n % 9][1], Lk = shapes[n % 9][2];
-        sb_tensor *table = test_leaf(SB_F64, 1, SB_SHAPE(2, 2 * R + 1));
-        sb_tensor *dy = test_leaf(SB_F64, 2, SB_SHAPE(1, 2, Lq, Lk));
-        sb_tensor *expected = sb_tensor_zeros(SB_F64, SB_SHAPE(2, 2 * R + 1));
+        sb_tensor *table = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 2 * R + 1)));
+        sb_tensor *dy = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(1, 2, Lq, Lk)));
+        sb_tensor *expected = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 2 * R + 1)));
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *y = sb_keep(sb_relative_bias(table, Lq, Lk));
@@ -188,9 +188,6 @@ TEST(positions, relative_bias_looks_up_the_clipped_distance)
         }
         cr_expect(test_relative(sb_tensor_grad(table), expected) < 1e-13);
         sb_tape_end(&tape);
-        sb_tensor_release(table);
-        sb_tensor_release(dy);
-        sb_tensor_release(expected);
     }
     kernel_use_cpu_set(usual);
 }

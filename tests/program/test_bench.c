@@ -153,11 +153,10 @@ CPU_TEST(bench, the_worker_answers_lines_about_jobs)
         at = strstr(at, answers[i]);
         cr_assert(at, "\"%s\" is not in: %s", answers[i], o.out);
     }
-    sb_safetensors *exported = sb_safetensors_open(test_temporary("job.safetensors"));
+    sb_safetensors *exported = KEPT(sb_safetensors_open(test_temporary("job.safetensors")));
     cr_expect(sb_safetensors_find(exported, "output.weight") >= 0 ||
               sb_safetensors_find(exported, "output.bias") >= 0);
     cr_expect(sb_safetensors_find(exported, "batch.3.target_out") >= 0);
-    sb_safetensors_close(exported);
 }
 
 CPU_TEST(bench, rows_are_listed_with_their_jobs_and_work)

@@ -61,7 +61,7 @@ CPU_TEST(program_tuning, the_state_has_moments_of_trained_parameters_alone)
 {
     program_write_pairs();
     run_well(TRAIN "--freeze 'encoder.*,decoder.*' --steps 7");
-    sb_safetensors *file = sb_safetensors_open(test_temporary("m.state"));
+    sb_safetensors *file = KEPT(sb_safetensors_open(test_temporary("m.state")));
     const int moment = sb_safetensors_find(file, "optimiser.moment.1");
     int64_t trained = 0;
     for (int i = 0; i < sb_safetensors_count(file); i++) {
@@ -73,7 +73,6 @@ CPU_TEST(program_tuning, the_state_has_moments_of_trained_parameters_alone)
     cr_assert(moment >= 0 && trained > 0);
     cr_expect(sb_safetensors_shape(file, moment)[0] == trained, "%lld of %lld",
               (long long)sb_safetensors_shape(file, moment)[0], (long long)trained);
-    sb_safetensors_close(file);
 }
 
 CPU_TEST(program_tuning, what_is_frozen_cannot_change_with_resume)

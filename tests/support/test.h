@@ -91,6 +91,7 @@ void release_all(int n, sb_tensor *const t[]);
 #define KEPT_TYPES(X)                                                                              \
     X(tensor, release)                                                                             \
     X(parameters, free)                                                                            \
+    X(safetensors, close)                                                                          \
     X(optimiser, free)                                                                             \
     X(average, free)                                                                               \
     X(kv_cache, free)                                                                              \

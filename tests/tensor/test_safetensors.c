@@ -56,7 +56,7 @@ static void expect_own(const sb_safetensors *file)
 
 TEST(safetensors, a_file_of_the_reference_library_is_read)
 {
-    sb_safetensors *file = sb_safetensors_open(test_path("golden/python.safetensors"));
+    sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/python.safetensors")));
     cr_assert(file, "%s", sb_error());
     cr_expect(sb_safetensors_count(file) == 19);
     expect_own(file);
@@ -69,12 +69,11 @@ TEST(safetensors, a_file_of_the_reference_library_is_read)
     expect_values(file, "u16", SB_I32, "(2)", VALUES(0, 65535));
     expect_values(file, "i8", SB_I32, "(2)", VALUES(-128, 127));
     expect_values(file, "u8", SB_I32, "(2)", VALUES(0, 255));
-    sb_safetensors_close(file);
 }
 
 TEST(safetensors, integers_beyond_i32_are_refused_by_index_and_value)
 {
-    sb_safetensors *file = sb_safetensors_open(test_path("golden/python.safetensors"));
+    sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/python.safetensors")));
     cr_assert(file, "%s", sb_error());
     cr_expect(!sb_safetensors_tensor(file, "i64.large"));
     EXPECT_ERROR("tensor \"i64.large\": element 2 is -3000000000, which i32 cannot represent");
@@ -82,18 +81,16 @@ TEST(safetensors, integers_beyond_i32_are_refused_by_index_and_value)
     EXPECT_ERROR("tensor \"u64.large\": element 0 is 18446744073709551615, which i32 cannot");
     cr_expect(!sb_safetensors_tensor(file, "u32.large"));
     EXPECT_ERROR("tensor \"u32.large\": element 0 is 2147483648, which i32 cannot represent");
-    sb_safetensors_close(file);
 }
 
 TEST(safetensors, bf16_is_widened_and_8_bit_floats_are_listed_but_not_read)
 {
-    sb_safetensors *file = sb_safetensors_open(test_path("golden/bf16.safetensors"));
+    sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/bf16.safetensors")));
     cr_assert(file, "%s", sb_error());
     expect_values(file, "bf16", SB_F32, "(3)", VALUES(1.5, -2, INFINITY));
     cr_expect(strcmp(sb_safetensors_dtype(file, 1), "F8_E4M3") == 0);
     cr_expect(!sb_safetensors_tensor(file, "f8"));
     EXPECT_ERROR("bf16.safetensors\": tensor \"f8\": elements of F8_E4M3 cannot be read");
-    sb_safetensors_close(file);
 }
 
 /* Every binary16, against its definition: (-1)^s 2^(e - 15) (1 + f / 1024), or f 2^-24 for e = 0.
@@ -173,11 +170,10 @@ TEST(safetensors, written_files_are_read_back)
     make_own(item);
     cr_assert(sb_safetensors_save(path, OWN, item, 1, one_pair), "%s", sb_error());
     release(OWN, item);
-    sb_safetensors *file = sb_safetensors_open(path);
+    sb_safetensors *file = KEPT(sb_safetensors_open(path));
     cr_assert(file, "%s", sb_error());
     cr_expect(sb_safetensors_count(file) == OWN && sb_safetensors_metadata_count(file) == 1);
     expect_own(file);
-    sb_safetensors_close(file);
 }
 
 /* The file that softback wrote, read by the reference library if it is installed. */
@@ -211,7 +207,7 @@ TEST(safetensors, the_reference_library_reads_written_files)
 
 CPU_TEST(safetensors, tensors_and_metadata_are_listed_in_order)
 {
-    sb_safetensors *file = sb_safetensors_open(test_path("golden/bf16.safetensors"));
+    sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/bf16.safetensors")));
     cr_assert(file, "%s", sb_error());
     cr_expect(sb_safetensors_count(file) == 2);
     cr_expect(strcmp(sb_safetensors_name(file, 0), "bf16") == 0);
@@ -232,7 +228,6 @@ CPU_TEST(safetensors, tensors_and_metadata_are_listed_in_order)
     EXPECT_ERROR("safetensors_rank: 2 is not in 0..1");
     cr_expect(!sb_safetensors_metadata_pair(file, 2, &text));
     EXPECT_ERROR("safetensors_metadata_pair: 2 is not in 0..1");
-    sb_safetensors_close(file);
 }
 
 TEST(safetensors, every_name_is_found_among_many)
@@ -247,14 +242,12 @@ TEST(safetensors, every_name_is_found_among_many)
     }
     cr_assert(sb_safetensors_save(path, MANY, item, 0, NULL), "%s", sb_error());
     release(MANY, item);
-    sb_safetensors *file = sb_safetensors_open(path);
+    sb_safetensors *file = KEPT(sb_safetensors_open(path));
     cr_assert(file, "%s", sb_error());
     for (int i = 0; i < MANY; i++) {
-        sb_tensor *t = sb_safetensors_tensor(file, name[i]);
+        sb_tensor *t = KEPT(sb_safetensors_tensor(file, name[i]));
         cr_assert(t && sb_tensor_value(t) == i * 7 % MANY, "%s", name[i]);
-        sb_tensor_release(t);
     }
-    sb_safetensors_close(file);
 }
 
 CPU_TEST(safetensors, a_file_without_tensors_is_valid)
@@ -265,12 +258,11 @@ CPU_TEST(safetensors, a_file_without_tensors_is_valid)
     char *bytes = file_text("test", path, 100, &size);
     cr_expect(size == 16 && memcmp(bytes, "\x08\0\0\0\0\0\0\0{}      ", 16) == 0);
     memory_free(bytes);
-    sb_safetensors *file = sb_safetensors_open(path);
+    sb_safetensors *file = KEPT(sb_safetensors_open(path));
     cr_assert(file, "%s", sb_error());
     cr_expect(sb_safetensors_count(file) == 0 && sb_safetensors_metadata_count(file) == 0);
     cr_expect(!sb_safetensors_tensor(file, "x"));
     EXPECT_ERROR("none.safetensors\": has no tensor \"x\"");
-    sb_safetensors_close(file);
 }
 
 /* More elements than pass through the buffers at once, and a view that begins inside. */
@@ -286,24 +278,21 @@ TEST(safetensors, long_tensors_and_views_survive)
     sb_tensor *truth = KEPT(sb_tensor_from(SB_BOOL, SB_SHAPE(n), yes));
     sb_named_tensor item[] = {{"x", x}, {"view", view}, {"truth", truth}};
     cr_assert(sb_safetensors_save(path, 3, item, 0, NULL), "%s", sb_error());
-    sb_safetensors *file = sb_safetensors_open(path);
+    sb_safetensors *file = KEPT(sb_safetensors_open(path));
     cr_assert(file, "%s", sb_error());
-    sb_tensor *y = sb_safetensors_tensor(file, "x"), *w = sb_safetensors_tensor(file, "view");
-    sb_tensor *z = sb_safetensors_tensor(file, "truth");
+    sb_tensor *y = KEPT(sb_safetensors_tensor(file, "x")),
+              *w = KEPT(sb_safetensors_tensor(file, "view"));
+    sb_tensor *z = KEPT(sb_safetensors_tensor(file, "truth"));
     cr_expect(test_relative(y, x) == 0 && test_relative(w, view) == 0);
     cr_expect(z && sb_tensor_get(z, n - 1) == 1);
-    sb_tensor_release(y);
-    sb_tensor_release(w);
-    sb_tensor_release(z);
-    sb_safetensors_close(file);
 }
 
 TEST(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
 {
-    sb_safetensors *file = sb_safetensors_open(test_path("golden/writer.safetensors"));
-    sb_tensor *fits = sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3));
-    sb_tensor *narrow = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3));
-    sb_tensor *turned = sb_tensor_zeros(SB_F64, SB_SHAPE(3, 2));
+    sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/writer.safetensors")));
+    sb_tensor *fits = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3)));
+    sb_tensor *narrow = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
+    sb_tensor *turned = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(3, 2)));
     cr_assert(file && sb_safetensors_read(file, "f64.matrix", fits), "%s", sb_error());
     cr_expect(sb_tensor_get(fits, 0) == -0.375 && sb_tensor_get(fits, 5) == 0.25);
     cr_expect(!sb_safetensors_read(file, "f64.matrix", narrow));
@@ -313,10 +302,6 @@ TEST(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
     tensor_free_data(turned);
     cr_expect(!sb_safetensors_read(file, "f64.matrix", turned));
     EXPECT_ERROR("freed by backward");
-    sb_tensor_release(fits);
-    sb_tensor_release(narrow);
-    sb_tensor_release(turned);
-    sb_safetensors_close(file);
 }
 
 TEST(safetensors, a_file_that_shrinks_after_opening_is_noticed)
@@ -326,11 +311,10 @@ TEST(safetensors, a_file_that_shrinks_after_opening_is_noticed)
     make_own(item);
     cr_assert(sb_safetensors_save(path, OWN, item, 0, NULL), "%s", sb_error());
     release(OWN, item);
-    sb_safetensors *file = sb_safetensors_open(path);
+    sb_safetensors *file = KEPT(sb_safetensors_open(path));
     cr_assert(file && truncate(path, 600) == 0);
     cr_expect(!sb_safetensors_tensor(file, "f64.matrix"));
     EXPECT_ERROR("a.safetensors\" ends at byte 600");
-    sb_safetensors_close(file);
 }
 
 TEST(safetensors, invalid_names_tensors_and_metadata_are_not_written)

@@ -66,14 +66,12 @@ TEST(data, the_order_is_fixed_by_the_seed)
 {
     for (uint64_t seed = 1; seed < 4; seed++) {
         sb_data_options one = {.seed = 1}, other = {.seed = seed};
-        sb_data *x = data_new(&one), *y = data_new(&other);
+        sb_data *x = KEPT(data_new(&one)), *y = KEPT(data_new(&other));
         int same = 0;
         for (int i = 0; i < 20; i++)
             same += fingerprint(sb_data_next(x)) == fingerprint(sb_data_next(y));
         cr_expect(same == (seed == 1 ? 20 : 0), "seed %d: %d batches are the same", (int)seed,
                   same);
-        sb_data_free(x);
-        sb_data_free(y);
     }
 }
 
@@ -144,7 +142,7 @@ TEST(data, a_task_never_ends)
 {
     static const char *const names[] = {"copy", "reverse", "sort", "addition", "dates"};
     for (int i = 0; i < 5; i++) {
-        sb_data *data = sb_data_task(names[i], 1);
+        sb_data *data = KEPT(sb_data_task(names[i], 1));
         cr_assert(data, "%s", sb_error());
         cr_expect(sb_data_pairs(data) == 0 && sb_data_batches(data) == 0);
         uint64_t before = 0;
@@ -157,7 +155,6 @@ TEST(data, a_task_never_ends)
             for (int64_t k = 0; k < sb_tensor_size(sb_batch_get(batch, "source")); k++)
                 cr_assert(source[k] != SB_SYMBOL_UNKNOWN, "%s has unknown symbols", names[i]);
         }
-        sb_data_free(data);
     }
     cr_expect(!sb_data_task("translate", 1));
     EXPECT_ERROR("none of copy, reverse");

@@ -182,9 +182,9 @@ TEST(beam, by_default_words_have_a_length_penalty_and_characters_have_none)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const sb_vocabulary_options units = {.units = cases[i].units};
         const sb_seq2seq_options sizes = {.transformer = {.width = 8, .heads = 2}};
-        sb_vocabulary *v = sb_vocabulary_new(&text, 1, &units);
-        sb_parameters *weights = sb_parameters_of(SB_F64, 5);
-        sb_seq2seq *model = sb_seq2seq_for(weights, v, v, &sizes);
+        sb_vocabulary *v = KEPT(sb_vocabulary_new(&text, 1, &units));
+        sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 5));
+        sb_seq2seq *model = KEPT(sb_seq2seq_for(weights, v, v, &sizes));
         const sb_decoding_options options = {
             .beam_width = cases[i].width, .longest = 5, .length_penalty = cases[i].given};
         sb_decoded output;
@@ -193,9 +193,6 @@ TEST(beam, by_default_words_have_a_length_penalty_and_characters_have_none)
                       fabs(penalty_of(&output) - cases[i].penalty) < 1e-9,
                   "%zu: %g", i, penalty_of(&output));
         sb_decoded_free(1, &output);
-        sb_seq2seq_free(model);
-        sb_parameters_free(weights);
-        sb_vocabulary_release(v);
     }
 }
 

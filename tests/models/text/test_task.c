@@ -299,7 +299,7 @@ CPU_TEST(task, held_out_pairs_have_no_unknown_symbol)
             pair[i] = made((sb_task)task, NULL, 1, SB_PART_TRAIN, i);
             texts[i] = pair[i].source;
         }
-        sb_vocabulary *v = sb_vocabulary_new(texts, MANY, NULL);
+        sb_vocabulary *v = KEPT(sb_vocabulary_new(texts, MANY, NULL));
         cr_assert(v, "%s", sb_error());
         cr_expect(sb_vocabulary_units(v) ==
                   (task < SB_TASK_ADDITION ? SB_UNITS_WORDS : SB_UNITS_CHARACTERS));
@@ -310,7 +310,6 @@ CPU_TEST(task, held_out_pairs_have_no_unknown_symbol)
             sb_free(sb_vocabulary_encode(v, other.source, &count, &unknown));
             cr_assert(unknown.count == 0, "\"%s\"", other.source);
         }
-        sb_vocabulary_release(v);
     }
 }
 

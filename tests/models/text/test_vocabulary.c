@@ -487,11 +487,10 @@ CPU_TEST(vocabulary, hostile_json_is_refused)
          "merge 0 does not make"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        sb_vocabulary *v = parsed(cases[i].json);
+        sb_vocabulary *v = KEPT(parsed(cases[i].json));
         cr_expect(!v, "%s", cases[i].json);
         EXPECT_ERROR("vocabulary: ");
         EXPECT_ERROR(cases[i].error);
-        sb_vocabulary_release(v);
     }
     json_t *json =
         json_pack("{s:s,s:[o]}", "units", "words", "symbols", json_stringn_nocheck("a\xFF", 2));

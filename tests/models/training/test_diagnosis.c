@@ -51,7 +51,7 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
         struct tiny tiny = tiny_new(SB_F64, 2, options);
         struct diagnosis d = diagnose(&tiny);
         cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)), "a gradient is left");
-        sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s", sb_error());
@@ -69,7 +69,6 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
                       sqrt(sum));
         }
         sb_tape_end(&tape);
-        sb_batch_free(batch);
         diagnosis_free(&d);
     }
 }

@@ -162,12 +162,11 @@ TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
     double value;
     const sb_partition part = {.items = {.of = 4, .first = 1}}; /* dropout at other positions */
     for (int i = 0; i < 5; i++) {
-        sb_batch *batch = tiny_batch(tiny.vocabulary, (uint64_t)i, 2, 4);
+        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, (uint64_t)i, 2, 4));
         const bool again = i > 0 && i < 4;
         batch->partition = i == 4 ? &part : NULL;
         cr_expect(replay_run(replay, batch, true, &random, &value) == again, "batch %d", i);
         sb_parameters_clear(tiny.weights);
-        sb_batch_free(batch);
     }
     cr_expect(replay_graphs(replay) == 1 && replay_launches(replay) == 3, "%lld graphs, %lld",
               (long long)replay_graphs(replay), (long long)replay_launches(replay));
