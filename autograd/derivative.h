@@ -14,7 +14,7 @@
  * What an exact derivative is not: at a kink (relu at 0) or a tie (the maximum of equal numbers) it
  * is one of the one-sided derivatives, and the tangent of a value that is not finite may be NaN.
  * Tensors of another dtype than f64 are constants, also cast to f64; and sb_detach, as well as
- * sb_embedding_padded for the row of padding, stops tangents as it stops gradients.
+ * embeddings and output heads for the row of padding, stops tangents as it stops gradients.
  *
  * Both fail when f fails, casts f64 to another real dtype, computes in f64 on another device than
  * the CPU, uses a cache of keys and values, or several ranks; for a user's operation of f64 without

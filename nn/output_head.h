@@ -9,7 +9,7 @@ typedef struct {
     sb_tensor *bias;   /* (V), zeros; or NULL */
     double scale;      /* of y, and so of the logits without their bias; 0: 1 */
     bool padded;       /* set it where the table is that of an embedding with padding: the row
-                          padding_id of the weight gets no gradient from the logits either */
+                          padding_id of the weight is a constant of the logits, too */
     int64_t padding_id;
 } sb_output_head;
 

@@ -162,3 +162,42 @@ CPU_TEST(parameters_derivative, each_failed_allocation_is_an_error)
 {
     test_each_allocation_fails(product_without_memory, NULL);
 }
+
+/* Logits and loss of a head whose row of padding is one of x[1], the weight. */
+static sb_tensor *run_head(void *padding, sb_tensor *const x[])
+{
+    const sb_output_head head = {
+        .weight = x[1], .scale = 2, .padded = true, .padding_id = *(const int64_t *)padding};
+    sb_tensor *logits = sb_output_head_logits(&head, x[0]);
+    sb_tensor *loss = sb_output_head_loss(&head, x[0], x[2], NULL);
+    return sb_add(loss, sb_sum(sb_multiply(logits, logits), SB_ALL, false));
+}
+
+/* A direction that moves the row of padding alone. */
+static sb_tensor *row_direction(int64_t V, int64_t C, int64_t row)
+{
+    sb_tensor *v = sb_tensor_zeros(SB_F64, SB_SHAPE(V, C));
+    for (int64_t c = 0; c < C; c++)
+        sb_tensor_set(v, row * C + c, 1);
+    return v;
+}
+
+CPU_TEST(parameters_derivative, the_row_of_padding_of_an_output_head_is_a_constant)
+{
+    enum { V = 4, C = 3 };
+    sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, C)), test_leaf(SB_F64, 2, SB_SHAPE(V, C)),
+                      sb_tensor_from_doubles(SB_I32, SB_SHAPE(2), (double[]){1, 3})};
+    for (int64_t padding = 0; padding < V; padding++) {
+        sb_gradcheck_result result;
+        const sb_gradcheck_options options = {.method = SB_GRADCHECK_EXACT};
+        cr_expect(sb_gradcheck(run_head, &padding, x, 3, &options, &result), "row %d: %s",
+                  (int)padding, sb_error());
+        sb_tensor *v[3] = {[1] = row_direction(V, C, padding)}, *dy, *hv[3];
+        cr_assert(sb_jvp(run_head, &padding, x, v, 3, NULL, &dy), "%s", sb_error());
+        cr_expect(sb_tensor_value(dy) == 0, "row %d: %g", (int)padding, sb_tensor_value(dy));
+        cr_assert(sb_hvp(run_head, &padding, x, v, 3, hv), "%s", sb_error());
+        cr_expect(largest_of(hv[0]) == 0 && largest_of(hv[1]) == 0, "row %d", (int)padding);
+        release_all(4, (sb_tensor *[]){v[1], dy, hv[0], hv[1]});
+    }
+    release_all(3, x);
+}

@@ -113,6 +113,13 @@ static void bad_layers(struct errors *f)
     ALONE(sb_encoder_new(f->set, "e", 9, &(sb_transformer_options){.positions = (sb_positions)77}));
     ALONE(sb_encoder_new(f->set, "e", 9,
                          &(sb_transformer_options){.width = 12, .positions = SB_POSITIONS_ROTARY}));
+    ALONE(sb_output_head_logits(&(sb_output_head){.weight = f->x, .padded = true}, f->x));
+    CALL(sb_output_head_logits(&(sb_output_head){.padded = true}, f->x));
+    CALL(sb_output_head_logits(&(sb_output_head){.weight = f->x, .padded = true}, NULL));
+    CALL(sb_output_head_logits(&(sb_output_head){.weight = f->x, .padded = true, .padding_id = 2},
+                               f->x));
+    CALL(sb_output_head_loss(&(sb_output_head){.weight = f->x, .padded = true, .padding_id = -1},
+                             f->x, f->i2, NULL));
     ALONE(sb_additive_attention_init(&additive, f->set, "a", 0, 2, 3, false, 0));
     ALONE(sb_additive_attention_init(&additive, f->set, "a", 2, -2, 3, false, 0));
     ALONE(sb_additive_attention_init(&additive, f->set, "a", 2, 2, 0, false, 0));
