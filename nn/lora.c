@@ -116,7 +116,12 @@ static bool merge(sb_tensor *weight, sb_tensor *a, sb_tensor *b, double scale)
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     const sb_tensor *sum = sb_add(weight, sb_scale(sb_matmul(b, a), scale));
-    const bool ok = sum && weight->device->copy(weight->data, sum->data, tensor_bytes(sum));
+    const bool ok =
+        sum &&
+        (shape_equal(sum->rank, sum->dim, weight->rank, weight->dim) ||
+         sb_fail("lora_merge: the adapters' product is %s, their weight %s: shapes differ",
+                 tensor_shape(sum).text, tensor_shape(weight).text)) &&
+        weight->device->copy(weight->data, sum->data, tensor_bytes(sum));
     if (ok) {
         tensor_note_write(weight);
         tensor_zero(b);

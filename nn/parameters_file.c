@@ -4,6 +4,7 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,32 @@ struct comparison {
     int64_t common;
 };
 
+/* The file's scale of a parameter that is an adapter's A; 0: it has none, NaN: one that is no
+   positive number. */
+static double comparison_scale(const struct comparison *c, int64_t i)
+{
+    const char *name = sb_parameters_name(c->set, i),
+               *text = sb_safetensors_metadata(c->file, name);
+    if (!text || !glob_matches("*.lora_a", name))
+        return 0;
+    char *end;
+    const double scale = strtod(text, &end);
+    return *text && !*end && scale > 0 && isfinite(scale) ? scale : NAN;
+}
+
+static bool comparison_scales_fit(const struct comparison *c, int64_t i)
+{
+    const double own = c->set->item[i].scale, scale = comparison_scale(c, i);
+    if (isnan(scale))
+        return sb_fail("parameters_load: the file's scale of \"%s\" is no positive number",
+                       sb_parameters_name(c->set, i));
+    if (own == 0 || scale == 0 || scale == own)
+        return true;
+    return sb_fail("parameters_load: \"%s\" has the scale %.9g in the file and %.9g in the "
+                   "set; give sb_parameters_lora the alpha and the rank of the file",
+                   sb_parameters_name(c->set, i), scale, own);
+}
+
 static bool comparison_fits(const struct comparison *c, int64_t i, int at)
 {
     const sb_tensor *t = sb_parameters_get(c->set, i);
@@ -119,12 +146,8 @@ static bool comparison_fits(const struct comparison *c, int64_t i, int at)
         return sb_fail("parameters_load: \"%s\" is %s in the file, but %s in the set",
                        sb_parameters_name(c->set, i), shape_text(rank, dim).text,
                        tensor_shape(t).text);
-    const char *scale = sb_safetensors_metadata(c->file, sb_parameters_name(c->set, i));
-    const double own = c->set->item[i].scale;
-    if (scale && own > 0 && strtod(scale, NULL) != own)
-        return sb_fail("parameters_load: \"%s\" has the scale %.32s in the file and %.9g in the "
-                       "set; give sb_parameters_lora the alpha and the rank of the file",
-                       sb_parameters_name(c->set, i), scale, own);
+    if (!comparison_scales_fit(c, i))
+        return false;
     return strcmp(dtype, "F64") == 0 || strcmp(dtype, "F32") == 0 || strcmp(dtype, "F16") == 0 ||
            strcmp(dtype, "BF16") == 0 ||
            sb_fail("parameters_load: \"%s\" is of %s in the file, not of real numbers",
@@ -204,6 +227,8 @@ static bool comparison_read(const struct comparison *c)
         if (ok && read[i]) {
             t->device->copy(t->data, read[i]->data, tensor_bytes(t));
             tensor_note_write(t);
+            const double scale = comparison_scale(c, i);
+            c->set->item[i].scale = scale > 0 ? scale : c->set->item[i].scale;
         }
         sb_tensor_release(read[i]);
     }

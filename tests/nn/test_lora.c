@@ -103,6 +103,48 @@ TEST(lora, merging_gives_the_same_outputs_and_begins_again)
     sb_parameters_free(l.set);
 }
 
+/* A set with "a.weight" (W, W), "a.lora_a" (1, W) and "a.lora_b" (W, 1) that no layer made. */
+static sb_parameters *by_name(int64_t rows, int64_t W)
+{
+    const sb_initial one = {SB_INITIAL_CONSTANT, 1};
+    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    cr_assert(sb_parameters_add(set, "a.weight", SB_SHAPE(rows, W), one));
+    cr_assert(sb_parameters_add(set, "a.lora_a", SB_SHAPE(1, W), one));
+    cr_assert(sb_parameters_add(set, "a.lora_b", SB_SHAPE(W, 1), one));
+    return set;
+}
+
+static void save_scale(const sb_parameters *set, const char *scale, const char *path)
+{
+    const sb_named_tensor a = {"a.lora_a", sb_parameters_find(set, "a.lora_a")};
+    const char *const metadata[][2] = {{"a.lora_a", scale}};
+    cr_assert(sb_safetensors_save(path, 1, &a, 1, metadata), "%s", sb_error());
+}
+
+TEST(lora, a_set_that_names_adapters_merges_them_with_the_scale_of_the_file)
+{
+    static const char *const bad[] = {"-1", "inf", "nan", "", "1x", "0"};
+    sb_parameters *set = by_name(2, 2), *flat = by_name(1, 2);
+    const char *path = test_temporary("scale");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        save_scale(set, bad[i], path);
+        cr_expect(!sb_parameters_load(set, "*.lora_a", path, NULL), "%s", bad[i]);
+        EXPECT_ERROR("parameters_load: the file's scale of \"a.lora_a\" is no positive number");
+    }
+    cr_expect(!sb_lora_merge(set));
+    EXPECT_ERROR("lora_merge: there are no adapters");
+    save_scale(set, "0.5", path);
+    cr_assert(sb_parameters_load(set, "*.lora_a", path, NULL), "%s", sb_error());
+    cr_assert(sb_lora_merge(set), "%s", sb_error());
+    for (int i = 0; i < 4; i++)
+        cr_expect(sb_tensor_get(sb_parameters_get(set, 0), i) == 1.5);
+    cr_assert(sb_parameters_load(flat, "*.lora_a", path, NULL), "%s", sb_error());
+    cr_expect(!sb_lora_merge(flat));
+    EXPECT_ERROR("lora_merge: the adapters' product is (2, 2), their weight (1, 2): shapes differ");
+    sb_parameters_free(set);
+    sb_parameters_free(flat);
+}
+
 /* A set with adapters of two scales, "a1" and "a2" of 8 / 4 and "b" of 2 / 2. */
 struct several {
     sb_parameters *set;
