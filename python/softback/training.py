@@ -1,6 +1,10 @@
 """What the generated classes do not have: training with a progress line, files of any model, decoding."""
+import os
 import sys
+import tempfile
 import time
+from fnmatch import fnmatch
+from pathlib import Path
 
 from . import _functions
 from ._declarations import *
@@ -144,18 +148,36 @@ def parameter(parameters, name):
     return parameters.find(name)
 
 
-def parameters_of(dtype, items):
+def parameters_of(dtype, items, adapters=None):
     """The parameters of a copy or a pickle."""
     made = _functions.Parameters.of(dtype)
     for name, t in items:
         made.add(name, t.shape, 0.0).assign(t)
         if not t.requires_grad:
             made.freeze(name, True)
+    if adapters:
+        by_file(lambda path: (Path(path).write_bytes(adapters), made.load(path, ADAPTERS)))
     return made
 
 
-# Copied by value; groups and the rule for adapters stay with the original.
-_functions.Parameters.__reduce__ = lambda parameters: (parameters_of, (parameters.dtype(), named(parameters)))
+ADAPTERS = "*.lora_a"  # whose scales are in the file alone
+
+
+def by_file(work):
+    """What it returns, given the path of a temporary file."""
+    with tempfile.TemporaryDirectory() as folder:
+        return work(os.path.join(folder, "adapters.safetensors"))
+
+
+def parts(parameters):
+    """What a copy or a pickle is made of: by value; groups and the rule for adapters stay with the original."""
+    items, adapters = named(parameters), None
+    if any(fnmatch(name, ADAPTERS) for name, _ in items):
+        adapters = by_file(lambda path: (parameters.save(path, ADAPTERS), Path(path).read_bytes())[1])
+    return parameters_of, (parameters.dtype(), items, adapters)
+
+
+_functions.Parameters.__reduce__ = parts
 _functions.Parameters.__len__, _functions.Parameters.__getitem__ = _functions.Parameters.count, parameter
 _functions.Parameters.items, _functions.Parameters.__repr__ = named, table
 _functions.Trainer.train, _functions.Vocabulary.encode = train, encode

@@ -126,6 +126,20 @@ def test_parameters_are_copied_by_value():
         assert len(duplicate(sb.Parameters.of("f64"))) == 0
 
 
+def test_copies_of_parameters_merge_each_adapter_with_its_scale():
+    for duplicate in COPIES:
+        weights = sb.Parameters(1)
+        for name, rank, alpha in (("a", 4, 8), ("b", 2, 1)):
+            weights.lora(rank=rank, alpha=alpha, on=name)
+            sb.LinearLayer(weights, name, 3, 2)
+            weights[name + ".lora_b"].assign(np.arange(2 * rank).reshape(2, rank))
+        again = duplicate(weights)
+        for merged in (weights, again):
+            merged.lora_merge()
+        assert again.fingerprint() == weights.fingerprint()
+        assert duplicate(again).lora_merge() is None
+
+
 def test_what_cannot_be_copied_says_so():
     weights, data = sb.Parameters(1), sb.Data.task("copy", 1)
     model, layer = sb.Seq2Seq(weights, data, width=8, heads=2), sb.EncoderLayer(weights, "layer", width=8, heads=2)
