@@ -43,12 +43,14 @@ void rounded_parameters_free(struct rounded_parameters *rounded)
     memory_free(rounded);
 }
 
-/* Whether lists are worth it for this parameter, and the open tape is the step's. */
+/* Whether lists are worth it for this parameter, and the open tape is the step's. What an operation
+   made, such as a bias of relative positions, ends with its step. */
 static bool rounded_in_lists(const struct rounded_parameters *r, const sb_tensor *parameter)
 {
     const struct open_tape *tape = tape_open();
-    return r && tape && tape->serial == r->tape && parameter->dtype == SB_F32 &&
-           parameter->device != sb_device_cpu() && tape_wants_grad(tape, parameter);
+    return r && tape && tape->serial == r->tape && parameter->tape == 0 &&
+           parameter->dtype == SB_F32 && parameter->device != sb_device_cpu() &&
+           tape_wants_grad(tape, parameter);
 }
 
 /* The entry of a parameter; NULL when there is none. */

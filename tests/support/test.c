@@ -152,6 +152,11 @@ bool test_slow(void)
     return test_sanitized() || test_slow_device();
 }
 
+bool test_brief(void)
+{
+    return test_slow() && !test_long();
+}
+
 int test_some(int n)
 {
     const int share = !test_slow() ? 1 : test_sanitized() && test_slow_device() ? 40 : 8;

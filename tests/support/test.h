@@ -52,6 +52,8 @@ void too_slow(enum slow_run run, const char *reason);
 
 /* Whether this is such a run: tests of many cases draw fewer. */
 bool test_slow(void);
+/* The same, but not for the long tests: shapes are smaller, and runs shorter. */
+bool test_brief(void);
 /* How many of n cases to try there: one in eight, or one in forty with emulated kernels under a
    sanitizer. */
 int test_some(int n);
