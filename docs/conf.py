@@ -1,0 +1,113 @@
+"""The site, made of Markdown by Sphinx: docs/site.sh runs it in a folder that looks like the tree, with the
+pages of docs/ at its top. Everything works from disk: formulas become MathML here, and links to files of the
+library lead to pages that show them."""
+import re
+from pathlib import Path
+from posixpath import normpath, relpath
+
+from docutils import nodes
+from docutils.utils.math import latex2mathml
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import TextLexer, get_lexer_for_filename
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+
+ROOT = Path(__file__).resolve().parents[1]
+project, author, copyright = "softback", "", ""
+release = version = re.search(r"version : '([\d.]+)'", (ROOT / "meson.build").read_text())[1]
+extensions = ["myst_parser", "sphinx_copybutton"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+root_doc = "index"
+include_patterns = ["*.md", "reference/*.rst", "teach/[!b]*.md", "teach/lessons/*.md"]
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+html_theme = "furo"
+html_title, html_short_title = f"softback {version}", "softback"
+html_static_path = ["style.css", str(ROOT / "teach/pictures")]
+html_css_files = ["style.css"]
+toc_object_entries = False  # Sphinx copies them into each page
+html_copy_source = html_show_sphinx = html_show_copyright = False
+pygments_style, pygments_dark_style = "friendly", "github-dark"
+copybutton_exclude = ".linenos, .gp, .go"
+html_theme_options = {"light_css_variables": {"color-brand-primary": "#a03c00", "color-brand-content": "#0b5fad"},
+                      "dark_css_variables": {"color-brand-primary": "#ffa05c", "color-brand-content": "#6cb6ff"}}
+
+SOURCE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{path}</title>
+<link rel="stylesheet" href="{top}_static/pygments.css">
+<link rel="stylesheet" href="{top}_static/style.css">
+</head>
+<body class="source">
+<p><a href="{top}index.html">softback</a> / {path}</p>
+{text}
+</body>
+</html>
+"""
+SOURCES = set()  # files that pages link to
+
+
+def of_the_tree(app, page, text):
+    """Pages of docs/ lie at the top of the site."""
+    at_top = "/" not in page and page not in ("CONTRIBUTING", "CHANGELOG")
+    text[0] = text[0].replace("](../", "](") if at_top else re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1", text[0])
+
+
+def math(self, node):
+    try:
+        made = str(latex2mathml.tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    except Exception as error:
+        raise ValueError(f"{node.source}:{node.line}: {node.astext()}: {error}") from error
+    block = isinstance(node, nodes.math_block)
+    self.body.append(f'<div class="formula">{made}</div>' if block else made)
+    raise nodes.SkipNode
+
+
+class Links(SphinxTransform):
+    """What is code and names something of the library leads to it; files lead to pages that show them; the first
+    use of a term in a page leads to the glossary."""
+    default_priority = 5
+
+    def apply(self):
+        page = self.env.docname
+        for link in list(self.document.findall(addnodes.download_reference)):
+            path, _, line = link["reftarget"].partition("#")
+            path = path[1:] if path[0] == "/" else normpath(str(Path(page).parent / path))
+            link.replace_self(self.reference(page, path, link.children, "#" * bool(line) + line))
+        for code in list(self.document.findall(nodes.literal)):
+            name = re.fullmatch(r"(sb_\w+|SB_[A-Z]\w+)(\(\))?", code.astext())
+            if name and not isinstance(code.parent, (nodes.reference, addnodes.pending_xref)):
+                link = addnodes.pending_xref("", refdomain="c", reftype="identifier", reftarget=name[1], refdoc=page)
+                code.replace_self(link)
+                link += code
+
+    def reference(self, page, path, content, line):
+        SOURCES.add(path)
+        target = relpath("source/" + path + ".html", str(Path(page).parent)) + line
+        return nodes.reference("", "", *content, refuri=target, internal=True)
+
+
+def write_sources(app, error):
+    """Pages that show files, each without the site's navigation."""
+    form = HtmlFormatter(lineanchors="L", linenos="inline", style=pygments_style)
+    for path in () if error else sorted(SOURCES):
+        try:
+            lexer = get_lexer_for_filename(path)
+        except ValueError:
+            lexer = TextLexer()
+        page = Path(app.outdir, "source", path + ".html")
+        page.parent.mkdir(parents=True, exist_ok=True)
+        top = "../" * (path.count("/") + 1)
+        page.write_text(SOURCE.format(path=path, top=top, text=highlight(Path(app.srcdir, path).read_text(), lexer, form)))
+
+
+def setup(app):
+    app.connect("source-read", of_the_tree)
+    app.connect("build-finished", write_sources)
+    app.add_transform(Links)
+    for kind in (nodes.math, nodes.math_block):
+        app.add_node(kind, override=True, html=(math, None))

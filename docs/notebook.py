@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Prints a notebook as Markdown for Sphinx, with the outputs that are stored in it:  docs/notebook.py NOTEBOOK"""
+import base64
+import json
+import sys
+
+
+def fenced(info, text):
+    return f"`````{info}\n{text.rstrip()}\n`````\n"
+
+
+def shown(output):
+    """The richest form that a browser can show."""
+    data = output.get("data", {"text/plain": output.get("text", "")})
+    for form in ("text/html", "image/svg+xml", "image/png", "text/plain"):
+        if form in data:
+            text = "".join(data[form])
+            if form == "text/plain":
+                return fenced("text", text)
+            if form == "image/png":
+                text = f'<img alt="" src="data:image/png;base64,{base64.b64encode(base64.b64decode(text)).decode()}">'
+            return fenced("{raw} html", f'<div class="shown">{text}</div>')
+    return ""
+
+
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    source = "".join(cell["source"])
+    print(source if cell["cell_type"] == "markdown" else fenced("python", source), end="\n\n")
+    for output in cell.get("outputs", []):
+        print(shown(output))

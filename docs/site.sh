@@ -1,0 +1,42 @@
+#!/bin/sh
+# Makes a static site, for any host of files or from disk: docs/site.sh FOLDER PAGE REPORT, where PAGE is
+# teach/playground.html and REPORT a page of `softback report`. Needs python3; Sphinx comes from PyPI, in the
+# versions of docs/requirements.txt, into a cache folder. Where that fails it says so and exits with 77.
+set -eu
+cd "$(dirname "$0")/.."
+mkdir -p "$1"
+site=$(cd "$1" && pwd) live=$2 report=$3
+tools=${XDG_CACHE_HOME:-$HOME/.cache}/softback/site
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+if ! cmp -s docs/requirements.txt "$tools/requirements.txt"; then
+    echo "Installing Sphinx into $tools"
+    { python3 -m venv "$tools" && "$tools/bin/python" -m pip install -q -r docs/requirements.txt &&
+        cp docs/requirements.txt "$tools"; } >"$work/log" 2>&1 || {
+        cat "$work/log"
+        echo "skipped: site: pip cannot install what docs/requirements.txt lists"
+        exit 77
+    }
+fi
+
+# A folder like the tree, with the pages of docs/ and those that are made at its top.
+for path in *; do
+    [ "$path" = build ] || [ "$path" = docs ] || cp -r "$path" "$work"
+done
+rm "$work/README.md"
+for page in docs/*.md; do
+    cp "$page" "$work"
+done
+mkdir "$work/package"
+python=$tools/bin/python
+export PYTHONDONTWRITEBYTECODE=1
+"$python" python/generate.py . "$work/package"
+"$python" docs/reference.py "$work/package" "$work/reference"
+"$python" docs/notebook.py python/tutorial.ipynb >"$work/tutorial.md"
+[ -z "${STAGE:-}" ] || { rm -rf "$STAGE"; cp -r "$work" "$STAGE"; exit; }
+rm -rf "$site"
+"$tools/bin/sphinx-build" -q -E -W --keep-going -d "$work/doctrees" -c docs "$work" "$site"
+cp "$live" "$site/live.html"
+cp "$report" "$site/report.html"
+! command -v pandoc >/dev/null || SOFTBACK_LINKS=none teach/book.sh "$site/book.html"
