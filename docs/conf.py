@@ -21,12 +21,14 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 root_doc = "index"
 include_patterns = ["*.md", "reference/*.rst", "teach/[!b]*.md", "teach/lessons/*.md"]
+exclude_patterns = ["README.md"]
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 html_theme = "furo"
 html_title, html_short_title = f"softback {version}", "softback"
 html_static_path = ["style.css", str(ROOT / "teach/pictures")]
 html_css_files = ["style.css"]
 toc_object_entries = False  # Sphinx copies them into each page
+html_math_renderer = "mathml"
 html_copy_source = html_show_sphinx = html_show_copyright = False
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 copybutton_exclude = ".linenos, .gp, .go"
@@ -78,6 +80,16 @@ class Links(SphinxTransform):
             path, _, line = link["reftarget"].partition("#")
             path = path[1:] if path[0] == "/" else normpath(str(Path(page).parent / path))
             link.replace_self(self.reference(page, path, link.children, "#" * bool(line) + line))
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            target, path = link["reftarget"], normpath(str(Path(page).parent / link["reftarget"]))
+            if link.get("refdomain") == "doc" and target not in self.env.found_docs:  # a file of Markdown that is no page
+                made = self.reference(page, target + ".md", link.children) if target != "README" else nodes.reference(
+                    "", "", *link.children, refuri=relpath("index.html", str(Path(page).parent)), internal=True)
+                link.replace_self(made)
+            elif link["reftype"] == "myst" and target.endswith(".html"):  # made beside the pages
+                link.replace_self(nodes.reference("", "", *link.children, refuri=target))
+            elif link["reftype"] == "myst" and Path(self.env.srcdir, path).is_dir():
+                link.replace_self(link.children)
         for code in list(self.document.findall(nodes.literal)):
             name = re.fullmatch(r"(sb_\w+|SB_[A-Z]\w+)(\(\))?", code.astext())
             if name and not isinstance(code.parent, (nodes.reference, addnodes.pending_xref)):
@@ -85,7 +97,7 @@ class Links(SphinxTransform):
                 code.replace_self(link)
                 link += code
 
-    def reference(self, page, path, content, line):
+    def reference(self, page, path, content, line=""):
         SOURCES.add(path)
         target = relpath("source/" + path + ".html", str(Path(page).parent)) + line
         return nodes.reference("", "", *content, refuri=target, internal=True)
@@ -109,5 +121,4 @@ def setup(app):
     app.connect("source-read", of_the_tree)
     app.connect("build-finished", write_sources)
     app.add_transform(Links)
-    for kind in (nodes.math, nodes.math_block):
-        app.add_node(kind, override=True, html=(math, None))
+    app.add_html_math_renderer("mathml", (math, None), (math, None))

@@ -24,7 +24,6 @@ fi
 for path in *; do
     [ "$path" = build ] || [ "$path" = docs ] || cp -r "$path" "$work"
 done
-rm "$work/README.md"
 for page in docs/*.md; do
     cp "$page" "$work"
 done

@@ -108,8 +108,8 @@ fi
 trap - EXIT
 wait $portable || { cat build/aarch64-portable/losses; exit 1; }
 fingerprint=$(sed -n 's/^fingerprint //p' build/aarch64-portable/losses)
-grep -q "\`$fingerprint\`" README.md || {
-    echo "aarch64: the portable fingerprint is $fingerprint, README.md has a different one" >&2
+grep -q "\`$fingerprint\`" docs/install.md || {
+    echo "aarch64: the portable fingerprint is $fingerprint, docs/install.md has a different one" >&2
     exit 1
 }
 echo "aarch64: the portable library computes the bits of x86, fingerprint $fingerprint"

@@ -12,5 +12,5 @@ done
 cat build/portable-gcc/losses
 cmp build/portable-gcc/losses build/portable-clang/losses
 fingerprint=$(sed -n 's/^fingerprint //p' build/portable-gcc/losses)
-grep -q "$fingerprint" README.md || { echo "README.md has a different fingerprint"; exit 1; }
+grep -q "$fingerprint" docs/install.md || { echo "docs/install.md has a different fingerprint"; exit 1; }
 echo "gcc $(gcc -dumpversion) and clang $(clang -dumpversion) agree to the bit"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the commands of README.md: each line of its ```sh blocks, in order, and each `./softback ...` and
-# `./run ...` within its text. Their output must contain the lines of its ```text blocks, and each link
-# must lead to a file.
+# Runs the commands of README.md and of the pages of docs/: each line of their ```sh blocks, in order, and each
+# `./softback ...` and `./run ...` within their text. The ```c blocks of a page, one after the other, are a program,
+# and so are its ```python blocks: they must run, too. What is printed must contain the lines of the ```text
+# blocks, and each link must lead to a file.
 #
 # tests/readme.sh [BUILD]: a folder with a built library and program, "build" otherwise. Ends with one
 # line, "N passed, N failed".
@@ -9,9 +10,9 @@
 # They run as typed in a scratch folder that looks like the tree, with these exceptions:
 #
 #   ./run, build, test      take minutes: tests/bare.sh runs them, as typed, in a bare Debian
-#   pip install .           the same
+#   ./run tools, pip install .   the same
 #   ./run playground        the same; tests/playground.sh runs it
-#   ./run site              the same; tests/book.sh makes a site of stand-ins
+#   ./run site              the same; tests/site.sh makes a site
 #   ./run gpu               skipped: needs a GPU and minutes
 #   ./run lesson N          lesson 1, which fails because of its hole; tests/lessons.sh tests the others
 #   ./run book              skipped without pandoc
@@ -20,6 +21,7 @@
 #   mpirun                  skipped without it or the plug-in
 #   SOFTBACK_CUDA=emulated  skipped if the emulated device is not built
 #   meson install           replaced by tests/installed.sh, which needs no root
+#   python                  skipped without NumPy
 set -u
 cd "$(dirname "$0")/.." || exit 2
 tree=$PWD
@@ -29,9 +31,17 @@ trap 'rm -rf "$work"' EXIT
 . tests/check.sh
 . tests/installed.sh
 
+pages="README.md CONTRIBUTING.md CHANGELOG.md $(echo docs/*.md)"
+
+blocks() { # blocks LANGUAGE PAGE...
+    language=$1
+    shift
+    awk -v begin="\`\`\`$language" '$0 == begin {inside = 1; next} /^```/ {inside = 0} inside' "$@"
+}
+
 commands() { # one a line, without comments
-    awk '/^```sh$/ {inside = 1; next} /^```/ {inside = 0; next} inside' README.md
-    awk '/^```/ {inside = !inside; next} !inside' README.md | grep -oE '`\./(softback|run)( [^`]*)?`' | tr -d '`'
+    blocks sh $pages
+    awk '/^```/ {inside = !inside; next} !inside' $pages | grep -oE '`\./(softback|run)( [^`]*)?`' | tr -d '`'
 }
 
 pairs() { # pairs FROM TO: lines "3 1 4 <tab> 4 1 3", digits and the same reversed
@@ -55,8 +65,8 @@ try() { # try COMMAND
     case $1 in
     ./run | './run build' | './run test') skip_command "$1" "run by tests/bare.sh" && return ;;
     './run playground') skip_command "$1" "run by tests/playground.sh" && return ;;
-    './run site') skip_command "$1" "tests/book.sh makes a site" && return ;;
-    'pip install .') skip_command "$1" "run by tests/bare.sh" && return ;;
+    './run site') skip_command "$1" "run by tests/site.sh" && return ;;
+    './run tools' | 'pip install .') skip_command "$1" "run by tests/bare.sh" && return ;;
     './run gpu') skip_command "$1" "needs a GPU" && return ;;
     './run book') command -v pandoc >/dev/null || { skip_command "$1" "pandoc is missing" && return; } ;;
     mpirun*) { command -v mpirun && [ -e "$build/libsoftback_mpi.so" ]; } >/dev/null ||
@@ -91,18 +101,40 @@ commands | sed 's/ *# .*//' | awk '!seen[$0]++' >"$work/commands"
 while read -r command; do
     try "$command"
 done <"$work/commands"
-[ "$passed" -ge 20 ]
-check $? "README.md has its commands"
+[ "$passed" -ge 40 ]
+check $? "README.md and docs/ have their commands"
 
-awk '/^```text$/ {inside = 1; next} /^```/ {inside = 0} inside' README.md >"$work/shown"
+python=${XDG_CACHE_HOME:-$HOME/.cache}/softback/python/bin/python # tests/python.sh makes it
+"$python" -c 'import numpy' 2>/dev/null || python=python3
+programs=0
+for page in $pages; do
+    blocks c "$page" >"$work/tree/page.c"
+    blocks python "$page" >"$work/tree/page.py"
+    if [ -s "$work/tree/page.c" ]; then
+        run 'cc -std=c17 -Wall -Wextra -Werror page.c $(pkg-config --cflags --libs softback) -o page && ./page'
+        check $? "the C of $page is a program"
+        programs=$((programs + 1))
+    fi
+    if [ -s "$work/tree/page.py" ] && "$python" -c 'import numpy' 2>/dev/null; then
+        run "PYTHONPATH='$build/python' '$python' page.py"
+        check $? "the Python of $page is a program"
+    fi
+done
+[ $programs -ge 2 ]
+check $? "README.md and docs/how_to.md have programs"
+
+blocks text $pages >"$work/shown"
 [ -s "$work/shown" ] && ! grep -vxFf "$work/printed" "$work/shown" >"$work/output"
-check $? "the commands print the text that README.md shows"
+check $? "the commands and programs print the text that the pages show"
 
-grep -oE '\]\([^)]*\)' README.md | sed 's/](\(.*\))/\1/' | grep -v '^http' | while read -r link; do
-    [ -e "$link" ] || echo "$link"
+for page in $pages; do # what ends with .html and the reference are made with the site, which tests/site.sh checks
+    grep -oE '\]\([^)]*\)' "$page" | sed 's/](\([^#]*\).*)/\1/' | grep -vE '^$|^http|^reference/|\.html$' |
+        while read -r link; do
+            [ -e "$(dirname "$page")/$link" ] || echo "$page: $link"
+        done
 done >"$work/output"
 [ ! -s "$work/output" ]
-check $? "each link of README.md leads to a file"
+check $? "each link of README.md and docs/ leads to a file"
 for page in teach/lessons/[0-9]*.md; do
     grep -qF "[$(sed -n '1s/^# [0-9]*\. //p' "$page")]($page)" README.md || echo "$page"
 done >"$work/output"

@@ -70,7 +70,7 @@ static bool generator_complete(const sb_decoding_options *given, sb_decoding_opt
 }
 
 /* A sum of logarithms falls with each symbol, so without a penalty a beam prefers short outputs. In
-   texts of words that costs more than it does in those of characters, as the README measures. */
+   texts of words that costs more than in those of characters: docs/measured.md. */
 static double generator_penalty(const struct generator *g, const sb_decoding_options *o)
 {
     const sb_units units = sb_vocabulary_units(g->outputs);
