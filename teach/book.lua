@@ -1,9 +1,10 @@
 -- Makes one book of the lessons, for pandoc. Titles, "3. Never build J", get the id lesson-3;
 -- links to a page of the book lead there, and those to other files to where these lie, seen from the
 -- book: in the folder `lessons`, which the metadata names, or above it. Pictures become part of the
--- book; as images of their own, so that their styles do not meet. Indented lines, which are formulas as
--- they are typed, "J_ij = a_i ((i == j) - a_j)", are typeset; fenced ones stay as they are.
+-- book; as images of their own, so that their styles do not meet.
 local lessons
+local pages = {["../ranks.md"] = "#over-many-ranks", ["../wrong_gradients.md"] = "#wrong-gradients-measured",
+               ["../glossary.md"] = "#glossary"}
 
 local function file_of(target)
     local folder, rest = lessons, target
@@ -15,14 +16,8 @@ end
 
 local function link(element)
     local number = element.target:match("^(%d+)_[%w_]*%.md$")
-    if number then
-        element.target = "#lesson-" .. tonumber(number)
-    elseif element.target == "../ranks.md" then
-        element.target = "#over-many-ranks"
-    elseif element.target == "../wrong_gradients.md" then
-        element.target = "#wrong-gradients-measured"
-    elseif element.target == "../glossary.md" then
-        element.target = "#glossary"
+    if number or pages[element.target] then
+        element.target = number and "#lesson-" .. tonumber(number) or pages[element.target]
     elseif not element.target:match("^%a+:") and not element.target:match("^#") then
         if lessons == "" then
             return element.content -- the files are elsewhere
@@ -42,61 +37,23 @@ local function image(element)
     return element
 end
 
--- Names with more than one letter that are symbols; others are words.
-local symbols = {exp = "\\exp", ln = "\\ln", max = "\\max", sqrt = "\\sqrt", sum = "\\sum",
-                 ds = "ds", dz = "dz", dv = "dv", dh = "dh", dx = "dx", dw = "dw", dy = "dy", dL = "dL"}
-
-local function name(word)
-    return symbols[word] or (#word > 1 and "\\text{" .. word .. "}") or word
+-- No line ends between a formula and the comma or bracket beside it: a span has both.
+local function together(inlines)
+    for i = #inlines - 1, 1, -1 do
+        local kinds = inlines[i].t .. inlines[i + 1].t
+        if kinds == "MathStr" or kinds == "StrMath" or kinds == "StrSpan" then
+            inlines[i] = pandoc.Span({inlines[i], inlines:remove(i + 1)}, {class = "together"})
+        end
+    end
+    return inlines
 end
 
-local signs = {["=="] = "=", ["!="] = "\\ne ", ["=?"] = "\\overset{?}{=}", ["->"] = "\\to ", ["+="] = "\\mathrel{+}=",
-               ["*"] = "\\cdot ", ["..."] = "\\dots ", ["||"] = "\\|", ["%"] = "\\%", ["#"] = "\\#"}
-
--- A line of a formula as TeX.
-local function tex(line)
-    local result, at = "", 1
-    while at <= #line do
-        local word, below = line:match("^(%a+)_(%w+)", at)
-        local plain, sign = line:match("^%a+", at), nil
-        for length = 3, 1, -1 do
-            sign = sign or (signs[line:sub(at, at + length - 1)] and line:sub(at, at + length - 1))
-        end
-        if word then
-            local is_word = #below > 2 and below:match("^%a+$")
-            result = result .. name(word) .. "_{" .. (is_word and "\\text{" .. below .. "}" or below) .. "}"
-            at = at + #word + 1 + #below
-        elseif plain then
-            result, at = result .. name(plain) .. " ", at + #plain
-        elseif sign then
-            result, at = result .. signs[sign], at + #sign
-        else
-            result, at = result .. line:sub(at, at), at + 1
-        end
+-- A displayed formula scrolls in a box of its own, where it is wider than the page.
+local function display(paragraph)
+    local formula = #paragraph.content == 1 and paragraph.content[1]
+    if formula and formula.t == "Math" and formula.mathtype == "DisplayMath" then
+        return pandoc.Div(paragraph, {class = "formula", tabindex = 0})
     end
-    return result
-end
-
--- Lines below each other, with their first equals signs in a column and remarks after the formula.
-local function formula(block)
-    if #block.classes > 0 then
-        return nil
-    end
-    local lines = {}
-    for line in block.text:gmatch("[^\n]+") do
-        local left, remark = line:match("^(.-%S)%s%s%s+([^=%s].*)$")
-        local case = ""
-        if remark and remark:match(" = ") then -- a case and its formula
-            case, left, remark = tex(left) .. "\\quad ", remark, nil
-        end
-        local typeset = tex(left or line)
-        if not typeset:find("overset", 1, true) then
-            typeset = typeset:gsub("=", "&=", 1)
-        end
-        remark = remark and " \\qquad \\text{" .. remark:gsub("[_^#%%&]", "\\%0") .. "}" or ""
-        lines[#lines + 1] = case .. typeset .. remark
-    end
-    return pandoc.Para({pandoc.Math("DisplayMath", "\\begin{aligned}" .. table.concat(lines, "\\\\") .. "\\end{aligned}")})
 end
 
 local function header(element)
@@ -109,5 +66,5 @@ end
 
 return {
     { Meta = function(meta) lessons = pandoc.utils.stringify(meta.lessons) end },
-    { Link = link, Header = header, Image = image, CodeBlock = formula },
+    { Link = link, Header = header, Image = image, Para = display, Inlines = together },
 }

@@ -34,9 +34,15 @@ lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
     cat teach/book.css
     echo '</style>'
 } >"$work/style.html"
-pandoc --from gfm --to html5 --mathml --template teach/book.template --lua-filter teach/book.lua --no-highlight \
+pandoc --from gfm+tex_math_dollars --to html5 --mathml --template teach/book.template --lua-filter teach/book.lua --no-highlight \
     --wrap=preserve --include-in-header "$work/style.html" \
     --metadata title="Backward through softmax" --metadata \
     lessons="$lessons" \
     --output "$work/book.html" "$work/book.md"
-mv "$work/book.html" "$book"
+# Like TeX: brackets are as tall as their letters, those of \Big larger; signs and functions have small spaces.
+sed 's/stretchy="true"/stretchy="false"/g
+    s/minsize="1.8" maxsize="1.8" stretchy="false"/minsize="1.8em" maxsize="1.8em" stretchy="true"/g
+    s|\(>[(=]</mo>\)<mo>−</mo>|\1<mo form="prefix">−</mo>|g
+    s/form="[a-z]*">∥/lspace="0" rspace="0" &/g
+    s|<mo>exp</mo>|<mi>exp</mi>|g
+    s|<mo>ln</mo>|<mo lspace=".17em" rspace=".17em">ln</mo>|g' "$work/book.html" >"$book"

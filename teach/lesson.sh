@@ -115,8 +115,8 @@ if [ $# = 2 ]; then
     echo "Lesson ${1#0}, \"$(title "$name")\", with the solution, $file:"
 elif [ ! -e "$file" ]; then
     mkdir -p "$my" && cp "$lessons/$name.c" "$file" || exit 2
-    echo "Lesson ${1#0}, \"$(title "$name")\". Read $lessons/$name.md, then fill the hole in $file"
-    echo "and run ./run lesson ${1#0} again. This is what is still wrong:"
+    echo "Lesson ${1#0}, \"$(title "$name")\". Read $lessons/$name.md (./run book typesets it), then fill"
+    echo "the hole in $file and run ./run lesson ${1#0} again. This is what is still wrong:"
 else
     echo "Lesson ${1#0}, \"$(title "$name")\", with $file:"
 fi

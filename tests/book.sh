@@ -41,9 +41,8 @@ grep -q "<h1 id=\"over-many-ranks\">$(sed -n '1s/^# //p' teach/ranks.md)</h1>" "
 check $? "teach/ranks.md is in the book and in its contents"
 [ $lessons -ge 12 ]
 check $? "there are at least 12 lessons"
-grep -o '<math' "$book" | wc -l >"$work/output"
-[ "$(cat "$work/output")" -ge 20 ] && ! grep -q 'begin{aligned}[^<]*$' "$work/output"
-check $? "its formulas are typeset as MathML"
+python3 tests/formulas.py "$book" teach/*.md teach/lessons/*.md >"$work/output" 2>&1 && [ ! -s "$work/output" ]
+check $? "each formula of the lessons is MathML, with as many children as an element needs"
 sed -n '/<h1 id="glossary">/,$p' "$book" | grep -c '^<tr' >"$work/output"
 [ "$(cat "$work/output")" -ge 61 ]
 check $? "the glossary has at least 60 terms"
@@ -72,6 +71,13 @@ grep -o 'src="data:image/svg+xml,[^"]*" alt="[^"]\{20,\}"' "$book" | wc -l >"$wo
 check $? "its pictures are in it, with texts for those who cannot see them"
 grep -q 'prefers-color-scheme: dark' "$book"
 check $? "it has a dark style"
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -n "$browser" ] && command -v node >/dev/null; then
+    node tests/book.mjs "$browser" "$book" >"$work/output" 2>&1
+    check $? "on a phone and on a desk, nothing is cut off or beyond the edge"
+else
+    echo "book: Chromium or node is missing, so its layout is not tested"
+fi
 
 # The site: its four pages need nothing but each other.
 echo '<p>report</p>' >"$work/report.html"

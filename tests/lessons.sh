@@ -68,9 +68,9 @@ agree() {
     check $? "lesson $1 and its page both say: $2"
 }
 
-# One line of words
+# One line of words, its formulas as ASCII
 flat() {
-    tr -s ' \n' '  ' | sed 's/ $//'
+    tr -s ' \n' '  ' | sed 's/ $//; s/\\partial /d/g; s/[${}]//g'
 }
 
 # What is known about wrong gradients is said in one way.

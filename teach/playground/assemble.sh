@@ -22,13 +22,14 @@ lines() {
 lines ops/cpu/softmax.c softmax_masked_backward_row >"$parts/row_kernel.txt"
 lines ops/cpu/attention_backward.c attention_score_gradient >"$parts/attention_kernel.txt"
 gzip -9nc "$1" | base64 -w 100 >"$parts/module.txt"
-# The table of wrong_gradients.md
+# The table of wrong_gradients.md, with its formulas as text
 awk -F ' *[|] *' '
     /^[|]-/ || !/^[|]/ { next }
     { name = heads++ ? "td" : "th"; row = "<tr>"
       for (i = 2; i < NF; i++) row = row "<" name ">" $i "</" name ">"
       print row "</tr>" }' "$here/../wrong_gradients.md" | sed '1i<table>
-$a</table>' >"$parts/measured.txt"
+$a</table>
+s/\\text{\([a-z]*\)}/\1/g; s/\$//g; s/ - / − /g' >"$parts/measured.txt"
 cp "$here"/page.css "$here"/*.js "$here"/*.txt "$parts"
 awk -v parts="$parts" '
     /@include / {

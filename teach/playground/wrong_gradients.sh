@@ -15,7 +15,7 @@ run() { # run TASK RATE RULE: a line of numbers, the share of each seed
             mean = sum / n
             variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0
             printf " | %.0f ± %.0f", mean, sqrt((variance > 0 ? variance : 0) / n)
-            if (learnt) printf " (%d of %d)", learnt, n
+            if (learnt) printf " (%d)", learnt
         }'
 }
 
