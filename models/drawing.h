@@ -24,9 +24,10 @@ typedef enum {
 SB_API char *sb_tape_draw(sb_tensor *loss, sb_drawing_format format, const sb_parameters *weights);
 
 /*
- * The numbers of a tensor as SVG: a square for each, as opaque as the number is large, red where it
- * is negative, with the number as a tooltip. The last two axes are rows and columns; all others
- * count maps, such as the heads of attention weights.
+ * The numbers of a tensor as SVG: a cell for each, as opaque as the number is large, red where it
+ * is negative, with the number as a tooltip, and written in it where there are at most 256 numbers
+ * in at most 12 columns. The last two axes are rows and columns, with their indices at the edge;
+ * all others count maps, such as the heads of attention weights.
  *
  * Returns a text to be freed with sb_free. Fails above 4,096 numbers, and when backward has freed
  * the data.

@@ -1,4 +1,4 @@
-/* The numbers of a tensor as SVG, a square for each: attention weights, masks, gradients. */
+/* The numbers of a tensor as SVG, a cell for each: attention weights, masks, gradients. */
 #include "models/drawing.h"
 #include "models/text/buffer.h"
 #include "tensor/failure.h"
@@ -8,11 +8,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { CELL = 14, GAP = 10, MOST_NUMBERS = 4096, MOST_ACROSS = 4 };
+enum { GAP = 10, MOST_NUMBERS = 4096, MOST_WRITTEN = 256, MOST_WRITTEN_COLUMNS = 12 };
 
-/* The maps of a tensor's last two axes, in rows of up to MOST_ACROSS. */
+/* The maps of a tensor's last two axes, `across` of them beside each other. Where they are small,
+   the number is written in its cell. */
 struct maps {
-    int64_t count, rows, columns, across;
+    int64_t count, rows, columns, across, left,
+        top;        /* left, top: room for the indices of an axis */
+    int wide, high; /* a cell */
+    bool written;
     double *number, largest;
     struct buffer text;
     bool ok; /* there was memory for all of the text so far */
@@ -28,6 +32,12 @@ static void maps_print(struct maps *m, const char *format, ...)
     m->ok = m->ok && buffer_add_text(&m->text, line);
 }
 
+static void maps_text(struct maps *m, const char *kind, int64_t x, int64_t y, double number)
+{
+    maps_print(m, "<text class=\"%s\" x=\"%lld\" y=\"%lld\">%.3g</text>\n", kind, (long long)x,
+               (long long)y, number);
+}
+
 /* As opaque as it is large; not finite ones are outlined. */
 static void maps_cell(struct maps *m, int64_t x, int64_t y, double number)
 {
@@ -36,21 +46,37 @@ static void maps_cell(struct maps *m, int64_t x, int64_t y, double number)
     maps_print(m,
                "<rect class=\"%s\" x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" "
                "fill-opacity=\"%.3f\"><title>%.5g</title></rect>\n",
-               kind, (long long)x, (long long)y, CELL - 1, CELL - 1, share, number);
+               kind, (long long)x, (long long)y, m->wide - 1, m->high - 1, share, number);
+    if (m->written)
+        maps_text(m, share > 0.6 ? "light" : "", x + m->wide / 2, y + m->high / 2 + 4, number);
+}
+
+/* Its indices, above the first row and left of the first column: each one, or each fifth. */
+static void maps_indices(struct maps *m, int64_t row, int64_t column, int64_t x, int64_t y)
+{
+    const int step = m->written ? 1 : 5;
+    if (row == 0 && column % step == 0)
+        maps_text(m, "index", x + m->wide / 2, y - 4, (double)column);
+    if (column == 0 && m->left > 0 && row % step == 0)
+        maps_text(m, "index", x - m->left / 2, y + m->high / 2 + 4, (double)row);
 }
 
 static void maps_draw(struct maps *m)
 {
     const int64_t down = (m->count + m->across - 1) / m->across;
-    const int64_t width = m->columns * CELL + GAP, height = m->rows * CELL + GAP;
+    const int64_t width = m->left + m->columns * m->wide + GAP;
+    const int64_t height = m->top + m->rows * m->high + GAP;
     maps_print(m, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%lld\" height=\"%lld\">\n",
                (long long)(m->across * width), (long long)(down * height));
     maps_print(m, "<style>.more{fill:#2a6fbb}.less{fill:#c8452b}.odd{fill:none;stroke:#c8452b}"
-                  "rect{stroke:#8886;stroke-width:.5}</style>\n");
+                  "rect{stroke:#8886;stroke-width:.5}text{font:11px sans-serif;fill:currentColor;"
+                  "text-anchor:middle}.index{opacity:.6}.light{fill:#fff}</style>\n");
     for (int64_t i = 0; m->ok && i < m->count * m->rows * m->columns; i++) {
         const int64_t map = i / (m->rows * m->columns), row = i / m->columns % m->rows;
-        maps_cell(m, map % m->across * width + i % m->columns * CELL,
-                  map / m->across * height + row * CELL, m->number[i]);
+        const int64_t x = map % m->across * width + m->left + i % m->columns * m->wide;
+        const int64_t y = map / m->across * height + m->top + row * m->high;
+        maps_cell(m, x, y, m->number[i]);
+        maps_indices(m, row, i % m->columns, x, y);
     }
     maps_print(m, "</svg>\n");
 }
@@ -63,7 +89,13 @@ static char *maps_of(const sb_tensor *t, struct maps *m)
     m->columns = t->rank > 0 ? t->dim[t->rank - 1] : 1;
     m->rows = t->rank > 1 ? t->dim[t->rank - 2] : 1;
     m->count = tensor_size(t) > 0 ? tensor_size(t) / (m->rows * m->columns) : 0;
-    m->across = m->count < MOST_ACROSS ? m->count : MOST_ACROSS;
+    m->written = m->columns <= MOST_WRITTEN_COLUMNS && tensor_size(t) <= MOST_WRITTEN;
+    m->wide = m->written ? 54 : 14;
+    m->high = m->written ? 24 : 14;
+    m->left = t->rank > 1 ? 20 : 0;
+    m->top = t->rank > 0 ? 16 : 0;
+    m->across = m->written ? MOST_WRITTEN_COLUMNS / (m->columns + 1) : 4;
+    m->across = m->across < m->count ? m->across : m->count;
     m->across = m->across > 0 ? m->across : 1;
     maps_draw(m);
     char *text = m->ok ? buffer_take(&m->text) : NULL;

@@ -82,18 +82,34 @@ TEST(drawing, names_are_escaped)
     }
 }
 
-TEST(drawing, each_number_of_a_tensor_is_a_square)
+TEST(drawing, each_number_of_a_tensor_is_a_cell_in_which_it_is_written)
 {
     const double numbers[] = {1, -0.5, 0, NAN, 0.25, 1};
     sb_tensor *t = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 1, 2), numbers));
     char *svg = sb_tensor_draw(t);
     cr_assert(svg, "%s", sb_error());
     cr_expect(count_of(svg, "<rect") == 6 && count_of(svg, "class=\"less\"") == 1);
-    cr_expect(strstr(svg, "class=\"less\" x=\"14\" y=\"0\" width=\"13\" height=\"13\" "
-                          "fill-opacity=\"0.500\"><title>-0.5</title>"));
-    cr_expect(strstr(svg, "class=\"odd\" x=\"52\" y=\"0\"") != NULL, "%s", svg);
+    cr_expect(strstr(svg, "class=\"less\" x=\"74\" y=\"16\" width=\"53\" height=\"23\" "
+                          "fill-opacity=\"0.500\"><title>-0.5</title></rect>\n"
+                          "<text class=\"\" x=\"101\" y=\"32\">-0.5</text>\n"
+                          "<text class=\"index\" x=\"101\" y=\"12\">1</text>"),
+              "%s", svg);
+    cr_expect(strstr(svg, "class=\"odd\" x=\"212\" y=\"16\"") != NULL, "%s", svg);
+    cr_expect(count_of(svg, "<text class=\"light\"") == 2 && count_of(svg, ">nan</text>") == 1);
+    cr_expect(count_of(svg, "class=\"index\"") == 3 * (2 + 1));
     cr_expect(strncmp(svg, "<svg ", 5) == 0 && strcmp(svg + strlen(svg) - 7, "</svg>\n") == 0);
     sb_free(svg);
+}
+
+TEST(drawing, a_large_tensor_has_small_cells_and_each_fifth_index)
+{
+    sb_tensor *t = sb_tensor_zeros(SB_F32, SB_SHAPE(11, 13));
+    char *svg = sb_tensor_draw(t);
+    cr_assert(svg, "%s", sb_error());
+    cr_expect(count_of(svg, "<rect") == 143 && count_of(svg, "width=\"13\"") == 143);
+    cr_expect(count_of(svg, "<text") == 3 + 3 && count_of(svg, "class=\"index\"") == 3 + 3);
+    sb_free(svg);
+    sb_tensor_release(t);
 }
 
 static bool draw_row(void *row)
