@@ -66,11 +66,15 @@ static void maps_draw(struct maps *m)
     const int64_t down = (m->count + m->across - 1) / m->across;
     const int64_t width = m->left + m->columns * m->wide + GAP;
     const int64_t height = m->top + m->rows * m->high + GAP;
-    maps_print(m, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%lld\" height=\"%lld\">\n",
+    maps_print(m,
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sb-map\" width=\"%lld\" "
+               "height=\"%lld\">\n",
                (long long)(m->across * width), (long long)(down * height));
-    maps_print(m, "<style>.more{fill:#2a6fbb}.less{fill:#c8452b}.odd{fill:none;stroke:#c8452b}"
-                  "rect{stroke:#8886;stroke-width:.5}text{font:11px sans-serif;fill:currentColor;"
-                  "text-anchor:middle}.index{opacity:.6}.light{fill:#fff}</style>\n");
+    /* On a page of many pictures, these styles are for maps alone. */
+    maps_print(m, "<style>.sb-map rect{stroke:#8886;stroke-width:.5}.sb-map .more{fill:#2a6fbb}"
+                  ".sb-map .less{fill:#c8452b}.sb-map .odd{fill:none;stroke:#c8452b}\n");
+    maps_print(m, ".sb-map text{font:11px sans-serif;fill:currentColor;text-anchor:middle}"
+                  ".sb-map .index{opacity:.6}.sb-map .light{fill:#fff}</style>\n");
     for (int64_t i = 0; m->ok && i < m->count * m->rows * m->columns; i++) {
         const int64_t map = i / (m->rows * m->columns), row = i / m->columns % m->rows;
         const int64_t x = map % m->across * width + m->left + i % m->columns * m->wide;

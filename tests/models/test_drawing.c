@@ -97,6 +97,7 @@ TEST(drawing, each_number_of_a_tensor_is_a_cell_in_which_it_is_written)
     cr_expect(strstr(svg, "class=\"odd\" x=\"212\" y=\"16\"") != NULL, "%s", svg);
     cr_expect(count_of(svg, "<text class=\"light\"") == 2 && count_of(svg, ">nan</text>") == 1);
     cr_expect(count_of(svg, "class=\"index\"") == 3 * (2 + 1));
+    cr_expect(strstr(svg, "</style>") && count_of(svg, "{") == count_of(svg, ".sb-map "));
     cr_expect(strncmp(svg, "<svg ", 5) == 0 && strcmp(svg + strlen(svg) - 7, "</svg>\n") == 0);
     sb_free(svg);
 }
