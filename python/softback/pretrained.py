@@ -313,7 +313,7 @@ class Attention:
         """Each head of each layer as a picture: rows are queries, columns keys."""
         parts = []
         for kind, layers in self.weights.items():
-            heads = "".join(f"<td>{picture(head, self.queries[kind], self.keys[kind])}</td>" for layer in layers for head in layer)
+            heads = "".join(f"<td>layer {i}, head {j}<br>{picture(head, self.queries[kind], self.keys[kind])}</td>" for i, layer in enumerate(layers) for j, head in enumerate(layer))
             parts.append(f"<p>{kind}, {len(layers)} layers of {len(layers[0])} heads</p><table><tr>{heads}</tr></table>")
         return "".join(parts)
 
@@ -321,13 +321,15 @@ class Attention:
         return "\n".join(f"{kind}: {len(layers)} layers of {layers[0].shape} (heads, queries, keys)" for kind, layers in self.weights.items())
 
 
-def picture(map, queries, keys, side=14):
-    """The weights of a head as SVG; pointing at a field tells its numbers."""
-    fields = "".join(
-        f'<rect x="{side * j}" y="{side * i}" width="{side}" height="{side}" fill="rgb({255 - int(w * 215)},{255 - int(w * 135)},255)">'
-        f"<title>{html.escape(f'{q} to {k}: {w:.3f}')}</title></rect>"
-        for i, (q, row) in enumerate(zip(queries, map)) for j, (k, w) in enumerate(zip(keys, row)))
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{side * len(keys)}" height="{side * len(queries)}">{fields}</svg>'
+def picture(weights, queries, keys, side=16):
+    """The weights of a head as SVG, its queries on the left, its keys above; pointing at a field tells its number."""
+    room = 7 * max(len(symbol) for symbol in [*queries, *keys]) + 6
+    fields = [f'<rect x="{side * j}" y="{side * i}" width="{side}" height="{side}" fill="rgb({255 - int(w * 215)},{255 - int(w * 135)},255)"><title>{html.escape(f"{q} to {k}: {w:.3f}")}</title></rect>'
+              for i, (q, row) in enumerate(zip(queries, weights)) for j, (k, w) in enumerate(zip(keys, row))]
+    fields += [f'<text x="-4" y="{side * i + 12}" text-anchor="end">{html.escape(q)}</text>' for i, q in enumerate(queries)]
+    fields += [f'<text transform="translate({side * j + 12},-4) rotate(-90)">{html.escape(k)}</text>' for j, k in enumerate(keys)]
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{room + side * len(keys)}" height="{room + side * len(queries)}" '
+            f'font-size="11" fill="currentColor"><g transform="translate({room},{room})">{"".join(fields)}</g></svg>')
 
 
 def on_tape(function):
