@@ -1,6 +1,7 @@
 """Runs the cells of a notebook, in order, in one namespace:  python notebook.py NOTEBOOK [--write]
 With --write it stores what they print and show in the notebook."""
 import ast
+import base64
 import contextlib
 import io
 import json
@@ -13,6 +14,10 @@ def shown(value):
         picture = getattr(value, name, lambda: None)()
         if picture:
             data[form] = picture.splitlines(keepends=True)
+    if hasattr(value, "savefig"):
+        picture = io.BytesIO()
+        value.savefig(picture, format="png", dpi=80)
+        data["image/png"] = base64.b64encode(picture.getvalue()).decode()
     return {"output_type": "execute_result", "execution_count": None, "metadata": {}, "data": data}
 
 
