@@ -20,6 +20,9 @@ struct watcher {
 
 void watch_operations(const struct watcher *watcher); /* the caller keeps it; NULL: none */
 
+/* Whether there is a watcher. It may not expect several threads at the same time. */
+bool watch_is_on(void);
+
 /* For the tape. */
 void watch_tell(enum watched what, const sb_node *node);
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 enum { BYTES = 256, WIDTH = 64, LENGTH = 64, WINDOW = LENGTH + 1, BATCH = 16 };
-enum { STEPS = 600, READ = 1 << 20, WRITTEN = 400 };
+enum { STEPS = 600, SHARES = 4, READ = 1 << 20, WRITTEN = 400 };
 static sb_embedding_layer embedding;
 static sb_decoder_layer first, second;
 static sb_norm_layer norm;
@@ -17,6 +17,15 @@ static sb_tensor *gpt(sb_tensor *bytes)
     x = sb_decoder_layer_forward(&first, x, NULL, &causal, NULL);
     x = sb_decoder_layer_forward(&second, x, NULL, &causal, NULL);
     return sb_norm_layer_forward(&norm, x);
+}
+
+/* What sequences first .. first + count - 1 of a batch add to its mean loss; threads share them. */
+static sb_tensor *loss(void *batch, int64_t first, int64_t count)
+{
+    const int32_t *at = (const int32_t *)batch + first * WINDOW;
+    sb_tensor *bytes = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(count, WINDOW), at));
+    sb_tensor *y = gpt(sb_slice(bytes, 1, 0, LENGTH)), *next = sb_slice(bytes, 1, 1, LENGTH);
+    return sb_scale(sb_output_head_loss(&head, y, next, NULL), (double)count / BATCH);
 }
 
 int main(void)
@@ -34,18 +43,15 @@ int main(void)
               sb_output_head_init(&head, weights, "head", WIDTH, BYTES, true, NULL);
     sb_optimiser *adam = sb_adam_new(weights, &(sb_optimiser_options){.learning_rate = 0.003});
     sb_random random = sb_random_new(1, SB_STREAM_USER);
-    sb_tape tape;
     for (int step = 1; ok && step <= STEPS; step++) {
-        const int32_t *at = text + step * BATCH * WINDOW % n;
-        sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *batch = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(BATCH, WINDOW), at));
-        sb_tensor *y = gpt(sb_slice(batch, 1, 0, LENGTH)), *next = sb_slice(batch, 1, 1, LENGTH);
-        sb_tensor *loss = sb_output_head_loss(&head, y, next, NULL);
-        ok = sb_backward(loss) && sb_optimiser_step(adam);
-        printf("step %d  loss %.3f%c", step, sb_tensor_value(loss), step % 100 ? '\r' : '\n');
-        sb_tape_end(&tape);
+        int32_t *batch = text + step * BATCH * WINDOW % n;
+        double mean = 0;
+        ok = sb_backward_in_shares(weights, BATCH, SHARES, NULL, loss, batch, &mean) &&
+             sb_optimiser_step(adam);
+        printf("step %d  loss %.3f%c", step, mean, step % 100 ? '\r' : '\n');
     }
     for (const int end = n + WRITTEN; ok && n < end; n++) {
+        sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
         sb_tensor *x = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(1, LENGTH), text + n - LENGTH));
         sb_tensor *y = sb_reshape(sb_slice(gpt(x), 1, LENGTH - 1, 1), SB_SHAPE(1, WIDTH));

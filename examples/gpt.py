@@ -6,7 +6,7 @@ import numpy as np
 import softback as sb
 from numpy.typing import NDArray
 
-BYTES, WIDTH, LENGTH, BATCH, STEPS, WRITTEN = 256, 64, 64, 16, 600, 400
+BYTES, WIDTH, LENGTH, BATCH, SHARES, STEPS, WRITTEN = 256, 64, 64, 16, 4, 600, 400
 WINDOW = LENGTH + 1
 Bytes = NDArray[np.int32]
 
@@ -29,12 +29,16 @@ def gpt(text: sb.Tensor | Bytes) -> sb.Tensor:
 def train(text: Bytes, n: int) -> None:
     for step in range(1, STEPS + 1):
         at = step * BATCH * WINDOW % n
-        with sb.Tape():
-            batch = sb.tensor(text[at : at + BATCH * WINDOW].reshape(BATCH, WINDOW))
-            loss = head.loss(gpt(batch[:, :LENGTH]), batch[:, 1:])
-            loss.backward()
-            adam.step()
-            print(f"step {step}  loss {loss.item():.3f}", end="\r" if step % 100 else "\n")
+        batch = text[at : at + BATCH * WINDOW].reshape(BATCH, WINDOW)
+
+        def loss(first: int, count: int) -> sb.Tensor:
+            """What some sequences of the batch add to its mean loss; threads share them."""
+            bytes = sb.tensor(batch[first : first + count])
+            return head.loss(gpt(bytes[:, :LENGTH]), bytes[:, 1:]) * (count / BATCH)
+
+        mean = sb.backward_in_shares(weights, BATCH, SHARES, loss)
+        adam.step()
+        print(f"step {step}  loss {mean:.3f}", end="\r" if step % 100 else "\n")
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
 #include "nn/shares.h"
+#include "autograd/watch.h"
 #include "nn/parameter_set.h"
 #include "nn/shares_run.h"
 #include "ops/context.h"
@@ -148,7 +149,11 @@ bool shares_run(sb_parameters *set, int shares, share_pass *pass, void *context)
     struct shares_work work = {.set = set, .pass = pass, .context = context};
     if (!shares_make(set, shares))
         return false;
-    threads_each(shares, shares_pass, &work);
+    if (watch_is_on())
+        for (int i = 0; i < shares; i++)
+            shares_pass(&work, i);
+    else
+        threads_each(shares, shares_pass, &work);
     for (int i = 0; i < shares; i++)
         if (!work.outcome[i].ok) {
             shares_forget(set);

@@ -74,6 +74,8 @@ done
 # process takes longer to begin than most tests.
 export TSAN_OPTIONS=halt_on_error=1
 part "races" $tsan --limit=300 --by-suite
+export SOFTBACK_TEST_DEVICE=
+part "races of shares on the CPU" $tsan --limit=300 '--filter=shares/*'
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

@@ -52,7 +52,7 @@ cc -O2 -std=gnu17 -Wall -Wextra -Werror python/tests/call_cost.c $(pkg-config --
 OMP_NUM_THREADS=1 "$python" python/tests/call_cost.py "$work/call_cost"
 
 cc -O2 -std=c17 examples/gpt.c $(pkg-config --cflags --libs softback) -o "$work/gpt"
-"$work/gpt" <README.md | tr '\r' '\n' | grep '^step' >"$work/c"
-"$python" examples/gpt.py <README.md | tr '\r' '\n' | grep '^step' >"$work/python"
+"$work/gpt" <README.md | tr '\r' '\n' | grep -a "^step" >"$work/c"
+"$python" examples/gpt.py <README.md | tr '\r' '\n' | grep -a "^step" >"$work/python"
 cmp "$work/c" "$work/python"
 echo "python: examples/gpt.py has the losses of gpt.c: $(tail -n 1 "$work/python")"

@@ -1,5 +1,6 @@
 #include "program/bench/memory.h"
 #include "nn/flat.h"
+#include "nn/shares_run.h"
 #include "tensor/device.h"
 #include <stdio.h>
 
@@ -40,12 +41,14 @@ void bench_memory_print(const struct bench *bench, const struct bench_memory *m,
 {
     const int64_t values = memory_bytes(parameters_values(weights));
     const int64_t gradients = memory_bytes(parameters_gradients(weights));
+    const int64_t shares = shares_bytes(weights);
     const struct {
         const char *what;
         int64_t bytes;
     } parts[] = {{"weights", values},
                  {"gradients of weights", gradients},
-                 {"optimiser, data, tables", m->start - values - gradients},
+                 {"gradients of shares", shares},
+                 {"optimiser, data, tables", m->start - values - gradients - shares},
                  {"kept for backward", m->backward - m->start},
                  {"more during backward", m->peak - m->backward},
                  {"peak", m->peak}};

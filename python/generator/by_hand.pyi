@@ -175,6 +175,9 @@ def gradcheck(f: Callable[[Tensor, Tensor], TensorLike], x: TensorLike, y: Tenso
 def gradcheck(f: Callable[..., Any], *inputs: TensorLike, step: float = ..., tolerance: float = ...,
               random: sb_random | Mapping[str, Any] = ..., method: sb_gradcheck_method = ..., directions: int = ...,
               second_order: bool = ...) -> Gradcheck: ...
+def backward_in_shares(parameters: Parameters, items: int, shares: int, loss: Callable[[int, int], Tensor],
+                       random: sb_random | None = None) -> float: ...
+
 @overload
 def jvp(f: Callable[[Tensor], TensorLike], x: Tensor | NDArray[Any] | Sequence[float], v: TensorLike) -> tuple[Tensor, Tensor]: ...
 @overload

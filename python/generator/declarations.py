@@ -35,7 +35,7 @@ def ctype(headers, variable):
     kind, count = variable.type.removeprefix("const "), variable.array[1:-1]
     if variable.type == "const char *":
         return "c_char_p"
-    if "*" in kind or kind in ("function", "sb_function") or variable.array == "[]":
+    if "*" in kind or kind in ("function", "sb_function", "sb_share_loss") or variable.array == "[]":
         return "c_void_p"
     name = CTYPES.get(kind) or ("c_int" if kind in headers.enums else kind)
     return f"{name} * {constant(headers, count)}" if count else name

@@ -7,9 +7,9 @@ from functools import partial, update_wrapper
 
 import numpy as np
 
-from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation
-from .convert import options as given_options, retry, tensor as given
-from .library import Error, c
+from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation, sb_random
+from .convert import expect, options as given_options, retry, tensor as given
+from .library import Error, c, whole
 from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, found, opened, owned,
                       pointers, result, sizes, tensor, tensor_of)
 
@@ -132,6 +132,39 @@ def called(f, x):
         return frame.kept[-1]._c
 
     return FUNCTION(lambda _, inputs: frame.run(body, inputs)), None, pointers(x)
+
+
+SHARE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def backward_in_shares(parameters, items, shares, loss, random=None):
+    """Adds the gradients of a batch, whose shares threads compute at the same time; returns the sum of
+    their losses. loss(first, count) is the summed loss of items first .. first + count - 1. `random` is
+    the stream of dropout (sb.Random), None: no dropout. The functions of the library run in parallel,
+    those of Python in turns."""
+    frames, raised, total = [], [], ctypes.c_double()
+
+    def share(_, first, count):
+        frame = Frame()
+        frames.append(frame)
+
+        def body():
+            frame.kept.append(tensor_of(loss(first, count)))
+            return frame.kept[-1]._c
+
+        y = frame.run(body)
+        if opened.error:
+            raised.append(opened.error)
+            opened.error = None
+        return y
+
+    expect(random is None or isinstance(random, sb_random), random, "a random stream (sb.Random)")
+    ok = c.sb_backward_in_shares(parameters, whole(ctypes.c_int64, items, "items"),
+                                 whole(ctypes.c_int, shares, "shares"), random, SHARE(share), None, ctypes.byref(total))
+    if raised:
+        raise raised[0]
+    check(ok)
+    return total.value
 
 
 def leaves(inputs):

@@ -132,3 +132,30 @@ def test_matplotlib_takes_tensors():
     pyplot.bar([0, 1, 2], x)
     pyplot.bar(sb.arange(3), x, width=0.5)
     pyplot.close("all")
+
+
+def line(x, w, fails=None):
+    """The loss of items of x, and whether one of them fails."""
+    def loss(first, count):
+        if fails is not None and first <= fails < first + count:
+            raise ValueError(f"item {fails}")
+        return (w["slope"] * w["slope"] * sb.dropout(sb.tensor(x[first:first + count]), 0.5)).sum()
+
+    return loss
+
+
+def test_shares_of_a_batch_have_the_gradient_of_the_whole():
+    x, w = np.arange(1, 41, dtype="f8").reshape(20, 2), sb.Parameters.of("f64")
+    w.add("slope", [1], 3.0)
+    made = []
+    for shares in (1, 4):
+        w.clear()
+        total = sb.backward_in_shares(w, 20, shares, line(x, w), sb.Random(7, "user"))
+        made.append((total, w["slope"].grad.numpy()[0]))
+    assert made[0] == made[1] and made[0][1] == made[0][0] * 2 / 3 > 0
+    for _ in range(20):
+        with pytest.raises(ValueError, match="item 13"):
+            sb.backward_in_shares(w, 20, 4, line(x, w, 13))
+    assert w["slope"].grad is None
+    with pytest.raises(sb.Error, match="backward_in_shares: 21 shares of 20 items"):
+        sb.backward_in_shares(w, 20, 21, line(x, w))
