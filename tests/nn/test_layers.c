@@ -53,6 +53,17 @@ static void layer_free(struct layer *layer)
     sb_tensor_release(layer->lengths);
 }
 
+/* In brief runs, keeps one in three of many inputs; layers begin with different ones. */
+static int some_of(int n, sb_tensor **inputs)
+{
+    if (!test_brief() || n <= 12)
+        return n;
+    int kept = 0;
+    for (int i = n % 3; i < n; i += 3)
+        inputs[kept++] = inputs[i];
+    return kept;
+}
+
 /* Checks f with respect to x, the memory and all parameters. */
 static void expect_gradients(const char *name, sb_function f, struct layer *layer)
 {
@@ -65,6 +76,7 @@ static void expect_gradients(const char *name, sb_function f, struct layer *laye
                           sb_tensor_get(inputs[i], k) + 0.3 * sin((double)(17 * i + 5 * k + 1)));
     inputs[n++] = layer->x;
     inputs[n++] = layer->memory;
+    n = some_of(n, inputs);
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     const sb_gradcheck_options options = {.random = &random};
     sb_gradcheck_result result;

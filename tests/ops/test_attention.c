@@ -182,10 +182,12 @@ TEST(attention, padding_does_not_change_the_bits_of_a_sequence)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     sb_set_threads(1); /* a second one would slow down many small calls */
-    const int64_t step = test_slow() ? 7 : 1;
+    const int64_t step = test_brief() ? 12 : test_slow() ? 7 : 1;
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int64_t L = 1; test_kernel_set(set) && L < 140; L += L < 40 ? step : 13)
+        for (int64_t L = 1; test_kernel_set(set) && L < 140; L += L < 40         ? step
+                                                                  : test_brief() ? 31
+                                                                                 : 13)
             for (int way = 0; way < 4; way++) {
                 sb_attention_algorithm algorithm =
                     way / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;

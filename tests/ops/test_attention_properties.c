@@ -54,8 +54,8 @@ static void expect_same_function(sb_tensor *a, sb_tensor *b, sb_tensor *x)
 TEST(attention_properties, self_attention_without_positions_is_permutation_equivariant)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
-    enum { L = 300 };
-    int64_t order[L];
+    const int64_t L = test_brief() && test_slow_device() ? 70 : 300;
+    int64_t order[MOST];
     sb_random random = sb_random_new(5, SB_STREAM_USER);
     sb_random_shuffle(&random, L, order);
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -71,8 +71,8 @@ TEST(attention_properties, self_attention_without_positions_is_permutation_equiv
 
 TEST(attention_properties, attention_is_invariant_to_the_order_of_key_value_pairs)
 {
-    enum { L = 300 };
-    int64_t order[L];
+    const int64_t L = test_brief() && test_slow_device() ? 70 : 300;
+    int64_t order[MOST];
     sb_random random = sb_random_new(6, SB_STREAM_USER);
     sb_random_shuffle(&random, L, order);
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -91,7 +91,7 @@ TEST(attention_properties, attention_is_invariant_to_the_order_of_key_value_pair
 TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
-    enum { H = 2, L = 280 };
+    const int64_t H = 2, L = test_brief() && test_slow_device() ? 100 : 280;
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -221,7 +221,7 @@ static double score_variance(int64_t d, sb_attention_options o)
 TEST(attention_properties, scores_have_variance_d_and_1_when_scaled)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
-    for (int run = 0; run < 4; run++) {
+    for (int run = test_brief(); run < 4; run += 1 + test_brief()) {
         int64_t d = run % 2 ? 64 : 128;
         sb_attention_options o = {.algorithm =
                                       run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED};
@@ -236,7 +236,7 @@ TEST(attention_properties, scores_have_variance_d_and_1_when_scaled)
 TEST(attention_properties, cosines_of_random_directions_have_variance_1_over_d)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
-    for (int run = 0; run < 4; run++) {
+    for (int run = test_brief(); run < 4; run += 1 + test_brief()) {
         int64_t d = run % 2 ? 64 : 128;
         sb_attention_options o = {.algorithm = run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED,
                                   .score = SB_SCORE_COSINE};
@@ -269,7 +269,7 @@ static double squared_gradient(int64_t d, sb_attention_options o)
 TEST(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when_scaled)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
-    for (int run = 0; run < 4; run++) {
+    for (int run = test_brief(); run < 4; run += 1 + test_brief()) {
         int64_t d = run % 2 ? 32 : 64;
         sb_attention_options o = {.algorithm =
                                       run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED};

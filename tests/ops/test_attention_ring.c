@@ -187,8 +187,8 @@ TEST(attention_ring, long_sequences_equal_the_tiled_path)
     for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
         sb_random r = sb_random_new(seed, SB_STREAM_USER + 1);
         struct variant c = variant_draw(seed);
-        c.Lq = lengths[sb_random_below(&r, 6)];
-        c.Lk = lengths[sb_random_below(&r, 6)];
+        c.Lq = lengths[sb_random_below(&r, test_brief() ? 3 : 6)];
+        c.Lk = lengths[sb_random_below(&r, test_brief() ? 3 : 6)];
         c.D = 1 + sb_random_below(&r, 64);
         c.dropout = seed % 2 ? 0.3 : 0;
         c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0;
@@ -554,7 +554,7 @@ static void expect_training(const char *name, const sb_seq2seq_options *options,
 TEST(attention_ring, models_of_every_variant_train_as_on_one_rank)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
-    for (int i = 0; tiny_variant(i); i += test_slow() ? 4 : 1) {
+    for (int i = tiny_first(6); tiny_variant(i); i += tiny_step()) {
         sb_seq2seq_options options = tiny_variant(i)->options;
         options.transformer.dropout = 0.3;
         options.transformer.recompute = i % 3 == 0;

@@ -101,7 +101,8 @@ static const sb_attention_options ways[] = {
 TEST(mask_queries, nan_in_a_query_without_a_key_reaches_no_gradient)
 {
     sb_mask *(*const masks[])(void) = {pairs, lengths, last};
-    for (int way = 0; way < (int)(sizeof ways / sizeof ways[0]) * 2 * 3 * 2; way++) {
+    for (int way = 0; way < (int)(sizeof ways / sizeof ways[0]) * 2 * 3 * 2;
+         way += test_sanitized() ? 5 : 1) {
         const sb_attention_options o = ways[way / 12];
         sb_mask *(*const mask)(void) = masks[way / 4 % 3];
         const bool temperature = way / 2 % 2;
