@@ -49,8 +49,9 @@ static sb_tensor *in_one_pass(const struct steps *s)
 TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
+    const int step = test_slow() ? 3 : 1;
     for (int v = 0; tiny_variant(v); v++)
-        for (int64_t size = 1 + v % tiny_step(); size <= 4; size += tiny_step()) {
+        for (int64_t size = 1 + v % step; size <= 4; size += step) {
             struct steps s = steps_new(v);
             sb_decoder_state *state = KEPT(sb_decoder_state_new(s.decoder));
             sb_tape tape;
@@ -138,7 +139,7 @@ TEST(decoder_state, a_failed_step_can_be_repeated)
     int failures = 0;
     for (; trial.length < 3; trial.length++) { /* the first step creates the caches */
         bool ok = false;
-        for (int64_t after = 0; !ok; after += after < 20 ? 1 : tiny_step()) {
+        for (int64_t after = 0; !ok; after += after < 20 || !test_slow() ? 1 : 3) {
             pool_fail_after(after, false);
             ok = step(&trial);
             pool_fail_after(-1, false);

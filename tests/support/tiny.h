@@ -14,8 +14,10 @@ struct tiny_variant {
 /* Every variant of a transformer, each of few layers of width 12; NULL past the last. */
 const struct tiny_variant *tiny_variant(int i);
 
-/* The step between the variants that a test tries: 1, or 3 with emulated kernels. */
+/* The step between the variants that a test tries: 1, or more with emulated kernels. Each test then
+   begins with a variant of its own, so that all tests together try all of them. */
 int tiny_step(void);
+int tiny_first(int64_t test);
 
 /* The options of the first variant, with pre-norm and sinusoidal positions. */
 sb_seq2seq_options tiny_options(void);
