@@ -52,7 +52,7 @@ static sb_labelled *data_of(const struct judge *j, const sb_pairs *pairs)
 TEST(classifier, it_learns_labels_with_either_pooling)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    for (int pooling = 0; pooling < 2; pooling++) {
+    for (int pooling = test_brief(); pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F32, (sb_pooling)pooling);
         sb_pairs *pairs = KEPT(labelled_texts());
         sb_labelled *data = KEPT(data_of(&j, pairs));
@@ -78,6 +78,7 @@ TEST(classifier, it_learns_labels_with_either_pooling)
 
 TEST(classifier, a_label_depends_on_no_other_text_of_the_batch)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for (int pooling = 0; pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
         const char *texts[] = {"", "abcdefgabcdefg", "gg", "a"};

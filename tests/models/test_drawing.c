@@ -16,6 +16,7 @@ static const sb_initial half = {SB_INITIAL_CONSTANT, 0.5};
 
 TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *w = sb_parameters_add(set, "w", SB_SHAPE(4), half);
     sb_tape tape;
@@ -69,6 +70,7 @@ TEST(drawing, the_encoder_has_a_column_of_its_own)
 
 TEST(drawing, names_are_escaped)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *w = sb_parameters_add(set, "a<b>\"&\\", SB_SHAPE(2), half);
     for (int format = 0; format < 2; format++) {

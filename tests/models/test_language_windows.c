@@ -53,10 +53,10 @@ TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
     sb_windows *windows = KEPT(sb_windows_new(text, w.vocabulary, &options));
     const sb_model model = sb_language_model_as_model(w.model);
     const sb_source source = sb_windows_as_source(windows);
-    const sb_trainer_options how = {.optimiser = {.learning_rate = 0.01}};
+    const sb_trainer_options how = {.optimiser = {.learning_rate = test_brief() ? 0.03 : 0.01}};
     sb_trainer *trainer = KEPT(sb_trainer_for(&model, &source, &how));
     sb_trained trained = {0};
-    for (int step = 0; step < 120; step++)
+    for (int step = 0; step < (test_brief() ? 60 : 120); step++)
         cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
     cr_expect(trained.loss < 0.1, "the loss is %g", trained.loss);
     char *more = sb_continue(w.model, "cde", &(sb_decoding_options){.longest = 20});
@@ -67,6 +67,7 @@ TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
 
 TEST(language_windows, nothing_is_put_before_a_window)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct writer w = writer_new(SB_F64, &small);
     const int32_t in[] = {SB_SYMBOL_BEGIN, 4, 5, 6, 7}, out[] = {4, 5, 6, 7, SB_SYMBOL_END};
     sb_tensor *input = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, 5), in)),
@@ -155,6 +156,7 @@ TEST(language_windows, steps_that_the_device_takes_alone_go_on_beyond_the_contex
 
 TEST(language_windows, a_prompt_longer_than_the_context_is_read_from_its_end)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct writer w = writer_new(SB_F64, &small);
     const char *prompts[] = {"gfedcbaabcdefgfedcba", "dcba"}; /* the same last half of a context */
     const sb_decoding_options o = {.longest = 4};

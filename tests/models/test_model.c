@@ -171,6 +171,7 @@ static void expect_refused(sb_batch batch, const char *reason)
 
 TEST(model, wrong_batches_are_refused_by_name)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     const sb_batch_part x = {.name = "x", .along = SB_SEQUENCE_NONE};
     expect_refused((sb_batch){.items = 5, .targets = 5, .parts = 1, .part = {x}},
                    "batch: \"x\" is (4, 3); axis 0 must have a row for each of 5 items");

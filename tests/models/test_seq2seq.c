@@ -83,6 +83,7 @@ static void expect_attention(const sb_tensor *weights, const int32_t *lengths, b
 
 TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
     const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
@@ -132,7 +133,7 @@ static bool may_vanish(const char *name)
 TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    for (int v = 0; tiny_variant(v); v++) {
+    for (int v = tiny_first(0); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
         sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
@@ -160,7 +161,7 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int steps = 2 + test_some(28);
-    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+    for (int v = tiny_first(1); tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
         struct tiny tiny = {KEPT(tiny_vocabulary()), KEPT(sb_parameters_new(1)), NULL};
         tiny.model = KEPT(sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary,
@@ -202,7 +203,8 @@ static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode
 
 TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
 {
-    for (int v = 0; tiny_variant(v); v++) {
+    too_slow(RACES, "its kernels run in shorter tests too");
+    for (int v = tiny_first(2); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
         sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 3, 1, 30));
         int64_t L = sb_tensor_dim(sb_batch_get(batch, "target_in"), 1), n, changed = 0;
@@ -229,7 +231,7 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
 TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    for (int v = 0; tiny_variant(v); v += tiny_step())
+    for (int v = tiny_first(3); tiny_variant(v); v += tiny_step())
         for (int record = 0; record < 2; record++) {
             struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
             sb_mode mode = record ? SB_RECORD : SB_NO_RECORD;
@@ -381,7 +383,7 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
 TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    for (int i = 0; tiny_variant(i); i++) {
+    for (int i = tiny_first(4); tiny_variant(i); i += tiny_step()) {
         sb_seq2seq_options o = tiny_variant(i)->options;
         int64_t n;
         o.transformer.dropout = 0.2;
@@ -398,7 +400,7 @@ TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
 TEST(seq2seq, tiles_give_the_same_gradients_in_every_variant)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    for (int i = 0; tiny_variant(i); i++) {
+    for (int i = tiny_first(5); tiny_variant(i); i += tiny_step()) {
         sb_seq2seq_options o = tiny_variant(i)->options;
         int64_t n;
         o.transformer.dropout = 0.2;

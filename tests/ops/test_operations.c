@@ -185,6 +185,7 @@ static void modes_agree(const struct example *e, const char *shapes)
 
 TEST(operations, recording_does_not_change_the_value)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example(modes_agree);
 }
 

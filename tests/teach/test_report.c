@@ -233,6 +233,7 @@ static void stored_close(struct stored *s)
 
 TEST(report, checking_a_copy_of_the_model_restores_its_weights)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     run_well(TRAIN);
     struct stored s;
     struct model_twin twin;

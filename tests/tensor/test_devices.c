@@ -177,6 +177,7 @@ static void repeats(const struct example *e, const char *shapes)
 
 TEST(devices, cuda_gives_the_same_bits_again)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     device_needed();
     for_each_example(repeats);
 }

@@ -148,6 +148,7 @@ static bool load(void *context)
 
 TEST(allocation, each_failing_allocation_of_loading_is_reported)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct scene scene = scene_new();
     cr_assert(save(&scene), "%s", sb_error());
     cr_expect(test_each_allocation_fails(load, &scene) > 200);
@@ -232,6 +233,7 @@ static bool average(void *context)
 /* What it is averaged into stays usable. */
 TEST(allocation, each_failing_allocation_of_averaging_is_reported)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct scene scene = scene_new();
     cr_assert(save(&scene), "%s", sb_error());
     scene.into = checkpoint_open(scene.path, NULL);

@@ -213,7 +213,7 @@ TEST(beam, beams_of_a_device_are_those_of_the_processor)
     enum { SOME = 6 };
     device_needed();
     char **texts = texts_new(400, SOME);
-    for (uint64_t seed = 0; seed < (test_slow() ? 6 : 20); seed++) {
+    for (uint64_t seed = 0; seed < (test_brief() ? 3 : test_slow() ? 6 : 20); seed++) {
         const sb_decoding_options options = {.beam_width = 2 + (int64_t)seed % 5,
                                              .longest = 14,
                                              .length_penalty = 0.5 * (double)(seed % 3)};
@@ -247,6 +247,7 @@ static sb_tensor *output(const void *model, sb_tensor *y)
 /* Beam search itself with a width of 1, which decoding otherwise leaves to greedy search. */
 TEST(beam, a_beam_of_one_is_greedy)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 7, NULL);
     struct generator generator = {.model = tiny.model,
                                   .vocabulary = tiny.vocabulary,

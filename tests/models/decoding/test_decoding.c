@@ -41,7 +41,7 @@ static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
                                          const sb_decoding_options *options)
 {
     const int n = test_some(TEXTS);
-    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+    for (int v = tiny_first(dtype + options->beam_width); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(dtype, 2, &tiny_variant(v)->options);
         char **texts = texts_new(50, n);
         sb_decoded cached[TEXTS], computed[TEXTS];
@@ -158,7 +158,7 @@ TEST(decoding, no_variant_depends_on_the_batch)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_decoding_options beam = {.beam_width = 3, .longest = 7, .length_penalty = 0.6};
     const sb_decoding_options sample = {.sample = true, .longest = 7}, greedy = {.longest = 7};
-    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+    for (int v = tiny_first(3); tiny_variant(v); v += tiny_step()) {
         const int some = test_slow() ? 4 : 16;
         struct tiny tiny = tiny_new(SB_F32, 4, &tiny_variant(v)->options);
         char **texts = texts_new(70, some);
@@ -237,53 +237,56 @@ TEST(decoding, samples_follow_the_distribution)
 TEST(decoding, samples_depend_only_on_seed_and_index)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
+    const int n = test_brief() ? 13 : TEXTS;
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
     char *texts[TEXTS];
     sb_decoded x[TEXTS], y[TEXTS];
-    for (int i = 0; i < TEXTS; i++)
+    for (int i = 0; i < n; i++)
         texts[i] = "cabbage";
     sb_decoding_options o = {.sample = true, .longest = 10, .seed = 1};
-    decode(&tiny, texts, TEXTS, &o, x);
-    decode(&tiny, texts, TEXTS, &o, y);
+    decode(&tiny, texts, n, &o, x);
+    decode(&tiny, texts, n, &o, y);
     int same = 0, neighbours = 0;
-    for (int i = 0; i < TEXTS; i++) {
+    for (int i = 0; i < n; i++) {
         cr_expect(same_bits(&x[i], &y[i]));
         neighbours += i > 0 && same_symbols(&x[i - 1], &x[i]);
     }
-    sb_decoded_free(TEXTS, y);
+    sb_decoded_free(n, y);
     o.seed = 2;
-    decode(&tiny, texts, TEXTS, &o, y);
-    for (int i = 0; i < TEXTS; i++)
+    decode(&tiny, texts, n, &o, y);
+    for (int i = 0; i < n; i++)
         same += same_symbols(&x[i], &y[i]);
-    cr_expect(same < TEXTS / 2 && neighbours < TEXTS / 2, "%d, %d are the same", same, neighbours);
-    sb_decoded_free(TEXTS, x);
-    sb_decoded_free(TEXTS, y);
+    cr_expect(same < n / 2 && neighbours < n / 2, "%d, %d are the same", same, neighbours);
+    sb_decoded_free(n, x);
+    sb_decoded_free(n, y);
 }
 
 TEST(decoding, special_symbols_are_never_written)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
+    const int n = test_brief() ? 13 : TEXTS;
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
     sb_tensor_set(bias, SB_SYMBOL_PADDING, 9);
     sb_tensor_set(bias, SB_SYMBOL_BEGIN, 9);
     sb_tensor_set(bias, SB_SYMBOL_UNKNOWN, 9);
-    char **texts = texts_new(1, TEXTS);
+    char **texts = texts_new(1, n);
     sb_decoding_options options[] = {
         plain, {.beam_width = 3, .longest = LONGEST}, {.sample = true, .longest = LONGEST}};
     for (int k = 0; k < 3; k++) {
         sb_decoded outputs[TEXTS];
-        decode(&tiny, texts, TEXTS, &options[k], outputs);
-        for (int i = 0; i < TEXTS; i++)
+        decode(&tiny, texts, n, &options[k], outputs);
+        for (int i = 0; i < n; i++)
             for (int64_t t = 0; t < outputs[i].length; t++)
                 cr_assert(outputs[i].ids[t] >= SB_SPECIAL_SYMBOLS);
-        sb_decoded_free(TEXTS, outputs);
+        sb_decoded_free(n, outputs);
     }
-    texts_free(TEXTS, texts);
+    texts_free(n, texts);
 }
 
 TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor *weight = sb_parameters_find(tiny.weights, "output.weight");
     sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
@@ -318,6 +321,7 @@ TEST(decoding, outputs_end_at_the_length_limit)
 
 TEST(decoding, learned_positions_end_an_output)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     options.transformer.positions = SB_POSITIONS_LEARNED;
     options.transformer.longest = 5;
@@ -354,22 +358,24 @@ TEST(decoding, small_batches_need_little_memory)
 TEST(decoding, outputs_have_the_order_of_their_texts)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
+    const int n = test_brief() ? 13 : TEXTS;
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
-    char **texts = texts_new(30, TEXTS), *outputs[TEXTS];
+    char **texts = texts_new(30, n), *outputs[TEXTS];
     const sb_decoding_options batches = {.longest = LONGEST, .batch_pairs = 6};
-    cr_assert(sb_translate_texts(tiny.model, (const char *const *)texts, TEXTS, &batches, outputs),
+    cr_assert(sb_translate_texts(tiny.model, (const char *const *)texts, n, &batches, outputs),
               "%s", sb_error());
-    for (int i = 0; i < TEXTS; i++) {
+    for (int i = 0; i < n; i++) {
         char *alone = sb_translate(tiny.model, texts[i], &plain);
         cr_expect_str_eq(outputs[i], alone);
         sb_free(alone);
         sb_free(outputs[i]);
     }
-    texts_free(TEXTS, texts);
+    texts_free(n, texts);
 }
 
 TEST(decoding, empty_texts_and_zero_texts_are_allowed)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width};
@@ -383,6 +389,7 @@ TEST(decoding, empty_texts_and_zero_texts_are_allowed)
 /* An output whose first symbol is the end is the empty text. */
 TEST(decoding, an_output_may_be_empty)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, 99);
     const char *text = "abc";
@@ -401,6 +408,7 @@ TEST(decoding, an_output_may_be_empty)
 /* Within a training step: its dropout, tape and gradients do not change. */
 TEST(decoding, decoding_does_not_change_an_outer_tape)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;
     struct tiny tiny = tiny_new(SB_F32, 3, &options);
@@ -472,6 +480,7 @@ TEST(decoding, wrong_arguments_are_refused)
 
 TEST(decoding, weights_that_are_not_finite_are_reported)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), 5, NAN);
     sb_decoding_options options[] = {{0}, {.beam_width = 3}, {.sample = true}};

@@ -101,6 +101,7 @@ static bool same_bits(double a, double b)
 
 TEST(checkpoint, the_state_is_kept_to_the_bit)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     s.trainer.average_decay = 0.9;
     s.trainer.optimiser.schedule.kind = SB_SCHEDULE_PLATEAU;
@@ -203,6 +204,7 @@ TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
 
 TEST(checkpoint, equal_training_gives_equal_files)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     char first[256], second[256];
     strcpy(first, test_temporary("first.safetensors"));
     strcpy(second, test_temporary("second.safetensors"));
@@ -387,6 +389,7 @@ static sb_safetensors *sample_file(void)
 
 TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = sample_file();
     const char *text = sb_safetensors_metadata(file, "softback");
     const struct checkpoint_options pairs = {.kind = &seq2seq_kind};
@@ -412,6 +415,7 @@ TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message)
 
 TEST(checkpoint, files_of_another_kind_are_refused)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = sample_file();
     const char *path = test_temporary("bad.safetensors");
     rewrite(file, "format", "pt", path);
@@ -441,6 +445,7 @@ TEST(checkpoint, files_of_another_kind_are_refused)
 /* Settings that a file lacks keep their defaults; additional keys are ignored. */
 TEST(checkpoint, missing_settings_and_additional_keys_are_accepted)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     static const struct change harmless[] = {{"settings/steps", NULL, NULL}, {"note", "[1]", NULL}};
     sb_safetensors *file = sample_file();
     for (int i = 0; i < 2; i++) {
@@ -473,6 +478,7 @@ TEST(checkpoint, resuming_needs_a_matching_state)
 /* Of the parameters, the moments and the average: a resumed run would end with other bytes. */
 TEST(checkpoint, a_flipped_bit_in_any_tensor_of_a_state_is_refused)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors_close(sample_file());
     size_t size;
     unsigned char *bytes =

@@ -46,6 +46,7 @@ static void expect_histogram(const int64_t histogram[], int64_t elements, double
 
 TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     for (int v = 0; tiny_variant(v); v += 3 * tiny_step()) {
         const sb_seq2seq_options *options = &tiny_variant(v)->options;
         struct tiny tiny = tiny_new(SB_F64, 2, options);
@@ -76,6 +77,7 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
 /* If queries are 0, all scores are 0 (this variant has no score bias). */
 TEST(diagnosis, equal_weights_are_even_and_not_saturated)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     scale_parameters(tiny.weights, "query", 0);
@@ -89,6 +91,7 @@ TEST(diagnosis, equal_weights_are_even_and_not_saturated)
 
 TEST(diagnosis, heads_with_large_scores_are_saturated)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     scale_parameters(tiny.weights, "encoder.layers.1.self_attention.query", 1e4);
@@ -103,6 +106,7 @@ TEST(diagnosis, heads_with_large_scores_are_saturated)
 
 TEST(diagnosis, dropout_is_not_applied)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;
     struct tiny tiny = tiny_new(SB_F64, 2, &options);

@@ -141,6 +141,7 @@ static void expect_no_resume(struct writing *w, const char *path, const char *re
 
 TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_pairs *pairs = KEPT(small_pairs(11, 6)), *others = KEPT(small_pairs(12, 6));
     const char *path = test_temporary("state.safetensors");
     struct writing w = begin(pairs, SB_F32, &options), other;

@@ -202,7 +202,7 @@ TEST(trainer, after_the_first_epoch_no_memory_is_requested)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.data.batch_pairs = 2; /* so many batches that shapes change with each epoch */
-    sb_pairs *pairs = KEPT(small_pairs(250, 12));
+    sb_pairs *pairs = KEPT(small_pairs(test_brief() ? 60 : 250, 12));
     struct small_run run = small_run(&s, pairs);
     while (sb_data_tell(run.data).epoch == 0)
         small_run_train(&run, 1);
