@@ -11,15 +11,16 @@ build=build/sanitize
 ninja -C $build softback softback-tests libsoftback_cuda_emulated.so >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
 [ "${1:-}" != --long ] || export SOFTBACK_TEST_LONG=1
-# on PLACE: prints failures, and the counts last
+# on PLACE OPTION...: prints failures, and the counts last
 on() {
-    began=$(date +%s)
-    tests/suite.sh $build --limit=300 >$build/results || failed=yes
+    began=$(date +%s) place=$1
+    shift
+    tests/suite.sh $build --limit=300 "$@" >$build/results || failed=yes
     sed '$d' $build/results
-    echo "sanitizers on $1: $(tail -n 1 $build/results), $(($(date +%s) - began)) s"
+    echo "sanitizers on $place: $(tail -n 1 $build/results), $(($(date +%s) - began)) s"
 }
 failed=
 on "the CPU"
 export SOFTBACK_TEST_DEVICE=cuda SOFTBACK_CUDA=emulated OMP_NUM_THREADS=1
-on "the emulated device"
+on "the emulated device" --by-suite # opening it takes longer than many tests
 [ -z "$failed" ]

@@ -66,8 +66,8 @@ CPU_TEST(program_progress, each_line_is_written_immediately)
 
 CPU_TEST(program_progress, a_terminal_shows_the_loss_as_a_sparkline)
 {
-    struct outcome o =
-        program_on_terminal(TRAIN "--steps 4000 --evaluate-every 4000 --evaluate-pairs 4");
+    struct outcome o = program_on_terminal(
+        TRAIN "--steps %d --evaluate-every 4000 --evaluate-pairs 4", test_brief() ? 1000 : 4000);
     cr_assert(o.code == 0, "%s", o.out);
     const char *high = strstr(o.out, "\u2588"), *low = strstr(o.out, "\u2581");
     cr_expect(high && low && strstr(high, " symbols/s"), "%s", o.out);

@@ -15,6 +15,11 @@ struct job {
     struct parallel_run run[MOST]; /* of each rank */
 };
 
+static int steps(void)
+{
+    return test_brief() ? 6 : 20;
+}
+
 /* Buckets that hold several parameters, and parameters that lie in several buckets. */
 static void use_small_buckets(void)
 {
@@ -67,7 +72,7 @@ CPU_TEST(parallel, data_parallelism_trains_like_one_rank)
     const struct settings s = parallel_settings();
     use_small_buckets();
     for (int ranks = 2; ranks <= 4; ranks++) { /* 7 pairs: shares are uneven */
-        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = 20}};
+        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
 }
@@ -77,7 +82,7 @@ CPU_TEST(parallel, data_parallelism_drops_the_same_elements_as_one_rank)
     struct settings s = parallel_settings();
     s.model.transformer.dropout = 0.3;
     for (int ranks = 2; ranks <= 4; ranks++) {
-        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = 20}};
+        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
 }
@@ -91,7 +96,7 @@ CPU_TEST(parallel, sequence_parallelism_trains_like_one_rank)
         struct settings s = parallel_settings();
         s.model.transformer.dropout = 0.2;
         s.trainer.sequence_ranks = ranks[i][1];
-        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = 20}};
+        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
     }
 }
@@ -108,7 +113,7 @@ CPU_TEST(parallel, tensor_parallelism_trains_like_one_rank)
         s.data.batch_pairs = i == 5 ? 1 : 7; /* one: two of the ranks have none */
         s.trainer.accumulate = i == 0 || i == 5 ? 2 : 1;
         struct job job = {
-            .one = {.settings = &s, .dtype = SB_F64, .steps = 20, .heads = ranks[i][1]}};
+            .one = {.settings = &s, .dtype = SB_F64, .steps = steps(), .heads = ranks[i][1]}};
         expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
     }
 }
@@ -142,7 +147,8 @@ CPU_TEST(parallel, tensor_parallelism_works_for_every_kind_of_layer)
         vary(&s.model.transformer, variant);
         s.model.tie_embeddings = variant % 2;
         s.model.share_embeddings = variant % 3 == 0;
-        struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20}};
+        struct job job = {
+            .one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = steps()}};
         job.one.heads = variant % 2 ? 4 : 2;
         expect_as_on_one(&job, 4, 1e-12, 1e-10);
     }
@@ -152,14 +158,14 @@ CPU_TEST(parallel, in_f32_ranks_differ_by_rounding_only)
 {
     const struct settings s = parallel_settings();
     for (int ranks = 2; ranks <= 4; ranks++) {
-        struct job job = {.one = {.settings = &s, .dtype = SB_F32, .steps = 20}};
+        struct job job = {.one = {.settings = &s, .dtype = SB_F32, .steps = steps()}};
         expect_as_on_one(&job, ranks, 8 * 1.1920929e-7, 1e-4);
     }
     struct settings by_heads = s;
     by_heads.model.transformer.heads = 4;
     for (int heads = 2; heads <= 4; heads += 2) {
         struct job job = {
-            .one = {.settings = &by_heads, .dtype = SB_F32, .steps = 20, .heads = heads}};
+            .one = {.settings = &by_heads, .dtype = SB_F32, .steps = steps(), .heads = heads}};
         expect_as_on_one(&job, 4, 8 * 1.1920929e-7, 1e-4);
     }
 }
@@ -171,7 +177,8 @@ CPU_TEST(parallel, a_rank_without_a_pair_takes_part)
     use_small_buckets();
     sb_pairs *pairs = KEPT(small_pairs(7, 6)); /* batches have 2 pairs, one has 1 */
     for (int ranks = 3; ranks <= 5; ranks++) {
-        struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20}};
+        struct job job = {
+            .one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
 }
@@ -184,7 +191,8 @@ CPU_TEST(parallel, accumulated_batches_are_shared_too)
     use_small_buckets();
     sb_pairs *pairs = KEPT(small_pairs(7, 6));
     for (int ranks = 2; ranks <= 4; ranks++) {
-        struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20}};
+        struct job job = {
+            .one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
 }
