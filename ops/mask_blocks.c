@@ -59,32 +59,31 @@ static sb_mask *mask_of(const struct pattern *p)
     return mask_finished(kept, p->size);
 }
 
+/* The mask of a pattern that only lacks the number of its blocks. */
+static sb_mask *mask_pattern(const char *who, int64_t Lq, int64_t Lk, struct pattern p)
+{
+    return mask_describe(who, Lq, Lk, &p) && check_at_least(who, "around", p.around, 0) &&
+                   check_at_least(who, "globals", p.globals, 0)
+               ? mask_of(&p)
+               : NULL;
+}
+
 sb_mask *sb_mask_local(int64_t Lq, int64_t Lk, int64_t size, int64_t around)
 {
-    const char *who = "mask_local";
-    struct pattern p = {.size = size, .around = around};
-    return mask_describe(who, Lq, Lk, &p) && check_at_least(who, "around", around, 0) ? mask_of(&p)
-                                                                                      : NULL;
+    return mask_pattern("mask_local", Lq, Lk, (struct pattern){.size = size, .around = around});
 }
 
 sb_mask *sb_mask_strided(int64_t Lq, int64_t Lk, int64_t size, int64_t around, int64_t stride)
 {
     const char *who = "mask_strided";
-    struct pattern p = {.size = size, .around = around, .stride = stride};
-    return mask_describe(who, Lq, Lk, &p) && check_at_least(who, "around", around, 0) &&
-                   check_at_least(who, "stride", stride, 1)
-               ? mask_of(&p)
-               : NULL;
+    const struct pattern p = {.size = size, .around = around, .stride = stride};
+    return check_at_least(who, "stride", stride, 1) ? mask_pattern(who, Lq, Lk, p) : NULL;
 }
 
 sb_mask *sb_mask_global(int64_t Lq, int64_t Lk, int64_t size, int64_t around, int64_t globals)
 {
-    const char *who = "mask_global";
-    struct pattern p = {.size = size, .around = around, .globals = globals};
-    return mask_describe(who, Lq, Lk, &p) && check_at_least(who, "around", around, 0) &&
-                   check_at_least(who, "globals", globals, 0)
-               ? mask_of(&p)
-               : NULL;
+    const struct pattern p = {.size = size, .around = around, .globals = globals};
+    return mask_pattern("mask_global", Lq, Lk, p);
 }
 
 sb_mask *sb_mask_block_list(int64_t Lq, int64_t Lk, int64_t size, int64_t n,
