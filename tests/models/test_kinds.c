@@ -119,29 +119,13 @@ TEST(kinds, bf16_trains_as_f32_does_but_for_rounding)
         }
 }
 
-struct job {
-    struct parallel_job one;
-    struct parallel_run run[RANKS];
-};
-
-static void train(sb_communicator *c, void *context)
-{
-    struct job *job = context;
-    struct parallel_run *run = &job->run[sb_communicator_rank(c)];
-    parallel_run_make(run, c, &job->one);
-    if (run->ok)
-        return;
-    fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
-    abort(); /* the other would wait forever */
-}
-
 /* Two ranks compute what one does, but for rounding, and both have the same weights. */
 static void expect_as_on_one(const char *kind, const struct settings *s, int heads,
                              const char *split)
 {
-    struct job job = {
+    struct parallel_ranks job = {
         .one = {.kind = kind, .settings = s, .dtype = SB_F64, .steps = steps(), .heads = heads}};
-    mailbox_run(RANKS, train, &job);
+    mailbox_run(RANKS, parallel_run_rank, &job);
     struct parallel_run one = trained(kind, s, SB_F64);
     const struct parallel_compared apart = parallel_compare(&job.run[1], &one);
     cr_expect(job.run[0].bits == job.run[1].bits, "%s by %s: weights differ", kind, split);

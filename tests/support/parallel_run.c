@@ -87,6 +87,17 @@ void parallel_run_make(struct parallel_run *run, sb_communicator *c, const struc
     sb_communicator_close(ranks);
 }
 
+void parallel_run_rank(sb_communicator *c, void *ranks_)
+{
+    struct parallel_ranks *ranks = ranks_;
+    struct parallel_run *run = &ranks->run[sb_communicator_rank(c)];
+    parallel_run_make(run, c, &ranks->one);
+    if (run->ok)
+        return;
+    fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
+    abort();
+}
+
 void parallel_run_free(struct parallel_run *run)
 {
     free(run->gradient);

@@ -35,6 +35,14 @@ void parallel_run_make(struct parallel_run *run, sb_communicator *c,
                        const struct parallel_job *job);
 void parallel_run_free(struct parallel_run *run);
 
+/* The same for ranks that mailbox_run starts, with this as context. One that fails ends the
+   process, as the others would wait forever. */
+struct parallel_ranks {
+    struct parallel_job one;
+    struct parallel_run run[6]; /* of each rank */
+};
+void parallel_run_rank(sb_communicator *c, void *ranks);
+
 struct parallel_compared {
     double gradients; /* the largest difference, relative to the largest gradient */
     double losses;    /* the largest relative difference */

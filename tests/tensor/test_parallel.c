@@ -10,11 +10,6 @@
 
 enum { MOST = 6 };
 
-struct job {
-    struct parallel_job one;
-    struct parallel_run run[MOST]; /* of each rank */
-};
-
 static int steps(void)
 {
     return test_brief() ? 6 : 20;
@@ -26,21 +21,10 @@ static void use_small_buckets(void)
     shared_gradients_bucket = 50;
 }
 
-static void train(sb_communicator *c, void *context)
-{
-    struct job *job = context;
-    struct parallel_run *run = &job->run[sb_communicator_rank(c)];
-    parallel_run_make(run, c, &job->one);
-    if (run->ok)
-        return;
-    fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
-    abort(); /* the others would wait forever */
-}
-
 /* Runs it on one rank, and on several, all of which must have the same bits. */
-static void run_both(struct job *job, int ranks, struct parallel_run *one)
+static void run_both(struct parallel_ranks *job, int ranks, struct parallel_run *one)
 {
-    mailbox_run(ranks, train, job);
+    mailbox_run(ranks, parallel_run_rank, job);
     for (int r = 0; r < ranks; r++) {
         cr_assert(job->run[r].ok, "rank %d of %d: %s", r, ranks, job->run[r].message);
         cr_expect(job->run[r].bits == job->run[0].bits, "rank %d of %d has different weights", r,
@@ -54,7 +38,7 @@ static void run_both(struct job *job, int ranks, struct parallel_run *one)
     cr_assert(one->ok, "%s", one->message);
 }
 
-static void expect_as_on_one(struct job *job, int ranks, double gradients, double losses)
+static void expect_as_on_one(struct parallel_ranks *job, int ranks, double gradients, double losses)
 {
     struct parallel_run one;
     run_both(job, ranks, &one);
@@ -72,7 +56,7 @@ CPU_TEST(parallel, data_parallelism_trains_like_one_rank)
     const struct settings s = parallel_settings();
     use_small_buckets();
     for (int ranks = 2; ranks <= 4; ranks++) { /* 7 pairs: shares are uneven */
-        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
+        struct parallel_ranks job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
 }
@@ -82,7 +66,7 @@ CPU_TEST(parallel, data_parallelism_drops_the_same_elements_as_one_rank)
     struct settings s = parallel_settings();
     s.model.transformer.dropout = 0.3;
     for (int ranks = 2; ranks <= 4; ranks++) {
-        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
+        struct parallel_ranks job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
 }
@@ -96,7 +80,7 @@ CPU_TEST(parallel, sequence_parallelism_trains_like_one_rank)
         struct settings s = parallel_settings();
         s.model.transformer.dropout = 0.2;
         s.trainer.sequence_ranks = ranks[i][1];
-        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
+        struct parallel_ranks job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
     }
 }
@@ -112,7 +96,7 @@ CPU_TEST(parallel, tensor_parallelism_trains_like_one_rank)
         s.model.transformer.dropout = 0.2;
         s.data.batch_pairs = i == 5 ? 1 : 7; /* one: two of the ranks have none */
         s.trainer.accumulate = i == 0 || i == 5 ? 2 : 1;
-        struct job job = {
+        struct parallel_ranks job = {
             .one = {.settings = &s, .dtype = SB_F64, .steps = steps(), .heads = ranks[i][1]}};
         expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
     }
@@ -147,7 +131,7 @@ CPU_TEST(parallel, tensor_parallelism_works_for_every_kind_of_layer)
         vary(&s.model.transformer, variant);
         s.model.tie_embeddings = variant % 2;
         s.model.share_embeddings = variant % 3 == 0;
-        struct job job = {
+        struct parallel_ranks job = {
             .one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = steps()}};
         job.one.heads = variant % 2 ? 4 : 2;
         expect_as_on_one(&job, 4, 1e-12, 1e-10);
@@ -158,13 +142,13 @@ CPU_TEST(parallel, in_f32_ranks_differ_by_rounding_only)
 {
     const struct settings s = parallel_settings();
     for (int ranks = 2; ranks <= 4; ranks++) {
-        struct job job = {.one = {.settings = &s, .dtype = SB_F32, .steps = steps()}};
+        struct parallel_ranks job = {.one = {.settings = &s, .dtype = SB_F32, .steps = steps()}};
         expect_as_on_one(&job, ranks, 8 * 1.1920929e-7, 1e-4);
     }
     struct settings by_heads = s;
     by_heads.model.transformer.heads = 4;
     for (int heads = 2; heads <= 4; heads += 2) {
-        struct job job = {
+        struct parallel_ranks job = {
             .one = {.settings = &by_heads, .dtype = SB_F32, .steps = steps(), .heads = heads}};
         expect_as_on_one(&job, 4, 8 * 1.1920929e-7, 1e-4);
     }
@@ -177,7 +161,7 @@ CPU_TEST(parallel, a_rank_without_a_pair_takes_part)
     use_small_buckets();
     sb_pairs *pairs = KEPT(small_pairs(7, 6)); /* batches have 2 pairs, one has 1 */
     for (int ranks = 3; ranks <= 5; ranks++) {
-        struct job job = {
+        struct parallel_ranks job = {
             .one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
@@ -191,7 +175,7 @@ CPU_TEST(parallel, accumulated_batches_are_shared_too)
     use_small_buckets();
     sb_pairs *pairs = KEPT(small_pairs(7, 6));
     for (int ranks = 2; ranks <= 4; ranks++) {
-        struct job job = {
+        struct parallel_ranks job = {
             .one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
@@ -207,7 +191,8 @@ CPU_TEST(parallel, gradients_of_shared_parameters_are_complete_before_they_are_s
         s.model.tie_embeddings = variant >= 1;
         s.model.share_embeddings = variant >= 2;
         s.model.transformer.recompute = variant == 3;
-        struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 5}};
+        struct parallel_ranks job = {
+            .one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 5}};
         expect_as_on_one(&job, 3, 1e-12, 1e-10);
     }
 }
@@ -215,8 +200,9 @@ CPU_TEST(parallel, gradients_of_shared_parameters_are_complete_before_they_are_s
 /* Trains on so many ranks; the bits that each of them must have. */
 static uint64_t bits_of(const struct settings *s, int ranks, int heads)
 {
-    struct job job = {.one = {.settings = s, .dtype = SB_F32, .steps = 10, .heads = heads}};
-    mailbox_run(ranks, train, &job);
+    struct parallel_ranks job = {
+        .one = {.settings = s, .dtype = SB_F32, .steps = 10, .heads = heads}};
+    mailbox_run(ranks, parallel_run_rank, &job);
     const uint64_t bits = job.run[0].bits;
     for (int r = 0; r < ranks; r++) {
         cr_assert(job.run[r].ok, "%s", job.run[r].message);
