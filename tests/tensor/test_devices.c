@@ -114,45 +114,41 @@ TEST(devices, cuda_agrees_with_the_cpu_on_long_rows)
     for_each_long_example(8200, f64_agrees);
 }
 
-/* Compared with f64, the error of CUDA is at most twice that of the CPU, or the limit. */
-static void f32_agrees(const struct example *e, const char *shapes)
+/* Compared with f64, the error of CUDA is at most twice that of the CPU, or the limit. Twice with
+   bf16 too: log_softmax finds dx from the rounded y, whose error |y| 2^-8 is multiplied by the sum
+   of dy there as well (4.7 roundings with rows of 1100, of both). */
+static void expect_agrees(const struct example *e, const char *shapes, sb_dtype dtype, double least,
+                          double rounding)
 {
-    struct inputs in = inputs_new(shapes, SB_F32, 1), wide = inputs_widened(&in);
+    struct inputs in = inputs_new(shapes, dtype, 1), wide = inputs_widened(&in);
     struct results truth = example_must_run(e, shapes, &wide);
     struct results cpu = example_must_run(e, shapes, &in);
     struct results cuda = results_on(device_cuda(), e, shapes, &in);
-    double limit = fmax(2 * results_relative(&cpu, &truth), limit_of(e->name).ulps * FLT_EPSILON);
-    cr_expect(results_relative(&cuda, &truth) <= limit, "%s %s in f32: cuda is off by %g ulp",
-              e->name, shapes, results_relative(&cuda, &truth) / FLT_EPSILON);
+    const double limit = fmax(2 * results_relative(&cpu, &truth), least * rounding),
+                 error = results_relative(&cuda, &truth);
+    cr_expect(error <= limit, "%s %s in %s: cuda is off by %g roundings", e->name, shapes,
+              sb_dtype_name(dtype), error / rounding);
     results_free(&truth);
     results_free(&cpu);
     results_free(&cuda);
     inputs_free(&in);
     inputs_free(&wide);
+}
+
+static void f32_agrees(const struct example *e, const char *shapes)
+{
+    expect_agrees(e, shapes, SB_F32, limit_of(e->name).ulps, FLT_EPSILON);
+}
+
+static void bf16_agrees(const struct example *e, const char *shapes)
+{
+    expect_agrees(e, shapes, SB_BF16, limit_of(e->name).roundings, 0x1p-8);
 }
 
 TEST(devices, cuda_agrees_with_the_cpu_in_f32)
 {
     device_needed();
     for_each_example(f32_agrees);
-}
-
-/* Twice the error of the CPU, too: log_softmax finds dx from the rounded y, whose error |y| 2^-8 is
-   multiplied by the sum of dy there as well (4.7 roundings with rows of 1100, of both). */
-static void bf16_agrees(const struct example *e, const char *shapes)
-{
-    struct inputs in = inputs_new(shapes, SB_BF16, 1), wide = inputs_widened(&in);
-    struct results truth = example_must_run(e, shapes, &wide);
-    struct results cpu = example_must_run(e, shapes, &in);
-    struct results cuda = results_on(device_cuda(), e, shapes, &in);
-    double limit = fmax(2 * results_relative(&cpu, &truth), limit_of(e->name).roundings * 0x1p-8);
-    cr_expect(results_relative(&cuda, &truth) <= limit, "%s %s in bf16: cuda is off by %g 2^-8",
-              e->name, shapes, results_relative(&cuda, &truth) * 0x1p8);
-    results_free(&truth);
-    results_free(&cpu);
-    results_free(&cuda);
-    inputs_free(&in);
-    inputs_free(&wide);
 }
 
 TEST(devices, cuda_agrees_with_the_cpu_in_bf16)

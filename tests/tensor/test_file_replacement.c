@@ -323,18 +323,24 @@ static char *long_text(size_t size)
     return text;
 }
 
+/* From now on no file grows beyond so many bytes. */
+static void limit_files(rlim_t most)
+{
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+    cr_assert(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
 CPU_TEST(file_replacement, at_the_limit_of_file_size_the_old_file_stays)
 {
     const char *path = test_temporary("a.txt");
     char *text = long_text(300000);
     put(path, "old");
-    signal(SIGXFSZ, SIG_IGN);
-    struct rlimit limit, small;
-    cr_assert(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-    small = (struct rlimit){200000, limit.rlim_max};
-    cr_assert(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    limit_files(200000);
     bool saved = save(path, text);
-    cr_assert(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit_files(RLIM_INFINITY);
     cr_expect(!saved);
     EXPECT_ERROR("test: cannot write \"");
     EXPECT_ERROR("a.txt.softback-part\": File too large");
@@ -347,14 +353,11 @@ CPU_TEST(file_replacement, after_a_failed_write_nothing_more_is_written)
     const char *path = test_temporary("a.txt");
     char *text = long_text(300000);
     put(path, "old");
-    signal(SIGXFSZ, SIG_IGN);
-    struct rlimit limit, small;
-    cr_assert(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-    small = (struct rlimit){200000, limit.rlim_max};
     struct file_replacement *file = file_replace("test", path);
-    cr_assert(file && setrlimit(RLIMIT_FSIZE, &small) == 0);
+    cr_assert(file != NULL);
+    limit_files(200000);
     bool written = file_write(file, text, 300000);
-    cr_assert(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit_files(RLIM_INFINITY);
     cr_expect(!written && !file_write(file, "more", 4));
     cr_expect(!file_commit(file) && holds(path, "old"));
     EXPECT_ERROR("File too large");
