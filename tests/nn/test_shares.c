@@ -73,7 +73,6 @@ static uint64_t bits_of(const struct settings *s, int threads)
     struct small_run run = small_run(s, NULL);
     small_run_train(&run, 4);
     const uint64_t bits = small_run_bits(&run);
-    small_run_close(&run);
     return bits;
 }
 
@@ -113,8 +112,6 @@ CPU_TEST(shares, a_step_in_which_an_allocation_fails_can_be_repeated)
     }
     cr_expect(failures > 12, "%d steps failed", failures);
     cr_expect(small_run_bits(&plain) == small_run_bits(&disturbed));
-    small_run_close(&plain);
-    small_run_close(&disturbed);
 }
 
 CPU_TEST(shares, a_loss_that_is_not_finite_names_its_origin)
@@ -127,7 +124,6 @@ CPU_TEST(shares, a_loss_that_is_not_finite_names_its_origin)
     cr_expect(!sb_trainer_step(run.trainer, &trained));
     EXPECT_ERROR("trainer: the loss is nan; the first value that is not finite is "
                  "linear_cross_entropy input weight (14, 8)");
-    small_run_close(&run);
 }
 
 CPU_TEST(shares, frozen_parameters_stay_and_thawed_ones_learn)
@@ -144,8 +140,6 @@ CPU_TEST(shares, frozen_parameters_stay_and_thawed_ones_learn)
     const double d =
         test_relative(parameters_values(run[0].weights), parameters_values(run[1].weights));
     cr_expect(d < 1e-4 && d > 0, "weights differ by %g", d);
-    small_run_close(&run[0]);
-    small_run_close(&run[1]);
 }
 
 /* ---- loops of one's own ---- */

@@ -59,11 +59,13 @@ struct small_run small_run(const struct settings *settings, const sb_pairs *pair
     KEPT(run.weights);
     KEPT(run.model);
     KEPT(run.trainer);
+    run.kept = true;
     return run;
 }
 
 void small_run_close(struct small_run *run)
 {
+    cr_assert(!run->kept, "a small run is closed that belongs to the test");
     sb_trainer_free(run->trainer);
     if (run->loaded) {
         run->forget(run->loaded);

@@ -18,6 +18,7 @@ struct small_run {
     sb_trainer *trainer;
     struct checkpoint *loaded; /* of a run that was resumed: owns weights and model */
     void (*forget)(struct checkpoint *loaded);
+    bool kept; /* freed at the end of the test, and not to be closed */
 };
 
 /* A run on reversing up to five digits, or on pairs. On failure there is nothing to close. */
