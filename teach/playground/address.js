@@ -16,9 +16,10 @@ const Address = (() => {
         attention: 2,
         racer: 0,
         head: 0,
-        row: 0,
+        row: -1, /* -1: the one with the largest gradient */
         drawer: 0,
         stop: 0, /* of "follow one gradient" */
+        live: 0, /* whether that has the step which the race shows */
         /* one row */
         scores: [2, 1, 0.1, -1],
         upstream: [2, 0, 1, -1], /* a mean that is not 0: shifts of g can be seen */

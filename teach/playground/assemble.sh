@@ -30,7 +30,8 @@ awk -F ' *[|] *' '
       print row "</tr>" }' "$here/../wrong_gradients.md" | sed '1i<table>
 $a</table>
 s/\\text{\([a-z]*\)}/\1/g; s/\$//g; s/ - / − /g' >"$parts/measured.txt"
-cp "$here"/page.css "$here"/*.js "$here"/*.txt "$parts"
+cp "$here"/page.css "$here"/*.js "$parts"
+sed 's/ - / − /g' "$here/statement.txt" >"$parts/statement.txt"
 awk -v parts="$parts" '
     /@include / {
         file = parts "/" $NF

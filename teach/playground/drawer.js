@@ -7,12 +7,21 @@ const Drawer = (() => {
     const kinds = ["encoder", "decoder", "cross"];
     let cameFrom = null; /* the cell that was chosen */
 
-    /* The numbers of the chosen row, at the step that is shown; null before there are any. */
-    const chosen = () => {
-        const frame = Race.state().frames[s.racer];
+    /* Of a head, the row with the largest ds. */
+    const strongest = (seen) => {
+        const n = seen.keys.length, at = s.head * seen.rows.length;
+        const most = range(seen.rows.length)
+                         .map((q) => largest(seen.ds.subarray((at + q) * n, (at + q + 1) * n)));
+        return most.indexOf(Math.max(...most));
+    };
+    /* The numbers of the chosen row at a step, or at the one that is shown; null before there are
+       any. */
+    const chosen = (step = Race.state().now) => {
+        const frame = Race.state().racers[s.racer].frames.get(step);
         const seen = frame?.attentions[s.attention];
         if (!seen) return null;
-        const q = Math.min(s.row, seen.rows.length - 1), n = seen.keys.length;
+        const q = s.row < 0 ? strongest(seen) : Math.min(s.row, seen.rows.length - 1);
+        const n = seen.keys.length;
         const at = s.head * seen.rows.length + q;
         const part = (name, i, width) =>
             Array.from(seen[name].subarray(i * width, (i + 1) * width));
@@ -22,6 +31,7 @@ const Drawer = (() => {
         const ds = row("ds"), right = row("right");
         const wrong = largest(ds.map((x, k) => x - right[k])) > 1e-9 * largest(right);
         return {
+            step,
             frame,
             seen,
             q,
@@ -40,7 +50,7 @@ const Drawer = (() => {
         };
     };
     const where = (c) => `“${c.seen.rows[c.q]}” attends, row ${c.q + 1} of head ${s.head + 1}, ` +
-                         `${kinds[s.attention]}-attention, step ${Race.state().now}`;
+                         `${kinds[s.attention]}-attention, step ${c.step}`;
 
     /* ---- numbers ---- */
 
@@ -177,7 +187,7 @@ const Drawer = (() => {
         if (most < 1e-6)
             all.push(c.frame.loss < 0.01
                          ? "The loss is nearly 0 here, and so is every gradient: move the " +
-                               "timeline to about step 50 for larger ones."
+                               "slider above to about step 50 for larger ones."
                          : "Hardly any gradient passes this row, since it is saturated: choose " +
                                "another row or an earlier step for larger ones.");
         return all.map((text) => tag("p", {}, escaped(text))).join("");
@@ -191,6 +201,7 @@ const Drawer = (() => {
         $("drawer").className = s.racer ? "wrong" : "right";
         $("drawer-title").textContent = "One row, " + Race.nameOf(s.racer);
         $("drawer-where").textContent = where(c);
+        $("drawer-step").textContent = `step ${c.step}`;
         drawTable(c);
         drawFlow(c);
         $("drawer-say").innerHTML = say(c);
@@ -237,7 +248,7 @@ const Drawer = (() => {
     const open = () => {
         s.racer = s.racer ? 1 : 0;
         s.head = s.head ? 1 : 0;
-        s.row = Math.max(0, Math.floor(s.row));
+        s.row = Math.max(s.drawer ? 0 : -1, Math.floor(s.row));
         s.attention = [0, 1, 2].includes(s.attention) ? s.attention : 2;
         $("drawer-back").onclick = back;
         $("drawer-edit").onclick = edit;

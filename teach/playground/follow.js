@@ -24,7 +24,7 @@ const Follow = (() => {
             para(`Position ${c.q + 1} must write “${escaped(target)}”, and gives it p = ` +
                  `${short(all[at])}. Its logits (the scores of all symbols) get p − y, where y is ` +
                  "1 for that symbol and 0 for the others:"),
-            vector("p − y", gradient, 1),
+            vector("p − y", gradient, largest(gradient)),
             line("", names(symbols), ""),
         ];
     };
@@ -62,7 +62,8 @@ const Follow = (() => {
         const {average, wrong} = c, most = largest(c.ds), ds = (k) => short(c.ds[k]);
         const right = `a<sub>j</sub> (g<sub>j</sub> − avg), &nbsp; avg = Σ a g = ${short(average)}`;
         const product = (k) =>
-            `${short(c.a[k])} × (${short(c.g[k])} − ${short(average)}) = ${ds(k)}`;
+            `${short(c.a[k])} × (${short(c.g[k])} ${average < 0 ? "+" : "−"} ` +
+            `${short(Math.abs(average))}) = ${ds(k)}`;
         const mistake = (k) =>
             `a ${short(c.a[k])}, g ${short(c.g[k])} → ${ds(k)}, correct: ${short(c.right[k])}`;
         const note = wrong ? mistake : product;
@@ -93,10 +94,10 @@ const Follow = (() => {
         "encoder.layers.0.self_attention.", "decoder.layers.0.self_attention.",
         "decoder.layers.0.cross_attention."
     ];
+    const weightsOf = (c) => c.frame.gradients.filter(
+        ({name}) => name.startsWith(modules[s.attention]) && name.endsWith("weight"));
     const weightStop = (c) => {
-        const module = modules[s.attention],
-              isMine = (name) => name.startsWith(module) && name.endsWith("weight");
-        const mine = c.frame.gradients.filter((g) => isMine(g.name));
+        const module = modules[s.attention], mine = weightsOf(c);
         const most = Math.max(...mine.map((g) => g.pair), 1e-30);
         const name = (g) => escaped(g.name.slice(module.length).replace(".weight", ""));
         return [
@@ -109,19 +110,99 @@ const Follow = (() => {
         ];
     };
 
+    /* Name, what arrives there, its size, and what is said of it. */
+    const most = (name, x) => `${name} ${short(largest(x))}`;
     const stops = [
-        ["loss", lossStop], ["output", outputStop], ["V and A", valueStop], ["ds", scoreStop],
-        ["Q and K", queryStop], ["weights", weightStop]
+        ["loss", "", (c) => short(c.frame.loss), lossStop],
+        ["output o", "do", (c) => most("do", c.vector("dy")), outputStop],
+        ["V and A", "g", (c) => most("g", c.g), valueStop],
+        ["scores s", "ds", (c) => most("ds", c.ds), scoreStop],
+        ["Q and K", "dq dk", (c) => most("dq", c.vector("dq")), queryStop],
+        ["weights W", "dW", (c) => short(Math.max(...weightsOf(c).map((g) => g.pair))), weightStop]
     ];
 
+    /* ---- the path: boxes with arrows between them, in one row, or in two where there is no room ---- */
+
+    const HIGH = 44;
+    const layout = () => {
+        const W = room("follow-stops", 900), perRow = W < 560 ? 3 : 6, gap = perRow === 6 ? 40 : 34;
+        const wide = (W - 2 - gap * (perRow - 1)) / perRow, top = perRow === 6 ? 34 : 4;
+        const x = (i) => 1 + (i % perRow) * (wide + gap);
+        const y = (i) => top + Math.floor(i / perRow) * (HIGH + 40);
+        return {W, H: y(5) + HIGH + 4, perRow, wide, x, y};
+    };
+    const tip = tag("defs", {}, tag("marker", {
+                        id: "follow-tip",
+                        viewBox: "0 0 8 8",
+                        refX: 7,
+                        refY: 4,
+                        markerWidth: 8,
+                        markerHeight: 8,
+                        markerUnits: "userSpaceOnUse",
+                        orient: "auto"
+                    },
+                                    tag("path", {class: "tip", d: "M0,0 L8,4 L0,8 z"})));
+    const link = (d, passed, x, y, name) =>
+        [tag("path", {class: passed ? "link passed" : "link", d, "marker-end": "url(#follow-tip)"}),
+         words(x, y, "middle", name)];
+    const arrowTo = ({x, y, wide}, i) => {
+        const from = x(i - 1) + wide, middle = y(i) + HIGH / 2, below = y(i - 1) + HIGH;
+        if (y(i) === y(i - 1))
+            return link(`M${from},${middle}H${x(i)}`, i <= s.stop, (from + x(i)) / 2, middle - 6,
+                        stops[i][1]);
+        return link(`M${from - 0.7 * wide},${below}L${x(i) + wide / 2},${y(i)}`, i <= s.stop,
+                    (from + x(i)) / 2, y(i) - 8, stops[i][1]);
+    };
+    /* dv goes to its weights without the softmax. */
+    const past = ({perRow, wide, x, y}) => {
+        const from = x(2) + wide / 2, to = x(5) + wide / 2;
+        return perRow === 6
+                   ? link(`M${from},${y(2)}V16H${to}V${y(5)}`, false, (from + to) / 2, 11,
+                          "dv: past the softmax")
+                   : link(`M${from},${y(2) + HIGH}V${y(5)}`, false, to + 14, y(5) - 14, "dv");
+    };
+    const box = ({x, y, wide}, i, c) => {
+        const [name, , size] = stops[i], middle = x(i) + wide / 2;
+        return tag("g", {
+            class: i < s.stop ? "stop passed" : "stop",
+            role: "button",
+            tabindex: 0,
+            "data-stop": i,
+            "aria-label": `stop ${i + 1} of ${stops.length}: ${name}, ${size(c)}`,
+            "aria-current": i === s.stop && "step"
+        },
+                   tag("rect", {x: x(i), y: y(i), width: wide, height: HIGH, rx: 6}),
+                   words(middle, y(i) + 18, "middle", name, {class: "name"}),
+                   words(middle, y(i) + 35, "middle", size(c)));
+    };
+    const drawPath = (c) => {
+        const at = layout(), chosen = document.activeElement?.dataset?.stop;
+        const inside = [past(at), range(5).map((i) => arrowTo(at, i + 1)),
+                        range(6).map((i) => box(at, i, c))];
+        $("follow-stops").innerHTML =
+            tag("svg", {viewBox: `0 0 ${at.W} ${at.H}`, role: "group", "aria-label": "path of the gradient"},
+                tip, inside);
+        if (chosen) $("follow-stops").querySelector(`[data-stop="${chosen}"]`).focus();
+    };
+
+    /* ---- the step: the last one at which this model had much to learn, or the one that is shown ---- */
+
+    const MUCH = 0.3; /* a loss */
+    const isLive = () => Boolean(s.live || s.drawer);
+    const stepOf = ({racers, now}) => {
+        const {frames} = racers[s.racer];
+        const all = [...frames.keys()].filter((x) => x <= now && frames.get(x).loss >= MUCH);
+        return isLive() || all.length === 0 ? now : Math.max(...all);
+    };
     const draw = () => {
-        const c = Drawer.chosen();
+        const state = Race.state(), c = Drawer.chosen(stepOf(state));
         if (!c) return;
-        $("follow-where").textContent = `${Drawer.where(c)}, ${Race.nameOf(s.racer)}.`;
-        $("follow-zoom").innerHTML = stops[s.stop][1](c).flat(3).join("");
-        for (const [i, button] of [...$("follow-stops").children].entries())
-            button.toggleAttribute("aria-current", i === s.stop);
-        $("follow-stops").children[s.stop].setAttribute("aria-current", "step");
+        const early = c.step < state.now ? " There the loss was large: later all gradients are small." : "";
+        $("follow-where").textContent = `${Drawer.where(c)}, ${Race.nameOf(s.racer)}.${early}`;
+        $("follow-live").checked = isLive();
+        $("follow-live").disabled = Boolean(s.drawer);
+        drawPath(c);
+        $("follow-zoom").innerHTML = stops[s.stop][3](c).flat(3).join("");
         $("follow-before").disabled = s.stop === 0;
         $("follow-next").disabled = s.stop === stops.length - 1;
     };
@@ -136,17 +217,24 @@ const Follow = (() => {
     };
     const open = () => {
         s.stop = Math.max(0, Math.min(stops.length - 1, Math.floor(s.stop)));
-        $("follow-stops").innerHTML =
-            stops
-                .map(([name], i) =>
-                         tag("button", {type: "button", "data-stop": i}, `${i + 1} ${name}`))
-                .join("");
         $("follow-stops").onclick = (e) => {
-            if (e.target.dataset.stop) go(+e.target.dataset.stop);
+            const stop = e.target.closest("[data-stop]");
+            if (stop) go(+stop.dataset.stop);
+        };
+        $("follow-stops").onkeydown = (e) => {
+            if (!e.target.dataset.stop || (e.key !== "Enter" && e.key !== " ")) return;
+            e.preventDefault();
+            go(+e.target.dataset.stop);
+        };
+        $("follow-live").onchange = (e) => {
+            s.live = e.target.checked ? 1 : 0;
+            Address.write();
+            draw();
         };
         $("follow-before").onclick = () => go(s.stop - 1);
         $("follow-next").onclick = () => go(s.stop + 1);
         Race.whenDrawn(draw);
+        onWidth("follow-stops", draw);
     };
     return {open, goTo};
 })();

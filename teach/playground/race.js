@@ -5,6 +5,7 @@
 const Race = (() => {
     const s = Address.state;
     const EVERY = 10, GUESSING = Math.log(11); /* ten digits and the end */
+    const USUAL = 50; /* the step to sabotage at, where no other is chosen */
     /* At full speed an order takes about as many milliseconds, and is drawn once. */
     const ORDER = 200, MOST_STOPS = 10;
     const SPEEDS = [{stride: 1, wait: 250}, {stride: EVERY, wait: 150}, {stride: EVERY, wait: 0}];
@@ -217,15 +218,22 @@ const Race = (() => {
         Maps.draw(r, frame);
     };
     const drawControls = () => {
-        const bad = isSabotaged(step), ended = step >= s.steps, spent = slowest();
+        const bad = isRepair(), ended = step >= s.steps, spent = slowest();
         $("play").textContent =
             playing ? "❚❚ pause" : "▶ " + (ended ? "run again" : step === 0 ? "start" : "go on");
         $("sabotage").textContent = bad ? "repair the sabotaged one" : "sabotage the correct one";
         $("sabotage").classList.toggle("danger", !bad);
         $("step").disabled = playing || ended;
-        $("timeline").max = s.steps;
-        $("timeline").value = now();
-        $("timeline").setAttribute("aria-valuetext", "step " + now());
+        for (const id of ["timeline", "drawer-timeline"]) {
+            $(id).max = s.steps;
+            $(id).value = now();
+            $(id).setAttribute("aria-valuetext", "step " + now());
+        }
+        $("sabotage-at").max = s.steps - 1;
+        $("sabotage-at").placeholder = now() < s.steps ? "now" : USUAL;
+        $("sabotage-at").disabled = bad;
+        $("race-say").hidden = !ended;
+        if (ended) $("race-say").innerHTML = Verdict.text(racers, isSabotaged(step));
         $("race-status").className = "";
         $("race-status").textContent =
             `step ${now()} of ${s.steps}` + (now() < step ? `, trained to ${step}` : "") +
@@ -269,15 +277,24 @@ const Race = (() => {
         if (step >= s.steps) await restart();
         return run();
     };
+    /* The step to sabotage at: that of the field, or the one that is shown; after the end the usual
+       one. A step of the past is trained up to again. */
+    const isRepair = () => now() < s.steps && isSabotaged(now());
     const sabotage = async () => {
-        if (step >= s.steps) await restart();
+        const typed = $("sabotage-at").value, repair = isRepair(), ended = now() >= s.steps;
+        const field = Math.max(0, Math.min(s.steps - 1, Math.floor(+typed)));
+        const wanted = typed && !repair ? field : ended ? USUAL : shown < 0 ? null : now();
+        let isPast = false;
         await inOrder(async () => {
-            const again = s.events.at(-1) === step;
-            s.events = again ? s.events.slice(0, -1) : [...s.events.filter((x) => x < step), step];
+            const at = wanted ?? step, again = s.events.at(-1) === at;
+            const earlier = ended || typed && !repair ? [] : s.events.filter((x) => x < at);
+            s.events = again && !ended ? earlier : [...earlier, at];
+            isPast = at < step;
             Address.write();
-            await applyRule();
+            if (at === step) await applyRule();
             draw();
         });
+        if (isPast) await restart({clean: false, keepCurve: false});
         if (!playing) await run();
     };
     const scrub = (at) => {
@@ -286,18 +303,14 @@ const Race = (() => {
         nameStep();
         draw();
     };
+    /* What is kept was seen with the digits before: the same steps are trained again, to the bit. */
     const anotherPair = async () => {
-        stop();
+        const end = step, at = now(), goesOn = playing;
         s.pair++;
-        Address.write();
-        await inOrder(async () => {
-            const answers = await askBoth("look", () => ({pair: s.pair}));
-            for (const r of racers) r.frames = new Map(); /* the kept ones have the other pair */
-            keep(answers);
-            shown = -1;
-            nameStep();
-            draw();
-        });
+        await restart({clean: false, keepCurve: false});
+        await run(end, SPEEDS.at(-1));
+        if (goesOn && step === end) return run();
+        if (at < end && step === end) scrub(at);
     };
 
     const fields = ["task", "factor", "seed", "steps"];
@@ -351,7 +364,8 @@ const Race = (() => {
             Address.write();
             draw();
         };
-        $("timeline").oninput = (e) => scrub(+e.target.value);
+        for (const id of ["timeline", "drawer-timeline"])
+            $(id).oninput = (e) => scrub(+e.target.value);
         $("loss").onpointermove = (e) => ($("loss-read").textContent = readOut(pointed(e)));
         $("loss").onpointerleave = () => ($("loss-read").textContent = "");
         $("loss").onclick = (e) => scrub(pointed(e));

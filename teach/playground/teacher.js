@@ -5,8 +5,8 @@ const Teacher = (() => {
     const scenes = [
         ["The race", {}, "Which of the two models learns, and when does the other stop?"],
         [
-            "Collapse at step 300", {events: [300], speed: 1},
-            "At step 300 the model that has learned gets the wrong gradient. How long does it last?"
+            "Sabotage at step 50", {events: [50]},
+            "At step 50 the model that learns gets the wrong gradient. How long does it last?"
         ],
         [
             "Wrong, but ds sum to 0", {rule: "a * (1 - a) * g - mean(a * (1 - a) * g)"},
@@ -30,6 +30,10 @@ const Teacher = (() => {
                 panel: 5
             },
             "The online softmax reads eight blocks of four keys. What does it hold in memory?"
+        ],
+        [
+            "Sabotage at step 300", {events: [300]},
+            "At step 300 the model has learnt. Does a wrong gradient still harm it, and why (not)?"
         ],
     ];
     const draw = () => {
@@ -67,6 +71,15 @@ const Teacher = (() => {
             Race.draw();
         };
         draw();
+        $("contents").onclick = (e) => {
+            const link = e.target.closest("a");
+            if (!link) return;
+            e.preventDefault(); /* which would forget the rest of the address */
+            s.panel = +link.hash.split("=")[1];
+            Address.write();
+            $(panels[s.panel]).focus({preventScroll: true});
+            $(panels[s.panel]).scrollIntoView();
+        };
         document.querySelector(`#scenes [data-scene="${s.scene}"]`)?.focus({preventScroll: true});
         if (s.panel > 0) $(panels[s.panel])?.scrollIntoView();
     };

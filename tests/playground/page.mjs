@@ -122,12 +122,14 @@ await test(
     }));
 
 await test("what the page says has the signs of print",
-           () => visit(still, async (page, text) => {
-               const ids = ["row-say", "saturated-say", "flash-say", "flash-table", "drawer-table"];
+           () => visit({...still, hash: "#at=40&steps=40&stop=3"}, async (page, text) => {
+               await page.until(`Race.state().step >= 40 && ${idle}`);
+               const ids = ["row-say", "saturated-say", "flash-say", "flash-table", "drawer-table",
+                            "follow-zoom", "race-say"];
                for (let i = 0; i < 4; i++) {
                    for (const id of ids) {
                        const said = await text(id);
-                       const leak = said.match(/\+-|sqrt|\|\||\bd?[a-z]_[a-z\d]| - |\bdelta\b/);
+                       const leak = said.match(/\+-|sqrt|−\s*−|\|\||\bd?[a-z]_[a-z\d]| - |\bdelta\b/);
                        expect(!leak, `${id}: "${leak}" in: ${said}`);
                    }
                    await page.click("#flash-step");
@@ -501,8 +503,11 @@ await test("on a phone, the drawer closes before its buttons scroll the page",
                expect(await page.value('$("drawer").hidden'), "it covers the stops");
            }));
 
-await test("on a phone, both racers are on the first screen",
-           () => visit({...still, ...phone}, async (page) => {
+await test("on a phone, the loss and both racers are on the first screen",
+           () => visit({...still, ...phone, hash: "#at=40&steps=40"}, async (page) => {
+               await page.until(`Race.state().step >= 40 && ${idle}`);
+               expect(await inView(page, "play", "loss", "timeline", "right-share", "wrong-share"),
+                      "the loss or a racer is below the first screen");
                const [one, two] = await page.run(
                    () => ["right-share", "wrong-share"].map((id) => {
                        const {top, bottom, left} = $(id).getBoundingClientRect();
@@ -659,6 +664,95 @@ await test("a scene of teacher mode is marked, explained, and keeps the focus",
                            "true", "the selected scene");
                expect((await text("scene-caption")).includes("Queries and keys stay"),
                       await text("scene-caption"));
+           }));
+
+await test("after the race, a sentence tells what happened, with its numbers",
+           () => visit({...still, hash: "#at=180&steps=200&speed=2"}, async (page, text) => {
+               await page.until(`Race.state().step >= 180 && ${idle}`);
+               expect(await page.value('$("race-say").hidden'), "a sentence before the end");
+               await page.click("#play");
+               await page.until(`Race.state().step >= 200 && ${idle}`);
+               const said = await text("race-say"), {frames} = await page.value(
+                   `({frames: Race.state().racers.map((r) => r.latest.share)})`);
+               const parts = said.match(/Correct gradient, (\d+) % of digits right.*the mistake, .*, (\d+) %: /);
+               expectEqual(parts?.slice(1).map(Number), frames.map((x) => Math.round(100 * x)), said);
+               const drift = await page.value(`Math.max(...Race.state().racers[1].latest.attentions
+                   .flatMap((o) => [...o.s]).filter(Number.isFinite).map(Math.abs))`);
+               expect(Math.abs(said.match(/drifted to (\d+) from 0/)[1] / drift - 1) < 0.01, said);
+               expect(/ds of a row do not sum to 0.*\d+ % of its rows are saturated/.test(said), said);
+               expect(/digits that it writes here are \d|it writes \d+ digits for 24/.test(said), said);
+           }));
+
+await test("sabotage after learning is survived, and the page says why",
+           () => visit({...still, hash: "#at=600&events=300"}, async (page, text) => {
+               await page.until(`Race.state().step >= 600 && ${idle}`);
+               expectEqual(await text("right-share"), "100 %", "the share");
+               const said = await text("race-say");
+               expect(/sabotaged at step 300, where 100 % were right: 100 %. It survives. Its loss was (0.0|\d\S*e−4)/
+                          .test(said) && /rate falls to 0 at step 600/.test(said) && /step 50/.test(said), said);
+               await picture(page, "survived");
+               await page.click("#sabotage"); /* at the usual step, which is proposed */
+               await page.until('location.hash.includes("events=50") && Race.state().step >= 60');
+               await page.click("#play");
+               await settled(page);
+           }));
+
+await test("the step of the sabotage can be chosen, by its number or on the timeline",
+           () => visit({...still, hash: "#at=100&steps=200&speed=2"}, async (page, text, set) => {
+               await page.until(`Race.state().step >= 100 && ${idle}`);
+               const before = await lossOf(page, 0, 20);
+               await set("sabotage-at", 20);
+               await page.click("#sabotage");
+               await page.until(`Race.state().step >= 200 && ${idle}`);
+               expect((await page.value("location.hash")).includes("events=20"), "the address");
+               expectEqual(await lossOf(page, 0, 20), before, "the loss before it");
+               expect(/Correct gradient, sabotaged at step 20, where \d+ % were right: \d\d? %: the ds/.test(
+                          await text("race-say")),
+                      await text("race-say"));
+               await set("sabotage-at", "");
+               await set("timeline", 10);
+               await page.click("#sabotage");
+               await page.until('location.hash.includes("events=10") && Race.state().playing');
+               await page.click("#play");
+               await settled(page);
+           }));
+
+await test("the drawer has the timeline, and other digits keep the history",
+           () => visit({...still, ...phone, hash: "#at=60&drawer=1"}, async (page, text, set) => {
+               await page.until(`Race.state().step >= 60 && ${idle}`);
+               expect(await inView(page, "drawer-timeline"), "the slider is off the screen");
+               await set("drawer-timeline", 30);
+               expect((await text("drawer-where")).endsWith("step 30"), await text("drawer-where"));
+               expectEqual([await text("drawer-step"), await page.value('$("timeline").value')],
+                           ["step 30", "30"], "both sliders");
+               const before = await lossOf(page, 1, 60), source = await text("right-texts");
+               await page.run(() => document.getElementById("pair").click());
+               await page.until(`Race.state().step === 60 && Race.state().now === 30 && ${idle}`);
+               expectEqual(await lossOf(page, 1, 60), before, "the loss of the same steps");
+               expect((await text("right-texts")) !== source, "the digits are the same");
+               expectEqual(await page.value("[...Race.state().racers[0].frames.keys()].length"), 7,
+                           "kept steps");
+           }));
+
+await test("a gradient is followed at a step where there is something to see",
+           () => visit({...still, hash: "#at=200"}, async (page, text) => {
+               await page.until(`Race.state().step >= 200 && ${idle}`);
+               const loss = () => page.value('+document.querySelector("#follow-stops .stop text:last-of-type").textContent');
+               expect((await loss()) >= 0.3, `a loss of ${await loss()}`);
+               expect(!(await text("follow-where")).includes("step 200"), await text("follow-where"));
+               await page.value('document.querySelector("#follow-stops [data-stop=\'3\']").focus()');
+               await page.press("Enter");
+               expectEqual(await page.value('document.activeElement.getAttribute("aria-current")'),
+                           "step", "the stop with the focus");
+               await page.click("#follow-live");
+               expect((await text("follow-where")).includes("step 200"), await text("follow-where"));
+           }));
+
+await test("the table of contents leads to an exhibit and keeps the address",
+           () => visit({...still, hash: "#seed=3"}, async (page) => {
+               await page.click("#contents li:nth-child(4) a");
+               expect(await inView(page, "saturated", "width"), "the exhibit is not in view");
+               expectEqual(await page.value("location.hash"), "#seed=3&panel=4", "the address");
            }));
 
 end("page");
