@@ -84,6 +84,37 @@ await test("the learning rate, which has no noise, is drawn as it is; the share 
     expectEqual(await page.value("smoothed.textContent"), "30 % of the points", "the share");
 });
 
+
+const show = (part) => page.value(`[...document.querySelectorAll('#tabs button')].find(
+    (tab) => tab.textContent === '${part}').click()`);
+const overflow = "document.documentElement.scrollWidth - innerWidth";
+
+await test("charts are as wide as the column, and a phone needs no scrolling across", async () => {
+    await show("Curves");
+    const [chart, column] = await page.value(
+        "['.chart svg', '.part'].map((x) => document.querySelector(x).clientWidth)");
+    expectEqual(chart, column, "the width of a chart");
+    await page.tell("Emulation.setDeviceMetricsOverride",
+                    {width: 390, height: 844, deviceScaleFactor: 1, mobile: true});
+    for (const part of ["Curves", "Attention", "Gradients", "Errors", "Check and tape", "Details"]) {
+        await show(part);
+        expect((await page.value(overflow)) <= 0, `${part} is too wide`);
+    }
+    await page.tell("Emulation.clearDeviceMetricsOverride", {});
+});
+
+await test("a map is small, and one that is chosen shows its symbols and numbers", async () => {
+    await show("Attention");
+    const map = "document.querySelector('.maps figure')";
+    const look = () => page.value(`[${map}.clientWidth, ${map}.querySelector('th').clientHeight,
+        parseFloat(getComputedStyle(${map}.querySelector('td[style]')).fontSize)]`);
+    const [small, head, letters] = await look();
+    expect(small < 200 && head === 0 && letters === 0, `${small}, ${head}, ${letters}`);
+    await page.click(".maps figure");
+    const [large, ...seen] = await look();
+    expect(large > 2 * small && seen.every((x) => x > 8), `${large}, ${seen}`);
+});
+
 await test("nothing goes wrong in the page", () => expectEqual(page.problems, [], "problems"));
 await page.close();
 end("report in Chromium");

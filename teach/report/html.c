@@ -61,8 +61,23 @@ static const char style[] =
     "td,th{padding:.1rem .7rem;text-align:right;border-bottom:1px solid "
     "var(--line)}td{white-space:nowrap}th[scope=row]{font-weight:normal}"
     "td.names,th.names{text-align:left;white-space:normal}\n"
-    "summary{cursor:pointer}.maps{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0}"
+    "summary{cursor:pointer}figure{margin:0}"
     "figcaption{font-size:.85rem}\n"
+    ".maps{display:grid;grid-template-columns:repeat(auto-fill,minmax(6rem,1fr));gap:1rem .8rem;"
+    "align-items:start}.maps figure{cursor:zoom-in;overflow-x:auto}"
+    ".maps figure:focus{grid-column:1/-1}.shade,.shades td[style]{background:color-mix(in srgb,"
+    "var(--blue) calc(var(--a)*100%),transparent)}"
+    ".shades:focus td[style]{background:color-mix(in srgb,var(--blue) calc(var(--a)*60%),"
+    "transparent)}.shades td{padding:.1rem .2rem;border:0;text-align:center}"
+    ".shades:not(:focus) td{font-size:0;padding:0}.maps table{outline:1px solid var(--line)}"
+    ".maps :not(:focus)>table{width:100%;table-layout:fixed}"
+    ".maps :not(:focus)>table td{height:calc(7rem/var(--rows))}"
+    ".maps :not(:focus)>table :is(th,tr:first-child){display:none}"
+    ".strip td{height:.7rem;min-width:calc(26rem/var(--columns))}"
+    ".strip th{border:0;padding:0 .4rem 0 0;font-size:.7rem;line-height:1.15;white-space:nowrap}"
+    ".shades:not(:focus)>.strip.many th[scope=col]:not(:first-child,:nth-child(2),:last-child)"
+    "{font-size:0}.shade{display:inline-block;width:10rem;height:.8rem;background:"
+    "linear-gradient(90deg,transparent,var(--blue))}\n"
     ".wide{overflow-x:auto}pre{overflow-x:auto}caption{text-align:left;font-size:.85rem}\n"
     "#step{width:min(24rem,60%);vertical-align:middle}#steps td{min-width:1.4rem;padding:.1rem "
     ".1rem;font-size:.8rem;text-align:center;background:color-mix(in srgb,var(--blue) "
@@ -84,10 +99,10 @@ static const char style[] =
     "1rem;align-items:center}#zoom[hidden]{display:none}"
     "#zoom input[type=number]{width:6rem}#zoom input{font:inherit;vertical-align:middle}"
     "@media(hover:none){#zoom .mouse{display:none}}"
-    ".chart{overflow-x:auto}.chart svg{cursor:crosshair;touch-action:pan-x pan-y}"
+    ".chart{overflow-x:auto}.chart svg{width:100%;cursor:crosshair;touch-action:pan-x pan-y}"
     "@media(max-width:600px){.chart svg{max-width:none;width:36rem}.chart text{font-size:15px}}"
     ".said-values{min-height:1.5em;margin:0;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
-    ".maps rect:hover{stroke:CanvasText}td code{white-space:normal;overflow-wrap:anywhere}"
+    "td code{white-space:normal;overflow-wrap:anywhere}"
     ".errors code{white-space:pre;overflow-wrap:normal}\n"
     ".said{font:1.1rem monospace}.said .now{color:var(--orange);font-weight:bold}"
     ".said .now::before{content:\"[\"}.said .now::after{content:\"]\"}.said .later{opacity:.6}\n";
@@ -148,6 +163,11 @@ char *html_svg_end(struct html *html)
 {
     html_add(html, "</svg>\n");
     return take(html);
+}
+
+void html_shade(struct html *html, double shade, double x)
+{
+    html_print(html, "<td style=\"--a:%.2f\">%.3g</td>", shade, x);
 }
 
 void html_data_begin(struct html *html, int columns, const char *const names[])

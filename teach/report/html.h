@@ -33,6 +33,9 @@ void html_svg_begin(struct html *html, int64_t width, int64_t height, const char
 /* A picture alone as a text for memory_free; NULL, with a message, without memory. */
 char *html_svg_end(struct html *html);
 
+/* A cell of a table with a number, shaded by the theme's blue from 0 to 1. */
+void html_shade(struct html *html, double shade, double x);
+
 /* A table below a picture, folded: its numbers. Rows of cells follow. */
 void html_data_begin(struct html *html, int columns, const char *const names[]);
 void html_data_row(struct html *html, int columns, const double cells[]); /* NaN: empty */

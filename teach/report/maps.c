@@ -4,16 +4,8 @@
 #include "teach/report/steps.h"
 #include "tensor/failure.h"
 #include <math.h>
-#include <stdio.h>
 
-enum { CELL = 20, MARGIN = 52, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
-
-/* An attention, in all of its layers. */
-struct atlas {
-    const sb_example_attention *at;
-    char title[64];
-    const struct maps *maps;
-};
+enum { MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
 
 const sb_tensor *maps_layer(const struct maps *maps, const sb_example_attention *at, int layer)
 {
@@ -38,37 +30,45 @@ static double evenness(const sb_tensor *w, int64_t h, bool causal)
     return rows > 0 ? sum / (double)rows : 0;
 }
 
-/* A weight as a cell that tells its numbers; nothing below half a tenth. */
-static void cell(struct html *html, const sb_example_axis *from, const sb_example_axis *to,
-                 int64_t i, int64_t j, double a)
+static void names(struct html *html, const sb_example_axis *axis, int64_t i, const char *scope)
 {
-    if (a < 0.05)
-        return;
-    html_print(html,
-               "<rect x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" opacity=\"%.2f\"><title>",
-               (long long)(MARGIN + j * CELL), (long long)(MARGIN + i * CELL), CELL, CELL, a);
-    html_text(html, subject_label(from, i).text);
-    html_add(html, " to ");
-    html_text(html, subject_label(to, j).text);
-    html_print(html, ": %.0f %%</title></rect>", 100 * a);
+    html_print(html, "<th scope=\"%s\">", scope);
+    html_text(html, subject_label(axis, i).text);
+    html_add(html, "</th>");
 }
 
-/* The symbols of both axes: rows at the left, columns above, turned. */
-static void map_labels(struct html *html, const sb_example_axis *from, const sb_example_axis *to)
+static void gap(struct html *html, int64_t cells)
 {
+    if (cells > 0)
+        html_print(html, "<td colspan=\"%lld\"></td>", (long long)cells);
+}
+
+/* A row for each symbol that attends: the weights of head h in per cent, or the mean over all for
+   h < 0; nothing for weights below `least`. */
+static void table(struct html *html, const sb_example_attention *at, const sb_tensor *w, int64_t h,
+                  double least)
+{
+    const sb_example_axis *from = &at->queries, *to = &at->keys;
+    html_add(html, "<table>\n<tr><td></td>");
+    for (int64_t j = 0; j < to->length; j++)
+        names(html, to, j, "col");
     for (int64_t i = 0; i < from->length; i++) {
-        html_print(html, "<text x=\"%d\" y=\"%lld\" text-anchor=\"end\">", MARGIN - 3,
-                   (long long)(MARGIN + i * CELL + CELL - 6));
-        html_text(html, subject_label(from, i).text);
-        html_add(html, "</text>");
+        int64_t empty = 0;
+        html_add(html, "</tr>\n<tr>");
+        names(html, from, i, "row");
+        for (int64_t j = 0; j < to->length; j++) {
+            const double a = subject_weight(w, h, i, j);
+            if (a < least) {
+                empty++;
+                continue;
+            }
+            gap(html, empty);
+            empty = 0;
+            html_shade(html, round(100 * a) / 100, round(100 * a));
+        }
+        gap(html, empty);
     }
-    for (int64_t j = 0; j < to->length; j++) {
-        const long long x = MARGIN + j * CELL + CELL - 6;
-        html_print(html, "<text x=\"%lld\" y=\"%d\" transform=\"rotate(-90 %lld %d)\">", x,
-                   MARGIN - 3, x, MARGIN - 3);
-        html_text(html, subject_label(to, j).text);
-        html_add(html, "</text>");
-    }
+    html_add(html, "</tr>\n</table>");
 }
 
 /* What a head does in one line: where its rows look most, relative to themselves, or how sharply.
@@ -102,108 +102,39 @@ static void map_summary(struct html *html, const sb_tensor *w, bool relative, in
         html_print(html, "looks %d to the %s, %.0f %%", best < FAR ? FAR - best : best - FAR,
                    best < FAR ? "left" : "right", 100 * mean);
     else
-        html_print(html, "largest weight %.0f %% on average", 100 * top);
+        html_print(html, "mean of the largest %.0f %%", 100 * top);
 }
 
-static void map(struct html *html, const struct atlas *a, int layer, int64_t h)
+static void map(struct html *html, const struct maps *maps, const sb_example_attention *at,
+                int layer, int64_t h)
 {
-    const sb_tensor *w = maps_layer(a->maps, a->at, layer);
-    const sb_example_axis *from = &a->at->queries, *to = &a->at->keys;
-    const long long width = (long long)to->length * CELL, height = (long long)from->length * CELL;
-    html_add(html, "<figure>");
-    html_svg_begin(html, MARGIN + width + 1, MARGIN + height + 1, "%s, layer %d, head %lld",
-                   a->title, layer + 1, (long long)h + 1);
-    html_add(html, "<g style=\"font-size:10px\">");
-    map_labels(html, from, to);
+    const sb_tensor *w = maps_layer(maps, at, layer);
+    const int64_t cells = at->layers * maps->subject->example.heads * sb_tensor_size(w);
     html_print(html,
-               "</g><g fill=\"var(--blue)\"><path fill=\"none\" stroke=\"var(--line)\" "
-               "d=\"M%d %dh%lldv%lldh-%lldz\"/>\n",
-               MARGIN, MARGIN, width, height, width);
-    for (int64_t i = 0; i < from->length; i++)
-        for (int64_t j = 0; j < to->length; j++)
-            cell(html, from, to, i, j, subject_weight(w, h, i, j));
-    html_print(html, "</g></svg><figcaption>layer %d, head %lld<br>evenness %.2f<br>", layer + 1,
-               (long long)h + 1, evenness(w, h, a->at->causal));
-    map_summary(html, w, a->at->self, h);
-    html_add(html, "</figcaption></figure>\n");
-}
-
-/* Which shade is which weight. */
-static void colour_bar(struct html *html)
-{
-    enum { SHADES = 10, WIDE = 20 };
-    html_svg_begin(html, SHADES * WIDE + 90, 18, "Shades from 0 to 100 per cent");
-    html_add(html, "<text x=\"0\" y=\"13\">0 %</text>");
-    for (int n = 0; n < SHADES; n++)
-        html_print(html,
-                   "<rect x=\"%d\" y=\"2\" width=\"%d\" height=\"14\" fill=\"var(--blue)\" "
-                   "opacity=\"%.2f\"/>",
-                   30 + n * WIDE, WIDE, 0.05 + 0.1 * n);
-    html_print(html, "<text x=\"%d\" y=\"13\">100 %%</text></svg>\n", 36 + SHADES * WIDE);
-}
-
-/* A table with a row for each symbol that attends: the weights of head h, or the mean over all for
-   h < 0, in per cent. */
-static void numbers(struct html *html, const sb_example_axis *from, const sb_example_axis *to,
-                    const sb_tensor *w, int64_t h)
-{
-    html_add(html, "<tr><td></td>");
-    for (int64_t j = 0; j < to->length; j++) {
-        html_add(html, "<th scope=\"col\">");
-        html_text(html, subject_label(to, j).text);
-        html_add(html, "</th>");
-    }
-    for (int64_t i = 0; i < from->length; i++) {
-        html_add(html, "</tr>\n<tr><th scope=\"row\">");
-        html_text(html, subject_label(from, i).text);
-        html_add(html, "</th>");
-        for (int64_t j = 0; j < to->length; j++) {
-            const double a = 100 * subject_weight(w, h, i, j);
-            html_print(html, a < 0.5 ? "<td></td>" : "<td>%.0f</td>", a);
-        }
-    }
-    html_add(html, "</tr>\n</table></div>\n");
-}
-
-/* Long texts get the mean over the heads of a layer, which keeps the page small. */
-static void all_numbers(struct html *html, const struct atlas *a)
-{
-    const int64_t heads = a->maps->subject->example.heads;
-    const sb_example_axis *from = &a->at->queries, *to = &a->at->keys;
-    const bool mean = a->at->layers * heads * from->length * to->length > MOST_NUMBERS;
-    html_add(html, "<details><summary>The numbers, in per cent</summary>\n");
-    for (int layer = 0; layer < a->at->layers; layer++)
-        for (int64_t h = mean ? -1 : 0; h < (mean ? 0 : heads); h++) {
-            html_print(html, "<div class=\"wide\"><table>\n<caption>Layer %d, ", layer + 1);
-            html_print(html, h < 0 ? "mean over its heads" : "head %lld", (long long)h + 1);
-            html_add(html, "</caption>\n");
-            numbers(html, from, to, maps_layer(a->maps, a->at, layer), h);
-        }
-    html_add(html, "</details>\n");
+               "<figure class=\"shades\" tabindex=\"0\" style=\"--rows:%lld\">"
+               "<figcaption>layer %d, head %lld<br>evenness %.2f<br>",
+               (long long)at->queries.length, layer + 1, (long long)h + 1,
+               evenness(w, h, at->causal));
+    map_summary(html, w, at->self, h);
+    html_add(html, "</figcaption>\n");
+    table(html, at, w, h, cells > MOST_NUMBERS ? 0.05 : 0.005);
+    html_add(html, "</figure>\n");
 }
 
 static void draw_atlas(struct html *html, const struct maps *maps, const sb_example_attention *at)
 {
-    struct atlas a = {.at = at, .maps = maps};
-    snprintf(a.title, sizeof a.title,
-             maps->subject->example.attentions == 1 ? "Attention"
-             : at->self                             ? "The %s's self-attention"
-                                                    : "Cross-attention",
-             at->name);
-    html_print(
-        html,
-        "<h2>%s</h2>\n<p>Rows: %s. Columns: %s. A stronger blue is a larger weight. Evenness is "
-        "the "
-        "entropy of a row divided by that of equal weights: 1 for equal weights, 0 for a single "
-        "symbol.</p>\n",
-        a.title, at->rows, at->columns);
-    colour_bar(html);
-    html_add(html, "<div class=\"maps\">\n");
+    html_add(html, "<h2>");
+    html_print(html,
+               maps->subject->example.attentions == 1 ? "Attention"
+               : at->self                             ? "The %s's self-attention"
+                                                      : "Cross-attention",
+               at->name);
+    html_print(html, "</h2>\n<p>Rows: %s. Columns: %s.</p>\n<div class=\"maps\">\n", at->rows,
+               at->columns);
     for (int layer = 0; layer < at->layers; layer++)
         for (int64_t h = 0; h < maps->subject->example.heads; h++)
-            map(html, &a, layer, h);
+            map(html, maps, at, layer, h);
     html_add(html, "</div>\n");
-    all_numbers(html, &a);
 }
 
 static void alignment(struct html *html, const struct maps *m)
@@ -215,14 +146,19 @@ static void alignment(struct html *html, const struct maps *m)
              "<div class=\"wide\">");
     alignment_picture(html, m);
     html_add(html, "</svg></div>\n<details><summary>The numbers, in per cent</summary>\n"
-                   "<div class=\"wide\"><table>\n");
-    numbers(html, &at->queries, &at->keys, maps_layer(m, at, at->layers - 1), -1);
-    html_add(html, "</details>\n");
+                   "<div class=\"wide\">");
+    table(html, at, maps_layer(m, at, at->layers - 1), -1, 0.005);
+    html_add(html, "</div></details>\n");
 }
 
 static void draw_all(struct html *html, const struct maps *m)
 {
     const sb_example *e = &m->subject->example;
+    html_add(html,
+             "<p>A map has the weights of one head: 0 <span class=\"shade\">&#160;</span> 100 %. "
+             "<strong>Click a map</strong> for its symbols and numbers. Evenness is the entropy of "
+             "a row divided by that of equal weights: 1 for equal weights, 0 for a single "
+             "symbol.</p>\n");
     for (int i = 0; i < e->attentions; i++) {
         const bool cross = !e->attention[i].self;
         if (cross)

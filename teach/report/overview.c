@@ -44,24 +44,38 @@ struct run_end run_end(const struct run_log *run, int64_t symbols)
     return end;
 }
 
-/* The verdict: a word for the style, and a sentence. */
+/* The verdict: a word for the style, a sentence, and what to do next, as HTML. */
 struct verdict_text {
-    const char *mood, *says;
+    const char *mood, *says, *next;
 };
 
 static struct verdict_text verdict_of(const struct run_end *end)
 {
     const double loss = isnan(end->held_out_loss) ? end->last_loss : end->held_out_loss;
     if (isnan(loss))
-        return (struct verdict_text){"open", "There is no log of its training."};
+        return (struct verdict_text){"open", "There is no log of its training.",
+                                     "give <code>--log FILE</code>, or train with <code>--report"
+                                     "</code>"};
     if (end->exact >= 0.99)
-        return (struct verdict_text){"good", "It has learnt its task."};
+        return (struct verdict_text){"good", "It has learnt its task.",
+                                     "try texts that are longer than those it has seen (<code>"
+                                     "--input</code>), or a smaller model (<code>--width</code>)"};
     if (end->exact >= 0.8)
-        return (struct verdict_text){"good", "It has nearly learnt its task."};
+        return (struct verdict_text){"good", "It has nearly learnt its task.",
+                                     "see <em>Errors</em> for what they have in common, and train "
+                                     "longer (<code>--steps</code>)"};
     if (loss < 0.7 * end->guessing)
         return (struct verdict_text){"open",
-                                     "It has learnt a part: its loss is well below guessing."};
-    return (struct verdict_text){"bad", "It has hardly learnt: its loss is near guessing."};
+                                     "It has learnt a part: its loss is well below guessing.",
+                                     end->held_out_loss > 2 * end->last_loss
+                                         ? "it fits its training texts better than others: give it "
+                                           "more of them, or <code>--dropout</code>"
+                                         : "train longer (<code>--steps</code>): the curves show "
+                                           "whether the loss still falls"};
+    return (struct verdict_text){"bad", "It has hardly learnt: its loss is near guessing.",
+                                 "try another <code>--rate</code>; <em>Gradients</em> shows which "
+                                 "parameters get none, <em>Check and tape</em> whether backward is "
+                                 "right"};
 }
 
 static void fact(struct html *html, const char *name, int digits, double x, const char *unit)
@@ -77,8 +91,9 @@ void overview_add(struct html *html, const struct subject *s, const char *text, 
     const struct verdict_text verdict = verdict_of(&end);
     html_print(
         html,
-        "<section class=\"overview %s\">\n<p class=\"verdict\">%s</p>\n<div class=\"facts\">\n",
-        verdict.mood, verdict.says);
+        "<section class=\"overview %s\">\n<p class=\"verdict\">%s</p>\n<p>Next: %s.</p>\n<div "
+        "class=\"facts\">\n",
+        verdict.mood, verdict.says, verdict.next);
     if (task[0]) {
         html_add(html, "<p><span>task</span> <strong>");
         html_text(html, task);

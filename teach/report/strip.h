@@ -1,4 +1,4 @@
-/* Values over the steps of a run, a row for each of many things: a heat strip, as SVG. */
+/* Values over the steps of a run, a row for each of many things: a shaded table. */
 #ifndef SOFTBACK_TEACH_REPORT_STRIP_H
 #define SOFTBACK_TEACH_REPORT_STRIP_H
 

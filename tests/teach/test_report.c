@@ -57,7 +57,8 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                                         "<section class=\"part\" data-name=\"Details\"",
                                         "softback train --model seq2seq --task copy",
                                         "hash of the data",
-                                        " to 1: ",
+                                        "<td style=\"--a:",
+                                        "Next: ",
                                         "<h2>Held-out texts that are exactly right</h2>",
                                         "<h2>Learning rate</h2>",
                                         "<h2>Alignment</h2>",
@@ -66,7 +67,7 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                                         "<h2>How large the elements of gradients are</h2>",
                                         "<h2>The elements of each gradient</h2>",
                                         "<h2>Saturated rows</h2>",
-                                        ">cross, layer 1, head 2</text>",
+                                        ">cross, layer 1, head 2</th>",
                                         "training took, with its evaluations</th>",
                                         "<h2>The gradient check</h2>",
                                         "<h2>The tape</h2>"};
@@ -81,9 +82,11 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                           count_of(page, "role=\"img\">\n<title>") ==
                       count_of(page, "<svg"),
               "a picture has no title");
-    cr_expect(count_of(page, "<caption>Layer 1, head ") == count_of(page, "<figure>"),
+    cr_expect(count_of(page, "</figcaption>\n<table>") == 3 * 2 &&
+                  count_of(page, "<figure class=\"shades\" tabindex=\"0\"") == 3 * 2,
               "an attention map has no table");
-    cr_expect(count_of(page, "<summary>The numbers") == 4 + 4 + 5 + 1);
+    cr_expect(count_of(page, "<summary>The numbers") == 4 + 1 + 1);
+    cr_expect(count_of(page, "<table class=\"strip\">") == 5);
     free(page);
 }
 
@@ -125,9 +128,16 @@ CPU_TEST(report, its_slider_stays_hidden_until_a_script_runs)
         cr_assert(weights_of(row, 3 * 3 + 1, weights) == 3 * 3);
         for (int i = 0; i < 3; i++)
             cr_expect(abs(weights[3 * i] + weights[3 * i + 1] + weights[3 * i + 2] - 100) <= 1);
-        char cells[100]; /* also in the table of the head's map */
-        snprintf(cells, sizeof cells, "<th scope=\"row\">2</th><td>%d</td><td>%d</td><td>%d</td>",
-                 weights[3], weights[4], weights[5]);
+        char cells[200] = "<th scope=\"row\">2</th>"; /* also in the head's map */
+        for (int j = 3, empty = 0; j < 6; j++) {
+            char *end = cells + strlen(cells);
+            empty += weights[j] == 0;
+            if (empty > 0 && (weights[j] > 0 || j == 5))
+                end += sprintf(end, "<td colspan=\"%d\"></td>", empty);
+            empty = weights[j] > 0 ? 0 : empty;
+            if (weights[j] > 0)
+                sprintf(end, "<td style=\"--a:%.2f\">%d</td>", weights[j] / 100.0, weights[j]);
+        }
         cr_expect(strstr(page, cells), "there is no %s", cells);
     }
     cr_expect(!strstr(row, "<tr data-weights"));

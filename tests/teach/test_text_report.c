@@ -34,11 +34,11 @@ CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attent
                                         "softback train --model language_model --task dates",
                                         "<h2>Attention</h2>",
                                         "layer 2, head 2<br>evenness ",
-                                        "<caption>Layer 1, head 1</caption>",
+                                        "</figcaption>\n<table>",
                                         "<h2>The gradient of each parameter</h2>",
-                                        ">decoder.embedding.weight</text>",
+                                        ">decoder.embedding.weight</th>",
                                         "<h2>Saturated rows</h2>",
-                                        ">layer 2, head 1</text>",
+                                        ">layer 2, head 1</th>",
                                         NULL};
     expect_parts("page.html", parts);
     o = program_run("report m --input '1 May 1990 = ' --out other.html");
