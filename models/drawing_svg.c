@@ -3,13 +3,13 @@
 #include <string.h>
 
 enum {
-    WIDTH = 300,
+    WIDTH = 340,
     HEIGHT = 40,
     GAP_X = 120,
     GAP_Y = 24,
     MARGIN = 30,
     HEAD = 60,
-    MOST_LETTERS = 42
+    MOST_LETTERS = 50
 };
 
 static int svg_left(const struct drawn_node *node)
@@ -44,14 +44,15 @@ static void svg_edge(struct drawing *d, const struct drawn_node *from, const str
     drawing_print(d, "\"><title>|dy| %.3g</title></path>\n", from->norm);
 }
 
-/* The first weight's name, or the last part of a long one, which is most specific. */
+/* The first weight's name; a long one is drawn narrower. */
 static void svg_weight(struct drawing *d, const struct drawn_node *node, int x, int y)
 {
     const char *name = node->weight[0];
-    size_t n = strlen(name);
-    for (; n > MOST_LETTERS || ((unsigned char)*name & 0xc0) == 0x80; n--)
-        name++; /* to the beginning of a code point */
-    drawing_print(d, "<text class=\"weight\" x=\"%d\" y=\"%d\">", x, y);
+    const size_t n = strlen(name);
+    drawing_print(d, "<text class=\"weight\" x=\"%d\" y=\"%d\"", x, y);
+    if (n > MOST_LETTERS)
+        drawing_print(d, " textLength=\"%d\" lengthAdjust=\"spacingAndGlyphs\"", WIDTH - 24);
+    drawing_print(d, ">");
     drawing_print_escaped(d, name, n);
     drawing_print(d, "%s</text>\n", node->weights > 1 ? " …" : "");
 }
