@@ -134,18 +134,18 @@ const Drawer = (() => {
             const step = -ds[k], height = 44 * Math.abs(step) / most;
             const box = {x: X(i) - width / 2, y: step > 0 ? 160 - height : 160, width, height};
             return [
-                tag("circle", {class: "key", cx: X(i), cy: 106, r: 9}),
+                tag("circle", {class: "key", cx: X(i), cy: 106, r: Math.min(9, 0.75 * width)}),
                 words(X(i), 110, "middle", c.seen.keys[k][0]),
                 tag("rect", {...box, class: "step"}, tag("title", {}, escaped(title(k, step)))),
             ];
         });
     };
     const drawSteps = (id, label, c, kept, ds, W, arcs) => {
-        const X = (i) => (W / kept.length) * (i + 0.5);
+        const left = 48, X = (i) => left + ((W - left) / kept.length) * (i + 0.5);
         picture(id, label, W, 220, arcs ? [tip, arcs(X)] : "",
                 tag("line", {class: "axis", x1: 0, x2: W, y1: 160, y2: 160}),
-                stepBars(c, kept, ds, X, Math.min(18, 0.6 * W / kept.length)),
-                words(2, 128, "start", "to rise ↑"), words(2, 217, "start", "to fall ↓"));
+                stepBars(c, kept, ds, X, Math.min(18, 0.6 * (W - left) / kept.length)),
+                words(0, 128, "start", "rises ↑"), words(0, 198, "start", "falls ↓"));
     };
     /* Arrows stand for the correct ds alone: a wrong rule passes nothing from key to key. */
     const drawFlow = (c) => {

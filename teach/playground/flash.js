@@ -35,7 +35,7 @@ const Flash = (() => {
         const columns = isForward() ? forwardColumns : backwardColumns;
         const shown =
             isForward() ? blocks().slice(0, done()) : page.tables.backward.slice(0, back());
-        const cells = (row) => columns.map((name) => tag("td", {}, escaped(row[name].text)));
+        const cells = (row) => columns.map((name) => tag("td", {}, typeset(row[name].text)));
         $("flash-table").innerHTML = tableOf(columns, shown.map(cells), shown.length - 1);
     };
     const drawMemory = () => {

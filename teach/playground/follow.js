@@ -117,7 +117,7 @@ const Follow = (() => {
         ["output o", "do", (c) => most("do", c.vector("dy")), outputStop],
         ["V and A", "g", (c) => most("g", c.g), valueStop],
         ["scores s", "ds", (c) => most("ds", c.ds), scoreStop],
-        ["Q and K", "dq dk", (c) => most("dq", c.vector("dq")), queryStop],
+        ["Q and K", "dq", (c) => most("dq", c.vector("dq")), queryStop],
         ["weights W", "dW", (c) => short(Math.max(...weightsOf(c).map((g) => g.pair))), weightStop]
     ];
 

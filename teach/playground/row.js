@@ -150,16 +150,17 @@ const Row = (() => {
         };
     };
 
+    const printed = ({text}) => text.replaceAll("-", "−");
     const drawRow = (forward, back, most, i) => {
         const ds = back.ds.number;
         $("a-" + i).innerHTML =
             s.mask[i] ? share(forward.a.number) + " " + tag("span", {class: "number"}, forward.a.text)
                       : "blocked";
-        $("centred-" + i).textContent = back["g - avg"].text;
-        $("ds-" + i).innerHTML = signed(ds, most, back.ds.text).join("");
+        $("centred-" + i).textContent = printed(back["g - avg"]);
+        $("ds-" + i).innerHTML = signed(ds, most, printed(back.ds)).join("");
         $("difference-" + i).textContent =
-            back.difference.text + " " + (back.check.text === "ok" ? "✓" : back.check.text);
-        $("mistake-" + i).textContent = back.mistake.text;
+            printed(back.difference) + " " + (back.check.text === "ok" ? "✓" : back.check.text);
+        $("mistake-" + i).textContent = printed(back.mistake);
     };
     const drawSums = (forward, backward) => {
         const sum = (rows, name) => rows.reduce((total, row) => total + row[name].number, 0);
