@@ -26,7 +26,7 @@ static sb_tensor *variance_shift(sb_tensor *x, int axis)
    common offset. */
 static sb_tensor *variance_centred(sb_tensor *x, int axis)
 {
-    sb_tensor *shift = variance_shift(x, axis);
+    sb_tensor *shift = x ? variance_shift(x, axis) : NULL;
     sb_tensor *d = shift ? sb_subtract(x, shift) : NULL;
     return d ? sb_subtract(d, sb_mean(d, axis, true)) : NULL;
 }
@@ -42,8 +42,10 @@ sb_tensor *sb_variance(sb_tensor *x, int axis, double correction, bool keep)
         return sb_fail(
             "variance: correction is %g; it must be at least 0 and below the %lld elements",
             correction, (long long)n);
-    /* divided before it is squared, so that only a variance overflows that is too large itself */
-    sb_tensor *part = sb_scale(variance_centred(x, axis), 1 / sqrt((double)n - correction));
+    /* Differences of quarters do not overflow; and what is divided before it is squared overflows
+       only where the variance does. */
+    sb_tensor *quarter = sb_scale(x, 0.25);
+    sb_tensor *part = sb_scale(variance_centred(quarter, axis), 4 / sqrt((double)n - correction));
     return sb_sum(sb_multiply(part, part), axis, keep);
 }
 

@@ -49,3 +49,17 @@ TEST(variance, of_all_elements_and_of_a_kept_axis)
     expect_shape(sb_variance(x, 0, 0, true), SB_SHAPE(1, 1));
     cr_assert(sb_tape_end(&tape), "%s", sb_error());
 }
+
+TEST(variance, it_is_infinite_where_differences_overflow)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x =
+        constant(SB_F32, SB_SHAPE(2, 4), NUMBERS(-3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38));
+    sb_tensor *y = constant(SB_F64, SB_SHAPE(2), NUMBERS(-1e308, 1e308));
+    for (int axis = -1; axis < 2; axis++)
+        cr_expect(sb_tensor_get(sb_variance(x, axis < 0 ? SB_ALL : axis, 1, false), 0) == INFINITY);
+    cr_expect(sb_tensor_get(sb_variance(x, 1, 1, false), 1) == 0);
+    cr_expect(sb_tensor_get(sb_variance(y, 0, 1, false), 0) == INFINITY);
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+}
