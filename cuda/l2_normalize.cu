@@ -16,8 +16,8 @@ __device__ real_of<T> sum_of_squares(const row_group<GROUP> &group, int64_t C, c
     return group.sum(sum);
 }
 
-/* y = x / |x|, and the length |x|. If squares overflow, both are computed from smaller numbers. All
-   threads of the group have the same sum, so they do not diverge. */
+/* y = x / |x|, and the length |x|. If squares overflow, both are computed from smaller numbers; if
+   all of them are rounded to 0, from larger ones. All threads of the group have the same sum, so they do not diverge. */
 template <class T, int GROUP>
 __global__ void forward_rows(int64_t rows, int64_t C, real_of<T> least, const T *x, T *y,
                              real_of<T> *all_lengths)
@@ -29,11 +29,11 @@ __global__ void forward_rows(int64_t rows, int64_t C, real_of<T> least, const T 
     x += group.row * C;
     y += group.row * C;
     real sum = sum_of_squares(group, C, x, (real)1), factor = 1;
-    if (!(sum < (real)INFINITY)) {
-        factor = ROW_SHRINK(real);
+    if (!(sum < (real)INFINITY) || sum == 0) {
+        factor = sum == 0 ? 1 / ROW_SHRINK(real) : ROW_SHRINK(real);
         sum = sum_of_squares(group, C, x, factor);
     }
-    const real length = real_sqrt(sum), divisor = length < least * factor ? least : length;
+    const real length = real_sqrt(sum), divisor = length < least * factor ? least * factor : length;
     for (int64_t c = group.lane; c < C; c += GROUP)
         y[c] = (real)x[c] * factor / divisor;
     if (group.lane == 0)

@@ -1,16 +1,17 @@
 #include "ops/l2_normalize.h"
 #include "ops/cpu/rows.h"
 
-/* y = x / |x|, and the length |x|. If squares overflow, both are computed from smaller numbers. */
+/* y = x / |x|, and the length |x|. If squares overflow, both are computed from smaller numbers; if
+   all of them are rounded to 0, from larger ones. */
 static real l2_normalize_forward_row(int64_t C, const real *restrict x, real *restrict y)
 {
     const real least = (real)L2_NORMALIZE_LEAST;
     real sum = row_sum_of_squares(C, x, 1), factor = 1;
-    if (!(sum < INFINITY)) {
-        factor = ROW_SHRINK(real);
+    if (!(sum < INFINITY) || sum == 0) {
+        factor = sum == 0 ? 1 / ROW_SHRINK(real) : ROW_SHRINK(real);
         sum = row_sum_of_squares(C, x, factor);
     }
-    const real length = real_sqrt(sum), divisor = length < least * factor ? least : length;
+    const real length = real_sqrt(sum), divisor = length < least * factor ? least * factor : length;
     for (int64_t c = 0; c < C; c++)
         y[c] = x[c] * factor / divisor;
     return length / factor;

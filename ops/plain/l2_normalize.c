@@ -38,7 +38,7 @@ static bool l2_normalize_backward(int64_t rows, int64_t C, const void *y_,
     real *dx = dx_;
     zero_if_fresh(fresh, rows * C, dx);
     for (int64_t r = 0; r < rows; r++, y += C, dy += C, dx += C) {
-        if (real_value(length[r]) == 0 || is_zero(C, dy))
+        if (is_zero(C, y) || is_zero(C, dy))
             continue;
         const bool is_short = real_value(length[r]) < real_value(least);
         real dot = 0;

@@ -67,6 +67,28 @@ TEST(l2_normalize, squares_do_not_overflow)
     sb_tape_end(&tape);
 }
 
+/* The squares of 1e-30 in f32 and of 1e-200 in f64 are 0, and of 1e-45, the least number. */
+TEST(l2_normalize, rows_whose_squares_are_rounded_to_0_have_a_gradient)
+{
+    static const struct {
+        sb_dtype dtype;
+        double x;
+    } least[] = {
+        {SB_F32, 1e-30}, {SB_F32, 1.401298464324817e-45}, {SB_F64, 1e-200}, {SB_F64, 5e-324}};
+    for (size_t i = 0; i < sizeof least / sizeof least[0]; i++) {
+        double dx[2];
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        sb_tensor *y =
+            sb_l2_normalize(owned(least[i].dtype, SB_SHAPE(2), (double[]){least[i].x, 0}));
+        cr_expect(fabs(sb_tensor_get(y, 0) / least[i].x / 1e12 - 1) < 1e-6, "%g: %g", least[i].x,
+                  sb_tensor_get(y, 0));
+        sb_tape_end(&tape);
+        backward(least[i].dtype, least[i].x, 0, dx);
+        cr_expect(fabs(dx[0] * 1e-12 - 1) < 1e-6 && dx[1] == 0, "%g: %g", least[i].x, dx[0]);
+    }
+}
+
 static sb_tensor *fused(void *unused, sb_tensor *const x[])
 {
     (void)unused;
