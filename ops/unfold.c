@@ -29,8 +29,7 @@ static sb_tensor *unfold_padded(sb_tensor *x, int64_t left, int64_t length)
     int n = 0;
     if (before)
         part[n++] = unfold_zeros(x, before);
-    if (kept)
-        part[n++] = kept < L ? sb_slice(x, 1, 0, kept) : x;
+    part[n++] = kept < L ? sb_slice(x, 1, 0, kept) : x; /* of none, too: x has a gradient then */
     if (after)
         part[n++] = unfold_zeros(x, after);
     return n == 1 ? part[0] : sb_concatenate(part, n, 1);

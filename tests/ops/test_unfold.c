@@ -75,3 +75,19 @@ TEST(unfold, what_has_no_window_is_refused)
     cr_expect(!sb_unfold(x, 1, NULL));
     EXPECT_ERROR("no tape is open");
 }
+
+TEST(unfold, windows_of_zeros_alone_have_gradients)
+{
+    for (int64_t L = 0; L < 2; L++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(1, L, 2)));
+        sb_tensor *y = sb_keep(sb_unfold(x, 1, &(sb_unfold_options){.stride = 9, .left = 3}));
+        cr_assert(y, "%s", sb_error());
+        expect_numbers(y, NUMBERS(0, 0));
+        cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+        cr_expect(sb_tensor_grad(x) && sb_tensor_size(sb_tensor_grad(x)) == 2 * L);
+        cr_expect(L == 0 || largest_of(sb_tensor_grad(x)) == 0);
+        cr_assert(sb_tape_end(&tape), "%s", sb_error());
+    }
+}
