@@ -27,7 +27,8 @@ static void put_axis(struct writer *w, const sb_tensor *t, int axis, int64_t sta
 {
     char number[40];
     if (axis == t->rank) {
-        snprintf(number, sizeof number, "%.5g", sb_tensor_get(t, start));
+        snprintf(number, sizeof number, "%.*g", t->dtype == SB_I32 ? 10 : 5,
+                 sb_tensor_get(t, start));
         put(w, number);
         return;
     }

@@ -15,6 +15,9 @@ TEST(text, tensors_show_dtype_shape_and_elements)
     expect_text(sb_tensor_scalar(SB_F32, 0.5), "f32 () 0.5");
     expect_text(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){1, -2, 1 / 3.0}),
                 "f64 (3) [1 -2 0.33333]");
+    expect_text(
+        sb_tensor_from_doubles(SB_I32, SB_SHAPE(3), (double[]){INT32_MIN, INT32_MAX, 123456}),
+        "i32 (3) [-2147483648 2147483647 123456]");
     expect_text(sb_tensor_from_doubles(SB_I32, SB_SHAPE(2, 3), (double[]){1, 2, 3, 4, 5, 6}),
                 "i32 (2, 3)\n[[1 2 3]\n [4 5 6]]");
     expect_text(sb_tensor_full(SB_BOOL, SB_SHAPE(2, 1, 2), 1),
