@@ -100,9 +100,9 @@ static sb_tensor *run_of_positions(const sb_embedding_layer *layer, sb_dtype dty
     if (layer->positions != SB_POSITIONS_LEARNED)
         return run_of_sinusoids(layer, dtype, start, L);
     const int64_t longest = sb_tensor_dim(layer->position, 0) - layer->offset;
-    if (start + L > longest)
+    if (start > longest - L)
         return sb_fail("embedding: position %lld is beyond the %lld learned ones",
-                       (long long)(start + L - 1), (long long)longest);
+                       (long long)(start > longest ? start : longest), (long long)longest);
     return sb_scale(sb_slice(layer->position, 0, layer->offset + start, L), layer->position_scale);
 }
 

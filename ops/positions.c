@@ -37,6 +37,14 @@ static void positions_set(sb_tensor *t, int64_t index, double value)
         ((float *)t->data)[index] = (float)value;
 }
 
+/* Whether the positions are numbers of int64_t. */
+static bool positions_countable(const char *who, int64_t start, int64_t length)
+{
+    return start <= INT64_MAX - length ||
+           sb_fail("%s: start is %lld: with %lld positions it passes the last one, 2^63 - 1", who,
+                   (long long)start, (long long)length);
+}
+
 sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, int64_t C)
 {
     if (C < 2 || C % 2 != 0)
@@ -44,6 +52,8 @@ sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, int64_t 
     if (start < 0 || length < 0)
         return sb_fail("sinusoidal: start is %lld, length is %lld; neither may be negative",
                        (long long)start, (long long)length);
+    if (!positions_countable("sinusoidal", start, length))
+        return NULL;
     sb_tensor *y = positions_constant("sinusoidal", dtype, 2, (int64_t[]){length, C});
     for (int64_t i = 0; y && i < C / 2; i++) {
         double wavelength = math_pow(10000, 2 * (double)i / (double)C);
@@ -188,7 +198,7 @@ sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, const sb_rotary_options
                        tensor_shape(x).text);
     if (start < 0)
         return sb_fail("rotary: start is %lld; it must not be negative", (long long)start);
-    if (!positions_rotary_check(options))
+    if (!positions_countable("rotary", start, x->dim[1]) || !positions_rotary_check(options))
         return NULL;
     x = node->in[0];
     sb_tensor *table =

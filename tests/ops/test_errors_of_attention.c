@@ -46,11 +46,13 @@ static void bad_positions(struct errors *f)
     CALL(sb_sinusoidal(SB_F32, 0, -4, 6));
     CALL(sb_sinusoidal(SB_I32, 0, 4, 6));
     CALL(sb_sinusoidal(SB_F32, 0, 4, 0));
+    CALL(sb_sinusoidal(SB_F32, INT64_MAX, 1, 2));
     CALL(sb_rotary(NULL, 0, 0));
     CALL(sb_rotary(f->x, 0, 0));
     CALL(sb_rotary(f->kd, 0, 0));
     CALL(sb_rotary(f->q, -1, 0));
     CALL(sb_rotary(f->q, 0, -3));
+    CALL(sb_rotary(f->q, INT64_MAX - 4, 0));
     CALL(sb_rotary(f->q, 0, NAN));
     CALL(sb_alibi(SB_F32, 0, 3, 3));
     CALL(sb_alibi(SB_BOOL, 2, 3, 3));
