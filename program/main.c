@@ -6,6 +6,7 @@
 #include "tensor/version.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,7 @@ int main(int argc, char **argv)
         return EXIT_OK;
     }
     waiting_shorten(argv);
+    signal(SIGXFSZ, SIG_IGN); /* a file that passes a limit is then an error of its writer */
     for (int i = 0; i < COUNT; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return main_run(commands[i], argc - 1, argv + 1);

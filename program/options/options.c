@@ -86,10 +86,9 @@ struct command_option *option_take(struct options *o, const char *name, const ch
 
 /* ---- built-in tasks ---- */
 
-static const char *option_task_name(const void *unused, int i)
+static const char *option_task_name(const void *other, int i)
 {
-    (void)unused;
-    return i < SB_TASKS ? sb_task_name((sb_task)i) : NULL;
+    return i < SB_TASKS ? sb_task_name((sb_task)i) : i == SB_TASKS ? other : NULL;
 }
 
 static bool option_take_task(struct command_option *option, const char *value)
@@ -98,7 +97,7 @@ static bool option_take_task(struct command_option *option, const char *value)
     sb_task task;
     if ((other && strcmp(value, other) == 0) || sb_task_find(value, &task))
         return true;
-    const char *nearest = nearest_word(value, option_task_name, NULL);
+    const char *nearest = nearest_word(value, option_task_name, other);
     return sb_fail("--%s%s%s%s", sb_error(), nearest ? "; did you mean " : "",
                    nearest ? nearest : "", nearest ? "?" : "");
 }

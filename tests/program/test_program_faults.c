@@ -30,6 +30,15 @@ CPU_TEST(program_faults, closed_descriptors_spoil_no_file)
     }
 }
 
+CPU_TEST(program_faults, a_limit_of_sizes_is_an_error_that_leaves_no_part)
+{
+    struct outcome o =
+        program_shell("ulimit -f 8; softback " COPY "--steps 10 --out m.safetensors");
+    cr_expect(o.code == 1 && strstr(o.err, "File too large"), "exit code %d, %s", o.code, o.err);
+    o = program_shell("ls");
+    cr_expect(!strstr(o.out, "part"), "%s", o.out);
+}
+
 CPU_TEST(program_faults, a_full_device_is_an_error_of_every_command)
 {
     struct outcome made = program_run(COPY "--steps 10 --out m.safetensors");
