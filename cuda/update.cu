@@ -146,13 +146,14 @@ template <class T> bool squares(int64_t n, const void *x, double *sum, int64_t *
 }
 
 /* outcome[1] is the sum of squares, and becomes the norm. */
-__global__ void judge_norm(const float *loss, double limit, double *outcome)
+template <class T> __global__ void judge_norm(const float *loss, double limit, double *outcome)
 {
     const double norm = sqrt(outcome[1]);
     const double scale = limit > 0 ? fmin(1.0, limit / (norm + 1e-6)) : 1;
     outcome[0] = *loss;
     outcome[1] = norm;
-    outcome[2] = isfinite(*loss) && isfinite(norm) ? scale : NAN;
+    const T square = (T)(norm * scale * norm * scale);
+    outcome[2] = isfinite(*loss) && isfinite(norm) && isfinite(square) ? scale : NAN;
 }
 
 template <class T>
@@ -161,7 +162,7 @@ bool judge(int64_t n, const void *x, const void *loss, double limit, double *out
     if (!sum_all("squares", 1, n, true, square_terms<T>{(const T *)x},
                  sum_target<double>{1, false, outcome + 1}))
         return false;
-    LAUNCH(judge_norm, dim3(1), dim3(1), 0, stream, (const float *)loss, limit, outcome);
+    LAUNCH(judge_norm<T>, dim3(1), dim3(1), 0, stream, (const float *)loss, limit, outcome);
     return launched("squares");
 }
 

@@ -9,6 +9,7 @@
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -229,6 +230,17 @@ static bool take_step(sb_optimiser *o, const struct update_kernels *k, double gr
     return ok;
 }
 
+/* Adam keeps averages of squares; an infinite one would stop its parameter for ever. */
+static bool squares_fit(const sb_optimiser *o, double gradient_scale, double factor)
+{
+    const double norm = o->norm / factor * gradient_scale;
+    if (o->kind == SGD || sb_parameters_dtype(o->set) != SB_F32 || norm * norm <= (double)FLT_MAX)
+        return true;
+    return sb_fail("optimiser_step: the gradient has the norm %g, whose square f32 cannot hold, "
+                   "and Adam keeps squares; step skipped; clip the gradient",
+                   norm);
+}
+
 bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
 {
     if (!o)
@@ -242,7 +254,8 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
     if (!moments_fit(&o->moments, o->set))
         return false;
     double gradient_scale;
-    if (!clip_scale(&caller, o->set, o->options.clip, factor, &o->norm, &gradient_scale)) {
+    if (!clip_scale(&caller, o->set, o->options.clip, factor, &o->norm, &gradient_scale) ||
+        !squares_fit(o, gradient_scale, factor)) {
         sb_parameters_clear(o->set);
         return false;
     }

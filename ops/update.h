@@ -35,7 +35,8 @@ struct update_kernels {
      * to device memory, and the host does not wait.
      *   judge         from the gradient x and the loss, an f32: outcome[0] = loss; outcome[1] = the
      *                 norm of x; outcome[2] = min(1, limit / (norm + 1e-6)), or 1 if the limit is
-     *                 0, or NaN if the loss or the norm is not finite
+     *                 0, or NaN if the loss, the norm, or the square of the norm times
+     *                 outcome[2] in the dtype of x is not finite
      *   adam_numbers  stores what adam_judged reads of a step: at most ADAM_NUMBERS bytes
      *   adam_judged   adam, with outcome[2] as its gradient_scale; nothing if that is NaN
      */

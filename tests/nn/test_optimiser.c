@@ -216,6 +216,27 @@ TEST(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
     cr_expect(sb_optimiser_step(adam), "%s", sb_error());
 }
 
+TEST(optimiser, adam_skips_a_step_whose_squares_overflow)
+{
+    sb_parameters *set = sb_parameters_of(SB_F32, 1);
+    const sb_initial one = {SB_INITIAL_CONSTANT, 1};
+    cr_assert(sb_parameters_add(set, "w", SB_SHAPE(3), one) &&
+              sb_parameters_add(set, "v", SB_SHAPE(2), one));
+    sb_optimiser *adam = sb_adam_new(set, NULL),
+                 *clips = sb_adam_new(set, &(sb_optimiser_options){.clip = 1});
+    backward(set, 1e25);
+    cr_expect(!sb_optimiser_step(adam));
+    EXPECT_ERROR("optimiser_step: the gradient has the norm ");
+    cr_expect(sb_tensor_get(sb_parameters_find(set, "w"), 0) == 1 && sb_optimiser_steps(adam) == 0);
+    backward(set, 1e25);
+    cr_expect(sb_optimiser_step_scaled(adam, 1e-20), "%s", sb_error());
+    backward(set, 1e25);
+    cr_expect(sb_optimiser_step(clips), "%s", sb_error());
+    sb_optimiser_free(adam);
+    sb_optimiser_free(clips);
+    sb_parameters_free(set);
+}
+
 /* More elements than one pass processes: pages of zeros, which need no memory. */
 CPU_TEST(optimiser, the_norm_covers_every_element)
 {
