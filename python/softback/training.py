@@ -1,10 +1,8 @@
 """What the generated classes do not have: training with a progress line, files of any model, decoding."""
-import os
 import sys
-import tempfile
 import time
-from fnmatch import fnmatch
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from . import _functions
 from ._declarations import *
@@ -142,9 +140,8 @@ def table(parameters):
 
 def parameter(parameters, name):
     """The one of this name."""
-    names = [name for name, _ in named(parameters)]
-    if name not in names:
-        raise KeyError(f'there is no parameter "{name}"; {nearest(name, names)}')
+    if name not in parameters:
+        raise KeyError(f'there is no parameter "{name}"; {nearest(name, list(parameters))}')
     return parameters.find(name)
 
 
@@ -153,31 +150,27 @@ def parameters_of(dtype, items, adapters=None):
     made = _functions.Parameters.of(dtype)
     for name, t in items:
         made.add(name, t.shape, 0.0).assign(t)
-        if not t.requires_grad:
-            made.freeze(name, True)
+        made.freeze(name, not t.requires_grad)
     if adapters:
-        by_file(lambda path: (Path(path).write_bytes(adapters), made.load(path, ADAPTERS)))
+        with NamedTemporaryFile() as file:
+            Path(file.name).write_bytes(adapters)
+            made.load(file.name, ADAPTERS)
     return made
 
 
-ADAPTERS = "*.lora_a"  # whose scales are in the file alone
-
-
-def by_file(work):
-    """What it returns, given the path of a temporary file."""
-    with tempfile.TemporaryDirectory() as folder:
-        return work(os.path.join(folder, "adapters.safetensors"))
+ADAPTERS = "*.lora_a"  # which a file stores with their scales
 
 
 def parts(parameters):
-    """What a copy or a pickle is made of: by value; groups and the rule for adapters stay with the original."""
-    items, adapters = named(parameters), None
-    if any(fnmatch(name, ADAPTERS) for name, _ in items):
-        adapters = by_file(lambda path: (parameters.save(path, ADAPTERS), Path(path).read_bytes())[1])
-    return parameters_of, (parameters.dtype(), items, adapters)
+    """What a copy is made of: values; groups and the rule for adapters stay with the original."""
+    with NamedTemporaryFile() as file:
+        if any(name.endswith(ADAPTERS[1:]) for name in parameters):
+            parameters.save(file.name, ADAPTERS)
+        return parameters_of, (parameters.dtype(), named(parameters), Path(file.name).read_bytes())
 
 
 _functions.Parameters.__reduce__ = parts
+_functions.Parameters.__iter__ = lambda parameters: (name for name, _ in named(parameters))
 _functions.Parameters.__len__, _functions.Parameters.__getitem__ = _functions.Parameters.count, parameter
 _functions.Parameters.items, _functions.Parameters.__repr__ = named, table
 _functions.Trainer.train, _functions.Vocabulary.encode = train, encode
