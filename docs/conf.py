@@ -28,6 +28,7 @@ html_title, html_short_title = f"softback {version}", "softback"
 html_static_path = ["style.css", str(ROOT / "teach/pictures")]
 html_css_files = ["style.css"]
 toc_object_entries = False  # Sphinx copies them into each page
+html_show_search_summary = False  # a browser fetches no page from disk
 html_math_renderer = "mathml"
 html_copy_source = html_show_sphinx = html_show_copyright = False
 pygments_style, pygments_dark_style = "friendly", "github-dark"
@@ -60,10 +61,12 @@ def of_the_tree(app, page, text):
 
 
 def math(self, node):
+    tex = re.sub(r"\\([bB]igg?)(?=\s*([(\[])|\s*[)\]])", lambda m: m[0] + ("l" if m[2] else "r"), node.astext())  # as docutils knows them
     try:
-        made = str(latex2mathml.tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+        made = str(latex2mathml.tex2mathml(tex, as_block=isinstance(node, nodes.math_block)))
     except Exception as error:
         raise ValueError(f"{node.source}:{node.line}: {node.astext()}: {error}") from error
+    made = made.replace("<mo>‖</mo>", '<mo stretchy="false">‖</mo>')  # else a bar with an exponent grows
     block = isinstance(node, nodes.math_block)
     self.body.append(f'<div class="formula">{made}</div>' if block else made)
     raise nodes.SkipNode

@@ -78,21 +78,5 @@ if [ -n "$browser" ] && command -v node >/dev/null; then
 else
     echo "book: Chromium or node is missing, so its layout is not tested"
 fi
-
-# The site: its four pages need nothing but each other.
-echo '<p>report</p>' >"$work/report.html"
-echo '<p>live</p>' >"$work/live.html"
-teach/site.sh "$work/site" "$work/live.html" "$work/report.html" >"$work/output" 2>&1 &&
-    for page in index book live report; do [ -s "$work/site/$page.html" ] || echo "no $page.html" >>"$work/output"; done
-for link in $(sed -n 's/.*href="\([^"#]*\)".*/\1/p; s/.*<img src="\([^"]*\)".*/\1/p' "$work/site/index.html"); do
-    [ -e "$work/site/$link" ] || echo "index.html leads to $link" >>"$work/output"
-done
-grep -o 'href="[^#h][^"]*"' "$work/site/book.html" >>"$work/output"
-[ ! -s "$work/output" ]
-check $? "the site has no link that leaves it, apart from the web"
-if command -v tidy >/dev/null; then
-    tidy -quiet -errors "$work/site/index.html" >"$work/output" 2>&1
-    check $? "tidy finds neither errors nor warnings in the site's first page"
-fi
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

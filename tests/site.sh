@@ -1,0 +1,52 @@
+#!/bin/sh
+# The site: it is made without a warning, no link is broken and nothing is loaded from elsewhere, its HTML is valid,
+# its search finds what people ask first, and no page of the main ones is wider than a phone. Where PyPI's packages
+# cannot be had its last line begins with "skipped: " and it exits with 77; without tidy, node or Chromium the
+# tests that need it are skipped. Ends with one line, "N passed, N failed".
+set -u
+cd "$(dirname "$0")/.." || exit 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+. tests/check.sh
+site=$work/site
+
+echo '<!DOCTYPE html><html lang="en"><title>stand-in</title><p>made by ./run site</p></html>' >"$work/page.html"
+docs/site.sh "$site" "$work/page.html" "$work/page.html" >"$work/output" 2>&1
+code=$?
+[ $code != 77 ] || { cat "$work/output"; exit 77; }
+check $code "the site is made, without a warning"
+[ -f "$site/index.html" ] || exit 1
+
+python3 tests/site.py "$site" >"$work/output" 2>&1
+check $? "each link has its target, and nothing is loaded from elsewhere"
+for lesson in teach/lessons/[0-9]*.md; do
+    grep -qF "href=\"${lesson%.md}.html\"" "$site/learn.html" || echo "$lesson"
+done >"$work/output"
+[ ! -s "$work/output" ]
+check $? "each lesson is a page"
+sed -n 's/^SB_API .*\b\(sb_[a-z0-9_]*\)(.*/\1/p' ops/ops.h | while read -r name; do
+    grep -q "id=\"c.$name\"" "$site/reference/ops_ops.html" || echo "$name"
+done >"$work/output"
+[ ! -s "$work/output" ]
+check $? "each operation is in the reference"
+
+main='index how_to gallery learn teach/lessons/03_never_build_j teach/glossary reference/ops_ops reference/python tutorial measured'
+if command -v tidy >/dev/null; then
+    for page in $main; do # tidy 5.6 knows neither MathML in a table nor all attributes of Furo's icons
+        tidy -quiet -errors "$site/$page.html" 2>&1 | grep -v ' - Warning: ' >"$work/output"
+        [ ! -s "$work/output" ]
+        check $? "tidy finds no error in $page.html"
+    done
+else
+    echo "site: tidy is missing (Debian's package of that name), so the HTML is not tested"
+fi
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -n "$browser" ] && command -v node >/dev/null; then
+    # shellcheck disable=SC2086 # names of pages
+    node tests/site.mjs "$browser" "$site" $main >"$work/output" 2>&1
+    check $? "pages fit a phone, write no error, and the search finds answers"
+else
+    echo "site: node or Chromium is missing, so its pages are not opened"
+fi
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
