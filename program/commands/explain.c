@@ -77,6 +77,8 @@ static void explain_options(struct options *o, struct explain_request *r)
     options_of_stored_model(o, &r->model);
     o->kind = TAKES_SVG;
     option_flag(o, "svg", &r->svg, "softmax: print its Jacobian as an SVG image");
+    o->kind = TAKES_CODE;
+    option_flag(o, "code", &r->options.code, "an operation: print its C, the loops of ops/plain/");
     o->kind = 0;
     option_flag(o, "json", &r->json, "print one JSON object instead of text");
     options_arguments(o, &r->topic, NULL, "give one topic");
@@ -123,7 +125,7 @@ static int explain(const struct options *o, const struct explain_request *r)
     if (!topic && !operation_named(r->topic))
         return explain_unknown_topic(r->topic);
     const char *of_model = options_given(o, OF_MODEL),
-               *not_taken = options_given(o, TAKES_ANY & ~(topic ? topic->takes : 0));
+               *not_taken = options_given(o, TAKES_ANY & ~(topic ? topic->takes : TAKES_CODE));
     if (not_taken)
         return command_misused("explain", "--%s is not an option of %s", not_taken, r->topic);
     if (of_model && options_given(o, TAKES_ANY))
@@ -138,7 +140,8 @@ static int explain(const struct options *o, const struct explain_request *r)
         return explain_draw(&r->options);
     bool waits = topic && topic->takes & TAKES_STEPS && isatty(STDERR_FILENO);
     fputs(waits ? "training four models takes some seconds ..." : "", stderr);
-    struct page *page = topic ? topic_page(topic, &r->options) : operation_page(r->topic);
+    struct page *page =
+        topic ? topic_page(topic, &r->options) : operation_page(r->topic, r->options.code);
     fputs(waits ? "\r\033[K" : "", stderr);
     char *text = NULL;
     if (page)

@@ -77,7 +77,6 @@ static void write_row(struct page *page, const struct outcome *o)
 
 static void write(struct page *page, const struct explain_options *options)
 {
-    (void)options;
     struct outcome o = {0};
     page_need(page, compute(&o));
     page_title(page, "a query matches a key");
@@ -103,8 +102,8 @@ static void write(struct page *page, const struct explain_options *options)
         "along the query of \"sat\".",
         o.dk[D], o.dk[D + 1], o.dk[D + 2]);
     page_text(page, "The operation in ops.h:");
-    page_operation(page, "attention");
+    page_operation(page, "attention", options->code);
 }
 
 const struct topic topic_attention = {"attention", "\"The cat sat on mat\": a query matches a key",
-                                      0, NULL, write};
+                                      TAKES_CODE, NULL, write};

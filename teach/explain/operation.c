@@ -161,12 +161,22 @@ static bool add_loops(struct buffer *text, const char *name)
     return ok;
 }
 
-void page_operation(struct page *page, const char *name)
+/* Its loops, or where they are. */
+static bool add_plain(struct buffer *text, const char *name, bool code)
+{
+    const char *line = plain_file(name);
+    if (code || !line)
+        return add_loops(text, name);
+    return buffer_add_text(text, "\nLoops     --code prints ops/plain/") &&
+           add_line(text, line, strlen("@"));
+}
+
+void page_operation(struct page *page, const char *name, bool code)
 {
     struct buffer text = {0};
     const char *block = NULL, *declaration = find(name, &block);
     char *lines = NULL;
-    if (add_block(&text, declaration, block) && add_loops(&text, name))
+    if (add_block(&text, declaration, block) && add_plain(&text, name, code))
         lines = buffer_take(&text);
     if (lines)
         page_lines(page, lines);
@@ -231,13 +241,14 @@ static bool has_examples(const char *name)
     return false;
 }
 
-struct page *operation_page(const char *name)
+struct page *operation_page(const char *name, bool code)
 {
     struct page *page = page_new(name);
     if (!page)
         return NULL;
-    page_title(page, "its documentation in ops.h, its loops, and a gradient check");
-    page_operation(page, name);
+    page_title(page, code ? "its documentation in ops.h, its loops, and a gradient check"
+                          : "its documentation in ops.h, and a gradient check");
+    page_operation(page, name, code);
     if (!is_differentiable(name) || !has_examples(name)) {
         page_text(page, "No gradient flows through it.");
     } else {

@@ -169,9 +169,10 @@ static void write(struct page *page, const struct explain_options *o)
     write_jacobian(page, &row);
     write_backward(page, &row, a, g.value);
     page_text(page, "The operation in ops.h:");
-    page_operation(page, "softmax");
+    page_operation(page, "softmax", o->code);
 }
 
 const struct topic topic_softmax = {
     "softmax", "one row: forward, its Jacobian, and backward, right and wrong",
-    1 << SCORES | 1 << UPSTREAM | 1 << KEPT | TAKES_TEMPERATURE | TAKES_SVG, check, write};
+    1 << SCORES | 1 << UPSTREAM | 1 << KEPT | TAKES_TEMPERATURE | TAKES_SVG | TAKES_CODE, check,
+    write};

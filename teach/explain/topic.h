@@ -22,7 +22,8 @@ enum {
     TAKES_STEPS = 8 << EXPLAIN_LISTS,
     TAKES_SEED = 16 << EXPLAIN_LISTS,
     TAKES_WIDTH = 32 << EXPLAIN_LISTS,
-    TAKES_SVG = 64 << EXPLAIN_LISTS /* it has a picture */
+    TAKES_SVG = 64 << EXPLAIN_LISTS,  /* it has a picture */
+    TAKES_CODE = 128 << EXPLAIN_LISTS /* operations, which have loops */
 };
 
 struct explain_options {
@@ -30,6 +31,7 @@ struct explain_options {
     double temperature;          /* 0: 1 */
     int64_t block, steps, width; /* 0: the topic's default */
     int64_t target, seed;
+    bool code; /* the loops of operations, too */
 };
 
 struct topic {
@@ -54,17 +56,17 @@ struct numbers list_or(const struct numbers *given, int count, const double own[
 bool check_count(const char *option, const struct numbers *list, int n, const char *as);
 
 /*
- * Any operation of ops.h by its name without "sb_": its block there, and a gradient check over its
- * examples. operation_named: whether there is one; operation_name lists them all, NULL past
- * the last.
+ * Any operation of ops.h by its name without "sb_": its block there, with `code` its loops, and a
+ * gradient check over its examples. operation_named: whether there is one; operation_name lists
+ * them all, NULL past the last.
  */
 bool operation_named(const char *name);
 const char *operation_name(const void *unused, int i);
-struct page *operation_page(const char *name);
+struct page *operation_page(const char *name, bool code);
 /* The comment of ops.h on an operation, from its first line on; " *" and a slash end it. NULL when
    there is none. */
 const char *operation_comment(const char *name);
-/* Appends the block of ops.h that documents an operation. */
-void page_operation(struct page *page, const char *name);
+/* Appends the block of ops.h that documents an operation, and its loops or where they are. */
+void page_operation(struct page *page, const char *name, bool code);
 
 #endif

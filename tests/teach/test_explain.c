@@ -21,7 +21,7 @@ static struct page *page_of(const char *name)
 {
     const struct explain_options options = {.steps = 2};
     const struct topic *topic = topic_named(name);
-    struct page *page = topic ? topic_page(topic, &options) : operation_page(name);
+    struct page *page = topic ? topic_page(topic, &options) : operation_page(name, false);
     cr_assert(page != NULL, "%s: %s", name, sb_error());
     return page;
 }
@@ -169,13 +169,13 @@ CPU_TEST(explain, topics_without_a_golden_text_fit_80_columns_too)
 }
 
 /* The page is complete: its last row is there. */
-CPU_TEST(explain, each_operation_with_kernels_shows_its_plain_loops)
+CPU_TEST(explain, each_operation_with_kernels_shows_its_plain_loops_with_code)
 {
     for (int i = 0; operation_at(i); i++) {
         const struct operation *operation = operation_at(i);
         if (!operation->rows)
             continue;
-        struct page *page = operation_page(operation->examples[0].name);
+        struct page *page = operation_page(operation->examples[0].name, true);
         cr_assert(page, "%s", sb_error());
         char *text = page_as_text(page, false), file[64], row[64];
         snprintf(file, sizeof file, "\nops/plain/%s.c\n", operation->name);
