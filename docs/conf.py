@@ -51,6 +51,10 @@ SOURCE = """<!DOCTYPE html>
 </body>
 </html>
 """
+# The glossary: {terms of a row: what they mean}, and terms that are words of everyday language, too.
+TERMS = {row[0].lower(): row[1].replace("$", "").replace("\\", "") for row in re.findall(
+    r"^\| ([^|$]*?) \| ([^|]*?) \|", (ROOT / "teach/glossary.md").read_text(), re.M) if row[0] not in ("term", "---")}
+AMBIGUOUS = ("value", "key", "head", "node", "symbol", "score", "query", "mask")
 SOURCES = set()  # files that pages link to
 
 
@@ -99,6 +103,31 @@ class Links(SphinxTransform):
                 link = addnodes.pending_xref("", refdomain="c", reftype="identifier", reftarget=name[1], refdoc=page)
                 code.replace_self(link)
                 link += code
+
+        if page.startswith(("teach/", "how_to", "learn")):
+            self.link_terms(page)
+
+    def link_terms(self, page):
+        """In the glossary each row has an id, and lessons are links; elsewhere the first use of a term leads to its row."""
+        lessons = {int(Path(name).name[:2]): name for name in self.env.found_docs if name.startswith("teach/lessons/")}
+        if page == "teach/glossary":
+            for row in self.document.findall(nodes.row):
+                row[0]["ids"].append("term-" + nodes.make_id(row[0].astext()))
+            found = {f"lesson {number}": (name, "") for number, name in lessons.items()}
+        else:
+            found = {term: ("teach/glossary", f"#term-{nodes.make_id(terms)}") for terms in TERMS for term in terms.split(", ")
+                     if term not in AMBIGUOUS}
+        names = "|".join(map(re.escape, sorted(found, key=len, reverse=True)))
+        for text in list(self.document.findall(nodes.Text)):
+            above = text.parent
+            if isinstance(above, nodes.paragraph) and (
+                    match := re.search(rf"(?<![\w-])({names})(?=s?\b(?!-))", text, re.I)) and match[1].lower() in found:
+                to, anchor = found[match[1].lower()] if page == "teach/glossary" else found.pop(match[1].lower())
+                link = nodes.reference("", match[1], refuri=relpath(to + ".html", str(Path(page).parent)) + anchor, internal=True)
+                if anchor:
+                    link["classes"].append("term")
+                    link["reftitle"] = TERMS[next(t for t in TERMS if match[1].lower() in t.split(", "))]
+                above.replace(text, [nodes.Text(text[:match.start()]), link, nodes.Text(text[match.end():])])
 
     def reference(self, page, path, content, line=""):
         SOURCES.add(path)
