@@ -14,7 +14,7 @@ for (const name of pages)
         await page.go(url(name + ".html"));
         await loaded(name);
         const [width, wide] = await page.value(`[document.documentElement.scrollWidth,
-            [...document.querySelectorAll('article *')].filter((e) => e.getBoundingClientRect().right > 391 &&
+            [...document.querySelectorAll('.article-container *')].filter((e) => e.getBoundingClientRect().right > 391 &&
                 !e.closest('pre, table, .formula, .shown, .sig')).map((e) => e.outerHTML.slice(0, 80))]`);
         expect(width <= 390, `it is ${width} pixels wide`);
         expectEqual(wide.slice(0, 3), [], "what is wider");
