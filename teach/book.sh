@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
 [ "${SOFTBACK_LINKS:-}" != none ] || lessons=
 {
-    cat teach/book.md
+    sed 's|](\.\./|](../../|; s|](micro|](../micro|' teach/book.md
     printf '\n## Contents\n\n<nav>\n<ol>\n'
     for page in teach/lessons/[0-9]*.md; do
         sed -n '1s/^# \([0-9]*\)\. \(.*\)/<li><a href="#lesson-\1">\2<\/a><\/li>/p' "$page"
@@ -39,9 +39,9 @@ pandoc --from gfm+tex_math_dollars --to html5 --mathml --template teach/book.tem
     --metadata title="Backward through softmax" --metadata \
     lessons="$lessons" \
     --output "$work/book.html" "$work/book.md"
-# Like TeX: brackets are as tall as their letters, those of \Big larger; signs and functions have small spaces.
+# Like TeX: brackets are as tall as their letters, those of a sum larger; signs and functions have small spaces.
 sed 's/stretchy="true"/stretchy="false"/g
-    s/minsize="1.8" maxsize="1.8" stretchy="false"/minsize="1.8em" maxsize="1.8em" stretchy="true"/g
+    s/false\(" form="prefix">(<\/mo><munder>[^()]*<mo stretchy="\)false/true\1true/g
     s|\(>[(=]</mo>\)<mo>−</mo>|\1<mo form="prefix">−</mo>|g
     s/form="[a-z]*">∥/lspace="0" rspace="0" &/g
     s|<mo>exp</mo>|<mi>exp</mi>|g
