@@ -28,7 +28,7 @@ local function link(element)
 end
 
 local function image(element)
-    local file = assert(io.open("teach/" .. element.src))
+    local file = assert(io.open("teach/" .. element.src:gsub("^%.%./", "")))
     local svg = file:read("a"):gsub("[^%w%-./:;=,()@]", function(c)
         return ("%%%02X"):format(c:byte())
     end)

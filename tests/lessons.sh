@@ -70,7 +70,7 @@ agree() {
 
 # One line of words, its formulas as ASCII
 flat() {
-    tr -s ' \n' '  ' | sed 's/ $//; s/\\partial /d/g; s/[${}]//g'
+    tr -s ' \n' '  ' | sed 's/ $//; s/\\partial /d/g; s/[${}`]//g'
 }
 
 # What is known about wrong gradients is said in one way.
