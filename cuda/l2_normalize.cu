@@ -17,7 +17,8 @@ __device__ real_of<T> sum_of_squares(const row_group<GROUP> &group, int64_t C, c
 }
 
 /* y = x / |x|, and the length |x|. If squares overflow, both are computed from smaller numbers; if
-   all of them are rounded to 0, from larger ones. All threads of the group have the same sum, so they do not diverge. */
+   all of them are rounded to 0, from larger ones. All threads of the group have the same sum, so
+   they do not diverge. */
 template <class T, int GROUP>
 __global__ void forward_rows(int64_t rows, int64_t C, real_of<T> least, const T *x, T *y,
                              real_of<T> *all_lengths)

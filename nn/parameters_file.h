@@ -22,10 +22,10 @@ typedef struct {
 
 /*
  * Reads the parameters whose names match (NULL: all). Reals of any dtype are converted to that of
- * the set, and adapters that were added by name get the file's scale. Fails, and changes nothing, when a shape differs, a tensor is not of reals, or an
- * adapter (nn/lora.h) has another scale, and without `loaded` also when anything is missing or left
- * over: the message names the first. Fails as well when nothing was read, and when ranks hold parts
- * of the set.
+ * the set, and adapters that were added by name get the file's scale. Fails, and changes nothing,
+ * when a shape differs, a tensor is not of reals, or an adapter (nn/lora.h) has another scale, and
+ * without `loaded` also when anything is missing or left over: the message names the first. Fails
+ * as well when nothing was read, and when ranks hold parts of the set.
  */
 SB_API bool sb_parameters_load(sb_parameters *set, const char *pattern, const char *path,
                                sb_loaded *loaded);
