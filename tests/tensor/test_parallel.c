@@ -66,6 +66,8 @@ CPU_TEST(parallel, data_parallelism_drops_the_same_elements_as_one_rank)
     struct settings s = parallel_settings();
     s.model.transformer.dropout = 0.3;
     for (int ranks = 2; ranks <= 4; ranks++) {
+        s.trainer.shares =
+            ranks; /* for threads: of the whole batch on one rank, else of a rank's part */
         struct parallel_ranks job = {.one = {.settings = &s, .dtype = SB_F64, .steps = steps()}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
