@@ -7,7 +7,6 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/threads.h"
-#include <stdio.h>
 
 /* ---- replicas of the parameters ---- */
 
@@ -125,42 +124,36 @@ static void shares_forget(const sb_parameters *set)
 /* ---- runs ---- */
 
 struct shares_work {
-    sb_parameters *set;
+    const struct share_replicas *shares;
     share_pass *pass;
     void *context;
-    struct share_outcome {
-        bool ok;
-        char message[512];
-    } outcome[MOST_SHARES];
 };
 
-static void shares_pass(void *work, int64_t share)
+static bool shares_pass(void *work, int64_t share)
 {
-    struct shares_work *w = work;
-    const struct share_replicas *s = w->set->shares;
-    struct share_outcome *outcome = &w->outcome[share];
-    outcome->ok = w->pass(w->context, (int)share, share ? &s->share[share - 1].leaves : NULL);
-    if (!outcome->ok)
-        snprintf(outcome->message, sizeof outcome->message, "%s", sb_error());
+    const struct shares_work *w = work;
+    return w->pass(w->context, (int)share, share ? &w->shares->share[share - 1].leaves : NULL);
+}
+
+/* Without threads, for a watcher. */
+static bool shares_in_turn(int shares, struct shares_work *work)
+{
+    int done = 0;
+    while (done < shares && shares_pass(work, done))
+        done++;
+    return done == shares;
 }
 
 bool shares_run(sb_parameters *set, int shares, share_pass *pass, void *context)
 {
-    struct shares_work work = {.set = set, .pass = pass, .context = context};
     if (!shares_make(set, shares))
         return false;
-    if (watch_is_on())
-        for (int i = 0; i < shares; i++)
-            shares_pass(&work, i);
-    else
-        threads_each(shares, shares_pass, &work);
-    for (int i = 0; i < shares; i++)
-        if (!work.outcome[i].ok) {
-            shares_forget(set);
-            sb_parameters_clear(set);
-            return sb_fail("%s", work.outcome[i].message);
-        }
-    return shares_add(set);
+    struct shares_work work = {set->shares, pass, context};
+    if (watch_is_on() ? shares_in_turn(shares, &work) : threads_each(shares, shares_pass, &work))
+        return shares_add(set);
+    shares_forget(set);
+    sb_parameters_clear(set);
+    return false;
 }
 
 /* ---- loops of one's own ---- */

@@ -2,6 +2,7 @@
 #include "ops/linear_int8.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include <stdatomic.h>
 
 struct entry {
     sb_tensor *weight;
@@ -14,6 +15,7 @@ struct packed_weights {
     sb_weight_format format;
     struct entry *entry;
     int64_t count, room;
+    atomic_flag lock; /* threads that decode share the weights */
     int64_t next; /* the entry after the last one found: each step uses weights in the same order */
 };
 
@@ -23,6 +25,7 @@ struct packed_weights *packed_weights_new(sb_weight_format format)
     if (!p)
         return sb_fail("packed_weights: out of memory");
     p->format = format;
+    atomic_flag_clear(&p->lock);
     return p;
 }
 
@@ -89,6 +92,19 @@ static const struct linear_int8_kernels *packed_int8(const struct packed_weights
                : NULL;
 }
 
+static bool packed_weights_take(struct packed_weights *p, const struct linear_kernels *kernels,
+                                const struct linear_int8_kernels *int8, sb_tensor *weight,
+                                struct packed_weight *packed)
+{
+    struct entry *e = packed_find(p, weight);
+    const bool now = e || int8;
+    e = e ? e : packed_add(p, weight, int8);
+    if (!e || (!e->packed && now && !packed_pack(e, kernels)))
+        return false;
+    *packed = (struct packed_weight){e->packed, e->int8};
+    return true;
+}
+
 /* Parameters only: other tensors may be replaced at the same address or change their values. */
 bool packed_weights_find(struct packed_weights *p, const struct linear_kernels *kernels,
                          sb_tensor *weight, struct packed_weight *packed)
@@ -99,11 +115,9 @@ bool packed_weights_find(struct packed_weights *p, const struct linear_kernels *
     const struct linear_int8_kernels *int8 = packed_int8(p, weight);
     if (!int8 && !kernels->pack)
         return true;
-    struct entry *e = packed_find(p, weight);
-    const bool now = e || int8;
-    e = e ? e : packed_add(p, weight, int8);
-    if (!e || (!e->packed && now && !packed_pack(e, kernels)))
-        return sb_fail("linear: out of memory for packed weights");
-    *packed = (struct packed_weight){e->packed, e->int8};
-    return true;
+    while (atomic_flag_test_and_set(&p->lock))
+        ;
+    const bool ok = packed_weights_take(p, kernels, int8, weight, packed);
+    atomic_flag_clear(&p->lock);
+    return ok || sb_fail("linear: out of memory for packed weights");
 }

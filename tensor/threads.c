@@ -10,6 +10,7 @@
 #include "tensor/threads.h"
 #include "tensor/device.h"
 #include <stdatomic.h>
+#include <stdio.h>
 #ifndef __wasi__
 #include <pthread.h>
 #endif
@@ -192,26 +193,43 @@ bool sb_set_threads(int threads)
 /* ---- calls at the same time ---- */
 
 struct calls {
-    void (*work)(void *context, int64_t i);
+    bool (*work)(void *context, int64_t i);
     void *context;
     int64_t n;
     atomic_int_fast64_t next;
-    int team; /* of each thread */
+    int team;         /* of each thread */
+    atomic_flag lock; /* of the rest */
+    int64_t failed;   /* the least; n: none */
+    char message[512];
 };
+
+static void threads_note_failure(struct calls *c, int64_t i)
+{
+    atomic_store(&c->next, c->n);
+    while (atomic_flag_test_and_set(&c->lock))
+        ;
+    if (i < c->failed)
+        snprintf(c->message, sizeof c->message, "%s", sb_error());
+    c->failed = i < c->failed ? i : c->failed;
+    atomic_flag_clear(&c->lock);
+}
 
 static void *threads_take_calls(void *calls)
 {
     struct calls *c = calls;
     threads_divide_among(c->team);
     for (int64_t i; (i = atomic_fetch_add(&c->next, 1)) < c->n;)
-        c->work(c->context, i);
+        if (!c->work(c->context, i))
+            threads_note_failure(c, i);
     return NULL;
 }
 
-void threads_each(int64_t n, void (*work)(void *context, int64_t i), void *context)
+bool threads_each(int64_t n, bool (*work)(void *context, int64_t i), void *context)
 {
     const int threads = sb_threads(), most = threads < n ? threads : (int)n;
-    struct calls calls = {work, context, n, 0, most > 1 ? threads / most : threads};
+    struct calls calls = {
+        .work = work, .context = context, .n = n, .failed = n, .lock = ATOMIC_FLAG_INIT};
+    calls.team = most > 1 ? threads / most : threads;
 #ifndef __wasi__ /* browsers have one thread */
     pthread_t thread[MOST_THREADS];
     int started = 0;
@@ -225,4 +243,5 @@ void threads_each(int64_t n, void (*work)(void *context, int64_t i), void *conte
     for (int i = 0; i < started; i++)
         pthread_join(thread[i], NULL);
 #endif
+    return calls.failed == n || sb_fail("%s", calls.message);
 }

@@ -4,6 +4,7 @@
 #include "ops/packed_weights.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/threads.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,9 +142,8 @@ static int64_t generator_longest_output(const struct generator *g, const sb_deco
 }
 
 /* Decodes one batch, on tapes inside the open one. */
-static bool generator_decode_batch(const struct generator *g, const sb_decoding_options *o,
-                                   int64_t n, const struct decoding_text texts[],
-                                   sb_decoded outputs[])
+static bool generator_search(const struct generator *g, const sb_decoding_options *o, int64_t n,
+                             const struct decoding_text texts[], sb_decoded outputs[])
 {
     struct sequences sequences;
     struct search_text *text = memory_new((size_t)n * sizeof *text);
@@ -192,30 +192,67 @@ static bool generator_has_format(const struct generator *g, sb_weight_format for
                    sb_dtype_name(table->dtype), table->device->name);
 }
 
-bool generator_decode(const struct generator *g, const char *const *texts, int64_t n,
-                      const sb_decoding_options *options, sb_decoded outputs[])
+/* The batches of a call, which threads decode at the same time: an output does not depend on its
+   batch. */
+struct batches {
+    const struct generator *generator;
+    sb_decoding_options options;
+    struct decoding_text *texts; /* the shortest first */
+    struct packed_weights *packed;
+    sb_decoded *outputs;
+    int64_t *begin; /* (count + 1): the first text of each */
+};
+
+static bool generator_decode_batch(void *batches, int64_t i)
 {
-    sb_decoding_options o;
-    if (!generator_check_arguments(texts, n, outputs) || !generator_complete(options, &o) ||
-        !generator_has_format(g, o.weights))
-        return false;
-    o.length_penalty = generator_penalty(g, &o);
-    for (int64_t i = 0; i < n; i++)
-        outputs[i] = (sb_decoded){0};
-    struct decoding_text *encoded = generator_encode(g, texts, n);
-    struct packed_weights *packed = packed_weights_new(o.weights);
-    const sb_context context = {.packed = packed};
+    const struct batches *b = batches;
+    const sb_context context = {.packed = b->packed};
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_NO_RECORD, &context);
     sb_tape_random(&tape, NULL);
-    bool ok = encoded && packed;
-    for (int64_t i = 0, size; ok && i < n; i += size) {
-        size = generator_next_batch(g, &o, n - i, encoded + i);
-        ok = generator_decode_batch(g, &o, size, encoded + i, outputs);
-    }
-    ok = sb_tape_end(&tape) && ok;
-    packed_weights_free(packed);
-    generator_free_texts(n, encoded);
+    const int64_t first = b->begin[i], n = b->begin[i + 1] - first;
+    const bool ok = generator_search(b->generator, &b->options, n, b->texts + first, b->outputs);
+    return sb_tape_end(&tape) && ok;
+}
+
+/* Cuts n texts into batches, at least one for each thread if they are not too small then. A
+   listener hears one symbol at a time, and a device has one queue. */
+static bool generator_decode_batches(struct batches *b, int64_t n)
+{
+    enum { LEAST = 8 };
+    const bool in_turn = b->options.listen || sb_device_in_use() != sb_device_cpu();
+    const int64_t share = in_turn ? n : (n + sb_threads() - 1) / sb_threads();
+    sb_decoding_options o = b->options;
+    if (o.batch_pairs > share)
+        o.batch_pairs = share > LEAST ? share : LEAST;
+    int64_t count = 0;
+    b->begin = memory_new((size_t)(n + 1) * sizeof *b->begin);
+    if (!b->begin)
+        return sb_fail("decode: out of memory");
+    for (int64_t i = 0; i < n; b->begin[++count] = i)
+        i += generator_next_batch(b->generator, &o, n - i, b->texts + i);
+    bool ok = true;
+    for (int64_t i = 0; in_turn && ok && i < count; i++)
+        ok = generator_decode_batch(b, i);
+    return in_turn ? ok : threads_each(count, generator_decode_batch, b);
+}
+
+bool generator_decode(const struct generator *g, const char *const *texts, int64_t n,
+                      const sb_decoding_options *options, sb_decoded outputs[])
+{
+    struct batches b = {.generator = g, .outputs = outputs};
+    if (!generator_check_arguments(texts, n, outputs) || !generator_complete(options, &b.options) ||
+        !generator_has_format(g, b.options.weights))
+        return false;
+    b.options.length_penalty = generator_penalty(g, &b.options);
+    for (int64_t i = 0; i < n; i++)
+        outputs[i] = (sb_decoded){0};
+    b.texts = generator_encode(g, texts, n);
+    b.packed = packed_weights_new(b.options.weights);
+    const bool ok = b.texts && b.packed && generator_decode_batches(&b, n);
+    memory_free(b.begin);
+    packed_weights_free(b.packed);
+    generator_free_texts(n, b.texts);
     if (!ok)
         sb_decoded_free(n, outputs);
     return ok;

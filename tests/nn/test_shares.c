@@ -8,9 +8,15 @@
 
 /* ---- calls ---- */
 
-static void count_call(void *counts, int64_t i)
+static bool count_call(void *counts, int64_t i)
 {
     atomic_fetch_add(&((atomic_int *)counts)[i], 1);
+    return true;
+}
+
+static bool fail_call(void *from, int64_t i)
+{
+    return i < *(int64_t *)from || sb_fail("call %lld failed", (long long)i);
 }
 
 CPU_TEST(shares, each_call_is_made_once_by_any_number_of_threads)
@@ -18,12 +24,14 @@ CPU_TEST(shares, each_call_is_made_once_by_any_number_of_threads)
     for (int threads = 1; threads <= 5; threads++) {
         atomic_int counts[9] = {0};
         cr_assert(sb_set_threads(threads));
-        threads_each(9, count_call, counts);
-        threads_each(0, count_call, counts);
+        cr_expect(threads_each(9, count_call, counts) && threads_each(0, count_call, counts));
         for (int i = 0; i < 9; i++)
             cr_expect(counts[i] == 1, "%d threads: call %d was made %d times", threads, i,
                       counts[i]);
         cr_expect(sb_threads() == threads);
+        int64_t from = 3;
+        cr_expect(!threads_each(9, fail_call, &from));
+        EXPECT_ERROR("call 3 failed");
     }
 }
 
