@@ -13,4 +13,9 @@ bool model_has_setting(const sb_model_kind *kind, const char *name);
 /* Whether models of a kind can be split over ranks by "batch", "heads" or "sequence". */
 bool model_splits(const sb_model_kind *kind, const char *what);
 
+/* In how many shares threads compute a batch: as many as wanted, or 0: as its size and the weights
+   say (batch_shares); one on a device, where ranks share the
+   weights, and where `loss` may not be called by several threads. */
+int model_shares(const sb_model *model, const sb_batch *batch, int64_t wanted);
+
 #endif

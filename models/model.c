@@ -1,4 +1,5 @@
 #include "models/model.h"
+#include "models/data/batch_share.h"
 #include "models/decoding/generator.h"
 #include "models/kinds.h"
 #include "nn/flat.h"
@@ -44,6 +45,21 @@ static bool model_lists(const char *words, const char *word)
 bool model_splits(const sb_model_kind *kind, const char *what)
 {
     return model_lists(kind->splits ? kind->splits : "batch threads", what);
+}
+
+/* For other ranks, which hold parts of the weights, within a pass. */
+static bool model_waits(const sb_model *model)
+{
+    return model->weights && sb_communicator_size(parameters_ranks(model->weights)) > 1;
+}
+
+int model_shares(const sb_model *model, const sb_batch *batch, int64_t wanted)
+{
+    if (!model->weights || model_waits(model) || sb_device_in_use() != sb_device_cpu() ||
+        !model_splits(model->kind, "threads"))
+        return 1;
+    const int64_t shares = wanted > 0 ? wanted : batch_shares(batch, model->weights);
+    return (int)(shares < batch->items ? shares : batch->items > 0 ? batch->items : 1);
 }
 
 bool model_has_setting(const sb_model_kind *kind, const char *name)
@@ -112,11 +128,13 @@ sb_description *sb_model_describe(const sb_model *model)
 bool sb_model_decode(const sb_model *model, const char *const *texts, int64_t n,
                      const sb_decoding_options *options, sb_decoded outputs[])
 {
-    struct generator generator;
+    struct generator generator = {0};
     if (!model || !model->kind)
         return fail_null("decode", model ? "kind" : "model");
     if (!model->kind->generator)
         return sb_fail("decode: the kind \"%s\" has no function `generator`", model->kind->name);
-    return model->kind->generator(model->self, &generator) &&
-           generator_decode(&generator, texts, n, options, outputs);
+    if (!model->kind->generator(model->self, &generator))
+        return false;
+    generator.waits = model_waits(model);
+    return generator_decode(&generator, texts, n, options, outputs);
 }

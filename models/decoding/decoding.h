@@ -47,7 +47,7 @@ typedef struct {
     double top_p;        /* and among the fewest that together have this probability, in (0, 1];
                             0: all (Holtzman et al. 2020) */
     uint64_t seed;       /* of sampling; the i-th text of a call has its own random stream */
-    int64_t batch_pairs; /* the most texts that are decoded together; 0: 64 */
+    int64_t batch_pairs; /* the most texts that a thread decodes together; 0: 64 */
     sb_weight_format weights; /* SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
                                  outputs that may differ a little from those of the model's own */
     bool no_cache; /* recomputes all earlier positions for each symbol: slow, for tests */

@@ -215,12 +215,14 @@ static bool generator_decode_batch(void *batches, int64_t i)
     return sb_tape_end(&tape) && ok;
 }
 
-/* Cuts n texts into batches, at least one for each thread if they are not too small then. A
-   listener hears one symbol at a time, and a device has one queue. */
+/* Cuts n texts into batches, at least one for each thread if they are not too small then. Not where
+   order counts: a listener hears one symbol at a time, ranks that hold parts of the weights wait
+   for each other, and a device has one queue. */
 static bool generator_decode_batches(struct batches *b, int64_t n)
 {
     enum { LEAST = 8 };
-    const bool in_turn = b->options.listen || sb_device_in_use() != sb_device_cpu();
+    const bool in_turn =
+        b->options.listen || b->generator->waits || sb_device_in_use() != sb_device_cpu();
     const int64_t share = in_turn ? n : (n + sb_threads() - 1) / sb_threads();
     sb_decoding_options o = b->options;
     if (o.batch_pairs > share)

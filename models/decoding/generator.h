@@ -19,6 +19,7 @@ struct generator {
     int64_t positions; /* how many the decoder has; 0: any number */
     int64_t window;    /* how many symbols it reads at most; 0: all (language models) */
     bool bare;         /* a prompt that is not empty has no "begin" before it */
+    bool waits;        /* for other ranks, which hold parts of the weights */
     /* ids (B, L), lengths (B) -> memory (B, L, C); NULL in a language model */
     sb_tensor *(*encode)(const void *model, sb_tensor *ids, sb_tensor *lengths);
     /* y (..., C) of the decoder -> logits (..., V) */

@@ -1,18 +1,50 @@
 #include "models/training/evaluation.h"
 #include "autograd/tape.h"
 #include "models/data/batch_parts.h"
+#include "models/data/batch_share.h"
+#include "models/kinds.h"
+#include "nn/shares_run.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/threads.h"
 #include <math.h>
+
+/* A batch, of which threads compute shares as in training. */
+struct scored_batch {
+    const sb_model *model;
+    const sb_batch *batch;
+    int shares;
+    double cost[MOST_SHARES];
+};
+
+static bool evaluation_cost(const sb_model *model, const sb_batch *batch, double *cost)
+{
+    const sb_context context = {.partition = batch->partition};
+    sb_tape tape;
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &context);
+    sb_tensor *loss = model->kind->loss(model->self, batch, SB_LOSS_COST);
+    *cost = loss ? sb_tensor_value(loss) : 0;
+    return sb_tape_end(&tape) && loss;
+}
+
+static bool evaluation_cost_of_share(void *scored_batch, int64_t i)
+{
+    struct scored_batch *s = scored_batch;
+    struct batch_share share;
+    const bool ok = batch_share_take(&share, s->batch, (int)i, s->shares) &&
+                    evaluation_cost(s->model, &share.batch, &s->cost[i]);
+    batch_share_release(&share);
+    return ok;
+}
 
 static bool evaluation_add_cost(const sb_model *model, const sb_batch *batch, double *sum)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *cost = model->kind->loss(model->self, batch, SB_LOSS_COST);
-    if (cost)
-        *sum += sb_tensor_value(cost);
-    return sb_tape_end(&tape) && cost;
+    struct scored_batch s = {model, batch, model_shares(model, batch, 0), {0}};
+    const bool ok = s.shares == 1 ? evaluation_cost(model, batch, s.cost)
+                                  : threads_each(s.shares, evaluation_cost_of_share, &s);
+    for (int i = 0; i < s.shares; i++)
+        *sum += s.cost[i];
+    return ok;
 }
 
 /* Goes to the beginning of an epoch; returns its number of batches. 0: a failure, after which the

@@ -134,11 +134,10 @@ struct pass {
 
 static bool trainer_run(sb_trainer *t, const struct pass *of, double *value)
 {
-    const bool waits = trainer_head_ranks(&t->model) > 1 || t->options.sequence_ranks > 1;
     struct trainer_pass pass = {.model = &t->model,
                                 .batch = of->batch,
                                 .mean = of->mean,
-                                .shares = waits ? 1 : t->options.shares,
+                                .shares = t->options.sequence_ranks > 1 ? 1 : t->options.shares,
                                 .ring = t->ring,
                                 .listener = of->last ? shared_gradients_listener(t->shared) : NULL,
                                 .random = t->random};

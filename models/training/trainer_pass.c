@@ -96,13 +96,7 @@ static bool trainer_pass_run_in_shares(struct trainer_pass *pass)
 
 bool trainer_pass_run(struct trainer_pass *pass, struct replay *replay)
 {
-    const sb_batch *batch = pass->batch;
-    if (sb_device_in_use() != sb_device_cpu() || !model_splits(pass->model->kind, "threads"))
-        pass->shares = 1;
-    else if (pass->shares == 0)
-        pass->shares = batch_shares(batch, pass->model->weights);
-    if (pass->shares > batch->items)
-        pass->shares = batch->items;
+    pass->shares = model_shares(pass->model, pass->batch, pass->shares);
     if (pass->shares > 1)
         return trainer_pass_run_in_shares(pass);
     return trainer_pass_replay(pass, replay) || trainer_pass_run_eagerly(pass, false, NULL);

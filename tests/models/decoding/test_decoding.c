@@ -342,6 +342,7 @@ TEST(decoding, small_batches_need_little_memory)
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     char **texts = texts_new(30, TEXTS);
     int64_t need[2];
+    cr_assert(sb_set_threads(1)); /* each thread has a batch */
     for (int large = 0; large < 2; large++) {
         sb_decoding_options o = {.longest = 4, .batch_pairs = large ? TEXTS : 2};
         sb_decoded outputs[TEXTS];
