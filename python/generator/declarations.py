@@ -35,7 +35,7 @@ def ctype(headers, variable):
     kind, count = variable.type.removeprefix("const "), variable.array[1:-1]
     if variable.type == "const char *":
         return "c_char_p"
-    if "*" in kind or kind in ("function", "sb_function", "sb_share_loss") or variable.array == "[]":
+    if "*" in kind or kind not in {*CTYPES, *headers.structs, *headers.enums} or variable.array == "[]":  # a function's type, too
         return "c_void_p"
     name = CTYPES.get(kind) or ("c_int" if kind in headers.enums else kind)
     return f"{name} * {constant(headers, count)}" if count else name
@@ -94,8 +94,7 @@ def write(headers, version):
     for name, fields in headers.structs.items():
         if fields:
             forms = [(v.name, *field_form(headers, name, v)) for v in fields]
-            lines += ["", *block(f"class {name}(Structure):\n    _fields_ = [",
-                                 (f'    ("{v.name}", {ctype(headers, v)})' for v in fields), "    ]")]
+            lines += ["", *block(f"class {name}(Structure):\n    _fields_ = [", (f'    ("{v.name}", {ctype(headers, v)})' for v in fields), "    ]")]
             lines += block("    forms = {", (f'    "{n}": ("{f}", {x})' for n, f, x in forms if f), "    }")[1:]
     lines += block("# The type of the result, then those of the parameters.\nFUNCTIONS = {", (
         f'"{f.name}": ({", ".join([ctype(headers, Variable(f.returns, "")), *(argument_type(headers, p) for p in f.parameters)])},)'
