@@ -126,6 +126,13 @@ def test_parameters_are_copied_by_value():
         assert len(duplicate(sb.Parameters.of("f64"))) == 0
 
 
+def test_parameters_are_a_dictionary_of_names():
+    weights = sb.Parameters(1)
+    sb.LinearLayer(weights, "layer", 3, 2)
+    assert list(weights) == ["layer.weight", "layer.bias"] and "layer.bias" in weights and "bias" not in weights
+    assert [weights[name].shape for name in weights] == [(2, 3), (2,)]
+
+
 def test_copies_of_parameters_merge_each_adapter_with_its_scale():
     for duplicate in COPIES:
         weights = sb.Parameters(1)

@@ -49,6 +49,7 @@ with sb.Tape(random=sb.Random(3, "train")) as tape:
     x.sum().backward()
 weights = sb.Parameters(1)
 count: int = len(weights)
+every: list[str] = [name for name in weights]
 w: sb.Tensor = weights.add("w", (2, 2), {"kind": "normal", "value": 0.1})
 w = weights["w"]
 norm: float = weights.clip(1.0)
