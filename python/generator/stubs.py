@@ -20,8 +20,7 @@ def argument(headers, form, kind, name=""):
     if form and form[0] == "value":
         struct = plain_type(kind)
         fields = [v.name for v in headers.structs.get(struct, [])]
-        return "None" if not fields else " | ".join(
-            [struct, "Mapping[str, Any]", *["str"] * ("kind" in fields), *["float"] * ("value" in fields)])
+        return "None" if not fields else " | ".join([struct, "Mapping[str, Any]", *["str"] * ("kind" in fields), *["float"] * ("value" in fields)])
     if form and form[0]:
         return "_Path" if name.endswith("path") else FORMS[form[0]]
     return KINDS.get(kind, "Any")

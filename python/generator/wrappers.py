@@ -8,8 +8,7 @@ from . import stubs
 from .declarations import NUMBERS, form, objects_of, plain_type
 
 # Headers whose functions are bound by hand, and single ones.
-BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h",
-           "ops/context.h", "tensor/communicator.h")
+BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h", "ops/context.h", "tensor/communicator.h")
 ONE_BY_HAND = {"sb_sample", "sb_vocabulary_encode", "sb_decoded_free", "sb_evaluate", "sb_trainer_new",
                "sb_model_load", "sb_model_build", "sb_model_free", "sb_tape_draw", "sb_mask_text",
                "sb_vocabulary_retain", "sb_loaded_free", "sb_trainer_batch"}  # the last: its source may have freed it
@@ -202,15 +201,12 @@ class Binding:
         """The call, and what becomes of its result."""
         kind, outs, call = self.f.returns, self.outs, f"_c.{self.f.name}({', '.join(self.arguments)})"
         if self.made:
-            return ([f"self.kept = [{self.names}]", f"_to.check({call})"] if self.owner else
-                    [f"self._take({call}, [{self.names}])"])
+            return [f"self.kept = [{self.names}]", f"_to.check({call})"] if self.owner else [f"self._take({call}, [{self.names}])"]
         tensor = kind == "sb_tensor *" and "without a message" not in self.f.doc
         if tensor or kind == "bool" and self.f.header == "ops/ops.h":
-            made = (["_to.results(given, c)"] if self.options else
-                    ["_to.owned(c)"] if self.f.name == "sb_safetensors_tensor" else ["_to.result(c)"])
+            made = ["_to.results(given, c)" if self.options else f"_to.{'owned' if self.f.name == 'sb_safetensors_tensor' else 'result'}(c)"]
             again = ["self." * bool(self.owner) + name, *self.signature] + ["**option"] * bool(self.options)
-            return [f"c = {call}", "if c:", f"    return {', '.join(made * tensor + outs)}",
-                    f"return _to.retry({', '.join(again)})"]
+            return [f"c = {call}", "if c:", f"    return {', '.join(made * tensor + outs)}", f"return _to.retry({', '.join(again)})"]
         if self.checked():
             return [f"_to.check({call})"] + [f"return {', '.join(outs)}"] * bool(outs)
         if kind == "sb_mask *":  # a recipe: the function and its arguments

@@ -5,9 +5,9 @@ import numpy as np
 
 from . import _functions as f
 from ._declarations import sb_random
-from .convert import value
+from .convert import expect, value
 from .library import Error, c
-from .tensors import Tensor, tensor
+from .tensors import Tensor, tensor, tensor_of
 
 __all__ = ["arange", "einsum", "randn", "sum", "mean", "max", "min", "variance", "std", "softmax", "log_softmax", "logsumexp",
            "l2_normalize", "reshape", "permute", "expand", "transpose", "squeeze"]
@@ -97,11 +97,13 @@ reshape, permute, expand = map(spread, (f.reshape, f.permute, f.expand))
 
 def transpose(x, axis_a=None, axis_b=None):
     """Exchanges two axes; without them, reverses all."""
+    x = tensor_of(x)
     return f.permute(x, range(x.ndim)[::-1]) if axis_a is None else f.transpose(x, axis_a, axis_b)
 
 
 def squeeze(x, axis=None):
     """Without axes of size 1: all of them, or those given, which must be."""
+    x = tensor_of(x)
     given = [a for a, n in enumerate(x.shape) if n == 1] if axis is None else axes_of(x, axis, "squeeze")
     if any(x.shape[a] != 1 for a in given):
         raise Error(f"squeeze: the axes {axis} of {x.shape} are not all of size 1")
@@ -127,6 +129,7 @@ def randn(*shape, dtype="f32", random=None, requires_grad=False):
 def einsum(equation, *operands):
     """Sums of products by letters, as numpy.einsum: einsum("bij,bjk->bik", a, b). Its products are those of
     matmul, from the left to the right."""
+    expect(isinstance(equation, str), equation, 'a text such as "ij,jk->ik"')
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms, xs = inputs.split(","), [x if isinstance(x, Tensor) else tensor(x) for x in operands]
     if len(terms) != len(xs):
@@ -168,8 +171,7 @@ def diagonal(x, term):
         while term.count(letter) > 1:
             a, b = term.index(letter), term.rindex(letter)
             order = [a, b, *(i for i in range(x.ndim) if i not in (a, b))]
-            places = np.arange(x.shape[a])
-            x = f.permute(x, order)[places, places]
+            x = f.permute(x, order)[(np.arange(x.shape[a]),) * 2]
             term = letter + "".join(term[i] for i in order[2:])
     return x, term
 

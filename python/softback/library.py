@@ -107,8 +107,7 @@ def forked():
     """The threads of OpenMP stay in the parent: the child computes with one."""
     lock.release()
     c.sb_set_threads(1)
-    said = b"set_threads: after a fork there is one thread; start processes with the method spawn"
-    c.sb_set_threads = lambda n: n == 1 or bool(c.sb_fail(said))
+    c.sb_set_threads = lambda n: n == 1 or bool(c.sb_fail(b"set_threads: after a fork there is one thread; start processes with the method spawn"))
 
 
 os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=forked)

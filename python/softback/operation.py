@@ -10,8 +10,7 @@ import numpy as np
 from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation, sb_random
 from .convert import expect, options as given_options, retry, tensor as given
 from .library import Error, c, whole
-from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, found, opened, owned,
-                      pointers, result, sizes, tensor, tensor_of)
+from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, found, opened, owned, pointers, result, sizes, tensor, tensor_of)
 
 OUTPUTS = 8  # the most that an operation may have
 calls, next_call = weakref.WeakValueDictionary(), itertools.count(1)
@@ -75,13 +74,11 @@ class Operation:
         self.function = function
         update_wrapper(self, function)
         names = " ".join(inspect.signature(function).parameters)
-        self.struct = sb_operation(name=function.__name__.encode(), inputs=names.encode(),
-                                   backward=ctypes.cast(backward, ctypes.c_void_p))
+        self.struct = sb_operation(name=function.__name__.encode(), inputs=names.encode(), backward=ctypes.cast(backward, ctypes.c_void_p))
 
     def __call__(self, *inputs):
         x, key = [tensor_of(i) for i in inputs], next(next_call)
-        node = c.sb_node_new(ctypes.byref(self.struct), len(x), pointers(x), OUTPUTS,
-                             ctypes.byref(ctypes.c_int64(key)), 8)
+        node = c.sb_node_new(ctypes.byref(self.struct), len(x), pointers(x), OUTPUTS, ctypes.byref(ctypes.c_int64(key)), 8)
         if not node:
             return retry(self, *x)
         made = self.function(*[t.numpy() for t in x])

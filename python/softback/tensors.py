@@ -349,9 +349,10 @@ def from_numpy(array):
 
 def from_dlpack(other):
     """A tensor that shares the memory of a PyTorch, JAX or NumPy array on the CPU."""
-    array = np.from_dlpack(other)
-    if not array.flags.writeable:
-        raise Error(f"from_dlpack: this {type(other).__name__} is read-only; sb.tensor(array) copies it")
+    array = np.from_dlpack(other) if hasattr(other, "__dlpack__") else None
+    if array is None or not array.flags.writeable:
+        wrong = "has no memory for DLPack" if array is None else "is read-only"
+        raise Error(f"from_dlpack: this {type(other).__name__} {wrong}; sb.tensor copies it")
     return share(array)
 
 
@@ -380,8 +381,7 @@ def tensor(data, dtype=None, requires_grad=False):
 
 def restored(values, dtype, device, requires_grad):
     """The tensor of a copy or a pickle."""
-    made = tensor(values, dtype).to(device)
-    return made.requires_grad_() if requires_grad else made
+    return tensor(values, dtype, requires_grad).to(device)
 
 
 def tensor_of(x):

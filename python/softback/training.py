@@ -10,8 +10,7 @@ from .convert import adopt, check, expect, instance, model, options, retry, sour
 from .library import Error, c, nearest, text, whole
 from .tensors import result, tensor_of
 
-MODELS = {"seq2seq": _functions.Seq2Seq, "language_model": _functions.LanguageModel,
-          "classifier": _functions.Classifier}
+MODELS = {"seq2seq": _functions.Seq2Seq, "language_model": _functions.LanguageModel, "classifier": _functions.Classifier}
 
 
 def load(path):
@@ -59,10 +58,9 @@ def evaluate(of, data, pairs=None, **option):
     """The mean loss over an epoch of the data, and the error on held-out pairs; options of decoding."""
     decoding, result, held = options(sb_decoding_options, option, "evaluate"), sb_evaluation(), None
     instance(_functions.Pairs, pairs)
-    if pairs is not None and isinstance(of, _functions.Classifier):
-        held = sb_held_labelled(pairs=pairs._c)
-    elif pairs is not None:
-        held = sb_held_pairs(pairs=pairs._c, options=decoding._c)
+    if pairs is not None:
+        labelled = isinstance(of, _functions.Classifier)
+        held = sb_held_labelled(pairs=pairs._c) if labelled else sb_held_pairs(pairs=pairs._c, options=decoding._c)
     check(c.sb_evaluate(model(of), source(data), held, None, result))
     return result
 
@@ -116,8 +114,7 @@ def seq2seq_logits(model, batch, weights=False):
     if not weights:
         return logits(model, batch)
     sizes = model.options_of().transformer
-    made = {"encoder": (c_void_p * sizes.encoder_layers)(), "self": (c_void_p * sizes.decoder_layers)(),
-            "cross": (c_void_p * sizes.decoder_layers)()}
+    made = {"encoder": (c_void_p * sizes.encoder_layers)(), "self": (c_void_p * sizes.decoder_layers)(), "cross": (c_void_p * sizes.decoder_layers)()}
     encoder, *decoder = map(addressof, made.values())
     struct = sb_seq2seq_weights(encoder, sb_decoder_weights(*decoder))
     y = c.sb_seq2seq_logits(model, batch, struct)

@@ -31,6 +31,10 @@ def test_wrong_options_are_named_with_the_nearest_right_one():
             sb.Data.task("copy", 1), widht=4)
     refused("attention: dropout is 'much', which is not a number", sb.attention, x, x, x,
             dropout="much")
+    refused("5 was given where a text such as \"ij,jk->ik\" is expected", sb.einsum, 5)
+    refused("tensor: an array of object has no dtype", sb.squeeze, None)
+    refused("tensor: an array of object has no dtype", sb.transpose, None)
+    refused("from_dlpack: this int has no memory for DLPack; sb.tensor copies it", sb.from_dlpack, 5)
     refused('"florat" is no dtype; there are f32', sb.zeros, (2,), "florat")
     refused("<softback Data> was given where Parameters is expected", sb.Seq2Seq, sb.Data.task("copy", 1), None)
     refused("<softback Parameters> was given where a model is expected", sb.Trainer, sb.Parameters(1), None)
