@@ -190,12 +190,12 @@ class Tensor:
 
     def numpy(self):
         """The elements as a NumPy array that shares them; of a tensor on a GPU, a copy."""
-        if self.dtype not in DTYPES:
-            raise Error(f"numpy: NumPy has no {self.dtype}; cast it first: x.cast(\"f32\").numpy()")
+        if self.dtype == "bf16":
+            raise Error("numpy: NumPy has no bf16; cast it first: x.cast(\"f32\").numpy()")
         here = self.keep() if self.device == "cpu" else self.to("cpu")
         with Tape(record=False):
             view = result(check(c.sb_detach(here)))  # holds the data, whatever happens to the tensor
-        return elements(view, view)
+        return view.doubles() if view.dtype == "dual" else elements(view, view)
 
     def __buffer__(self, flags):
         return memoryview(self.constant("a buffer"))

@@ -171,6 +171,14 @@ def test_gradcheck_is_exact_for_functions_of_the_library():
         sb.gradcheck(lambda x: {}["missing"], np.ones(3))
 
 
+def test_functions_with_derivatives_may_read_values():
+    x, v = np.array([1.0, -2.0]), np.ones(2)
+    for f in (lambda x: sb.where(x > 0, x, -x), lambda x: x * np.sign(x), lambda x: x * sb.from_numpy(x.numpy() / abs(x.numpy()))):
+        assert sb.jvp(f, x, v)[1].tolist() == [1, -1]
+    assert sb.hvp(lambda x: (x[x > 0] * x[x > 0]).sum(), x, v).tolist() == [2, 0]
+    assert sb.jvp(lambda x: -x if x[0] > 0 else x, x, v)[1].tolist() == [-1, -1]
+
+
 def test_exact_products():
     x, v = np.array([0.5, 2.0]), np.array([1.0, -1.0])
     y, dy = sb.jvp(lambda x: x.exp(), x, v)
