@@ -124,7 +124,7 @@ static void shares_forget(const sb_parameters *set)
 /* ---- runs ---- */
 
 struct shares_work {
-    const struct share_replicas *shares;
+    const struct share_replicas *shares; /* NULL: all use the parameters themselves */
     share_pass *pass;
     void *context;
 };
@@ -132,10 +132,10 @@ struct shares_work {
 static bool shares_pass(void *work, int64_t share)
 {
     const struct shares_work *w = work;
-    return w->pass(w->context, (int)share, share ? &w->shares->share[share - 1].leaves : NULL);
+    const bool own = share > 0 && w->shares;
+    return w->pass(w->context, (int)share, own ? &w->shares->share[share - 1].leaves : NULL);
 }
 
-/* Without threads, for a watcher. */
 static bool shares_in_turn(int shares, struct shares_work *work)
 {
     int done = 0;
@@ -144,16 +144,26 @@ static bool shares_in_turn(int shares, struct shares_work *work)
     return done == shares;
 }
 
-bool shares_run(sb_parameters *set, int shares, share_pass *pass, void *context)
+/* On threads, unless a watcher is there. */
+static bool shares_on_threads(sb_parameters *set, int shares, struct shares_work *work)
 {
     if (!shares_make(set, shares))
         return false;
-    struct shares_work work = {set->shares, pass, context};
-    if (watch_is_on() ? shares_in_turn(shares, &work) : threads_each(shares, shares_pass, &work))
+    work->shares = set->shares;
+    if (watch_is_on() ? shares_in_turn(shares, work) : threads_each(shares, shares_pass, work))
         return shares_add(set);
     shares_forget(set);
-    sb_parameters_clear(set);
     return false;
+}
+
+bool shares_run(sb_parameters *set, int shares, share_pass *pass, void *context)
+{
+    struct shares_work work = {NULL, pass, context};
+    const bool ok = sb_device_in_use() == sb_device_cpu() ? shares_on_threads(set, shares, &work)
+                                                          : shares_in_turn(shares, &work);
+    if (!ok)
+        sb_parameters_clear(set);
+    return ok;
 }
 
 /* ---- loops of one's own ---- */
