@@ -33,6 +33,14 @@ class Frame:
         finally:
             opened.tapes.remove(self)
 
+    def value(self, f, *arguments):
+        """The C tensor of what a function returns."""
+        def body():
+            self.kept.append(tensor_of(f(*arguments)))
+            return self.kept[-1]._c
+
+        return self.run(body)
+
 
 @ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
 def backward(node):
@@ -123,12 +131,7 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(cty
 def called(f, x):
     """What C needs to call f: a function, its context, and the inputs x."""
     frame = Frame()
-
-    def body(inputs):
-        frame.kept.append(tensor_of(f(*[result(inputs[i]) for i in range(len(x))])))
-        return frame.kept[-1]._c
-
-    return FUNCTION(lambda _, inputs: frame.run(body, inputs)), None, pointers(x)
+    return FUNCTION(lambda _, inputs: frame.value(lambda: f(*[result(inputs[i]) for i in range(len(x))]))), None, pointers(x)
 
 
 SHARE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -144,13 +147,8 @@ def backward_in_shares(parameters, items, shares, loss, random=None):
     def share(_, first, count):
         frame = Frame()
         frames.append(frame)
-
-        def body():
-            frame.kept.append(tensor_of(loss(first, count)))
-            return frame.kept[-1]._c
-
-        y = frame.run(body)
-        if opened.error:
+        y = frame.value(loss, first, count)
+        if opened.error:  # of this thread
             raised.append(opened.error)
             opened.error = None
         return y
