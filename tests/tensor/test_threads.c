@@ -49,8 +49,9 @@ static int compute_without_memory(void)
     const int threads = sb_threads();
     if (!x || !limit_memory(1 << 20))
         return 2;
-    if (sb_set_threads(1024) && sb_threads() == 1)
-        return 0; /* without OpenMP */
+#ifndef _OPENMP
+    return sb_set_threads(1024) && threads == 1 ? 0 : 6; /* they are made when they are needed */
+#endif
     const bool refused = !sb_set_threads(64) && sb_threads() == threads &&
                          strstr(sb_error(), "threads: 64 threads cannot be made; ask for fewer");
     sb_tape tape;
