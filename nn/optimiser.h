@@ -37,8 +37,8 @@ SB_API void sb_optimiser_free(sb_optimiser *optimiser);
  * neither moved nor decayed, and its moments stay, as in PyTorch.
  *
  * When the gradient norm is not finite, the step is skipped, the gradients are cleared, and the
- * message names the first such parameter. So it is when Adam in f32 would have to square a norm
- * above 1.8e19 after clipping. Fails also when no parameter has a gradient.
+ * message names the first such parameter. The same happens when Adam would square a norm that
+ * f32 cannot hold, above 1.8e19 after clipping. Fails also when no parameter has a gradient.
  */
 SB_API bool sb_optimiser_step(sb_optimiser *optimiser);
 /* The same with all gradients multiplied by a factor > 0. For gradient accumulation: after several

@@ -6,6 +6,7 @@
 #include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/ranks.h"
 #include "tensor/threads.h"
 
 /* ---- replicas of the parameters ---- */
@@ -60,7 +61,7 @@ static bool shares_fill(const sb_parameters *set, struct share_replica *share)
     return ok;
 }
 
-/* Makes the replicas, unless they are there. */
+/* Makes the replicas that are not there yet. */
 static bool shares_make(sb_parameters *set, int shares)
 {
     if (!parameters_flatten(set))
@@ -70,7 +71,7 @@ static bool shares_make(sb_parameters *set, int shares)
     struct share_replicas *s = set->shares;
     if (!s)
         return sb_fail("shares: out of memory");
-    if (s->layout != set->layout || s->count > shares - 1)
+    if (s->layout != set->layout)
         shares_drop(s);
     s->layout = set->layout;
     while (s->count < shares - 1)
@@ -84,13 +85,13 @@ static bool shares_make(sb_parameters *set, int shares)
 /* ---- sums ---- */
 
 /* A gradient that some shares have and others have not is zero there. */
-static bool shares_complete(struct share_replicas *s, sb_tensor *w)
+static bool shares_complete(struct share_replicas *s, int replicas, sb_tensor *w)
 {
     bool any = w->grad_current;
-    for (int i = 0; i < s->count; i++)
+    for (int i = 0; i < replicas; i++)
         any |= replica_of(&s->share[i].leaves, w)->grad_current;
     bool ok = !any || w->grad_current || tensor_zero(w->grad);
-    for (int i = 0; any && i < s->count; i++) {
+    for (int i = 0; any && i < replicas; i++) {
         sb_tensor *leaf = replica_of(&s->share[i].leaves, w);
         ok = ok && (leaf->grad_current || tensor_zero(leaf->grad));
         leaf->grad_current = false;
@@ -100,17 +101,17 @@ static bool shares_complete(struct share_replicas *s, sb_tensor *w)
 }
 
 /* Adds all gradients to the set's. What is stale in all of them stays so. */
-static bool shares_add(const sb_parameters *set)
+static bool shares_add(const sb_parameters *set, int replicas)
 {
     struct share_replicas *s = set->shares;
     const struct update_kernels *kernels = kernel_row(&update_rows, set->gradients);
     const void *x[MOST_SHARES];
     bool ok = kernels != NULL;
     for (int64_t i = 0; ok && i < set->count; i++)
-        ok = set->item[i].frozen || shares_complete(s, set->item[i].tensor);
-    for (int i = 0; i < s->count; i++)
+        ok = set->item[i].frozen || shares_complete(s, replicas, set->item[i].tensor);
+    for (int i = 0; i < replicas; i++)
         x[i] = s->share[i].gradients->data;
-    return ok && kernels->add(tensor_size(set->gradients), s->count, x, set->gradients->data);
+    return ok && kernels->add(tensor_size(set->gradients), replicas, x, set->gradients->data);
 }
 
 static void shares_forget(const sb_parameters *set)
@@ -151,7 +152,7 @@ static bool shares_on_threads(sb_parameters *set, int shares, struct shares_work
         return false;
     work->shares = set->shares;
     if (watch_is_on() ? shares_in_turn(shares, work) : threads_each(shares, shares_pass, work))
-        return shares_add(set);
+        return shares_add(set, shares - 1);
     shares_forget(set);
     return false;
 }
@@ -181,7 +182,8 @@ struct own_loss {
 static bool own_pass(void *own_loss, int share, const struct replicas *replicas)
 {
     struct own_loss *own = own_loss;
-    int64_t first, count = share_items(own->items, share, own->shares, &first);
+    const int64_t first = share_begin(own->items, share, own->shares),
+                  count = share_begin(own->items, share + 1, own->shares) - first;
     const sb_partition place = {.items = {.of = own->items, .first = first}};
     const sb_context context = {.partition = &place};
     sb_random random = own->random ? *own->random : (sb_random){0};

@@ -7,13 +7,6 @@
 
 enum { MOST_SHARES = 256 };
 
-/* The items of a share: count of them from *first on. */
-static inline int64_t share_items(int64_t items, int share, int shares, int64_t *first)
-{
-    *first = items * share / shares;
-    return items * (share + 1) / shares - *first;
-}
-
 /* Forward and backward of one share, on a tape that uses the replicas; NULL: none. */
 typedef bool share_pass(void *context, int share, const struct replicas *replicas);
 

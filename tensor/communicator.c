@@ -55,7 +55,7 @@ int sb_communicator_size(const sb_communicator *c)
 
 int64_t communicator_share(const sb_communicator *c, int rank, int64_t count)
 {
-    return count * rank / sb_communicator_size(c);
+    return share_begin(count, rank, sb_communicator_size(c));
 }
 
 int sb_communicator_processors(const sb_communicator *c)

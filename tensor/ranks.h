@@ -15,8 +15,14 @@ struct sb_communicator {
     uint32_t reductions;    /* number of reductions begun; determines the tags of messages */
 };
 
-/* Where the share of a rank begins, of `count` things that the ranks divide; rank may be their
-   number. */
+/* Of `count` things that are divided into shares, where a share begins; `share` may be their
+   number. They differ by one thing at most, and the last one is not empty unless all are. */
+static inline int64_t share_begin(int64_t count, int share, int shares)
+{
+    return count * share / shares;
+}
+
+/* The same for the share of a rank. */
 int64_t communicator_share(const sb_communicator *c, int rank, int64_t count);
 
 /* A communicator of a group, of which it takes ownership; with NULL for both, a single rank. */

@@ -226,7 +226,8 @@ static void *threads_take_calls(void *calls)
 
 bool threads_each(int64_t n, bool (*work)(void *context, int64_t i), void *context)
 {
-    const int threads = sb_threads(), most = threads < n ? threads : (int)n;
+    const int threads = sb_threads(), limit = threads < MOST_THREADS ? threads : MOST_THREADS,
+              most = limit < n ? limit : (int)n;
     struct calls calls = {
         .work = work, .context = context, .n = n, .failed = n, .lock = ATOMIC_FLAG_INIT};
     calls.team = most > 1 ? threads / most : threads;

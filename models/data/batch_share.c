@@ -3,6 +3,7 @@
 #include "nn/groups.h"
 #include "ops/runs.h"
 #include "ops/slice.h"
+#include "tensor/ranks.h"
 #include "tensor/storage.h"
 #include <string.h>
 
@@ -23,8 +24,8 @@ void batch_share_release(struct batch_share *share)
 
 bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank, int ranks)
 {
-    const int64_t first = batch->items * rank / ranks;
-    const int64_t count = batch->items * (rank + 1) / ranks - first;
+    const int64_t first = share_begin(batch->items, rank, ranks);
+    const int64_t count = share_begin(batch->items, rank + 1, ranks) - first;
     const sb_piece whole = {.of = batch->items}; /* in which the batch may be a share itself */
     sb_batch *own = &share->batch;
     *share = (struct batch_share){.place = batch->partition ? *batch->partition
