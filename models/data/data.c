@@ -1,28 +1,15 @@
 #include "models/data/data.h"
-#include "models/data/cursor.h"
 #include "models/data/data_source.h"
 #include "tensor/failure.h"
 #include "tensor/hash.h"
 #include "tensor/memory.h"
 #include <string.h>
 
-struct sb_data {
-    sb_data_options options;
-    sb_vocabulary *source, *target;
-    struct cursor cursor;
-    /* a built-in task */
-    sb_task task;
-    sb_task_options task_options;
-    /* pairs of texts, encoded */
-    int64_t pairs, left_out;
-    sb_encoded_pair *pair;
-};
-
-static const struct cursor_items data_task_items, data_pair_items;
+static const struct data_kind data_of_task, data_of_pairs;
 
 static bool data_is_endless(const sb_data *data)
 {
-    return data->cursor.items == &data_task_items;
+    return data->kind == &data_of_task;
 }
 
 bool data_complete(const char *owner, const sb_data_options *given, sb_data_options *o)
@@ -38,17 +25,20 @@ bool data_complete(const char *owner, const sb_data_options *given, sb_data_opti
     return true;
 }
 
-static sb_data *data_new(const struct cursor_items *items, const sb_data_options *options)
+static sb_data *data_empty(const struct data_kind *kind, const sb_data_options *options)
 {
     sb_data_options o;
-    if (!data_complete("data", options, &o))
+    if (!data_complete(kind->items.name, options, &o))
         return NULL;
     sb_data *data = memory_new(sizeof *data);
     if (!data)
-        return sb_fail("data: out of memory");
+        return sb_fail("%s: out of memory", kind->items.name);
+    data->kind = kind;
     data->options = o;
-    data->cursor = (struct cursor){
-        .items = items, .source = data, .limits = {o.batch_pairs, o.batch_symbols}, .seed = o.seed};
+    data->cursor = (struct cursor){.items = &kind->items,
+                                   .source = data,
+                                   .limits = {o.batch_pairs, o.batch_symbols},
+                                   .seed = o.seed};
     return data;
 }
 
@@ -63,9 +53,10 @@ void sb_data_free(sb_data *data)
 {
     if (!data)
         return;
-    for (int64_t i = 0; i < data->pairs; i++)
+    for (int64_t i = 0; data->pair && i <= data->pairs; i++) /* the last one failed, if any did */
         data_free_pair(&data->pair[i]);
     memory_free(data->pair);
+    memory_free(data->label);
     cursor_close(&data->cursor);
     sb_vocabulary_release(data->source);
     sb_vocabulary_release(data->target);
@@ -75,15 +66,12 @@ void sb_data_free(sb_data *data)
 static bool data_encode(const sb_data *data, const char *source, const char *target,
                         sb_encoded_pair *pair)
 {
-    *pair = (sb_encoded_pair){.vocabulary = data->target};
+    pair->vocabulary = data->target;
     pair->source = sb_vocabulary_encode(data->source, source, &pair->source_length, NULL);
     pair->target = pair->source
                        ? sb_vocabulary_encode(data->target, target, &pair->target_length, NULL)
                        : NULL;
-    if (pair->target)
-        return true;
-    data_free_pair(pair);
-    return false;
+    return pair->target != NULL;
 }
 
 /* ---- a built-in task ---- */
@@ -116,7 +104,7 @@ static sb_vocabulary *data_learn(sb_task task, const sb_task_options *options, b
 sb_data *sb_data_task_with(sb_task task, const sb_task_options *task_options,
                            const sb_data_options *options)
 {
-    sb_data *data = data_new(&data_task_items, options);
+    sb_data *data = data_empty(&data_of_task, options);
     if (!data)
         return NULL;
     data->task = task;
@@ -149,7 +137,7 @@ static sb_batch *data_task_batch(const void *data_, int64_t n, const int64_t ite
                           (uint64_t)item[made], text) &&
              data_encode(data, text->source, text->target, &pair[made]);
     sb_batch *batch = pair && made == n ? sb_batch_new(n, pair) : NULL;
-    for (int64_t i = 0; i < made; i++)
+    for (int64_t i = 0; pair && i < n; i++)
         data_free_pair(&pair[i]);
     memory_free(pair);
     memory_free(text);
@@ -160,13 +148,16 @@ static sb_batch *data_task_batch(const void *data_, int64_t n, const int64_t ite
 
 static bool data_encode_all(sb_data *data, const sb_pairs *pairs)
 {
-    int64_t n = sb_pairs_count(pairs), longest = data->options.longest;
+    const struct data_kind *kind = data->kind;
+    const int64_t n = sb_pairs_count(pairs), longest = data->options.longest;
     data->pair = memory_new((size_t)(n + 1) * sizeof *data->pair);
-    if (!data->pair)
-        return sb_fail("data: out of memory for %lld pairs", (long long)n);
+    data->label = data->labels ? memory_new((size_t)(n + 1) * sizeof *data->label) : NULL;
+    if (!data->pair || (data->labels && !data->label))
+        return sb_fail("%s: out of memory for %lld %s", kind->items.name, (long long)n,
+                       kind->things);
     for (int64_t i = 0; i < n; i++) {
         sb_encoded_pair *p = &data->pair[data->pairs];
-        if (!data_encode(data, sb_pairs_source(pairs, i), sb_pairs_target(pairs, i), p))
+        if (!kind->encode(data, sb_pairs_source(pairs, i), sb_pairs_target(pairs, i), p))
             return false;
         if (p->source_length <= longest && p->target_length <= longest) {
             data->pairs++;
@@ -177,8 +168,23 @@ static bool data_encode_all(sb_data *data, const sb_pairs *pairs)
     }
     if (data->pairs > 0)
         return true;
-    return sb_fail("data: none of %lld pairs has at most %lld symbols on each side", (long long)n,
-                   (long long)longest);
+    return sb_fail("%s: none of %lld %s has at most %lld %s", kind->items.name, (long long)n,
+                   kind->things, (long long)longest, kind->length);
+}
+
+sb_data *data_new(const struct data_kind *kind, const sb_pairs *pairs, sb_vocabulary *source,
+                  sb_vocabulary *target, const sb_labels *labels, const sb_data_options *options)
+{
+    sb_data *data = data_empty(kind, options);
+    if (!data)
+        return NULL;
+    data->source = sb_vocabulary_retain(source);
+    data->target = sb_vocabulary_retain(target);
+    data->labels = labels;
+    if (data_encode_all(data, pairs))
+        return data;
+    sb_data_free(data);
+    return NULL;
 }
 
 sb_data *sb_data_new(const sb_pairs *pairs, sb_vocabulary *source, sb_vocabulary *target,
@@ -186,18 +192,10 @@ sb_data *sb_data_new(const sb_pairs *pairs, sb_vocabulary *source, sb_vocabulary
 {
     if (!pairs || !source || !target)
         return fail_null("data", !pairs ? "pairs" : !source ? "source" : "target");
-    sb_data *data = data_new(&data_pair_items, options);
-    if (!data)
-        return NULL;
-    data->source = sb_vocabulary_retain(source);
-    data->target = sb_vocabulary_retain(target);
-    if (data_encode_all(data, pairs))
-        return data;
-    sb_data_free(data);
-    return NULL;
+    return data_new(&data_of_pairs, pairs, source, target, NULL, options);
 }
 
-static const sb_encoded_pair *data_list(void *data_, int64_t epoch, int64_t *count)
+const sb_encoded_pair *data_list(void *data_, int64_t epoch, int64_t *count)
 {
     const sb_data *data = data_;
     (void)epoch;
@@ -215,6 +213,18 @@ static sb_batch *data_pair_batch(const void *data_, int64_t n, const int64_t ite
         pair[i] = data->pair[item[i]];
     sb_batch *batch = sb_batch_new(n, pair);
     memory_free(pair);
+    return batch;
+}
+
+sb_batch *data_whole(const sb_data *data)
+{
+    int64_t *item = memory_new((size_t)data->pairs * sizeof *item);
+    if (!item)
+        return sb_fail("data: out of memory");
+    for (int64_t i = 0; i < data->pairs; i++)
+        item[i] = i;
+    sb_batch *batch = data->kind->items.batch(data, data->pairs, item);
+    memory_free(item);
     return batch;
 }
 
@@ -306,10 +316,13 @@ uint64_t sb_data_hash(const sb_data *data)
     return data ? data_hash(data) : HASH_START;
 }
 
-static const struct cursor_items data_task_items = {
-    .name = "data", .batch = data_task_batch, .hash = data_hash};
-static const struct cursor_items data_pair_items = {
-    .name = "data", .list = data_list, .batch = data_pair_batch, .hash = data_hash};
+static const struct data_kind data_of_task = {
+    .items = {.name = "data", .batch = data_task_batch, .hash = data_hash}};
+static const struct data_kind data_of_pairs = {
+    .items = {.name = "data", .list = data_list, .batch = data_pair_batch, .hash = data_hash},
+    .things = "pairs",
+    .length = "symbols on each side",
+    .encode = data_encode};
 
 sb_source sb_data_as_source(sb_data *data)
 {
@@ -319,5 +332,6 @@ sb_source sb_data_as_source(sb_data *data)
 sb_data *data_of_source(const sb_source *source)
 {
     const struct cursor *c = source->next == cursor_next ? source->object : NULL;
-    return c && (c->items == &data_task_items || c->items == &data_pair_items) ? c->source : NULL;
+    const bool its = c && (c->items == &data_of_task.items || c->items == &data_of_pairs.items);
+    return its ? c->source : NULL;
 }
