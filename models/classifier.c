@@ -13,8 +13,11 @@ struct sb_classifier {
     sb_classifier_options options; /* of the text model */
 };
 
-static const struct text_kind classifier_text = {
-    .model = &classifier_kind, .source = "text", .source_lengths = "lengths", .expected = "label"};
+static const struct text_kind classifier_text = {.model = &classifier_kind,
+                                                 .source = "text",
+                                                 .source_lengths = "lengths",
+                                                 .expected = "label",
+                                                 .labels = true};
 
 static sb_classifier *classifier_made(sb_classifier *m)
 {

@@ -49,7 +49,7 @@ static bool text_model_add_parts(struct text_model *m)
     if (m->source && !(m->encoder = sb_encoder_new(m->weights, "encoder", Vs, o)))
         return false;
     sb_tensor *shared = m->options.share_embeddings ? sb_encoder_table(m->encoder) : NULL;
-    if (m->target &&
+    if (m->kind->target &&
         !(m->decoder = sb_decoder_new(m->weights, "decoder", Vt, o, m->encoder != NULL, shared)))
         return false;
     const bool biased = sb_transformer_output_bias(o);
@@ -230,10 +230,10 @@ static struct setting_table text_model_settings(const sb_model_kind *kind, struc
 static bool text_model_find_words(struct text_words *words, const struct text_kind *kind,
                                   const sb_description *d)
 {
-    const bool two = kind->source && kind->target;
+    const bool two = kind->source && !kind->labels;
     if (kind->source && !(words->source = sb_description_vocabulary(d, two ? "source" : "text")))
         return false;
-    if (kind->target)
+    if (!kind->labels)
         return (words->target = sb_description_vocabulary(d, two ? "target" : "text")) != NULL;
     while (sb_description_label(d, words->count))
         words->count++;
@@ -251,7 +251,7 @@ void *text_model_read(size_t size, const struct text_kind *kind, sb_parameters *
     const char **labels = memory_new((size_t)(words.count + 1) * sizeof *labels);
     for (int64_t i = 0; labels && i < words.count; i++)
         labels[i] = sb_description_label(d, i);
-    words.labels = kind->target ? NULL : labels;
+    words.labels = kind->labels ? labels : NULL;
     void *model = !labels                    ? sb_fail("%s: out of memory", kind->model->name)
                   : settings_take(&table, d) ? text_model_new(size, kind, weights, &words, &o)
                                              : NULL;

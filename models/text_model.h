@@ -19,6 +19,7 @@ struct text_kind {
     const char *source, *source_lengths; /* of the encoder; NULL: there is none */
     const char *target, *target_lengths; /* of the decoder; NULL: there is none */
     const char *expected;                /* the symbols or labels that the loss is of */
+    bool labels;                         /* the head gives labels, else symbols of the target */
 };
 
 /* The options of all kinds; one that a kind does not have is 0. */
