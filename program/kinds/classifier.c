@@ -8,7 +8,6 @@
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "tensor/failure.h"
-#include "tensor/memory.h"
 #include <math.h>
 #include <string.h>
 
@@ -75,24 +74,13 @@ static bool classifier_open_data(struct training *t)
     return true;
 }
 
-static bool classifier_open_model(struct training *t)
+static bool classifier_add_words(const struct training *t, sb_description *d)
 {
-    const struct settings *s = &t->settings;
     const struct classifier_data *x = t->data;
-    const sb_labels *labels = x->labels;
-    const int64_t n = sb_labels_count(labels);
-    const sb_classifier_options options = {.transformer = s->model.transformer,
-                                           .pooling = s->pooling,
-                                           .hidden = s->hidden,
-                                           .label_smoothing = s->model.label_smoothing};
-    const char **texts = memory_new((size_t)n * sizeof *texts);
-    for (int64_t i = 0; texts && i < n; i++)
-        texts[i] = sb_labels_text(labels, i);
-    sb_classifier *model = texts ? sb_classifier_for(t->weights, x->vocabulary, texts, n, &options)
-                                 : sb_fail("out of memory");
-    t->subject = sb_classifier_as_model(model);
-    memory_free(texts);
-    return model != NULL;
+    bool ok = sb_description_add_vocabulary(d, "text", x->vocabulary);
+    for (int64_t i = 0; ok && i < sb_labels_count(x->labels); i++)
+        ok = sb_description_add_label(d, sb_labels_text(x->labels, i));
+    return ok;
 }
 
 static void classifier_close(struct training *t)
@@ -181,7 +169,7 @@ const struct training_kind training_classifier = {.title = "a classifier",
                                                   .data_size = sizeof(struct classifier_data),
                                                   .open_texts = classifier_open_texts,
                                                   .open_data = classifier_open_data,
-                                                  .open_model = classifier_open_model,
+                                                  .add_words = classifier_add_words,
                                                   .close = classifier_close,
                                                   .describe = classifier_describe,
                                                   .scores = 1 << BEST_LOSS | 1 << BEST_ACCURACY,

@@ -123,18 +123,10 @@ static bool language_open_data(struct training *t)
     return true;
 }
 
-static bool language_open_model(struct training *t)
+static bool language_add_words(const struct training *t, sb_description *d)
 {
-    struct language_data *x = t->data;
-    const struct settings *s = &t->settings;
-    const sb_language_model_options options = {.transformer = s->model.transformer,
-                                               .tie_embeddings = s->model.tie_embeddings,
-                                               .label_smoothing = s->model.label_smoothing,
-                                               .context = s->language.context,
-                                               .running_text = s->language.running_text};
-    sb_language_model *model = sb_language_model_for(t->weights, x->vocabulary, &options);
-    t->subject = sb_language_model_as_model(model);
-    return model != NULL;
+    const struct language_data *x = t->data;
+    return sb_description_add_vocabulary(d, "text", x->vocabulary);
 }
 
 static void language_close(struct training *t)
@@ -254,7 +246,7 @@ const struct training_kind training_language_model = {
     .data_size = sizeof(struct language_data),
     .open_texts = language_open_texts,
     .open_data = language_open_data,
-    .open_model = language_open_model,
+    .add_words = language_add_words,
     .close = language_close,
     .describe = language_describe,
     .scores = 1 << BEST_LOSS,

@@ -175,12 +175,11 @@ static bool seq2seq_open_data(struct training *t)
     return seq2seq_check_words(t);
 }
 
-static bool seq2seq_open_model(struct training *t)
+static bool seq2seq_add_words(const struct training *t, sb_description *d)
 {
     const struct seq2seq_data *x = t->data;
-    sb_seq2seq *model = sb_seq2seq_new(t->weights, x->train, &t->settings.model);
-    t->subject = sb_seq2seq_as_model(model);
-    return model != NULL;
+    return sb_description_add_vocabulary(d, "source", sb_data_source(x->train)) &&
+           sb_description_add_vocabulary(d, "target", sb_data_target(x->train));
 }
 
 static void seq2seq_close(struct training *t)
@@ -316,7 +315,7 @@ const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
                                                .data_size = sizeof(struct seq2seq_data),
                                                .open_texts = seq2seq_open_texts,
                                                .open_data = seq2seq_open_data,
-                                               .open_model = seq2seq_open_model,
+                                               .add_words = seq2seq_add_words,
                                                .close = seq2seq_close,
                                                .describe = seq2seq_describe,
                                                .scores = 1 << BEST_LOSS | 1 << BEST_EXACT |

@@ -9,6 +9,19 @@
 #include "tensor/version.h"
 #include <string.h>
 
+/* A new model of these settings. */
+static bool training_make_model(struct training *t)
+{
+    sb_description *d = sb_description_new(t->kind->model->name);
+    bool ok = d && settings_write(&t->settings, t->kind->model, d) && t->kind->add_words(t, d);
+    if (ok) {
+        sb_description_set_ranks(d, t->heads);
+        ok = sb_model_build(&t->subject, t->kind->model, t->weights, d);
+    }
+    sb_description_free(d);
+    return ok;
+}
+
 static bool training_open_model(struct training *t)
 {
     if (t->loaded) {
@@ -16,9 +29,8 @@ static bool training_open_model(struct training *t)
         t->subject = t->loaded->subject;
         return true;
     }
-    t->settings.model.transformer.ranks = t->heads;
     t->weights = sb_parameters_new(t->settings.trainer.seed);
-    return t->weights && t->kind->open_model(t);
+    return t->weights && training_make_model(t);
 }
 
 static bool training_open_trainer(struct training *t, const struct training_request *request)
