@@ -1,4 +1,7 @@
 #include "program/kinds/pairs.h"
+#include "models/data/data_source.h"
+#include "models/text/buffer.h"
+#include "models/text_model.h"
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
@@ -8,7 +11,7 @@
 #include <string.h>
 
 /* Holds out one pair in twenty, at least one and at most 2,000. */
-static bool pairs_divide(struct divided_pairs *p, const char *file)
+static bool pairs_divide(struct pairs_data *p, const char *file)
 {
     int64_t held = sb_pairs_count(p->read) / 20;
     if (sb_pairs_count(p->read) < 2)
@@ -17,7 +20,7 @@ static bool pairs_divide(struct divided_pairs *p, const char *file)
     return sb_pairs_divide(p->read, held, &p->train, &p->held);
 }
 
-bool pairs_open(struct divided_pairs *p, const struct training_request *r)
+static bool pairs_read(struct pairs_data *p, const struct training_request *r)
 {
     p->read = r->data ? sb_pairs_read(r->data, NULL)
                       : sb_pairs_read_two(r->source_file, r->target_file, NULL);
@@ -29,14 +32,7 @@ bool pairs_open(struct divided_pairs *p, const struct training_request *r)
     return p->held != NULL;
 }
 
-void pairs_close(struct divided_pairs *p)
-{
-    sb_pairs_free(p->read);
-    sb_pairs_free(p->train);
-    sb_pairs_free(p->held);
-}
-
-const sb_pairs *pairs_to_train(const struct divided_pairs *p)
+const sb_pairs *pairs_to_train(const struct pairs_data *p)
 {
     return p->train ? p->train : p->read;
 }
@@ -50,7 +46,7 @@ static uint64_t pairs_hash(uint64_t hash, const sb_pairs *pairs)
     return hash;
 }
 
-uint64_t pairs_mark(const struct divided_pairs *p)
+static uint64_t pairs_mark(const struct pairs_data *p)
 {
     const uint64_t rest = pairs_hash(HASH_START, pairs_to_train(p));
     return pairs_hash(rest, p->held) >> 1; /* JSON's integers are signed */
@@ -71,8 +67,8 @@ static void pairs_describe_problems(FILE *out, const char *file, const sb_pairs 
         fputs("           ...\n", out);
 }
 
-void pairs_describe(const struct divided_pairs *p, const struct training_request *r,
-                    int64_t left_out, int64_t longest, FILE *out)
+void pairs_describe_files(const struct pairs_data *p, const struct training_request *r,
+                          int64_t left_out, int64_t longest, FILE *out)
 {
     int64_t held = sb_pairs_count(p->held);
     const char *file = r->data ? r->data : r->source_file;
@@ -94,24 +90,163 @@ void pairs_describe(const struct divided_pairs *p, const struct training_request
                 count_text(shared).text, foreign(r->valid));
 }
 
-/* ---- for a report ---- */
+/* ---- for the tables of kinds ---- */
 
-enum { MOST_BYTES = 60 };
-
-int64_t pairs_short(const struct divided_pairs *p, int64_t most, int64_t index[])
+bool pairs_open(struct training *t, const struct training_request *r)
 {
-    int64_t n = 0;
-    for (int64_t i = 0; i < sb_pairs_count(p->held) && n < most; i++) {
-        const size_t source = strlen(sb_pairs_source(p->held, i)),
-                     target = strlen(sb_pairs_target(p->held, i));
-        if (source > 0 && source <= MOST_BYTES && target <= MOST_BYTES)
-            index[n++] = i;
-    }
-    return n;
+    struct pairs_data *x = t->data;
+    if (t->task ? !x->held : !pairs_read(x, r))
+        return false;
+    t->held_pairs = x->held;
+    t->progress.data_hash = pairs_mark(x);
+    return true;
 }
 
-bool pairs_choose_drawn(const struct divided_pairs *p, int64_t index, struct training *t)
+static sb_vocabulary *pairs_learn(const struct settings *s, sb_units units,
+                                  const char *const *texts, int64_t count)
 {
-    t->drawn = memory_text(sb_pairs_source(p->held, index));
-    return t->drawn || sb_fail("out of memory");
+    sb_vocabulary_options options = {.units = units, .size = s->vocabulary};
+    return sb_vocabulary_new(texts, count, &options);
+}
+
+static sb_vocabulary *pairs_learn_joint(const struct settings *s, const sb_pairs *pairs)
+{
+    const int64_t n = sb_pairs_count(pairs);
+    const char **both = memory_new((size_t)(2 * n) * sizeof(char *));
+    if (!both)
+        return sb_fail("out of memory");
+    memcpy(both, sb_pairs_sources(pairs), (size_t)n * sizeof(char *));
+    memcpy(both + n, sb_pairs_targets(pairs), (size_t)n * sizeof(char *));
+    sb_vocabulary *joint = pairs_learn(s, s->source_units, both, 2 * n);
+    memory_free(both);
+    return joint;
+}
+
+bool pairs_find_vocabularies(struct training *t)
+{
+    struct pairs_data *x = t->data;
+    const struct settings *s = &t->settings;
+    const sb_pairs *pairs = pairs_to_train(x);
+    const int64_t n = sb_pairs_count(pairs);
+    if (t->loaded) {
+        const struct text_model *model = t->loaded->subject.self;
+        x->source = sb_vocabulary_retain(model->source);
+        x->target = sb_vocabulary_retain(model->target);
+    } else if (s->joint_vocabulary) {
+        x->source = pairs_learn_joint(s, pairs);
+        x->target = sb_vocabulary_retain(x->source);
+    } else {
+        x->source = pairs_learn(s, s->source_units, sb_pairs_sources(pairs), n);
+        x->target = x->source ? pairs_learn(s, s->target_units, sb_pairs_targets(pairs), n) : NULL;
+    }
+    return x->target != NULL;
+}
+
+int64_t pairs_longest(const struct training *t)
+{
+    sb_transformer_options o = {0};
+    sb_transformer_complete(&t->settings.model.transformer, &o);
+    int64_t longest = t->settings.data.longest;
+    bool learned = o.positions == SB_POSITIONS_LEARNED && o.longest > 1 && o.longest <= longest;
+    return learned ? o.longest - 1 : longest;
+}
+
+bool pairs_encode(struct training *t, int64_t longest)
+{
+    struct pairs_data *x = t->data;
+    sb_data_options options = t->settings.data;
+    options.seed = t->settings.trainer.seed;
+    options.longest = longest;
+    if (!x->data)
+        x->data = t->kind->encode(t, pairs_to_train(x), &options);
+    x->held_data = x->data ? t->kind->encode(t, x->held, &options) : NULL;
+    if (!x->held_data)
+        return false;
+    t->source = sb_data_as_source(x->data);
+    t->held_source = sb_data_as_source(x->held_data);
+    t->epoch_items = sb_data_pairs(x->data);
+    return true;
+}
+
+bool pairs_add_words(const struct training *t, sb_description *d)
+{
+    const struct pairs_data *x = t->data;
+    return sb_description_add_vocabulary(d, "source", x->source) &&
+           sb_description_add_vocabulary(d, "target", x->target);
+}
+
+void pairs_close(struct training *t)
+{
+    struct pairs_data *x = t->data;
+    sb_data_free(x->data);
+    sb_data_free(x->held_data);
+    sb_vocabulary_release(x->source);
+    sb_vocabulary_release(x->target);
+    sb_pairs_free(x->read);
+    sb_pairs_free(x->train);
+    sb_pairs_free(x->held);
+}
+
+static void pairs_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
+                                int64_t longest)
+{
+    fprintf(out, "%-10s %s, %s symbols", side,
+            sb_units_description(sb_vocabulary_units(vocabulary)),
+            count_text(sb_vocabulary_symbols(vocabulary)).text);
+    if (longest > 0)
+        fprintf(out, ", longest %s", count_text(longest).text);
+    fputc('\n', out);
+}
+
+void pairs_describe(const struct training *t, const struct training_request *r, FILE *out)
+{
+    const struct pairs_data *x = t->data;
+    if (t->task)
+        fprintf(out, "task       %s; %s pairs held out\n", t->task,
+                count_text(sb_pairs_count(x->held)).text);
+    else
+        pairs_describe_files(x, r, sb_data_left_out(x->data), pairs_longest(t), out);
+    pairs_describe_side(out, "source", x->source, sb_data_longest_source(x->data));
+    pairs_describe_side(out, "target", x->target, sb_data_longest_target(x->data));
+}
+
+bool pairs_add_item(struct buffer *buffer, const struct training *t, const sb_batch *batch,
+                    int64_t item)
+{
+    const struct pairs_data *x = t->data;
+    return bad_batch_add_text(buffer, x->source, batch, "source", "source_lengths", item) &&
+           buffer_add_text(buffer, "\t") &&
+           bad_batch_add_text(buffer, x->target, batch, "target_out", "target_lengths", item);
+}
+
+/* The first held-out pairs that are short enough to draw. */
+static sb_pairs *pairs_short(const sb_pairs *held)
+{
+    enum { MOST_BYTES = 60 };
+    sb_pairs *few = sb_pairs_new();
+    for (int64_t i = 0; sb_pairs_count(few) < MOST_WATCHED && i < sb_pairs_count(held); i++) {
+        const char *source = sb_pairs_source(held, i), *target = sb_pairs_target(held, i);
+        const bool fits = source[0] && strlen(source) <= MOST_BYTES && strlen(target) <= MOST_BYTES;
+        if (fits && !sb_pairs_add(few, source, target)) {
+            sb_pairs_free(few);
+            return NULL;
+        }
+    }
+    return few;
+}
+
+bool pairs_watch(struct training *t)
+{
+    const struct pairs_data *x = t->data;
+    sb_pairs *few = pairs_short(x->held);
+    const int64_t n = few ? sb_pairs_count(few) : 0;
+    if (n > 0) {
+        t->drawn = memory_text(sb_pairs_source(few, 0));
+        sb_data *data = t->drawn ? t->kind->encode(t, few, &(sb_data_options){.longest = INT64_MAX})
+                                 : sb_fail("out of memory");
+        t->watched = data ? data_whole(data) : NULL;
+        sb_data_free(data);
+    }
+    sb_pairs_free(few);
+    return few && (n == 0 || t->watched);
 }

@@ -3,32 +3,47 @@
 #define SOFTBACK_PROGRAM_KINDS_PAIRS_H
 
 #include "models/text/pairs.h"
-#include "program/run/training.h"
+#include "program/run/kind.h"
 
-struct divided_pairs {
-    sb_pairs *read;  /* from the files; NULL with a task */
-    sb_pairs *train; /* of those, if others are held out; else NULL */
-    sb_pairs *held;  /* evaluated on */
+/* The data of a kind that learns pairs, or their beginning. */
+struct pairs_data {
+    sb_pairs *read;                 /* from the files; NULL with a task */
+    sb_pairs *train;                /* of those, if others are held out, or of a task; else NULL */
+    sb_pairs *held;                 /* evaluated on */
+    sb_vocabulary *source, *target; /* NULL: targets are labels */
+    sb_data *data, *held_data;      /* encoded */
 };
 
-/* Reads the pairs of files, and those to evaluate on, or holds some out. */
-bool pairs_open(struct divided_pairs *pairs, const struct training_request *request);
-void pairs_close(struct divided_pairs *pairs);
-
 /* Those trained on; NULL: a task makes them. */
-const sb_pairs *pairs_to_train(const struct divided_pairs *pairs);
+const sb_pairs *pairs_to_train(const struct pairs_data *pairs);
 
-/* A number that changes with all of them, so that a resumed run notices other data. */
-uint64_t pairs_mark(const struct divided_pairs *pairs);
+/* The most symbols of a side that the positions of an encoder-decoder allow, too. */
+int64_t pairs_longest(const struct training *training);
 
 /* Prints what was read, and how many pairs were left out, longer than `longest` on a side. */
-void pairs_describe(const struct divided_pairs *pairs, const struct training_request *request,
-                    int64_t left_out, int64_t longest, FILE *out);
+void pairs_describe_files(const struct pairs_data *pairs, const struct training_request *request,
+                          int64_t left_out, int64_t longest, FILE *out);
 
-/* For --report: the numbers of held-out pairs that are short enough to draw, up to `most`; how
-   many; and takes the source of one of them as the text that is drawn. */
-int64_t pairs_short(const struct divided_pairs *pairs, int64_t most, int64_t index[]);
-bool pairs_choose_drawn(const struct divided_pairs *pairs, int64_t index,
-                        struct training *training);
+/* Reads the pairs of files, and those to evaluate on, or holds some out; a task has made its own.
+   Sets the hash of all, so that a resumed run notices other data. */
+bool pairs_open(struct training *training, const struct training_request *request);
+
+/* Takes the vocabularies of the model that is resumed, or learns them. */
+bool pairs_find_vocabularies(struct training *training);
+
+/* Encodes those held out, and those trained on, unless a task has: the sources of batches. Pairs
+   longer than `longest` on a side are left out. */
+bool pairs_encode(struct training *training, int64_t longest);
+
+/* Functions of kinds with a source and a target of symbols (program/run/kind.h), */
+bool pairs_add_words(const struct training *training, sb_description *description);
+void pairs_describe(const struct training *training, const struct training_request *request,
+                    FILE *out);
+bool pairs_add_item(struct buffer *buffer, const struct training *training, const sb_batch *batch,
+                    int64_t item);
+
+/* and of all that learn pairs. */
+void pairs_close(struct training *training);
+bool pairs_watch(struct training *training);
 
 #endif
