@@ -143,7 +143,7 @@ static sb_tensor *text_model_forward(const struct text_model *m, const sb_batch 
             return NULL;
     }
     if (!m->decoder)
-        return text_model_hidden(m, m->labels ? text_model_pool(m, memory, batch) : memory);
+        return text_model_hidden(m, text_model_pool(m, memory, batch));
     sb_tensor *target = sb_batch_get(batch, kind->target);
     return target ? sb_decoder_forward(m->decoder, target, memory, lengths,
                                        weights ? &weights->decoder : NULL)
