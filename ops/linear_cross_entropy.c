@@ -233,10 +233,10 @@ static bool fused_loss_early_backward(sb_node *node)
         const struct broadcast one = broadcast_plan(3, (const sb_tensor *[]){factor, dy, divisor});
         ok = k->forward(ARITHMETIC_DIVIDE, &one, dy->data, divisor->data, NULL, factor->data);
     }
-    for (int i = 0; ok && i < node->inputs; i++)
-        if (e.part[i] && sb_node_dx(node, i))
-            ok = fused_loss_early_scale(k, e.part[i], factor, sb_node_fresh(node, i),
-                                        sb_node_dx(node, i));
+    for (int i = 0; ok && i < node->inputs; i++) {
+        sb_tensor *dx = sb_node_dx(node, i); /* if there is one, so is the part */
+        ok = !dx || fused_loss_early_scale(k, e.part[i], factor, sb_node_fresh(node, i), dx);
+    }
     fused_loss_early_end(&e);
     sb_tensor_release(factor);
     return ok;

@@ -158,3 +158,16 @@ TEST(linear_cross_entropy, requires_grad_may_change_between_forward_and_backward
     for (int e = 0; e < 8; e++)
         cr_expect(fabs(grad[1][e] - grad[0][e]) < 1e-14, "%g, %g", grad[1][e], grad[0][e]);
 }
+
+TEST(linear_cross_entropy, a_gradient_that_is_no_longer_wanted_is_left_out)
+{
+    struct inputs in = inputs_new("3x2 4x2 i4:3", SB_F64, 1);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *loss = sb_linear_cross_entropy(in.x[0], in.x[1], NULL, in.x[2], NULL);
+    in.x[0]->requires_grad = false;
+    cr_assert(sb_backward(loss), "%s", sb_error());
+    cr_expect(!sb_tensor_grad(in.x[0]) && sb_tensor_grad(in.x[1]));
+    sb_tape_end(&tape);
+    inputs_free(&in);
+}
