@@ -307,6 +307,36 @@ CPU_TEST(mask, eight_masks_can_be_combined_and_not_nine)
     sb_tape_end(&tape);
 }
 
+/* The blocks of memory that the masks get are full of bytes that are no tensors. */
+CPU_TEST(mask, freeing_eight_masks_reads_nothing_behind_the_last)
+{
+    enum { BLOCKS = 8, BYTES = 496 }; /* which fill a block of the size that masks take, too */
+    char *block[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        cr_assert((block[i] = memory_new(BYTES)) != NULL);
+    for (int i = 0; i < BLOCKS; i++) {
+        memset(block[i], 0x5a, BYTES);
+        memory_free(block[i]);
+    }
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_mask *eight = sb_mask_causal();
+    for (int i = 0; i < 3; i++)
+        eight = sb_mask_and(eight, eight);
+    cr_expect(eight && sb_tape_end(&tape));
+}
+
+CPU_TEST(mask, one_that_is_made_later_ends_the_memory_of_one_that_failed)
+{
+    sb_tensor *q = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2, 3)));
+    cr_expect(!sb_mask_causal());
+    EXPECT_ERROR("mask_causal: no tape is open");
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(sb_mask_causal() && sb_attention(q, q, q, NULL), "%s", sb_error());
+    cr_expect(sb_tape_end(&tape));
+}
+
 /* Each way to fail to make a mask, followed by an attention that gets the NULL. */
 TEST(mask, a_mask_that_failed_is_not_taken_for_no_mask)
 {
