@@ -74,6 +74,18 @@ CPU_TEST(schedule, warm_restarts_are_as_in_pytorch)
         cr_expect(fabs(rate(s, 3 + i) - expected[i % 4]) < 1e-12, "at %d", i);
 }
 
+/* A rate of 0 that is written as -0 in a log would look like a mistake. */
+CPU_TEST(schedule, a_rate_of_zero_has_no_sign_and_no_rate_is_zero)
+{
+    for (int64_t step = 1; step < 4; step++) {
+        const double zero = rate((sb_schedule){.rate = SB_ZERO, .warmup = 2}, step),
+                     none = rate((sb_schedule){.warmup = 2}, step);
+        cr_expect(zero == 0 && !signbit(zero) && none == 0, "at %d: %g, %g", (int)step, zero, none);
+    }
+    cr_expect(isnan(sb_schedule_rate(NULL, 1, NULL)));
+    EXPECT_ERROR("schedule_rate: schedule is NULL");
+}
+
 static double halved_every_step(int64_t step, void *context)
 {
     ++*(int *)context;
