@@ -27,9 +27,6 @@ char *file_text(const char *who, const char *path, size_t limit, size_t *size);
 /* Whether the path exists. */
 bool file_exists(const char *path);
 
-/* Appends to a file, which is created if it does not exist. */
-bool file_append(const char *who, const char *path, const void *bytes, size_t size);
-
 /*
  * Replaces a file atomically: a reader of `path` gets the complete old file or the complete new
  * one, even if the process is killed or the machine stops at any moment.
@@ -61,7 +58,5 @@ bool file_save(const char *who, const char *path, const void *bytes, size_t size
 void *file_fail(const char *who, const char *attempt, const char *path);
 /* open(2), again when a signal interrupts it, and not inherited by programs that are started. */
 int file_descriptor(const char *path, int flags, unsigned mode);
-/* write(2), until all is written or it fails. */
-bool file_put(int descriptor, const void *bytes, size_t size);
 
 #endif

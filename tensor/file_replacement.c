@@ -24,7 +24,8 @@ struct file_replacement {
     unsigned char buffer[BUFFER_BYTES];
 };
 
-bool file_put(int descriptor, const void *bytes, size_t size)
+/* write(2), until all is written or it fails. */
+static bool file_put(int descriptor, const void *bytes, size_t size)
 {
     const size_t most = 1 << 30; /* Linux writes at most 2^31 - 4096 bytes in one call */
     for (const char *at = bytes; size > 0;) {
@@ -301,16 +302,4 @@ bool file_save(const char *who, const char *path, const void *bytes, size_t size
         return false;
     file_write(file, bytes, size);
     return file_commit(file);
-}
-
-bool file_append(const char *who, const char *path, const void *bytes, size_t size)
-{
-    if (!path)
-        return fail_null(who, "path");
-    int descriptor = file_descriptor(path, O_WRONLY | O_APPEND | O_CREAT, 0666);
-    if (descriptor < 0)
-        return file_fail(who, "open", path);
-    bool ok = file_put(descriptor, bytes, size) || file_fail(who, "write", path);
-    close(descriptor);
-    return ok;
 }

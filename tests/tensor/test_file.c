@@ -91,15 +91,3 @@ CPU_TEST(file, ranges_are_read_exactly_and_not_beyond_the_end)
     EXPECT_ERROR("ends at byte 5");
     file_close(file);
 }
-
-CPU_TEST(file, lines_are_appended)
-{
-    const char *path = test_temporary("log");
-    cr_assert(file_append("test", path, "a\n", 2), "%s", sb_error());
-    cr_assert(file_append("test", path, "b\n", 2), "%s", sb_error());
-    cr_expect(holds(path, "a\nb\n"));
-    cr_expect(!file_append("test", "/", "a", 1));
-    EXPECT_ERROR("test: cannot open \"/\": Is a directory");
-    cr_expect(!file_append("test", "/dev/full", "a", 1));
-    EXPECT_ERROR("test: cannot write \"/dev/full\": No space left on device");
-}
