@@ -17,7 +17,8 @@
 #include "ops/attention_ring.h"
 #include <string.h>
 
-int64_t ring_runs_of(const struct ring_call *c, int64_t length, int rank, struct run run[2])
+/* Finds the runs of positions that a rank holds; returns their number of positions. */
+static int64_t ring_runs_of(const struct ring_call *c, int64_t length, int rank, struct run run[2])
 {
     int64_t here;
     const sb_piece piece = sb_piece_zigzag(length, c->ranks, rank, &here);
@@ -25,7 +26,8 @@ int64_t ring_runs_of(const struct ring_call *c, int64_t length, int rank, struct
     return here;
 }
 
-int ring_owner_at(const struct ring_call *c, int step)
+/* The rank whose keys are processed in a step. */
+static int ring_owner_at(const struct ring_call *c, int step)
 {
     return (c->rank + c->ranks - step % c->ranks) % c->ranks;
 }

@@ -16,12 +16,6 @@ struct ring_call {
     int rank, ranks; /* in it */
 };
 
-/* Finds the runs of positions that a rank holds; returns their number of positions. */
-int64_t ring_runs_of(const struct ring_call *c, int64_t length, int rank, struct run run[2]);
-
-/* The rank whose keys are processed in a step. */
-int ring_owner_at(const struct ring_call *c, int step);
-
 /* The elements of the block of a step: k followed by v of its owner, or dk followed by dv. */
 int64_t ring_key_elements(const struct ring_call *c, int step);
 int64_t ring_block_elements(const struct ring_call *c, int step);

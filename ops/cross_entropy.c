@@ -18,7 +18,8 @@ struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_optio
                                           .weighted = options->class_weight != NULL};
 }
 
-sb_tensor *cross_entropy_constant(sb_tensor *targets)
+/* Targets as a constant: the same tensor, detached if it requires a gradient. */
+static sb_tensor *cross_entropy_constant(sb_tensor *targets)
 {
     return targets && targets->requires_grad ? sb_detach(targets) : targets;
 }

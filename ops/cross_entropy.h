@@ -78,9 +78,6 @@ struct cross_entropy_options {
 };
 struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_options *options);
 
-/* Targets as a constant: the same tensor, detached if it requires a gradient. */
-sb_tensor *cross_entropy_constant(sb_tensor *targets);
-
 /*
  * Checks targets, class_weight (NULL: none) and the node's options against logits of this dtype and
  * shape. Makes the node's output and the saved tensors that backward needs. All but the logits and

@@ -91,7 +91,7 @@ bool cursor_seek(void *cursor, sb_data_position p)
     return true;
 }
 
-uint64_t cursor_hash(const void *cursor)
+static uint64_t cursor_hash(const void *cursor)
 {
     const struct cursor *c = cursor;
     return c->items->hash(c->source);

@@ -39,7 +39,6 @@ void cursor_close(struct cursor *cursor);
 const sb_batch *cursor_next(void *cursor);
 sb_data_position cursor_tell(const void *cursor);
 bool cursor_seek(void *cursor, sb_data_position position);
-uint64_t cursor_hash(const void *cursor);
 int64_t cursor_batches(const void *cursor);
 sb_source cursor_as_source(struct cursor *cursor);
 

@@ -12,7 +12,8 @@ static bool data_is_endless(const sb_data *data)
     return data->kind == &data_of_task;
 }
 
-bool data_complete(const char *owner, const sb_data_options *given, sb_data_options *o)
+/* The options with every default filled in; `owner` begins the message of a failure. */
+static bool data_complete(const char *owner, const sb_data_options *given, sb_data_options *o)
 {
     *o = given ? *given : (sb_data_options){0};
     if (o->batch_pairs < 0 || o->batch_symbols < 0 || o->longest < 0)

@@ -49,7 +49,4 @@ sb_data *labelled_data(sb_labelled *labelled);
 /* The data of sb_data_as_source; NULL, without a message, for other sources. */
 sb_data *data_of_source(const sb_source *source);
 
-/* The options with every default filled in; `owner` begins the message of a failure. */
-bool data_complete(const char *owner, const sb_data_options *given, sb_data_options *options);
-
 #endif
