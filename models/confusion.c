@@ -58,12 +58,9 @@ static double confusion_f1(const struct confusion *c)
 bool confusion_measure(struct confusion *c, const sb_classifier *model, const sb_pairs *pairs)
 {
     *c = (struct confusion){.labels = sb_classifier_labels(model), .texts = sb_pairs_count(pairs)};
-    const size_t cells = (size_t)(c->labels * c->labels) * sizeof *c->cell;
     sb_class *classes = memory_new((size_t)c->texts * sizeof *classes);
-    c->cell = memory_new(cells);
+    c->cell = memory_new((size_t)(c->labels * c->labels) * sizeof *c->cell);
     bool ok = (classes && c->cell) || sb_fail("out of memory for %lld texts", (long long)c->texts);
-    if (ok)
-        memset(c->cell, 0, cells);
     ok = ok && sb_classify(model, sb_pairs_sources(pairs), c->texts, classes) &&
          confusion_count(c, model, pairs, classes);
     memory_free(classes);

@@ -21,10 +21,7 @@ struct sb_documents {
 sb_documents *sb_documents_new(void)
 {
     sb_documents *d = memory_new(sizeof *d);
-    if (!d)
-        return sb_fail("documents: out of memory");
-    *d = (sb_documents){0};
-    return d;
+    return d ? d : sb_fail("documents: out of memory");
 }
 
 void sb_documents_free(sb_documents *d)

@@ -58,7 +58,6 @@ sb_labels *sb_labels_new(const char *const *texts, int64_t count)
     sb_labels *labels = memory_new(sizeof *labels);
     if (!labels)
         return sb_fail("labels: out of memory");
-    *labels = (sb_labels){0};
     if (labels_take(labels, texts, count))
         return labels;
     sb_labels_free(labels);

@@ -7,7 +7,6 @@
 #include "program/screen/unknown.h"
 #include "tensor/memory.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { USUAL_LENGTH = 400 };
 
@@ -132,7 +131,6 @@ static int generate(const struct generate_request *r)
     if (ok) {
         const char *start = generate_start(model, r->prompt);
         unknown_note("generate", "the prompt", sb_language_model_vocabulary(model), r->prompt);
-        memset(d, 0, (size_t)r->count * sizeof *d);
         ok = (r->count == 1 ? generate_one : generate_many)(r, model, start, d);
         if (ok) {
             fflush(stdout);

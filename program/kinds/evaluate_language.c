@@ -94,7 +94,6 @@ static bool evaluate_task(const struct evaluate_request *r, const struct checkpo
     char **prompt = memory_new((size_t)n * sizeof *prompt);
     if (!prompt)
         return sb_fail("out of memory for %lld pairs", (long long)n);
-    memset(prompt, 0, (size_t)n * sizeof *prompt);
     const bool ok = evaluate_prompts(r, c->subject.self, e->pairs, prompt, &e->exact);
     for (int64_t i = 0; i < n; i++)
         memory_free(prompt[i]);

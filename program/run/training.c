@@ -7,7 +7,6 @@
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/version.h"
-#include <string.h>
 
 /* A new model of these settings. */
 static bool training_make_model(struct training *t)
@@ -114,7 +113,6 @@ static bool training_open_all(struct training *t, const struct training_request 
     t->data = memory_new(t->kind->data_size);
     if (!t->data)
         return sb_fail("out of memory");
-    memset(t->data, 0, t->kind->data_size);
     return t->kind->open_texts(t, request) && t->kind->open_data(t) && training_open_model(t) &&
            training_open_trainer(t, request) && training_choose_best(t) && training_check_best(t) &&
            (!request->report || training_watch(t));

@@ -15,7 +15,6 @@ static void *open_confusion(const struct report *r)
     struct confusion *confusion = memory_new(sizeof *confusion);
     if (!confusion)
         return sb_fail("report: out of memory");
-    *confusion = (struct confusion){0};
     if (!r->pairs || confusion_measure(confusion, r->subject->model.self, r->pairs))
         return confusion;
     close_confusion(confusion);
