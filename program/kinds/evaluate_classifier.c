@@ -10,21 +10,21 @@
 #include "tensor/utf8.h"
 #include <string.h>
 
-struct classifier_evaluation {
+struct measured_classes {
     const sb_classifier *model;
     sb_pairs *pairs;
     int64_t unknown; /* texts with symbols that the model does not know */
     struct confusion confusion;
 };
 
-static void evaluate_count_unknown(struct classifier_evaluation *e)
+static void evaluate_count_unknown(struct measured_classes *e)
 {
     const sb_vocabulary *vocabulary = sb_classifier_vocabulary(e->model);
     for (int64_t i = 0; i < sb_pairs_count(e->pairs); i++)
         e->unknown += unknown_count(vocabulary, sb_pairs_source(e->pairs, i)) > 0;
 }
 
-static void evaluate_classes_json(const struct classifier_evaluation *e)
+static void evaluate_classes_json(const struct measured_classes *e)
 {
     json_t *labels = json_array(), *rows = json_array();
     for (int64_t k = 0; k < e->confusion.labels; k++) {
@@ -40,7 +40,7 @@ static void evaluate_classes_json(const struct classifier_evaluation *e)
         "macro_f1", evaluate_number(e->confusion.f1), "labels", labels, "confusion", rows));
 }
 
-static int evaluate_margin(const struct classifier_evaluation *e)
+static int evaluate_margin(const struct measured_classes *e)
 {
     int most = 7;
     for (int64_t k = 0; k < e->confusion.labels; k++) {
@@ -57,7 +57,7 @@ static void evaluate_print_padded(const char *text, int width)
 }
 
 /* A row for each label, a column for each predicted one. */
-static void evaluate_print_confusion(const struct classifier_evaluation *e)
+static void evaluate_print_confusion(const struct measured_classes *e)
 {
     const int margin = evaluate_margin(e);
     printf("\nTexts by label (rows) and by what they were classified as (columns):\n%*s", margin,
@@ -75,7 +75,7 @@ static void evaluate_print_confusion(const struct classifier_evaluation *e)
     }
 }
 
-static void evaluate_classes_table(const struct classifier_evaluation *e)
+static void evaluate_classes_table(const struct measured_classes *e)
 {
     enum { WIDEST_TABLE = 16 };
     printf("texts           %s\n", count_text(sb_pairs_count(e->pairs)).text);
@@ -105,7 +105,7 @@ static sb_pairs *evaluate_read_classes(const struct evaluate_request *r)
 
 bool evaluate_classifier(const struct evaluate_request *r, const struct checkpoint *c)
 {
-    struct classifier_evaluation e = {.model = c->subject.self};
+    struct measured_classes e = {.model = c->subject.self};
     bool ok =
         r->show == 0 || sb_fail("--show is for encoder-decoders; softback classify shows what "
                                 "a classifier answers");

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-struct language_evaluation {
+struct measured_documents {
     sb_documents *documents;
     sb_pairs *pairs; /* of a task; else NULL */
     int64_t symbols, unknown;
@@ -19,7 +19,7 @@ struct language_evaluation {
 };
 
 static bool evaluate_read_documents(const struct evaluate_request *r, const struct checkpoint *c,
-                                    struct language_evaluation *e)
+                                    struct measured_documents *e)
 {
     if (r->task) {
         e->pairs = task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
@@ -30,7 +30,7 @@ static bool evaluate_read_documents(const struct evaluate_request *r, const stru
     return e->documents && sb_documents_read(e->documents, r->data, c->settings.documents);
 }
 
-static bool evaluate_windows(const struct checkpoint *c, struct language_evaluation *e)
+static bool evaluate_windows(const struct checkpoint *c, struct measured_documents *e)
 {
     const int64_t context = c->settings.language.context;
     const sb_windows_options options = {
@@ -85,7 +85,7 @@ static bool evaluate_prompts(const struct evaluate_request *r, const sb_language
 }
 
 static bool evaluate_task(const struct evaluate_request *r, const struct checkpoint *c,
-                          struct language_evaluation *e)
+                          struct measured_documents *e)
 {
     e->exact = NAN;
     if (!e->pairs)
@@ -101,12 +101,12 @@ static bool evaluate_task(const struct evaluate_request *r, const struct checkpo
     return ok;
 }
 
-static double evaluate_bits(const struct language_evaluation *e)
+static double evaluate_bits(const struct measured_documents *e)
 {
     return e->loss * (double)e->symbols / (log(2) * (double)sb_documents_bytes(e->documents));
 }
 
-static void evaluate_language_json(const struct language_evaluation *e)
+static void evaluate_language_json(const struct measured_documents *e)
 {
     evaluate_print(json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "documents",
                              (json_int_t)sb_documents_count(e->documents), "bytes",
@@ -117,7 +117,7 @@ static void evaluate_language_json(const struct language_evaluation *e)
                              evaluate_number(e->exact)));
 }
 
-static void evaluate_language_table(const struct language_evaluation *e)
+static void evaluate_language_table(const struct measured_documents *e)
 {
     const int64_t n = sb_documents_count(e->documents);
     printf("text            %s bytes in %s %s, %s symbols to predict\n",
@@ -134,7 +134,7 @@ static void evaluate_language_table(const struct language_evaluation *e)
 
 bool evaluate_language(const struct evaluate_request *r, const struct checkpoint *c)
 {
-    struct language_evaluation e = {0};
+    struct measured_documents e = {0};
     const bool ok = (r->show == 0 || sb_fail("--show is for encoder-decoders; softback generate "
                                              "shows what a language model writes")) &&
                     evaluate_read_documents(r, c, &e) && evaluate_windows(c, &e) &&

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct evaluation {
+struct measured_pairs {
     sb_pairs *pairs;
     int64_t count, unknown; /* pairs; those whose source has symbols unknown to the model */
     char **output;
@@ -22,7 +22,7 @@ struct evaluation {
     sb_bleu bleu;
 };
 
-static void evaluate_free(struct evaluation *e)
+static void evaluate_free(struct measured_pairs *e)
 {
     for (int64_t i = 0; e->output && i < e->count; i++)
         sb_free(e->output[i]);
@@ -30,7 +30,7 @@ static void evaluate_free(struct evaluation *e)
     sb_pairs_free(e->pairs);
 }
 
-static bool evaluate_measure_loss(const struct checkpoint *c, struct evaluation *e)
+static bool evaluate_measure_loss(const struct checkpoint *c, struct measured_pairs *e)
 {
     sb_data_options options = {.longest = 1 << 20};
     sb_data *data = sb_data_new(e->pairs, sb_seq2seq_source(c->subject.self),
@@ -43,7 +43,7 @@ static bool evaluate_measure_loss(const struct checkpoint *c, struct evaluation 
 }
 
 static bool evaluate_open_pairs(const struct evaluate_request *r, const struct checkpoint *c,
-                                struct evaluation *e)
+                                struct measured_pairs *e)
 {
     e->pairs = r->task ? task_pairs(r->task, &c->settings, SB_PART_TEST, r->count)
                        : sb_pairs_read(r->data, NULL);
@@ -64,7 +64,7 @@ static bool evaluate_open_pairs(const struct evaluate_request *r, const struct c
 }
 
 static bool evaluate_measure(const struct evaluate_request *r, const struct checkpoint *c,
-                             struct evaluation *e)
+                             struct measured_pairs *e)
 {
     return evaluate_open_pairs(r, c, e) && evaluate_measure_loss(c, e) &&
            sb_evaluate_texts(c->subject.self, e->pairs, 0, e->count, &r->decoding, &e->score,
@@ -85,7 +85,7 @@ void evaluate_print(json_t *json)
     json_decref(json);
 }
 
-static void evaluate_print_json(const struct evaluation *e)
+static void evaluate_print_json(const struct measured_pairs *e)
 {
     evaluate_print(json_pack(
         "{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "pairs", (json_int_t)e->count,
@@ -97,7 +97,7 @@ static void evaluate_print_json(const struct evaluation *e)
         "bleu", evaluate_number(e->bleu.score), "bleu_signature", sb_bleu_signature()));
 }
 
-static void evaluate_print_table(const struct evaluation *e, sb_units units)
+static void evaluate_print_table(const struct measured_pairs *e, sb_units units)
 {
     units = units == SB_UNITS_BPE ? SB_UNITS_WORDS : units; /* bpe is scored as words */
     printf("pairs           %s, of %s different sources\n", count_text(e->count).text,
@@ -116,7 +116,7 @@ static void evaluate_print_table(const struct evaluation *e, sb_units units)
 }
 
 /* The worst errors first, with the expected text and the output. */
-static bool evaluate_show_errors(const struct evaluation *e, const sb_vocabulary *vocabulary,
+static bool evaluate_show_errors(const struct measured_pairs *e, const sb_vocabulary *vocabulary,
                                  int64_t show)
 {
     int64_t n;
@@ -139,7 +139,7 @@ static bool evaluate_show_errors(const struct evaluation *e, const sb_vocabulary
 
 bool evaluate_pairs(const struct evaluate_request *r, const struct checkpoint *c)
 {
-    struct evaluation e = {0};
+    struct measured_pairs e = {0};
     bool ok = evaluate_measure(r, c, &e);
     if (ok && r->json)
         evaluate_print_json(&e);

@@ -16,34 +16,33 @@ bool training_finished(const struct training *t)
            (patience > 0 && t->progress.waited >= patience);
 }
 
-static void training_note(struct training *t, struct evaluated *e)
+static void training_note(struct training *t, const sb_evaluation *scores)
 {
     struct progress *p = &t->progress;
+    const int64_t step = sb_trainer_steps(t->trainer);
     p->evaluations++;
     p->waited++;
     /* The newer best model of resumed_best.c is saved again, even if rounding made it worse. */
-    e->best = training_is_best(t, &e->scores) ||
-              (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
-    if (!e->best)
+    if (!training_is_best(t, scores) && step != t->ahead)
         return;
-    p->best = e->scores;
-    p->best_step = sb_trainer_steps(t->trainer);
+    p->best = *scores;
+    p->best_step = step;
     p->waited = 0;
     t->ahead = 0;
 }
 
 /* With the averaged weights, if there are any. */
-static bool training_measure_and_keep(struct training *t, struct evaluated *e)
+static bool training_measure_and_keep(struct training *t, sb_evaluation *scores)
 {
-    if (!sb_evaluate(&t->subject, &t->held_source, t->scored, t->batches, &e->scores))
+    if (!sb_evaluate(&t->subject, &t->held_source, t->scored, t->batches, scores))
         return false;
-    training_note(t, e);
+    training_note(t, scores);
     if (!training_saves(t))
         return true;
     const struct checkpoint_contents best = {
         .settings = &t->settings, .task = t->task, .progress = &t->progress, .best = true};
     return training_holds_lock(t) &&
-           (!e->best ||
+           (t->progress.waited > 0 ||
             checkpoint_save(t->out, &t->subject, &best, &t->progress.best_fingerprint)) &&
            training_keep(t);
 }
@@ -59,18 +58,18 @@ static bool training_diagnose(const struct training *t)
     return ok;
 }
 
-bool training_evaluate(struct training *t, struct evaluated *e)
+bool training_evaluate(struct training *t, sb_evaluation *scores)
 {
     sb_average *average = sb_trainer_average(t->trainer);
     if (average && !sb_average_swap(average))
         return false;
-    bool ok = training_measure_and_keep(t, e);
+    bool ok = training_measure_and_keep(t, scores);
     if (average)
         ok = sb_average_swap(average) && ok;
     if (!ok)
         return false;
-    sb_optimiser_observe(sb_trainer_optimiser(t->trainer), e->scores.loss);
-    return log_evaluation(t->log, sb_trainer_steps(t->trainer), &e->scores, e->best) &&
+    sb_optimiser_observe(sb_trainer_optimiser(t->trainer), scores->loss);
+    return log_evaluation(t->log, sb_trainer_steps(t->trainer), scores, t->progress.waited == 0) &&
            (!t->watched || training_diagnose(t)) && training_save(t) && training_kept_trim(t);
 }
 

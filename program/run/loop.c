@@ -104,15 +104,15 @@ static bool training_log_seconds(const struct training *t, struct progress_line 
 /* The evaluation after a step, if it is due. */
 static bool training_evaluate_now(struct training *t, struct progress_line *line)
 {
-    struct evaluated e;
+    sb_evaluation scores;
     if (!training_evaluation_due(t))
         return true;
-    bool ok = training_evaluate(t, &e) && training_log_seconds(t, line);
+    bool ok = training_evaluate(t, &scores) && training_log_seconds(t, line);
     if (ok) {
         char measure[96];
-        t->kind->measure(t, &e.scores, 1, measure, sizeof measure);
-        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.scores.loss,
-                            measure, e.best);
+        t->kind->measure(t, &scores, 1, measure, sizeof measure);
+        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, scores.loss,
+                            measure, t->progress.waited == 0);
     } else {
         progress_clear(line);
         training_failed(t->communicator);

@@ -122,20 +122,15 @@ int training_run(struct training_request *request);
 void training_describe(const struct training *training, const struct training_request *request,
                        FILE *out);
 
-struct evaluated {
-    sb_evaluation scores;
-    bool best;
-};
-
 /* Chooses the score that the best model has the best of; fails where the run does not measure it.
  */
 bool training_choose_best(struct training *training);
 /* Whether an evaluation is better than the best one so far. */
 bool training_is_best(const struct training *training, const sb_evaluation *scores);
 
-/* Evaluates (with averaged weights, if there are any), saves the model if it is the best so far,
-   that of --keep, and the state. */
-bool training_evaluate(struct training *training, struct evaluated *evaluated);
+/* Evaluates (with averaged weights, if there are any), saves the model if it is the best so far
+   (then progress.waited is 0), that of --keep, and the state. */
+bool training_evaluate(struct training *training, sb_evaluation *scores);
 /* Saves the state for --resume. */
 bool training_save(struct training *training);
 
