@@ -23,10 +23,10 @@ static sb_classifier *classifier_made(sb_classifier *m)
 {
     const struct text_options *o = m ? &m->text.options : NULL;
     if (m)
-        m->options = (sb_classifier_options){.transformer = o->transformer,
+        m->options = (sb_classifier_options){.transformer = o->common.transformer,
                                              .pooling = o->pooling,
                                              .hidden = o->hidden,
-                                             .label_smoothing = o->label_smoothing};
+                                             .label_smoothing = o->common.label_smoothing};
     return m;
 }
 
@@ -38,10 +38,10 @@ sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabula
         return fail_null("classifier", !weights ? "weights" : vocabulary ? "labels" : "vocabulary");
     const sb_classifier_options o = options ? *options : (sb_classifier_options){0};
     const struct text_words words = {.source = vocabulary, .labels = labels, .count = count};
-    const struct text_options all = {.transformer = o.transformer,
-                                     .pooling = o.pooling,
-                                     .hidden = o.hidden,
-                                     .label_smoothing = o.label_smoothing};
+    const struct text_options all = {
+        .common = {.transformer = o.transformer, .label_smoothing = o.label_smoothing},
+        .pooling = o.pooling,
+        .hidden = o.hidden};
     return classifier_made(
         text_model_new(sizeof(sb_classifier), &classifier_text, weights, &words, &all));
 }

@@ -20,9 +20,9 @@ static sb_language_model *language_model_made(sb_language_model *m)
 {
     const struct text_options *o = m ? &m->text.options : NULL;
     if (m)
-        m->options = (sb_language_model_options){.transformer = o->transformer,
-                                                 .tie_embeddings = o->tie_embeddings,
-                                                 .label_smoothing = o->label_smoothing,
+        m->options = (sb_language_model_options){.transformer = o->common.transformer,
+                                                 .tie_embeddings = o->common.tie_embeddings,
+                                                 .label_smoothing = o->common.label_smoothing,
                                                  .context = o->context,
                                                  .running_text = o->running_text};
     return m;
@@ -34,9 +34,9 @@ sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *
     if (!weights || !vocabulary)
         return fail_null("language_model", weights ? "vocabulary" : "weights");
     const sb_language_model_options o = options ? *options : (sb_language_model_options){0};
-    const struct text_options all = {.transformer = o.transformer,
-                                     .tie_embeddings = o.tie_embeddings,
-                                     .label_smoothing = o.label_smoothing,
+    const struct text_options all = {.common = {.transformer = o.transformer,
+                                                .tie_embeddings = o.tie_embeddings,
+                                                .label_smoothing = o.label_smoothing},
                                      .context = o.context,
                                      .running_text = o.running_text};
     const struct text_words words = {.target = vocabulary};

@@ -8,7 +8,6 @@
 
 struct sb_seq2seq {
     struct text_model text;
-    sb_seq2seq_options options; /* of the text model */
 };
 
 const sb_seq2seq_options seq2seq_defaults = {.transformer = {.width = 128,
@@ -25,34 +24,16 @@ static const struct text_kind seq2seq_text = {.model = &seq2seq_kind,
                                               .target_lengths = "target_lengths",
                                               .expected = "target_out"};
 
-static struct text_options seq2seq_text_options(const sb_seq2seq_options *o)
-{
-    return (struct text_options){.transformer = o->transformer,
-                                 .tie_embeddings = o->tie_embeddings,
-                                 .share_embeddings = o->share_embeddings,
-                                 .label_smoothing = o->label_smoothing};
-}
-
-static sb_seq2seq *seq2seq_made(sb_seq2seq *m)
-{
-    const struct text_options *o = m ? &m->text.options : NULL;
-    if (m)
-        m->options = (sb_seq2seq_options){.transformer = o->transformer,
-                                          .tie_embeddings = o->tie_embeddings,
-                                          .share_embeddings = o->share_embeddings,
-                                          .label_smoothing = o->label_smoothing};
-    return m;
-}
-
 sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source, sb_vocabulary *target,
                            const sb_seq2seq_options *options)
 {
     if (!weights || !source || !target)
         return fail_null("seq2seq", !weights ? "weights" : !source ? "source" : "target");
-    const sb_seq2seq_options all_default = {0};
-    const struct text_options o = seq2seq_text_options(options ? options : &all_default);
+    struct text_options o = {0};
     const struct text_words words = {.source = source, .target = target};
-    return seq2seq_made(text_model_new(sizeof(sb_seq2seq), &seq2seq_text, weights, &words, &o));
+    if (options)
+        o.common = *options;
+    return text_model_new(sizeof(sb_seq2seq), &seq2seq_text, weights, &words, &o);
 }
 
 sb_seq2seq *sb_seq2seq_new(sb_parameters *weights, const sb_data *data,
@@ -70,7 +51,7 @@ void sb_seq2seq_free(sb_seq2seq *model)
 
 const sb_seq2seq_options *sb_seq2seq_options_of(const sb_seq2seq *model)
 {
-    return model ? &model->options : NULL;
+    return model ? &model->text.options.common : NULL;
 }
 
 sb_vocabulary *sb_seq2seq_source(const sb_seq2seq *model)
@@ -135,8 +116,8 @@ sb_tensor *sb_seq2seq_logits(const sb_seq2seq *model, const sb_batch *batch,
 
 static void *seq2seq_build(sb_parameters *weights, const sb_description *d)
 {
-    const struct text_options o = seq2seq_text_options(&seq2seq_defaults);
-    return seq2seq_made(text_model_read(sizeof(sb_seq2seq), &seq2seq_text, weights, o, d));
+    const struct text_options o = {.common = seq2seq_defaults};
+    return text_model_read(sizeof(sb_seq2seq), &seq2seq_text, weights, o, d);
 }
 
 static bool seq2seq_score(const void *self, const void *held, sb_communicator *ranks,

@@ -47,7 +47,7 @@ static bool example_encode_pair(sb_example *e, sb_vocabulary *source, sb_vocabul
 bool text_example_of_pair(sb_example *e, const struct text_model *m, const char *text,
                           char *written)
 {
-    const sb_transformer_options *o = &m->options.transformer;
+    const sb_transformer_options *o = &m->options.common.transformer;
     sb_encoded_pair pair;
     *e = (sb_example){.target = written, .heads = o->heads};
     if (written && example_encode_pair(e, m->source, m->target, text, &pair)) {
@@ -117,7 +117,7 @@ static sb_batch *example_batch_of_encoder(const struct text_model *m, const int3
 bool text_example_of_text(sb_example *e, const struct text_model *m, const char *text,
                           int64_t label)
 {
-    const sb_transformer_options *o = &m->options.transformer;
+    const sb_transformer_options *o = &m->options.common.transformer;
     sb_vocabulary *vocabulary = m->decoder ? m->target : m->source;
     sb_example_axis axis;
     *e = (sb_example){.choices =

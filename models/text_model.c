@@ -11,14 +11,14 @@
 static bool text_model_check(const struct text_options *o, const struct text_words *words,
                              const char *owner)
 {
-    const sb_transformer_options *t = &o->transformer;
+    const sb_transformer_options *t = &o->common.transformer;
     if ((unsigned)o->pooling > SB_POOLING_FIRST)
         return sb_fail("%s: there is no pooling %d", owner, (int)o->pooling);
     if ((unsigned)o->hidden > SB_ACTIVATION_SIGMOID)
         return sb_fail("%s: there is no activation %d", owner, (int)o->hidden);
-    if (!check_share(owner, "label_smoothing", o->label_smoothing))
+    if (!check_share(owner, "label_smoothing", o->common.label_smoothing))
         return false;
-    if (o->share_embeddings && words->source != words->target)
+    if (o->common.share_embeddings && words->source != words->target)
         return sb_fail("%s: shared embeddings need one vocabulary for source and target", owner);
     if (o->context < 0 || o->context > 1 << 24)
         return sb_fail("%s: context is %lld, not in 0..%d", owner, (long long)o->context, 1 << 24);
@@ -44,11 +44,11 @@ static bool text_model_learn(struct text_model *m, const struct text_words *word
 
 static bool text_model_add_parts(struct text_model *m)
 {
-    const sb_transformer_options *o = &m->options.transformer;
+    const sb_transformer_options *o = &m->options.common.transformer;
     const int64_t Vs = sb_vocabulary_size(m->source), Vt = sb_vocabulary_size(m->target);
     if (m->source && !(m->encoder = sb_encoder_new(m->weights, "encoder", Vs, o)))
         return false;
-    sb_tensor *shared = m->options.share_embeddings ? sb_encoder_table(m->encoder) : NULL;
+    sb_tensor *shared = m->options.common.share_embeddings ? sb_encoder_table(m->encoder) : NULL;
     if (m->kind->target &&
         !(m->decoder = sb_decoder_new(m->weights, "decoder", Vt, o, m->encoder != NULL, shared)))
         return false;
@@ -56,7 +56,7 @@ static bool text_model_add_parts(struct text_model *m)
     if (m->options.hidden &&
         !sb_linear_layer_init(&m->hidden, m->weights, "hidden", o->width, o->width, biased))
         return false;
-    sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
+    sb_tensor *tied = m->options.common.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
     if (!sb_output_head_init(&m->output, m->weights, "output", o->width,
                              m->labels ? sb_labels_count(m->labels) : Vt, biased, tied))
         return false;
@@ -70,7 +70,7 @@ void *text_model_new(size_t size, const struct text_kind *kind, sb_parameters *w
                      const struct text_words *words, const struct text_options *options)
 {
     struct text_options o = *options;
-    if (!sb_transformer_complete(&o.transformer, &o.transformer) ||
+    if (!sb_transformer_complete(&o.common.transformer, &o.common.transformer) ||
         !text_model_check(&o, words, kind->model->name))
         return NULL;
     struct text_model *m = memory_new(size);
@@ -161,7 +161,7 @@ sb_tensor *text_model_loss(const void *self, const sb_batch *batch, sb_loss loss
 {
     const struct text_model *m = self;
     const sb_cross_entropy_options options = {
-        .label_smoothing = loss == SB_LOSS_COST ? 0 : m->options.label_smoothing,
+        .label_smoothing = loss == SB_LOSS_COST ? 0 : m->options.common.label_smoothing,
         .reduction = loss == SB_LOSS_MEAN ? SB_REDUCE_MEAN : SB_REDUCE_SUM};
     sb_tensor *y = text_model_forward(m, batch, NULL),
               *expected = y ? sb_batch_get(batch, m->kind->expected) : NULL;
@@ -214,11 +214,12 @@ bool text_model_attentions(const void *self, const sb_batch *batch, sb_attention
 static struct setting_table text_model_settings(const sb_model_kind *kind, struct text_options *o)
 {
     struct setting_table all = {.count = 0}, own = {.count = 0};
-    setting_add_transformer(&all, &o->transformer);
-    setting_add_ties(&all, &o->tie_embeddings, &o->share_embeddings);
+    sb_seq2seq_options *common = &o->common;
+    setting_add_transformer(&all, &common->transformer);
+    setting_add_ties(&all, &common->tie_embeddings, &common->share_embeddings);
     setting_add_pooling(&all, &o->pooling, &o->hidden);
-    setting_add_dropout(&all, &o->transformer);
-    setting_add_smoothing(&all, &o->label_smoothing);
+    setting_add_dropout(&all, &common->transformer);
+    setting_add_smoothing(&all, &common->label_smoothing);
     setting_add_context(&all, &o->context, &o->running_text);
     for (int i = 0; i < all.count; i++)
         if (model_has_setting(kind, all.at[i].name))
@@ -247,7 +248,7 @@ void *text_model_read(size_t size, const struct text_kind *kind, sb_parameters *
     if (!text_model_find_words(&words, kind, d))
         return NULL;
     const struct setting_table table = text_model_settings(kind->model, &o);
-    o.transformer.ranks = sb_description_ranks(d);
+    o.common.transformer.ranks = sb_description_ranks(d);
     const char **labels = memory_new((size_t)(words.count + 1) * sizeof *labels);
     for (int64_t i = 0; labels && i < words.count; i++)
         labels[i] = sb_description_label(d, i);
@@ -292,7 +293,7 @@ sb_tensor *text_model_output(const void *self, sb_tensor *y)
 bool text_model_generator(const void *self, struct generator *g)
 {
     const struct text_model *m = self;
-    const sb_transformer_options *o = &m->options.transformer;
+    const sb_transformer_options *o = &m->options.common.transformer;
     *g = (struct generator){.model = m,
                             .vocabulary = m->source ? m->source : m->target,
                             .outputs = m->target,

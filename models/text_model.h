@@ -24,9 +24,7 @@ struct text_kind {
 
 /* The options of all kinds; one that a kind does not have is 0. */
 struct text_options {
-    sb_transformer_options transformer;
-    bool tie_embeddings, share_embeddings;
-    double label_smoothing;
+    sb_seq2seq_options common;
     sb_pooling pooling;
     sb_activation hidden;
     int64_t context;
