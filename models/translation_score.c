@@ -59,42 +59,22 @@ static bool translation_score_translate(sb_communicator *c, const sb_seq2seq *mo
     return ok;
 }
 
-static sb_units score_units(const sb_seq2seq *model)
-{
-    sb_units units = sb_vocabulary_units(sb_seq2seq_target(model));
-    return units == SB_UNITS_BPE ? SB_UNITS_WORDS : units;
-}
-
 bool translation_score(sb_communicator *c, const sb_seq2seq *model, const sb_pairs *pairs,
-                       int64_t first, int64_t count, const sb_decoding_options *options,
-                       sb_text_score *score, char *outputs[])
+                       const sb_decoding_options *options, sb_text_score *score, char *text[])
 {
-    if (!model || !pairs || !score)
-        return fail_null("evaluate", !model ? "model" : !pairs ? "pairs" : "score");
-    if (first < 0 || count < 1 || first + count > sb_pairs_count(pairs))
-        return sb_fail("evaluate: pairs %lld to %lld are not in 0..%lld", (long long)first,
-                       (long long)(first + count - 1), (long long)sb_pairs_count(pairs) - 1);
-    char **text = outputs ? outputs : memory_new((size_t)count * sizeof(char *));
-    if (!text)
-        return sb_fail("evaluate: out of memory");
-    const char *const *sources = sb_pairs_sources(pairs) + first;
-    const char *const *targets = sb_pairs_targets(pairs) + first;
-    for (int64_t i = 0; i < count; i++)
-        text[i] = NULL;
-    bool ok = translation_score_translate(c, model, sources, count, options, text) &&
-              sb_score_texts(sources, targets, (const char *const *)text, count, score_units(model),
-                             score);
-    for (int64_t i = 0; i < count && (!ok || !outputs); i++)
+    if (!model || !pairs)
+        return fail_null("evaluate", model ? "pairs" : "model");
+    const int64_t n = sb_pairs_count(pairs);
+    const char *const *sources = sb_pairs_sources(pairs);
+    if (translation_score_translate(c, model, sources, n, options, text) &&
+        sb_score_texts(sources, sb_pairs_targets(pairs), (const char *const *)text, n,
+                       sb_vocabulary_units(sb_seq2seq_target(model)), score))
+        return true;
+    for (int64_t i = 0; i < n; i++) {
         sb_free(text[i]);
-    if (!outputs)
-        memory_free(text);
-    return ok;
-}
-
-bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first, int64_t count,
-                       const sb_decoding_options *options, sb_text_score *score, char *outputs[])
-{
-    return translation_score(NULL, model, pairs, first, count, options, score, outputs);
+        text[i] = NULL;
+    }
+    return false;
 }
 
 bool translation_evaluate(sb_communicator *c, const sb_seq2seq *model, const sb_held_pairs *held,
@@ -104,9 +84,8 @@ bool translation_evaluate(sb_communicator *c, const sb_seq2seq *model, const sb_
     char **text = memory_new((size_t)n * sizeof *text);
     sb_text_score score;
     sb_bleu bleu;
-    const bool decoded =
-        (text || sb_fail("evaluate: out of memory")) &&
-        translation_score(c, model, held->pairs, 0, n, held->options, &score, text);
+    const bool decoded = (text || sb_fail("evaluate: out of memory")) &&
+                         translation_score(c, model, held->pairs, held->options, &score, text);
     const bool ok = decoded && sb_bleu_corpus((const char *const *)text,
                                               sb_pairs_targets(held->pairs), n, &bleu);
     for (int64_t i = 0; decoded && i < n; i++)

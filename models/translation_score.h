@@ -9,18 +9,13 @@
 #include "translation.h"
 
 /*
- * Decodes the sources of `count` pairs from `first` on (in batches; options may be NULL: greedy)
- * and scores the outputs, by units of the target. `outputs`, unless NULL, receives `count` texts,
- * each to be freed with sb_free.
+ * Decodes the sources of pairs (in batches; options may be NULL: greedy), which the ranks of a
+ * communicator share (NULL: this one alone), and scores the outputs, by units of the target.
+ * `text`, all NULL, receives one for each pair, to be freed with sb_free, or none after a failure.
+ * The results have the same bits for any number of ranks.
  */
-bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first, int64_t count,
-                       const sb_decoding_options *options, sb_text_score *score, char *outputs[]);
-
-/* The same, divided among the ranks of a communicator (NULL: this one alone); the results have the
-   same bits for any number of ranks. */
 bool translation_score(sb_communicator *c, const sb_seq2seq *model, const sb_pairs *pairs,
-                       int64_t first, int64_t count, const sb_decoding_options *options,
-                       sb_text_score *score, char *outputs[]);
+                       const sb_decoding_options *options, sb_text_score *score, char *text[]);
 
 /* All scores of held-out pairs; `evaluation` keeps its loss. Ranks share the pairs. */
 bool translation_evaluate(sb_communicator *c, const sb_seq2seq *model, const sb_held_pairs *held,

@@ -67,8 +67,7 @@ static bool evaluate_measure(const struct evaluate_request *r, const struct chec
                              struct measured_pairs *e)
 {
     return evaluate_open_pairs(r, c, e) && evaluate_measure_loss(c, e) &&
-           sb_evaluate_texts(c->subject.self, e->pairs, 0, e->count, &r->decoding, &e->score,
-                             e->output) &&
+           translation_score(NULL, c->subject.self, e->pairs, &r->decoding, &e->score, e->output) &&
            sb_bleu_corpus((const char *const *)e->output, sb_pairs_targets(e->pairs), e->count,
                           &e->bleu);
 }

@@ -333,7 +333,7 @@ static void evaluate(sb_communicator *c, void *context)
     sb_communicator *others = sb_communicator_split(c, rank % e->heads, rank);
     struct small_run run;
     sb_text_score score = {0};
-    char *text[64];
+    char *text[64] = {NULL};
     settings.model.transformer.ranks = ranks;
     e->loss[rank] = NAN;
     if (!small_run_open(&run, &settings, e->pairs, e->dtype))
@@ -344,7 +344,7 @@ static void evaluate(sb_communicator *c, void *context)
     sb_evaluation evaluation;
     if (sb_evaluate(&model, &source, NULL, others, &evaluation))
         e->loss[rank] = evaluation.loss;
-    const bool ok = translation_score(others, run.model, e->pairs, 0, n, NULL, &score, text);
+    const bool ok = translation_score(others, run.model, e->pairs, NULL, &score, text);
     for (int64_t i = 0; ok && i < n; i++) {
         e->texts[rank] = hash_add(e->texts[rank], text[i], strlen(text[i]));
         sb_free(text[i]);

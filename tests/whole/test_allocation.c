@@ -95,8 +95,11 @@ static bool evaluate(void *context)
     if (!ok || !sb_average_swap(average))
         return false;
     sb_text_score score;
+    char *text[3] = {NULL};
     const sb_decoding_options few = {.longest = 3};
-    ok = sb_evaluate_texts(scene->run.model, scene->pairs, 0, 2, &few, &score, NULL);
+    ok = translation_score(NULL, scene->run.model, scene->pairs, &few, &score, text);
+    for (int i = 0; i < 3; i++)
+        sb_free(text[i]);
     while (!sb_average_swap(average)) /* the weights must be restored after any failure */
         pool_fail_after(-1, false);
     return ok;
