@@ -14,10 +14,12 @@ static inline vector vector_of(real x)
     return x - vector_zero(); /* no operation, unlike 0 + x */
 }
 
+/* Without the pragma, gcc unrolls a loop of few lanes first and computes exp lane by lane. */
 static inline vector vector_exp(vector x)
 {
     real lane[LANES];
     vector_store(lane, x);
+#pragma omp simd
     for (int l = 0; l < LANES; l++)
         lane[l] = real_exp(lane[l]);
     return vector_load(lane);
