@@ -14,8 +14,9 @@
 #endif
 
 /* Rows that are multiplied with the same panels, a multiple of every tile's; panels that are packed
-   together: 256 KB of B, which small second-level caches hold beside these rows. */
-enum { ROWS = 120, PANELS = (1 << 18) / (DEPTH * TILE_VECTORS * VECTOR_BYTES) };
+   together: 512 KB of B. A second-level cache of that size holds most of them beside these rows,
+   and a transposed A, which is packed once for each group of panels, costs half as much. */
+enum { ROWS = 120, PANELS = (1 << 19) / (DEPTH * TILE_VECTORS * VECTOR_BYTES) };
 
 /* How C is divided into tasks, and its rows of vectors into panels. */
 struct cut {

@@ -57,13 +57,19 @@ void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real 
     }
 }
 
+/* Rows that are packed for all tiles before the next ones, which are fetched meanwhile: rows that
+   lie a power of two apart share a set of the first-level cache, which holds 8 to 12 of them. */
+enum { PACKED_ROWS = 8 };
+
 /* Packs the rows of one tile. The next row overwrites what is copied past the end of a row. */
 static void pack_tile(int64_t depth, const real *a, int64_t lda, real *packed)
 {
     enum { UNIT = TILE_ROWS(TILE_VECTORS), COPIED = UNIT == 6 ? 8 : UNIT };
 #pragma GCC unroll 1
-    for (; depth > 0; depth--, a += lda, packed += UNIT)
+    for (; depth > 0; depth--, a += lda, packed += UNIT) {
+        __builtin_prefetch(a + PACKED_ROWS * lda);
         memcpy(packed, a, COPIED * sizeof(real));
+    }
 }
 
 /* The last tiles, where reading past the end of a row is not allowed. */
@@ -77,9 +83,9 @@ static void pack_edge(int64_t depth, int64_t rows, const real *a, int64_t lda, r
 
 void CPU(gemm_pack_a)(int64_t depth, int64_t rows, const real *a, int64_t lda, real *packed)
 {
-    enum { UNIT = TILE_ROWS(TILE_VECTORS), STEP = 16 };
-    for (int64_t p = 0; p < depth; p += STEP) {
-        const int64_t n = depth - p < STEP ? depth - p : STEP;
+    enum { UNIT = TILE_ROWS(TILE_VECTORS) };
+    for (int64_t p = 0; p < depth; p += PACKED_ROWS) {
+        const int64_t n = depth - p < PACKED_ROWS ? depth - p : PACKED_ROWS;
         const real *from = a + p * lda;
         real *to = packed + p * UNIT;
         for (int64_t r = 0; r < rows; r += UNIT, to += PACKED_STEP(depth))
