@@ -8,6 +8,7 @@
  * number of rows and vector width; only fused multiply-add depends on the processor.
  */
 #include "ops/cpu/gemm_builtin.h"
+#include "ops/cpu/gemm.h"
 #include "tensor/memory.h"
 #ifdef _OPENMP
 #include <omp.h>
@@ -21,6 +22,7 @@ enum { ROWS = 120, PANELS = (1 << 19) / (DEPTH * TILE_VECTORS * VECTOR_BYTES) };
 /* How C is divided into tasks, and its rows of vectors into panels. */
 struct cut {
     int64_t vectors, panels, row_blocks, column_blocks;
+    bool shared; /* B is packed once for all tasks */
 };
 
 /* The rows and panels of a task, and its memory. */
@@ -246,9 +248,9 @@ static bool gemm_run_task(const struct product *s, const struct cut *cut, int64_
     real stack[DEPTH * TILE_VECTORS * LANES] __attribute__((aligned(64)));
     struct task task = gemm_task_at(s, cut, number);
     const int64_t depth = gemm_least(block_depth(s->k), s->k), panel = depth * TILE_VECTORS * LANES;
-    const int64_t panels = gemm_least(task.end_panel - task.panel, PANELS);
+    const int64_t panels = s->packed ? 0 : gemm_least(task.end_panel - task.panel, PANELS);
     const bool copies = gemm_copies_a(&task);
-    const bool wants = copies || (panels > 1 && depth > DEPTH / 2 && !s->packed);
+    const bool wants = copies || (panels > 1 && depth > DEPTH / 2);
     const int64_t copy = copies ? gemm_size_of_copy(s, depth) : 0;
     const size_t bytes = (size_t)(panels * panel + copy) * sizeof(real);
     real *memory = wants ? pool_take(memory_pool(), bytes) : NULL;
@@ -265,15 +267,17 @@ static bool gemm_run_task(const struct product *s, const struct cut *cut, int64_
 /*
  * Columns are divided first, so that each column of B is packed once. Rows are divided only when
  * there are too few columns for the threads or the columns cannot be shared evenly. A transposed A
- * costs more to pack, once for each group of panels, so these groups are not divided.
+ * costs more to pack, once for each group of panels, so these groups are not divided: then threads
+ * pack B together, and tasks, which need not, are smaller.
  */
 static struct cut gemm_cut_of(const struct product *s, int64_t threads)
 {
     const int64_t width = gemm_is_strip(s) ? STRIP_VECTORS : TILE_VECTORS;
-    const int64_t tasks = threads > 1 ? 2 * threads : 1;
     struct cut cut;
     cut.vectors = (s->n + LANES - 1) / LANES;
     cut.panels = (cut.vectors + width - 1) / width;
+    cut.shared = threads > 1 && s->transpose_a && !s->bf16 && cut.panels > 1;
+    const int64_t tasks = threads == 1 ? 1 : cut.shared ? 4 * threads : 2 * threads;
     cut.column_blocks =
         gemm_least(s->transpose_a ? (cut.panels + PANELS - 1) / PANELS : cut.panels, tasks);
     cut.row_blocks = (tasks + cut.column_blocks - 1) / cut.column_blocks;
@@ -327,6 +331,34 @@ static bool gemm_multiply_small(const struct product *s)
     return true;
 }
 
+static bool gemm_multiply_tasks(const struct product *s, const struct cut *cut)
+{
+    const int64_t tasks = cut->row_blocks * cut->column_blocks;
+    if (tasks == 1)
+        return gemm_run_task(s, cut, 0);
+    bool ok = true;
+#pragma omp parallel for schedule(dynamic) reduction(&& : ok)
+    for (int64_t i = 0; i < tasks; i++)
+        ok = gemm_run_task(s, cut, i) && ok;
+    return ok;
+}
+
+/* All tasks read one packed B. False if each has to pack its own, or there is no memory. */
+static bool gemm_multiply_shared(const struct product *s, const struct cut *cut)
+{
+    const size_t bytes = (size_t)CPU(gemm_weight_size)(s->n, s->k) * sizeof(real);
+    real *packed = cut->shared ? pool_take(memory_pool(), bytes) : NULL;
+    if (!packed)
+        return false;
+    CPU(gemm_pack_b)(s->transpose_b, s->n, s->k, s->b, s->ldb, packed);
+    struct product shared = *s;
+    shared.b = packed;
+    shared.transpose_b = shared.packed = true;
+    const bool ok = gemm_multiply_tasks(&shared, cut);
+    pool_give(memory_pool(), packed, bytes);
+    return ok;
+}
+
 bool CPU(gemm_multiply)(const struct product *s, bool threads)
 {
     if (s->m <= 0 || s->n <= 0)
@@ -342,12 +374,5 @@ bool CPU(gemm_multiply)(const struct product *s, bool threads)
     if (gemm_multiply_small(s))
         return true;
     const struct cut cut = gemm_cut_of(s, threads ? gemm_threads_for(s) : 1);
-    const int64_t tasks = cut.row_blocks * cut.column_blocks;
-    if (tasks == 1)
-        return gemm_run_task(s, &cut, 0);
-    bool ok = true;
-#pragma omp parallel for schedule(dynamic) reduction(&& : ok)
-    for (int64_t i = 0; i < tasks; i++)
-        ok = gemm_run_task(s, &cut, i) && ok;
-    return ok;
+    return gemm_multiply_shared(s, &cut) || gemm_multiply_tasks(s, &cut);
 }

@@ -18,7 +18,7 @@ struct product {
     int64_t ldb;
     real beta, *c;
     int64_t ldc;
-    bool bf16, packed; /* packed: B was packed by gemm_pack_weight */
+    bool bf16, packed; /* packed: B was packed by gemm_pack_b */
 };
 
 /* The whole product, with several threads if `threads` and if that is faster. False when out of
@@ -115,11 +115,16 @@ void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int6
                       struct factor a, const real *packed, real *c, int64_t ldc);
 
 /* Where a block of rows from p on, `depth` of them, has its column (the first one of a panel) in a
-   B of n columns that gemm_pack_weight packed: block after block, and each panel after panel. */
+   B of n columns that gemm_pack_b packed: block after block, and each panel after panel. */
 static inline int64_t packed_at(int64_t n, int64_t p, int64_t depth, int64_t column)
 {
     return p * ((n + LANES - 1) / LANES * LANES) + column * depth;
 }
+
+/* Packs all of B, which may be stored transposed, for a product with `packed`; by several threads.
+   packed has room for gemm_weight_size(n, k) numbers. */
+void CPU(gemm_pack_b)(bool transposed, int64_t n, int64_t k, const real *b, int64_t ldb,
+                      real *packed);
 
 /* Packs the transpose of `columns` rows of `depth` elements, which lie ldb apart, for gemm_packed:
    depth x columns rounded up to whole vectors. */

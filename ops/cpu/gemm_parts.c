@@ -74,17 +74,24 @@ int64_t CPU(gemm_weight_size)(int64_t out, int64_t in)
     return packed_at(out, in, 0, 0);
 }
 
-void CPU(gemm_pack_weight)(int64_t out, int64_t in, const real *weight, real *packed)
+void CPU(gemm_pack_b)(bool transposed, int64_t n, int64_t k, const real *b, int64_t ldb,
+                      real *packed)
 {
-    const int64_t block = block_depth(in);
-    int64_t vectors, panels = parts_panel_count(out, &vectors);
-#pragma omp parallel for schedule(static) if (out * in > PARALLEL_WORK)
+    const int64_t block = block_depth(k);
+    int64_t vectors, panels = parts_panel_count(n, &vectors);
+#pragma omp parallel for schedule(static) if (n * k > PARALLEL_WORK)
     for (int64_t i = 0; i < panels; i++) {
-        int64_t column, columns = parts_panel_columns(i, out, &column);
-        for (int64_t p = 0; p < in; p += block) {
-            const int64_t depth = in - p < block ? in - p : block;
-            real *to = packed + packed_at(out, p, depth, column);
-            CPU(gemm_pack)(true, depth, columns, weight + column * in + p, in, to);
+        int64_t column, columns = parts_panel_columns(i, n, &column);
+        for (int64_t p = 0; p < k; p += block) {
+            const int64_t depth = k - p < block ? k - p : block;
+            const real *from = transposed ? b + column * ldb + p : b + p * ldb + column;
+            CPU(gemm_pack)
+            (transposed, depth, columns, from, ldb, packed + packed_at(n, p, depth, column));
         }
     }
+}
+
+void CPU(gemm_pack_weight)(int64_t out, int64_t in, const real *weight, real *packed)
+{
+    CPU(gemm_pack_b)(true, out, in, weight, in, packed);
 }
