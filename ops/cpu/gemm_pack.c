@@ -31,11 +31,16 @@ static void pack_transposed(int64_t depth, int64_t count, const real *b, int64_t
             panel[p * width + j] = b[(j < count ? j : count - 1) * ldb + p];
 }
 
+/* Each row prefetches a later one: a panel takes a few cache lines of each, which the hardware
+   prefetcher does not follow where rows are long. */
 static void pack_rows(int64_t depth, int64_t columns, const real *b, int64_t ldb, real *panel,
                       int64_t width)
 {
+    enum { LINE = 64 / (int)sizeof(real), AHEAD = 16 };
     int64_t whole = columns / LANES * LANES;
     for (int64_t p = 0; p < depth; p++, b += ldb, panel += width) {
+        for (int64_t j = 0; j < columns; j += LINE)
+            __builtin_prefetch(b + AHEAD * ldb + j);
         for (int64_t j = 0; j < whole; j += LANES)
             vector_store(panel + j, vector_load(b + j));
         for (int64_t j = whole; j < width; j++)
