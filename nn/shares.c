@@ -1,4 +1,5 @@
 #include "nn/shares.h"
+#include "autograd/replicas.h"
 #include "autograd/watch.h"
 #include "nn/parameter_set.h"
 #include "nn/shares_run.h"
@@ -114,57 +115,65 @@ static bool shares_add(const sb_parameters *set, int replicas)
     return ok && kernels->add(tensor_size(set->gradients), replicas, x, set->gradients->data);
 }
 
-static void shares_forget(const sb_parameters *set)
-{
-    const struct share_replicas *s = set->shares;
-    for (int64_t i = 0; i < set->count; i++)
-        for (int k = 0; k < s->count; k++)
-            replica_of(&s->share[k].leaves, set->item[i].tensor)->grad_current = false;
-}
-
 /* ---- runs ---- */
 
-struct shares_work {
-    const struct share_replicas *shares; /* NULL: all use the parameters themselves */
-    share_pass *pass;
+struct shares_run {
+    const struct share_replicas *replicas; /* NULL: all use the parameters themselves */
+    int shares;
+    const sb_random *random;
+    uint64_t end; /* the position of the random stream after the last share */
+    share_loss *loss;
     void *context;
+    double value[MOST_SHARES];
 };
 
-static bool shares_pass(void *work, int64_t share)
+/* The i-th from the end: batches are sorted by length, and the longest share begins first. */
+static bool shares_pass(void *shares_run, int64_t i)
 {
-    const struct shares_work *w = work;
-    const bool own = share > 0 && w->shares;
-    return w->pass(w->context, (int)share, own ? &w->shares->share[share - 1].leaves : NULL);
+    struct shares_run *run = shares_run;
+    const int share = run->shares - 1 - (int)i;
+    sb_partition place = {0};
+    const sb_context context = {.partition = &place};
+    sb_random random = run->random ? *run->random : (sb_random){0};
+    sb_tape tape;
+    sb_tape_begin_with(&tape, SB_RECORD, &context);
+    sb_tape_random(&tape, run->random ? &random : NULL);
+    if (share > 0 && run->replicas)
+        tape_use_replicas(&run->replicas->share[share - 1].leaves);
+    sb_tensor *loss = run->loss(run->context, share, &place);
+    run->value[share] = loss ? sb_tensor_value(loss) : 0;
+    const bool ok = loss && sb_backward(loss);
+    if (share == run->shares - 1)
+        run->end = random.position;
+    return sb_tape_end(&tape) && ok;
 }
 
-static bool shares_in_turn(int shares, struct shares_work *work)
+/* On threads, unless a watcher is there; on a device in turn, without replicas. */
+static bool shares_compute(sb_parameters *set, struct shares_run *run)
 {
-    int done = 0;
-    while (done < shares && shares_pass(work, done))
-        done++;
-    return done == shares;
-}
-
-/* On threads, unless a watcher is there. */
-static bool shares_on_threads(sb_parameters *set, int shares, struct shares_work *work)
-{
-    if (!shares_make(set, shares))
+    if (sb_device_in_use() != sb_device_cpu())
+        return threads_each(run->shares, true, shares_pass, run);
+    if (!shares_make(set, run->shares))
         return false;
-    work->shares = set->shares;
-    if (watch_is_on() ? shares_in_turn(shares, work) : threads_each(shares, shares_pass, work))
-        return shares_add(set, shares - 1);
-    shares_forget(set);
-    return false;
+    run->replicas = set->shares;
+    const bool ok = threads_each(run->shares, watch_is_on(), shares_pass, run);
+    return shares_add(set, run->shares - 1) && ok;
 }
 
-bool shares_run(sb_parameters *set, int shares, share_pass *pass, void *context)
+bool shares_run(sb_parameters *set, int shares, sb_random *random, share_loss *loss, void *context,
+                double *sum)
 {
-    struct shares_work work = {NULL, pass, context};
-    const bool ok = sb_device_in_use() == sb_device_cpu() ? shares_on_threads(set, shares, &work)
-                                                          : shares_in_turn(shares, &work);
-    if (!ok)
+    struct shares_run run = {.shares = shares, .random = random, .loss = loss, .context = context};
+    if (!shares_compute(set, &run)) {
         sb_parameters_clear(set);
-    return ok;
+        return false;
+    }
+    if (random)
+        random->position = run.end;
+    *sum = 0;
+    for (int i = 0; i < shares; i++)
+        *sum += run.value[i];
+    return true;
 }
 
 /* ---- loops of one's own ---- */
@@ -174,49 +183,28 @@ struct own_loss {
     int shares;
     sb_share_loss loss;
     void *context;
-    const sb_random *random;
-    uint64_t end; /* the position of the random stream after the last share */
-    double value[MOST_SHARES];
 };
 
-static bool own_pass(void *own_loss, int share, const struct replicas *replicas)
+static sb_tensor *own_share_loss(void *own_loss, int share, sb_partition *place)
 {
-    struct own_loss *own = own_loss;
+    const struct own_loss *own = own_loss;
     const int64_t first = share_begin(own->items, share, own->shares),
-                  count = share_begin(own->items, share + 1, own->shares) - first;
-    const sb_partition place = {.items = {.of = own->items, .first = first}};
-    const sb_context context = {.partition = &place};
-    sb_random random = own->random ? *own->random : (sb_random){0};
-    sb_tape tape;
-    sb_tape_begin_with(&tape, SB_RECORD, &context);
-    tape_use_replicas(replicas);
-    sb_tape_random(&tape, own->random ? &random : NULL);
-    sb_tensor *loss = own->loss(own->context, first, count);
-    own->value[share] = loss ? sb_tensor_value(loss) : 0;
-    const bool ok = loss && sb_backward(loss);
-    if (share == own->shares - 1)
-        own->end = random.position;
-    return sb_tape_end(&tape) && ok;
+                  end = share_begin(own->items, share + 1, own->shares);
+    place->items = (sb_piece){.of = own->items, .first = first};
+    return own->loss(own->context, first, end - first);
 }
 
 bool sb_backward_in_shares(sb_parameters *set, int64_t items, int shares, sb_random *random,
                            sb_share_loss loss, void *context, double *sum)
 {
     const char *who = "backward_in_shares";
+    double value;
     if (!set || !loss)
         return fail_null(who, set ? "loss" : "set");
     if (shares < 1 || shares > MOST_SHARES || shares > items)
         return sb_fail(
             "%s: %d shares of %lld items; expected from 1 to %d, each of an item at least", who,
             shares, (long long)items, MOST_SHARES);
-    struct own_loss own = {items, shares, loss, context, random, 0, {0}};
-    if (!shares_run(set, shares, own_pass, &own))
-        return false;
-    if (random)
-        random->position = own.end;
-    for (int i = 1; i < shares; i++)
-        own.value[0] += own.value[i];
-    if (sum)
-        *sum = own.value[0];
-    return true;
+    struct own_loss own = {items, shares, loss, context};
+    return shares_run(set, shares, random, own_share_loss, &own, sum ? sum : &value);
 }

@@ -1,17 +1,18 @@
-/* The parts of sb_backward_in_shares, for the trainer. */
+/* sb_backward_in_shares, for the trainer. */
 #ifndef SOFTBACK_NN_SHARES_RUN_H
 #define SOFTBACK_NN_SHARES_RUN_H
 
-#include "autograd/replicas.h"
 #include "nn/shares.h"
+#include "ops/context.h"
 
 enum { MOST_SHARES = 256 };
 
-/* Forward and backward of one share, on a tape that uses the replicas; NULL: none. */
-typedef bool share_pass(void *context, int share, const struct replicas *replicas);
+/* The summed loss of a share, a tensor of one element on the open tape. Before its first operation
+   the function says in *place where its items are in the batch. */
+typedef sb_tensor *share_loss(void *context, int share, sb_partition *place);
 
-/* Calls `pass` for each share, and adds the gradients. */
-bool shares_run(sb_parameters *set, int shares, share_pass *pass, void *context);
+bool shares_run(sb_parameters *set, int shares, sb_random *random, share_loss *loss, void *context,
+                double *sum);
 
 struct share_replicas;
 void shares_free(struct share_replicas *shares); /* NULL is allowed */

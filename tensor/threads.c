@@ -224,10 +224,12 @@ static void *threads_take_calls(void *calls)
     return NULL;
 }
 
-bool threads_each(int64_t n, bool (*work)(void *context, int64_t i), void *context)
+bool threads_each(int64_t n, bool in_turn, bool (*work)(void *context, int64_t i), void *context)
 {
     const int threads = sb_threads(), limit = threads < MOST_THREADS ? threads : MOST_THREADS,
-              most = limit < n ? limit : (int)n;
+              most = in_turn     ? 1
+                     : limit < n ? limit
+                                 : (int)n;
     struct calls calls = {
         .work = work, .context = context, .n = n, .failed = n, .lock = ATOMIC_FLAG_INIT};
     calls.team = most > 1 ? threads / most : threads;

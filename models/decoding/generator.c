@@ -233,10 +233,7 @@ static bool generator_decode_batches(struct batches *b, int64_t n)
         return sb_fail("decode: out of memory");
     for (int64_t i = 0; i < n; b->begin[++count] = i)
         i += generator_next_batch(b->generator, &o, n - i, b->texts + i);
-    bool ok = true;
-    for (int64_t i = 0; in_turn && ok && i < count; i++)
-        ok = generator_decode_batch(b, i);
-    return in_turn ? ok : threads_each(count, generator_decode_batch, b);
+    return threads_each(count, in_turn, generator_decode_batch, b);
 }
 
 bool generator_decode(const struct generator *g, const char *const *texts, int64_t n,

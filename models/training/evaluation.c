@@ -41,7 +41,7 @@ static bool evaluation_add_cost(const sb_model *model, const sb_batch *batch, do
 {
     struct scored_batch s = {model, batch, model_shares(model, batch, 0), {0}};
     const bool ok = s.shares == 1 ? evaluation_cost(model, batch, s.cost)
-                                  : threads_each(s.shares, evaluation_cost_of_share, &s);
+                                  : threads_each(s.shares, false, evaluation_cost_of_share, &s);
     for (int i = 0; i < s.shares; i++)
         *sum += s.cost[i];
     return ok;

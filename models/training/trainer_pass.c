@@ -1,4 +1,5 @@
 #include "models/training/trainer_pass.h"
+#include "autograd/node.h"
 #include "models/data/batch_share.h"
 #include "models/kinds.h"
 #include "nn/clip.h"
@@ -7,43 +8,42 @@
 #include "nn/shares_run.h"
 #include "ops/ops.h"
 #include "tensor/failure.h"
+#include "tensor/memory.h"
 #include "tensor/storage.h"
 #include <math.h>
 
 /* Names the operation that made a loss not finite; its data is still on the tape. */
-static bool trainer_pass_find_nonfinite(const struct trainer_pass *pass)
+static bool trainer_pass_find_nonfinite(const sb_model *model, double loss)
 {
     char *origin = sb_tape_find_nonfinite();
-    const char *parameter = clip_bad_parameter(pass->model->weights);
+    const char *parameter = clip_bad_parameter(model->weights);
     sb_fail("trainer: the loss is %g; the first value that is not finite is %s%s%s",
-            isnan(pass->loss) ? (double)NAN : pass->loss, origin ? origin : "the loss itself",
+            isnan(loss) ? (double)NAN : loss, origin ? origin : "the loss itself",
             parameter ? "; so is one of the parameter " : "", parameter ? parameter : "");
     sb_free(origin);
     return false;
 }
 
-/* Operation by operation: all of the batch, or with replicas one of several shares, whose mean is
-   over the targets of the whole batch. */
-static bool trainer_pass_run_eagerly(struct trainer_pass *pass, bool shared,
-                                     const struct replicas *replicas)
+/* NULL unless it is finite. */
+static sb_tensor *trainer_pass_loss(const sb_model *model, const sb_batch *batch, sb_loss loss_of)
+{
+    sb_tensor *loss = model->kind->loss(model->self, batch, loss_of);
+    const double value = loss ? sb_tensor_value(loss) : 0;
+    return isfinite(value) || trainer_pass_find_nonfinite(model, value) ? loss : NULL;
+}
+
+/* Operation by operation. */
+static bool trainer_pass_run_eagerly(struct trainer_pass *pass)
 {
     const sb_model *model = pass->model;
     const sb_batch *batch = pass->batch;
     sb_context context = {.partition = batch->partition, .ring = pass->ring};
     sb_tape tape;
-    if (shared)
-        sb_tape_begin_with(&tape, SB_RECORD, &context);
-    else
-        rounded_parameters_begin(model->weights, &tape, &context);
-    tape_use_replicas(replicas);
+    rounded_parameters_begin(model->weights, &tape, &context);
     sb_tape_random(&tape, &pass->random);
-    const sb_loss loss_of = pass->mean && !shared ? SB_LOSS_MEAN : SB_LOSS_SUM;
-    sb_tensor *loss = model->kind->loss(model->self, batch, loss_of);
-    if (loss && pass->mean && shared)
-        loss = sb_scale(loss, 1 / (double)batch->targets);
+    sb_tensor *loss = trainer_pass_loss(model, batch, pass->mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
     pass->loss = loss ? sb_tensor_value(loss) : 0;
-    const bool finite = loss && (isfinite(pass->loss) || trainer_pass_find_nonfinite(pass));
-    const bool ok = finite && backward_heard(loss, pass->listener);
+    const bool ok = loss && backward_heard(loss, pass->listener);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -60,44 +60,32 @@ static bool trainer_pass_replay(struct trainer_pass *pass, struct replay *replay
     return false;
 }
 
-/* ---- shares ---- */
-
-struct shared_pass {
-    const struct trainer_pass *whole;
-    struct trainer_pass share[MOST_SHARES];
-};
-
-static bool trainer_pass_run_share(void *shared_pass, int share, const struct replicas *replicas)
+static void trainer_pass_free_share(void *share)
 {
-    struct shared_pass *s = shared_pass;
-    struct trainer_pass *pass = &s->share[share];
-    *pass = *s->whole;
-    struct batch_share part;
-    if (!batch_share_take(&part, s->whole->batch, share, (int)s->whole->shares))
-        return false;
-    pass->batch = &part.batch;
-    pass->listener = NULL; /* gradients are complete when all shares are added */
-    const bool ok = trainer_pass_run_eagerly(pass, true, replicas);
-    batch_share_release(&part);
-    return ok;
+    batch_share_release(share);
+    memory_free(share);
 }
 
-static bool trainer_pass_run_in_shares(struct trainer_pass *pass)
+/* The loss of a share; its mean is over the targets of the whole batch. */
+static sb_tensor *trainer_pass_share_loss(void *trainer_pass, int i, sb_partition *place)
 {
-    struct shared_pass s = {.whole = pass};
-    if (!shares_run(pass->model->weights, (int)pass->shares, trainer_pass_run_share, &s))
-        return false;
-    pass->random = s.share[pass->shares - 1].random;
-    pass->loss = 0;
-    for (int i = 0; i < pass->shares; i++)
-        pass->loss += s.share[i].loss;
-    return true;
+    const struct trainer_pass *pass = trainer_pass;
+    struct batch_share *share = memory_new(sizeof *share);
+    if (!share)
+        return sb_fail("trainer: out of memory");
+    if (!tape_own_object(share, trainer_pass_free_share, "trainer") ||
+        !batch_share_take(share, pass->batch, i, (int)pass->shares))
+        return NULL;
+    *place = share->place;
+    sb_tensor *loss = trainer_pass_loss(pass->model, &share->batch, SB_LOSS_SUM);
+    return loss && pass->mean ? sb_scale(loss, 1 / (double)pass->batch->targets) : loss;
 }
 
 bool trainer_pass_run(struct trainer_pass *pass, struct replay *replay)
 {
     pass->shares = model_shares(pass->model, pass->batch, pass->shares);
     if (pass->shares > 1)
-        return trainer_pass_run_in_shares(pass);
-    return trainer_pass_replay(pass, replay) || trainer_pass_run_eagerly(pass, false, NULL);
+        return shares_run(pass->model->weights, (int)pass->shares, &pass->random,
+                          trainer_pass_share_loss, pass, &pass->loss);
+    return trainer_pass_replay(pass, replay) || trainer_pass_run_eagerly(pass);
 }
