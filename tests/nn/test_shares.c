@@ -46,42 +46,70 @@ static struct settings settings_of(int64_t shares)
     return s;
 }
 
-/* How far the weights of two runs of five steps are apart. */
-static double apart(const struct settings *a, const struct settings *b, sb_dtype dtype)
+/* What of a run shares must respect. */
+static const struct variant {
+    const char *setting, *value;
+} variants[] = {{"dropout", "0.3"},
+                {"accumulate", "3"},
+                {"recompute", "true"},
+                {"tie-embeddings", "true"},
+                {"positions", "rotary"},
+                {"positions", "alibi"},
+                {"positions", "relative"},
+                {"lora", "2"},
+                {"average", "0.9"},
+                {"freeze", "encoder.*"},
+                {"group", "decoder.*:rate=0.1;encoder.*:frozen"},
+                {"precision", "bf16"},
+                {NULL, NULL}};
+
+static struct settings settings_with(const struct variant *v, int64_t shares)
 {
-    struct small_run one, two;
-    cr_assert(small_run_open(&one, a, NULL, dtype) && small_run_open(&two, b, NULL, dtype), "%s",
-              sb_error());
-    const double losses[2] = {small_run_train(&one, 5), small_run_train(&two, 5)};
-    cr_expect(fabs(losses[0] - losses[1]) < (dtype == SB_F64 ? 1e-12 : 1e-4), "losses %.17g, %.17g",
-              losses[0], losses[1]);
-    const double d = test_relative(parameters_values(one.weights), parameters_values(two.weights));
-    small_run_close(&one);
-    small_run_close(&two);
-    return d;
+    struct settings s = settings_of(shares);
+    cr_assert(setting_set(&s, setting_find(v->setting), v->value), "%s", sb_error());
+    return s;
+}
+
+/* Takes four steps. Then the weights are their average, if the run has one. */
+static double train(struct small_run *run, const struct settings *settings, sb_dtype dtype)
+{
+    cr_assert(small_run_open(run, settings, NULL, dtype), "%s", sb_error());
+    const double loss = small_run_train(run, 4);
+    sb_average *average = sb_trainer_average(run->trainer);
+    cr_assert(!average || sb_average_swap(average));
+    return loss;
 }
 
 TEST(shares, steps_differ_from_those_of_the_whole_batch_by_rounding_alone)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    struct settings whole = settings_of(1), shared = settings_of(4);
-    whole.trainer.optimiser_kind = shared.trainer.optimiser_kind = SB_OPTIMISER_SGD;
-    for (int i = 0; i < 4; i++) { /* dropout alone, accumulated, recomputed, tied */
-        whole.trainer.accumulate = shared.trainer.accumulate = i == 1 ? 3 : 1;
-        whole.model.transformer.recompute = shared.model.transformer.recompute = i == 2;
-        whole.model.tie_embeddings = shared.model.tie_embeddings = i == 3;
-        const double d = apart(&whole, &shared, SB_F64);
-        cr_expect(d < 1e-12, "case %d: weights differ by %g", i, d);
-        cr_expect(d > 0 || device_opened(), "case %d was not computed in shares", i);
+    for (const struct variant *v = variants; v->setting; v++) {
+        struct settings s[2] = {settings_with(v, 1), settings_with(v, 4)};
+        struct small_run run[2];
+        double loss[2];
+        for (int i = 0; i < 2; i++) {
+            s[i].trainer.optimiser_kind = SB_OPTIMISER_SGD;
+            loss[i] = train(&run[i], &s[i], SB_F64);
+        }
+        const double limit = s->model.transformer.precision == SB_PRECISION_BF16 ? 1e-2 : 1e-12;
+        const double d =
+            test_relative(parameters_values(run[0].weights), parameters_values(run[1].weights));
+        cr_expect(d < limit, "%s %s: weights differ by %g", v->setting, v->value, d);
+        cr_expect(fabs(loss[0] - loss[1]) < limit, "%s %s: losses are %.17g and %.17g", v->setting,
+                  v->value, loss[0], loss[1]);
+        cr_expect(d > 0 || device_opened(), "%s %s: not in shares", v->setting, v->value);
+        small_run_close(&run[0]);
+        small_run_close(&run[1]);
     }
 }
 
-static uint64_t bits_of(const struct settings *s, int threads)
+static uint64_t bits_of(const struct settings *s, sb_dtype dtype, int threads)
 {
     cr_assert(sb_set_threads(threads));
-    struct small_run run = small_run(s, NULL);
-    small_run_train(&run, 4);
+    struct small_run run;
+    train(&run, s, dtype);
     const uint64_t bits = small_run_bits(&run);
+    small_run_close(&run);
     return bits;
 }
 
@@ -89,14 +117,18 @@ CPU_TEST(shares, any_number_of_threads_gives_the_same_bits)
 {
     const int64_t usual = kernel_parallel_work;
     kernel_parallel_work = 1000; /* threads of a team divide even small loops */
-    for (int bf16 = 0; bf16 < 2; bf16++) {
-        struct settings s = settings_of(4);
-        s.model.transformer.precision = bf16 ? SB_PRECISION_BF16 : SB_PRECISION_F32;
-        const uint64_t bits = bits_of(&s, 1);
-        cr_expect(bits_of(&s, 2) == bits && bits_of(&s, 3) == bits && bits_of(&s, 8) == bits);
-        s.trainer.shares = 1;
-        cr_expect(bits_of(&s, 2) != bits, "it was not computed in shares");
-    }
+    for (const struct variant *v = variants; v->setting; v++)
+        for (int f64 = 0; f64 < 2; f64++) {
+            const struct settings s = settings_with(v, 4), whole = settings_with(v, 1);
+            const sb_dtype dtype = f64 ? SB_F64 : SB_F32;
+            const uint64_t bits = bits_of(&s, dtype, 1);
+            const int threads[] = {2, 3, 8};
+            for (int i = 0; i < 3; i++)
+                cr_expect(bits_of(&s, dtype, threads[i]) == bits, "%s %s: %d threads, %s",
+                          v->setting, v->value, threads[i], sb_dtype_name(dtype));
+            cr_expect(bits_of(&whole, dtype, 2) != bits, "%s %s: not in shares", v->setting,
+                      v->value);
+        }
     kernel_parallel_work = usual;
 }
 

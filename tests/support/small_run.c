@@ -35,9 +35,9 @@ static bool small_run_make(struct small_run *run, const struct settings *setting
     *run = (struct small_run){.settings = *settings};
     run->data = small_data(settings, pairs);
     run->weights = run->data ? sb_parameters_of(dtype, settings->trainer.seed) : NULL;
-    if (run->weights)
+    if (run->weights && fine_tuning_prepare(&settings->tuning, run->weights))
         run->model = sb_seq2seq_new(run->weights, run->data, &settings->model);
-    if (run->model)
+    if (run->model && fine_tuning_apply(&settings->tuning, run->weights))
         run->trainer = sb_trainer_new(run->model, run->data, &settings->trainer);
     return run->trainer != NULL;
 }
