@@ -125,7 +125,8 @@ sb_tensor *sb_position_bias_forward(const sb_position_bias *bias, int64_t Lq, in
     *ok = true;
     if (bias->positions != SB_POSITIONS_ALIBI && !bias->table)
         return NULL;
-    const int64_t whole = partition_piece(context_open()->partition, bias->along)->of;
+    const sb_context *context = context_open();
+    const int64_t whole = context->ring ? partition_piece(context->partition, bias->along)->of : 0;
     sb_tensor *y = device_position_open() ? row_on_device(bias)
                    : whole                ? rows_here(bias, Lq, whole)
                                           : last_rows(bias, Lq, Lk);

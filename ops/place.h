@@ -54,6 +54,14 @@ KERNEL_INLINE int64_t place_in_row(const struct place *place, int64_t j, int64_t
     return place_on(keys, j);
 }
 
+/* Whether rows are the beginnings of successive rows of the unsharded tensor, for each item and
+   head. */
+KERNEL_INLINE bool place_has_prefixes(const struct place *place)
+{
+    const struct place_axis *queries = &place->axis[2], *keys = &place->axis[3];
+    return queries->turn == queries->here && keys->first == 0 && keys->turn == keys->here;
+}
+
 /* The same for element e of the tensor, within the unsharded tensor. */
 KERNEL_INLINE int64_t place_of_element(const struct place *place, int64_t e, int64_t *n)
 {

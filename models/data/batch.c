@@ -39,6 +39,15 @@ static bool batch_part_check(const sb_batch *batch, const sb_batch_part *part, b
                    part->name, tensor_shape(part->t).text);
 }
 
+static bool batch_check_lengths(const sb_batch *batch, const char *name)
+{
+    const sb_tensor *t = name ? sb_batch_get(batch, name) : NULL;
+    if (!name || (t && t->dtype == SB_I32 && t->rank == 1))
+        return true;
+    return t && sb_fail("batch: \"%s\" is %s of %s; lengths must be (%lld) of i32", name,
+                        tensor_shape(t).text, sb_dtype_name(t->dtype), (long long)batch->items);
+}
+
 bool batch_check(const sb_batch *batch, bool cut)
 {
     if (batch->items < 1 || batch->targets < 1)
@@ -49,7 +58,8 @@ bool batch_check(const sb_batch *batch, bool cut)
     for (int i = 0; i < batch->parts; i++)
         if (!batch_part_check(batch, &batch->part[i], cut))
             return false;
-    return true;
+    return batch_check_lengths(batch, batch->source_lengths) &&
+           batch_check_lengths(batch, batch->target_lengths);
 }
 
 void batch_release(sb_batch *batch)
@@ -147,6 +157,8 @@ sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
     *batch = (sb_batch){
         .items = n,
         .parts = PAIR_PARTS,
+        .source_lengths = "source_lengths",
+        .target_lengths = "target_lengths",
         .part = {
             [SOURCE_IDS] = {"source", batch_host_ids(SB_SHAPE(n, Ls)), SB_SEQUENCE_SOURCE},
             [SOURCE_LENGTHS] = {"source_lengths", batch_host_ids(SB_SHAPE(n)), SB_SEQUENCE_NONE},

@@ -19,6 +19,9 @@ typedef struct {
     int64_t targets; /* the divisor of a mean loss, for the whole batch */
     int parts;
     sb_batch_part part[SB_BATCH_PARTS];
+    const char *source_lengths; /* the part that has the lengths of the items' sources, (B) of i32;
+                                   shares leave out positions past the longest. NULL: none */
+    const char *target_lengths; /* the same for their targets */
     const sb_partition *partition; /* which part of a whole batch this is; NULL: the whole */
 } sb_batch;
 

@@ -30,7 +30,10 @@ bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank
     sb_batch *own = &share->batch;
     *share = (struct batch_share){.place = batch->partition ? *batch->partition
                                                             : (sb_partition){.items = whole},
-                                  .batch = {.items = count, .targets = batch->targets}};
+                                  .batch = {.items = count,
+                                            .targets = batch->targets,
+                                            .source_lengths = batch->source_lengths,
+                                            .target_lengths = batch->target_lengths}};
     share->place.items.first += first;
     own->partition = &share->place;
     if (count == 0)
@@ -82,21 +85,26 @@ static bool share_copy_runs(sb_tensor *to, const sb_tensor *from, const struct r
     return ok;
 }
 
-/* The piece of a part (B, L, ...) that a rank holds, and its position; releases the part. */
-static sb_tensor *share_piece_of(sb_tensor *whole, int rank, int ranks, sb_piece *piece)
+/* Reduces a part (B, L, ...) to `here` of its positions. */
+static void share_keep(sb_batch_part *part, const sb_piece *piece, int64_t here)
 {
+    sb_tensor *whole = part->t;
     int64_t dim[SB_MAX_RANK];
     struct run run[2];
     memcpy(dim, whole->dim, sizeof dim);
-    *piece = sb_piece_zigzag(whole->dim[1], ranks, rank, &dim[1]);
-    piece_runs(piece, dim[1], run);
-    sb_tensor *part = tensor_new("batch", whole->device, whole->dtype, whole->rank, dim);
-    const bool ok = part && share_copy_runs(part, whole, run);
+    dim[1] = here;
+    piece_runs(piece, here, run);
+    part->t = tensor_new("batch", whole->device, whole->dtype, whole->rank, dim);
+    if (part->t && !share_copy_runs(part->t, whole, run)) {
+        sb_tensor_release(part->t);
+        part->t = NULL;
+    }
     sb_tensor_release(whole);
-    if (ok)
-        return part;
-    sb_tensor_release(part);
-    return NULL;
+}
+
+static sb_piece *share_place(struct batch_share *share, sb_sequence along)
+{
+    return along == SB_SEQUENCE_SOURCE ? &share->place.source : &share->place.target;
 }
 
 bool batch_share_cut(struct batch_share *share, int rank, int ranks)
@@ -104,10 +112,42 @@ bool batch_share_cut(struct batch_share *share, int rank, int ranks)
     sb_batch *own = &share->batch;
     for (int i = 0; i < own->parts; i++) {
         sb_batch_part *part = &own->part[i];
-        sb_piece *piece =
-            part->along == SB_SEQUENCE_SOURCE ? &share->place.source : &share->place.target;
-        if (part->along != SB_SEQUENCE_NONE)
-            part->t = share_piece_of(part->t, rank, ranks, piece);
+        int64_t here;
+        if (part->along == SB_SEQUENCE_NONE)
+            continue;
+        sb_piece *piece = share_place(share, part->along);
+        *piece = sb_piece_zigzag(part->t->dim[1], ranks, rank, &here);
+        share_keep(part, piece, here);
     }
     return batch_is_whole(own);
+}
+
+/* Leaves out the positions of a sequence that are past the end of all items. */
+static bool share_trim(struct batch_share *share, sb_sequence along, const char *name)
+{
+    sb_batch *own = &share->batch;
+    const sb_tensor *lengths = name ? sb_batch_get(own, name) : NULL;
+    if (!lengths || lengths->device != sb_device_cpu())
+        return !name || lengths;
+    int64_t longest = 1;
+    for (int64_t i = 0; i < own->items; i++) {
+        const int64_t length = ((const int32_t *)lengths->data)[i];
+        longest = length > longest ? length : longest;
+    }
+    for (int i = 0; i < own->parts; i++) {
+        sb_batch_part *part = &own->part[i];
+        if (part->along != along || longest >= part->t->dim[1])
+            continue;
+        sb_piece *piece = share_place(share, along);
+        piece->of = piece->of ? piece->of : part->t->dim[1];
+        share_keep(part, piece, longest);
+    }
+    return batch_is_whole(own);
+}
+
+bool batch_share_trim(struct batch_share *share)
+{
+    const sb_batch *own = &share->batch;
+    return own->items == 0 || (share_trim(share, SB_SEQUENCE_SOURCE, own->source_lengths) &&
+                               share_trim(share, SB_SEQUENCE_TARGET, own->target_lengths));
 }

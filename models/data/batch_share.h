@@ -29,6 +29,10 @@ void batch_share_release(struct batch_share *share);
  */
 int batch_shares(const sb_batch *batch, const sb_parameters *weights);
 
+/* Leaves out the positions at which all items of the share have padding, where the batch says their
+   lengths; in host memory. */
+bool batch_share_trim(struct batch_share *share);
+
 /* Reduces each sequence of the share to the zig-zag pieces of rank r of P; in host memory. */
 bool batch_share_cut(struct batch_share *share, int rank, int ranks);
 

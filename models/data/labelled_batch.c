@@ -54,7 +54,8 @@ sb_batch *sb_labelled_batch_new(int64_t n, const int32_t *const ids[], const int
     sb_batch *batch = memory_new(sizeof *batch);
     if (!batch)
         return sb_fail("labelled_batch: out of memory");
-    *batch = (sb_batch){.items = n, .targets = n, .parts = LABELLED_PARTS};
+    *batch =
+        (sb_batch){.items = n, .targets = n, .parts = LABELLED_PARTS, .source_lengths = "lengths"};
     batch->part[LABELLED_TEXT] = labelled_part("text", SB_I32, SB_SHAPE(n, L), SB_SEQUENCE_SOURCE);
     batch->part[LABELLED_LENGTHS] = labelled_part("lengths", SB_I32, SB_SHAPE(n), SB_SEQUENCE_NONE);
     batch->part[LABELLED_POOLING] =

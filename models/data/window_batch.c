@@ -59,6 +59,7 @@ sb_batch *sb_window_batch_new(int64_t n, const int32_t *const ids[], const int64
     *batch = (sb_batch){
         .items = n,
         .parts = WINDOW_PARTS,
+        .target_lengths = "target_lengths",
         .part = {
             [WINDOW_IN] = {"target_in", window_batch_ids(SB_SHAPE(n, L)), SB_SEQUENCE_TARGET},
             [WINDOW_OUT] = {"target_out", window_batch_ids(SB_SHAPE(n, L)), SB_SEQUENCE_TARGET},

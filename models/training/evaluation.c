@@ -32,6 +32,7 @@ static bool evaluation_cost_of_share(void *scored_batch, int64_t i)
     struct scored_batch *s = scored_batch;
     struct batch_share share;
     const bool ok = batch_share_take(&share, s->batch, (int)i, s->shares) &&
+                    batch_share_trim(&share) &&
                     evaluation_cost(s->model, &share.batch, &s->cost[i]);
     batch_share_release(&share);
     return ok;

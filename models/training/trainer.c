@@ -169,7 +169,8 @@ static bool trainer_run_share(sb_trainer *t, bool last, const char **without, do
     const int cut = t->options.sequence_ranks, rank = sb_communicator_rank(c);
     if (!batch_share_take(&share, t->batch, rank / cut, sb_communicator_size(c) / cut))
         return false;
-    const bool taken = cut == 1 || batch_share_cut(&share, rank % cut, cut);
+    const bool taken =
+        cut == 1 ? batch_share_trim(&share) : batch_share_cut(&share, rank % cut, cut);
     const struct pass pass = {.batch = &share.batch, .last = last};
     const bool ok = taken && (share.batch.items == 0 || trainer_run(t, &pass, value));
     batch_share_release(&share);

@@ -74,7 +74,7 @@ static sb_tensor *trainer_pass_share_loss(void *trainer_pass, int i, sb_partitio
     if (!share)
         return sb_fail("trainer: out of memory");
     if (!tape_own_object(share, trainer_pass_free_share, "trainer") ||
-        !batch_share_take(share, pass->batch, i, (int)pass->shares))
+        !batch_share_take(share, pass->batch, i, (int)pass->shares) || !batch_share_trim(share))
         return NULL;
     *place = share->place;
     sb_tensor *loss = trainer_pass_loss(pass->model, &share->batch, SB_LOSS_SUM);

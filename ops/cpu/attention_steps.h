@@ -52,7 +52,7 @@ static inline void block_shorten(struct block *x, struct short_bits *bits)
         return;
     x->is_short = true;
     x->pitch = short_pitch(a->Lk);
-    if (a->dropout.threshold == 0 || !place->flat || place->offset % 8 != 0)
+    if (a->dropout.threshold == 0 || place->pitch > SHORT || !place_has_prefixes(place))
         return;
     const int64_t start = place_of_row(place, (x->b * a->H + x->h) * a->Lq + x->first);
     CPU(dropout_bits)(&a->dropout, (uint64_t)start / 8, x->n * place->pitch / 8, bits->of);

@@ -181,6 +181,9 @@ TEST(model, wrong_batches_are_refused_by_name)
                    "batch: it has 9 parts; it must have 1..8");
     expect_refused((sb_batch){.items = 4, .targets = 4, .parts = 1},
                    "batch: the name of a part is NULL");
+    expect_refused(
+        (sb_batch){.items = 4, .targets = 4, .parts = 1, .part = {x}, .source_lengths = "x"},
+        "batch: \"x\" is (4, 3) of f32; lengths must be (4) of i32");
     struct line line = line_new();
     line.batch.part[0].name = "z";
     sb_trainer *trainer = KEPT(line_trainer(&line, NULL));

@@ -45,13 +45,33 @@ struct at {
     int ranks, rank, heads, head;
 };
 
-/* The pairs of a batch on a rank; the same for all ranks of a ring. */
+/* The first pair of a batch on a rank, and the end of its pairs; the same for all ranks of a ring.
+ */
+static int64_t pairs_begin(const struct small_run *run, const struct at *at, int next)
+{
+    const int cut = run->settings.trainer.sequence_ranks;
+    return sb_trainer_batch(run->trainer)->items * (at->rank / cut + next) / (at->ranks / cut);
+}
+
 static int64_t pairs_of(const struct small_run *run, const struct at *at)
 {
-    const int64_t pairs = sb_trainer_batch(run->trainer)->items;
-    const int cut = run->settings.trainer.sequence_ranks;
-    const int shares = at->ranks / cut, share = at->rank / cut;
-    return pairs * (share + 1) / shares - pairs * share / shares;
+    return pairs_begin(run, at, 1) - pairs_begin(run, at, 0);
+}
+
+/* The longest sequence of a rank's pairs: on the CPU it leaves out the padding of the others. */
+static int64_t longest_of(const struct small_run *run, const struct at *at, const char *sequence,
+                          const char *lengths)
+{
+    const sb_batch *batch = sb_trainer_batch(run->trainer);
+    const sb_tensor *t = sb_batch_get(batch, lengths);
+    if (t->device != sb_device_cpu())
+        return sb_batch_get(batch, sequence)->dim[1];
+    int64_t longest = 0;
+    for (int64_t i = pairs_begin(run, at, 0); i < pairs_begin(run, at, 1); i++) {
+        const int32_t length = ((const int32_t *)t->data)[i];
+        longest = length > longest ? length : longest;
+    }
+    return longest;
 }
 
 /* Of all attentions. */
@@ -71,13 +91,12 @@ static int64_t attention_numbers(const struct small_run *run, const struct at *a
 static int64_t border_numbers(const struct small_run *run, const struct at *at)
 {
     const sb_transformer_options *o = &run->settings.model.transformer;
-    const sb_batch *batch = sb_trainer_batch(run->trainer);
     const int64_t E = o->encoder_layers, D = o->decoder_layers;
     const int64_t row = pairs_of(run, at) * o->width;
     const int64_t source =
-        sum_numbers(row * sb_batch_get(batch, "source")->dim[1], at->heads, at->head);
+        sum_numbers(row * longest_of(run, at, "source", "source_lengths"), at->heads, at->head);
     const int64_t target =
-        sum_numbers(row * sb_batch_get(batch, "target_in")->dim[1], at->heads, at->head);
+        sum_numbers(row * longest_of(run, at, "target_in", "target_lengths"), at->heads, at->head);
     const int64_t forward = 2 * E * source + 3 * D * target;
     return (o->recompute ? 2 : 1) * forward + forward + D * source;
 }

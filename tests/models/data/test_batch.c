@@ -1,3 +1,4 @@
+#include "models/data/batch_share.h"
 #include "tests/support/device.h"
 #include "tests/support/test.h"
 
@@ -54,6 +55,28 @@ CPU_TEST(batch, an_empty_source_has_one_symbol_of_padding)
         SB_SYMBOL_PADDING);
     expect_row(sb_batch_get(batch, "target_out"), 0, 4, (int32_t[]){SB_SYMBOL_END, -1, -1, -1}, -1);
     cr_expect(batch->targets == 5);
+}
+
+/* A rank's share, of which threads take shares. */
+CPU_TEST(batch, a_share_leaves_out_padding_and_keeps_its_place)
+{
+    on_the_cpu();
+    const sb_encoded_pair pairs[] = {{a, b, 3, 1, NULL}, {b, c, 1, 2, NULL}, {c, b, 2, 1, NULL}};
+    const sb_batch *batch = KEPT(sb_batch_new(3, pairs));
+    struct batch_share ranks, threads;
+    cr_assert(batch && batch_share_take(&ranks, batch, 1, 2) && batch_share_trim(&ranks), "%s",
+              sb_error());
+    expect_row(sb_batch_get(&ranks.batch, "source"), 0, 2, (int32_t[]){7, SB_SYMBOL_PADDING}, 0);
+    expect_row(sb_batch_get(&ranks.batch, "source"), 1, 2, c, 0);
+    cr_expect(ranks.place.source.of == 3 && ranks.place.target.of == 0, "%lld and %lld",
+              (long long)ranks.place.source.of, (long long)ranks.place.target.of);
+    cr_assert(batch_share_take(&threads, &ranks.batch, 1, 2) && batch_share_trim(&threads));
+    expect_row(sb_batch_get(&threads.batch, "source"), 0, 2, c, 0);
+    expect_row(sb_batch_get(&threads.batch, "target_out"), 0, 2, (int32_t[]){7, SB_SYMBOL_END}, 0);
+    cr_expect(threads.place.items.first == 2 && threads.place.items.of == 3);
+    cr_expect(threads.place.source.of == 3 && threads.place.target.of == 3);
+    batch_share_release(&threads);
+    batch_share_release(&ranks);
 }
 
 CPU_TEST(batch, an_empty_batch_is_refused)
