@@ -4,29 +4,16 @@
 
 bool replicas_new(struct replicas *replicas, int64_t n)
 {
-    int64_t room = 4;
-    while (room < 2 * n)
-        room *= 2;
-    *replicas = (struct replicas){room, memory_new((size_t)room * sizeof *replicas->at)};
+    *replicas = (struct replicas){.at = memory_new((size_t)(n + 1) * sizeof *replicas->at)};
     return replicas->at || sb_fail("replicas: out of memory");
 }
 
 void replicas_free(struct replicas *replicas)
 {
-    for (int64_t i = 0; replicas->at && i < replicas->room; i++)
+    for (int64_t i = 0; i < replicas->count; i++)
         sb_tensor_release(replicas->at[i].leaf);
     memory_free(replicas->at);
     *replicas = (struct replicas){0};
-}
-
-/* The place of a leaf, or a free one. */
-static struct replica *replicas_place(const struct replicas *replicas, const sb_tensor *leaf)
-{
-    uint64_t hash = (uint64_t)(uintptr_t)leaf * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    while (replicas->at[hash &= (uint64_t)replicas->room - 1].of != leaf &&
-           replicas->at[hash].of != NULL)
-        hash++;
-    return &replicas->at[hash];
 }
 
 bool replicas_add(struct replicas *replicas, sb_tensor *of, sb_tensor *gradient)
@@ -38,19 +25,23 @@ bool replicas_add(struct replicas *replicas, sb_tensor *of, sb_tensor *gradient)
     }
     leaf->requires_grad = true;
     leaf->grad = gradient;
-    *replicas_place(replicas, of) = (struct replica){of, leaf};
+    replicas->at[replicas->count++] = (struct replica){of, leaf};
     return true;
 }
 
-sb_tensor *replica_of(const struct replicas *replicas, sb_tensor *t)
+sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t)
 {
     if (!replicas || !t || t->tape != 0 || !t->requires_grad)
         return t;
-    const struct replica *replica = replicas_place(replicas, t);
-    return replica->of ? replica->leaf : t;
+    for (int64_t i = 0; i < replicas->count; i++) {
+        const struct replica *next = &replicas->at[replicas->next++ % replicas->count];
+        if (next->of == t)
+            return next->leaf;
+    }
+    return t;
 }
 
-void tape_use_replicas(const struct replicas *replicas)
+void tape_use_replicas(struct replicas *replicas)
 {
     tape_open()->replicas = replicas;
 }

@@ -14,8 +14,8 @@ struct replica {
 };
 
 struct replicas {
-    int64_t room; /* a power of two */
     struct replica *at;
+    int64_t count, next; /* the one after the last that was found: passes use leaves in one order */
 };
 
 /* For at most n leaves. */
@@ -26,9 +26,9 @@ void replicas_free(struct replicas *replicas);
 bool replicas_add(struct replicas *replicas, sb_tensor *of, sb_tensor *gradient);
 
 /* From now on inputs on this tape, which is the innermost one, and on those in it are replaced. */
-void tape_use_replicas(const struct replicas *replicas);
+void tape_use_replicas(struct replicas *replicas);
 
 /* The replica of a leaf; t itself when it has none, or replicas is NULL. */
-sb_tensor *replica_of(const struct replicas *replicas, sb_tensor *t);
+sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t);
 
 #endif

@@ -118,7 +118,7 @@ static bool shares_add(const sb_parameters *set, int replicas)
 /* ---- runs ---- */
 
 struct shares_run {
-    const struct share_replicas *replicas; /* NULL: all use the parameters themselves */
+    struct share_replicas *replicas; /* NULL: all use the parameters themselves */
     int shares;
     const sb_random *random;
     uint64_t end; /* the position of the random stream after the last share */

@@ -17,23 +17,19 @@ struct scored_batch {
     double cost[MOST_SHARES];
 };
 
-static bool evaluation_cost(const sb_model *model, const sb_batch *batch, double *cost)
-{
-    const sb_context context = {.partition = batch->partition};
-    sb_tape tape;
-    sb_tape_begin_with(&tape, SB_NO_RECORD, &context);
-    sb_tensor *loss = model->kind->loss(model->self, batch, SB_LOSS_COST);
-    *cost = loss ? sb_tensor_value(loss) : 0;
-    return sb_tape_end(&tape) && loss;
-}
-
-static bool evaluation_cost_of_share(void *scored_batch, int64_t i)
+static bool evaluation_cost(void *scored_batch, int64_t i)
 {
     struct scored_batch *s = scored_batch;
     struct batch_share share;
-    const bool ok = batch_share_take(&share, s->batch, (int)i, s->shares) &&
-                    batch_share_trim(&share) &&
-                    evaluation_cost(s->model, &share.batch, &s->cost[i]);
+    const bool taken =
+        batch_share_take(&share, s->batch, (int)i, s->shares) && batch_share_trim(&share);
+    const sb_context context = {.partition = &share.place};
+    sb_tape tape;
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &context);
+    sb_tensor *loss =
+        taken ? s->model->kind->loss(s->model->self, &share.batch, SB_LOSS_COST) : NULL;
+    s->cost[i] = loss ? sb_tensor_value(loss) : 0;
+    const bool ok = sb_tape_end(&tape) && loss;
     batch_share_release(&share);
     return ok;
 }
@@ -41,8 +37,7 @@ static bool evaluation_cost_of_share(void *scored_batch, int64_t i)
 static bool evaluation_add_cost(const sb_model *model, const sb_batch *batch, double *sum)
 {
     struct scored_batch s = {model, batch, model_shares(model, batch, 0), {0}};
-    const bool ok = s.shares == 1 ? evaluation_cost(model, batch, s.cost)
-                                  : threads_each(s.shares, false, evaluation_cost_of_share, &s);
+    const bool ok = threads_each(s.shares, false, evaluation_cost, &s);
     for (int i = 0; i < s.shares; i++)
         *sum += s.cost[i];
     return ok;
