@@ -34,9 +34,11 @@ sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t)
     if (!replicas || !t || t->tape != 0 || !t->requires_grad)
         return t;
     for (int64_t i = 0; i < replicas->count; i++) {
-        const struct replica *next = &replicas->at[replicas->next++ % replicas->count];
-        if (next->of == t)
-            return next->leaf;
+        const int64_t at = (replicas->found + i) % replicas->count;
+        if (replicas->at[at].of != t)
+            continue;
+        replicas->found = at;
+        return replicas->at[at].leaf;
     }
     return t;
 }

@@ -15,7 +15,7 @@ struct replica {
 
 struct replicas {
     struct replica *at;
-    int64_t count, next; /* the one after the last that was found: passes use leaves in one order */
+    int64_t count, found; /* the last; a search begins there: passes use leaves in one order */
 };
 
 /* For at most n leaves. */

@@ -14,8 +14,8 @@ bool model_has_setting(const sb_model_kind *kind, const char *name);
 bool model_splits(const sb_model_kind *kind, const char *what);
 
 /* In how many shares threads compute a batch: as many as wanted, or 0: as its size and the weights
-   say (batch_shares); one on a device, where ranks hold parts of
-   the weights, and where several threads may not call `loss`. */
+   say (batch_shares); one on a device, where ranks hold parts of the weights, and where several
+   threads may not call `loss`. */
 int model_shares(const sb_model *model, const sb_batch *batch, int64_t wanted);
 
 #endif

@@ -125,21 +125,16 @@ void sb_trainer_free(sb_trainer *trainer)
     memory_free(trainer);
 }
 
-/* A forward and backward pass over all items of a batch, or this rank's. */
-struct pass {
-    const sb_batch *batch;
-    bool mean; /* of the loss, or its sum */
-    bool last; /* of the batches that make a step */
-};
-
-static bool trainer_run(sb_trainer *t, const struct pass *of, double *value)
+/* A forward and backward pass over all items of a batch, or this rank's, for the mean of the loss
+   or its sum. `last`: of the batches that make a step. */
+static bool trainer_run(sb_trainer *t, const sb_batch *batch, bool mean, bool last, double *value)
 {
     struct trainer_pass pass = {.model = &t->model,
-                                .batch = of->batch,
-                                .mean = of->mean,
+                                .batch = batch,
+                                .mean = mean,
                                 .shares = t->options.sequence_ranks > 1 ? 1 : t->options.shares,
                                 .ring = t->ring,
-                                .listener = of->last ? shared_gradients_listener(t->shared) : NULL,
+                                .listener = last ? shared_gradients_listener(t->shared) : NULL,
                                 .random = t->random};
     const bool ok = trainer_pass_run(&pass, t->replay);
     t->random = pass.random;
@@ -171,8 +166,8 @@ static bool trainer_run_share(sb_trainer *t, bool last, const char **without, do
         return false;
     const bool taken =
         cut == 1 ? batch_share_trim(&share) : batch_share_cut(&share, rank % cut, cut);
-    const struct pass pass = {.batch = &share.batch, .last = last};
-    const bool ok = taken && (share.batch.items == 0 || trainer_run(t, &pass, value));
+    const bool ok =
+        taken && (share.batch.items == 0 || trainer_run(t, &share.batch, false, last, value));
     batch_share_release(&share);
     return ok && (!last || shared_gradients_finish(t->shared, t->steps == 0 ? without : NULL)) &&
            trainer_sum_loss(t, position, value);
@@ -185,9 +180,8 @@ static bool trainer_run_batch(sb_trainer *t, bool mean, bool last, sb_trained *t
     if (!t->batch || !batch_check(t->batch, t->options.sequence_ranks > 1))
         return false;
     double value = 0;
-    const struct pass pass = {.batch = t->batch, .mean = mean};
     const bool ok = t->shared ? trainer_run_share(t, last, &trained->without_gradient, &value)
-                              : trainer_run(t, &pass, &value);
+                              : trainer_run(t, t->batch, mean, last, &value);
     trained->loss += mean ? value * (double)t->batch->targets : value;
     trained->targets += t->batch->targets;
     return ok;
