@@ -20,13 +20,13 @@ if ! cmp -s docs/requirements.txt "$tools/requirements.txt"; then
     }
 fi
 
-# A folder like the tree, with the pages of docs/ and those that are made at its top.
-for path in *; do
-    [ "$path" = build ] || [ "$path" = docs ] || cp -r "$path" "$work"
-done
-for page in docs/*.md; do
-    cp "$page" "$work"
-done
+# A folder like the tree, with the pages of docs/ and those that are made at its top. Of a checkout it has what git
+# lists; otherwise all but folders of builds.
+{ git ls-files -co --exclude-standard 2>/dev/null | grep . ||
+    find . -name '.?*' -prune -o -type d -exec test -e '{}/meson-info' \; -prune -o -path ./build -prune -o -type f -print; } |
+    while read -r path; do [ ! -f "$path" ] || echo "$path"; done | tar cf - -T - | tar xf - -C "$work"
+mv "$work"/docs/*.md "$work"
+echo "Building   the site"
 mkdir "$work/package"
 python=$tools/bin/python
 export PYTHONDONTWRITEBYTECODE=1
