@@ -4,6 +4,7 @@ library lead to pages that show them."""
 import re
 from pathlib import Path
 from posixpath import normpath, relpath
+from textwrap import dedent
 
 from docutils import nodes
 from docutils.utils.math import latex2mathml
@@ -27,6 +28,10 @@ html_theme = "furo"
 html_title, html_short_title = f"softback {version}", "softback"
 html_static_path = ["style.css", str(ROOT / "teach/pictures")]
 html_css_files = ["style.css"]
+html_search_scorer = str(ROOT / "docs/search.js")
+templates_path = ["templates"]
+html_sidebars = {"**": ["sidebar/brand.html", "sidebar/search.html", "sidebar/scroll-start.html", "made.html",
+                        "sidebar/navigation.html", "sidebar/scroll-end.html"]}
 toc_object_entries = False  # Sphinx copies them into each page
 html_show_search_summary = False  # a browser fetches no page from disk
 html_math_renderer = "mathml"
@@ -56,12 +61,20 @@ TERMS = {row[0].lower(): row[1].replace("$", "").replace("\\", "") for row in re
     r"^\| ([^|$]*?) \| ([^|]*?) \|", (ROOT / "teach/glossary.md").read_text(), re.M) if row[0] not in ("term", "---")}
 AMBIGUOUS = ("value", "key", "head", "node", "symbol", "score", "query", "mask")
 SOURCES = set()  # files that pages link to
+MADE = {"./run playground": "live.html", "./run book": "book.html"}  # commands that make what the site has
+LIVE = {"04_the_wrong_gradient": "trains the mistake of this lesson beside the correct gradient",
+        "07_saturated_rows": "counts the saturated rows of two models while they learn",
+        "09_online": "goes through flash attention step by step, forward and backward",
+        "11_learn_to_reverse": "trains the model of this lesson"}
 
 
 def of_the_tree(app, page, text):
     """Pages of docs/ lie at the top of the site."""
     at_top = "/" not in page and page not in ("CONTRIBUTING", "CHANGELOG")
     text[0] = text[0].replace("](../", "](") if at_top else re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1", text[0])
+    if says := LIVE.get(Path(page).name):
+        text[0] += f"\n\nThe [live page](../../live.html) {says}.\n"
+    text[0] = re.sub(r"(?<=^```c\n).*?(?=^```)", lambda code: dedent(code[0]), text[0], flags=re.M | re.S)
 
 
 def math(self, node):
@@ -71,6 +84,8 @@ def math(self, node):
     except Exception as error:
         raise ValueError(f"{node.source}:{node.line}: {node.astext()}: {error}") from error
     made = made.replace("<mo>‖</mo>", '<mo stretchy="false">‖</mo>')  # else a bar with an exponent grows
+    made = re.sub(r"<mi>d</mi>\s*((?:<msu[bp]>\s*)?)<mi>(\w)</mi>", r'\1<mi class="gradient">d\2</mi>', made)  # ds is one name
+    made = re.sub(r"(<mi>(?:ln|log)</mi>)\s*(?=<m[insf])", r'\1<mspace width="0.17em"></mspace>', made)
     block = isinstance(node, nodes.math_block)
     self.body.append(f'<div class="formula">{made}</div>' if block else made)
     raise nodes.SkipNode
@@ -97,9 +112,20 @@ class Links(SphinxTransform):
                 link.replace_self(nodes.reference("", "", *link.children, refuri=target))
             elif link["reftype"] == "myst" and Path(self.env.srcdir, path).is_dir():
                 link.replace_self(link.children)
+        for text in list(self.document.findall(nodes.Text)):
+            if " %" in text and not isinstance(text.parent, (nodes.literal, nodes.literal_block, nodes.raw)):
+                text.parent.replace(text, nodes.Text(text.replace(" %", "\u00a0%")))
+        for cell in self.document.findall(nodes.entry):
+            cell["classes"] += ["short"] * (len(cell.astext()) <= 14)
         for code in list(self.document.findall(nodes.literal)):
             name = re.fullmatch(r"(sb_\w+|SB_[A-Z]\w+)(\(\))?", code.astext())
-            if name and not isinstance(code.parent, (nodes.reference, addnodes.pending_xref)):
+            if isinstance(code.parent, (nodes.reference, addnodes.pending_xref)):
+                continue
+            if code.astext() in MADE:
+                link = nodes.reference("", "", refuri=relpath(MADE[code.astext()], str(Path(page).parent)), internal=True)
+                code.replace_self(link)
+                link += code
+            elif name:
                 link = addnodes.pending_xref("", refdomain="c", reftype="identifier", reftarget=name[1], refdoc=page)
                 code.replace_self(link)
                 link += code

@@ -23,8 +23,9 @@ def shown(output):
     return ""
 
 
-for cell in json.load(open(sys.argv[1]))["cells"]:
+for n, cell in enumerate(json.load(open(sys.argv[1]))["cells"]):
     source = "".join(cell["source"])
+    source = "# Notebook: " + source[2].lower() + source[3:] if n == 0 else source
     print(source if cell["cell_type"] == "markdown" else fenced("python", source), end="\n\n")
     for output in cell.get("outputs", []):
         print(shown(output))

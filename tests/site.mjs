@@ -20,16 +20,26 @@ for (const name of pages)
         expectEqual(wide.slice(0, 3), [], "what is wider");
     });
 
-for (const [question, answer] of [["mask padding", "Mask padding"], ["attention weights shape", "their shape"],
-                                  ["schedule", "learning-rate schedule"]])
-    await test(`the search finds ${question}`, async () => {
+for (const [question, answer] of [["mask padding", "How to"], ["attention weights shape", "How to"], ["schedule", "How to"],
+                                  ["flash attention", "Online softmax"], ["softmax backward", "Never build J"]])
+    await test(`the search finds ${question} first`, async () => {
         await page.go(url("search.html?q=" + encodeURIComponent(question)));
         await page.until(`document.querySelectorAll('#search-results li').length > 0 &&
             /matching|finished/.test(document.querySelector('#search-results').textContent)`);
         const found = await page.value(`[...document.querySelectorAll('#search-results li')].slice(0, 5)
             .map((li) => li.innerText.split('\\n')[0])`);
-        expect(found.some((title) => title.includes(answer) || title.includes("How to")), found.join("; "));
+        expect(found[0].includes(answer), found.join("; "));
     });
+
+await test("the Python reference is pages to be read, each below 30,000 pixels", async () => {
+    await page.tell("Emulation.setDeviceMetricsOverride", {width: 1280, height: 900, deviceScaleFactor: 1, mobile: false});
+    for (const group of ["ops", "tensor", "autograd", "nn", "models"]) {
+        await page.go(url(`reference/python_${group}.html`));
+        await loaded(`python_${group}`);
+        const height = await page.value("document.documentElement.scrollHeight");
+        expect(height < 30000, `${group} has ${height} pixels`);
+    }
+});
 
 await test("no page writes an error", async () => expectEqual(page.problems, [], "problems"));
 await page.close();

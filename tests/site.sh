@@ -29,8 +29,24 @@ sed -n 's/^SB_API .*\b\(sb_[a-z0-9_]*\)(.*/\1/p' ops/ops.h | while read -r name;
 done >"$work/output"
 [ ! -s "$work/output" ]
 check $? "each operation is in the reference"
+for page in live book report; do
+    grep -qE "href=\"$page.html\">[A-Z]" "$site/how_to.html" || echo "$page"
+done >"$work/output"
+[ ! -s "$work/output" ]
+check $? "the sidebar leads to the live page, the book and a report"
+for lesson in 04_the_wrong_gradient 07_saturated_rows 09_online 11_learn_to_reverse; do
+    grep -q 'href="../../live.html"><span[^>]*>live page' "$site/teach/lessons/$lesson.html" || echo "$lesson"
+done >"$work/output"
+[ ! -s "$work/output" ]
+check $? "lessons lead to the live page"
+sed -n '/id="softmax"/,/id="log_softmax"/p' "$site/reference/python_ops.html" >"$work/output"
+grep -q 'Shape' "$work/output" && grep -q 'Backward' "$work/output" && grep -q 'sb_softmax' "$work/output"
+check $? "Python's softmax has its shape, its backward and its name in C"
+! grep -oE "[ (>][a-zA-Z][’‘]([^s]|$)" "$site/reference/ops_ops.html" >"$work/output"
+check $? "a transpose has a prime, not a quotation mark"
 
-main='index how_to gallery learn teach/lessons/03_never_build_j teach/glossary reference/ops_ops reference/python tutorial measured'
+main='index how_to gallery learn teach/lessons/03_never_build_j teach/glossary reference/ops_ops reference/python
+    reference/python_ops tutorial measured'
 if command -v tidy >/dev/null; then
     for page in $main; do # tidy 5.6 knows neither MathML in a table nor all attributes of Furo's icons
         tidy -quiet -errors "$site/$page.html" 2>&1 | grep -v ' - Warning: ' >"$work/output"
