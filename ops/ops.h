@@ -574,8 +574,8 @@ typedef struct {
  * Backward  with s the scores, a = softmax(s), o = a v, g = do v':
  *           dv = a' do    ds = a (g - rowsum(a g))    dbias = ds
  *           dq = ds k scale / T    dk = ds' q scale / T    (dropout multiplies a and g alike)
- *           d ln T = -sum of ds s', where s' are the scores without the bias.
- *           With softcap c, s = c tanh(s' / c) + bias, and ds' = ds (1 - tanh(s' / c)^2).
+ *           d ln T = -sum of ds z, where z are the scores without the bias.
+ *           With softcap c, s = c tanh(z / c) + bias; dq, dk take dz = ds (1 - tanh(z / c)^2).
  *           A fully masked query has y = 0 and zero gradients, whatever the values are.
  * Sinks     A learned logit of each head that joins the denominator of the softmax (gpt-oss) is a
  *           first key and value of zeros, with the logit as bias (H, 1, 1) of that key, and 0 for
