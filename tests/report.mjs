@@ -30,7 +30,7 @@ await test("the script draws the whole as the page has it", async () => {
         before.forEach((d, i) =>
             expect(close(numbers(d), numbers(after[i])), `${kind} ${i} differs`));
     }
-    expectEqual((await labels()).join(" "), "0 200 400 600 800 1000 1200 1400 1600 1800 2000 step",
+    expectEqual((await labels()).join(" "), "0 200 400 600 800 1,000 1,200 1,400 1,600 1,800 2,000 step",
                 "labels");
 });
 
@@ -41,7 +41,7 @@ await test("numbers choose a range of steps for all charts", async () => {
     expectEqual(xs.length, 51, "points of 10 steps from 500 to 1000");
     expect(xs.every((x) => x >= 64 && x <= 610), "they are in the frame");
     expectEqual([xs[0], xs.at(-1)], [64, 610], "they fill the width");
-    expectEqual((await labels()).join(" "), "500 600 700 800 900 1000 step", "labels");
+    expectEqual((await labels()).join(" "), "500 600 700 800 900 1,000 step", "labels");
     await page.click("#all");
     expect(close(numbers((await now("points"))[0]), numbers(drawn("points")[0])), "all is all");
 });
@@ -59,7 +59,7 @@ await test("dragging over a chart chooses a range, a double click all", async ()
     const range = await page.value("[from.value, to.value].map(Number)");
     expect(Math.abs(range[0] - 507) < 10 && Math.abs(range[1] - 1005) < 10, `from ${range}`);
     const said = await page.value("document.querySelector('.said-values').textContent");
-    expect(/^training: [\d.]+ at step \d+, held out: [\d.]+ at step \d+$/.test(said), said);
+    expect(/^training: [\d.]+ at step [\d,]+, held out: [\d.]+ at step [\d,]+$/.test(said), said);
     for (const count of [1, 2]) {
         await at("mousePressed", 300, count);
         await at("mouseReleased", 300, count);

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char script[] = {
+#include "zoom.inc"
+    0};
+
 enum {
     WIDTH = 760,
     HEIGHT = 240,
@@ -16,6 +20,7 @@ enum {
     MOST_POINTS = 2000,
     COLOURS = 4
 };
+static const double SMOOTHING = 0.05; /* the share of a curve's points that its mean is over */
 
 /* A curve has the n-th colour, and also the n-th dashes: colour alone tells nothing apart. */
 static const char *const colours[COLOURS] = {"var(--blue)", "var(--orange)", "var(--green)",
@@ -118,16 +123,16 @@ static void axes(struct html *html, const struct chart *c, const struct span *s)
     double tick[MOST_TICKS];
     int n = even_ticks(s->x, round_step(s->x[1] - s->x[0], 6), tick);
     for (int i = 0; i < n; i++)
-        html_print(html, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n",
-                   x_at(s, tick[i]), bottom + 18, tick[i]);
+        html_say(html, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n",
+                 x_at(s, tick[i]), bottom + 18, tick[i]);
     n = c->logarithmic ? logarithmic_ticks(s->y, tick)
                        : even_ticks(s->y, round_step(s->y[1] - s->y[0], 4), tick);
     for (int i = 0; i < n; i++)
-        html_print(html,
-                   "<path d=\"M%d %.1fH%.1f\" stroke=\"var(--line)\"/><text x=\"%d\" y=\"%.1f\" "
-                   "text-anchor=\"end\">%.3g</text>\n",
-                   LEFT, y_at(s, tick[i]), right, LEFT - 8, y_at(s, tick[i]) + 4,
-                   c->logarithmic ? pow(10, tick[i]) : tick[i]);
+        html_say(html,
+                 "<path d=\"M%d %.1fH%.1f\" stroke=\"var(--line)\"/><text x=\"%d\" y=\"%.1f\" "
+                 "text-anchor=\"end\">%.3g</text>\n",
+                 LEFT, y_at(s, tick[i]), right, LEFT - 8, y_at(s, tick[i]) + 4,
+                 c->logarithmic ? pow(10, tick[i]) : tick[i]);
     html_print(html, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">step</text>\n",
                (LEFT + right) / 2, HEIGHT - 6);
 }
@@ -183,7 +188,7 @@ static void path(struct html *html, const struct trace *t, const char *kind, int
 static void curve(struct html *html, const struct trace *t, const struct curve *curve, int n)
 {
     const bool smooth = !curve->dots && !curve->exact;
-    const int half = !smooth ? 0 : (int)(CHART_SMOOTHING * t->count / 2);
+    const int half = !smooth ? 0 : (int)(SMOOTHING * t->count / 2);
     html_print(html,
                "<g class=\"curve\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" "
                "stroke-dasharray=\"%s\"%s data-name=\"",
@@ -339,4 +344,26 @@ void chart_add(struct html *html, const struct chart *c)
     chart_picture(html, c);
     html_add(html, "</svg>\n</div>\n");
     data(html, c);
+}
+
+void chart_controls(struct html *html)
+{
+    html_print(html,
+               "<p>Where a curve has %.0f points or more, its thick line is the mean over the %.0f "
+               "%% of them around each, and its thin line the points themselves.</p>\n",
+               2 / SMOOTHING, 100 * SMOOTHING);
+    html_print(
+        html,
+        "<p id=\"zoom\" hidden><label>Steps <input type=\"number\" id=\"from\"></label> "
+        "<label>to <input type=\"number\" id=\"to\"></label> "
+        "<button id=\"all\">all</button> <label>Mean over <input type=\"range\" "
+        "id=\"smoothing\" min=\"0\" max=\"30\" value=\"%.0f\"></label> <output id=\"smoothed\" "
+        "for=\"smoothing\"></output> "
+        "<span class=\"mouse\">or drag over a chart</span></p>\n",
+        100 * SMOOTHING);
+}
+
+void chart_script(struct html *html)
+{
+    html_script(html, script);
 }

@@ -31,7 +31,8 @@ void chart_add(struct html *html, const struct chart *chart);
 /* Adds the chart without its end tag; false, and adds nothing, for fewer than two points. */
 bool chart_picture(struct html *html, const struct chart *chart);
 
-/* The share of a curve's points that its mean is over. */
-#define CHART_SMOOTHING 0.05
+/* What curves mean, and the controls: above the charts of a page; and their script, below. */
+void chart_controls(struct html *html);
+void chart_script(struct html *html);
 
 #endif

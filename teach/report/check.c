@@ -131,13 +131,13 @@ static bool add_element(struct html *html, struct check *c, const struct place *
                               c->largest};
     const enum check_word word = check_word(&e);
     c->words[word]++;
-    html_add(html, "<tr><th scope=\"row\">");
-    html_text(html, place->name);
-    html_print(html,
-               "</th><td>%lld</td><td>%.5g</td><td>%.5g</td><td>%.1e</td><td>%s</td>"
-               "<td>%.2g</td></tr>\n",
-               (long long)i, e.backward, e.difference, check_error(&e), words[word],
-               difference[SINGLE]);
+    html_add(html, "<tr>");
+    html_head(html, "row", place->name);
+    html_say(html,
+             "<td>%lld</td><td>%.5g</td><td>%.5g</td><td>%.1e</td><td>%s</td>"
+             "<td>%.2g</td></tr>\n",
+             (long long)i, e.backward, e.difference, check_error(&e), words[word],
+             difference[SINGLE]);
     return true;
 }
 
@@ -162,36 +162,36 @@ static void add_steps(struct html *html, const struct check *c)
     html_add(html, "<div class=\"wide\"><table>\n<caption>Error of the differences, by their step "
                    "h</caption>\n<tr><th scope=\"col\">h</th>");
     for (int k = 0; k < STEPS; k++)
-        html_print(html, "<th scope=\"col\">%.0e</th>", step_at(k));
+        html_say(html, "<th scope=\"col\">%.0e</th>", step_at(k));
     for (int t = EXACT; t >= SINGLE; t--) {
         html_print(html, "</tr>\n<tr><th scope=\"row\">%s</th>", t ? "float64" : "float32");
         for (int k = 0; k < STEPS; k++)
-            html_print(html, k == c->step[t] ? "<td><strong>%.0e</strong></td>" : "<td>%.0e</td>",
-                       c->error[t][k]);
+            html_say(html, k == c->step[t] ? "<td><strong>%.0e</strong></td>" : "<td>%.0e</td>",
+                     c->error[t][k]);
     }
     html_add(html, "</tr>\n</table></div>\n");
 }
 
 static void add_summary(struct html *html, const struct check *c)
 {
-    html_print(
+    html_say(
         html,
-        "<p><strong>%lld elements agree, %lld differ.</strong> For %lld more both are 0: for "
-        "this text nothing depends on them. %lld are rounding: 0 in theory, as for key "
+        "<p><strong>%lld elements agree, %lld differ.</strong> For %lld more, backward and "
+        "difference are "
+        "both 0: nothing in this text depends on them. %lld are rounding: 0 in theory, as for key "
         "biases, since a softmax ignores what all of its scores share.</p>\n",
         (long long)c->words[CHECK_AGREES], (long long)c->words[CHECK_DIFFERS],
         (long long)c->words[CHECK_ZERO], (long long)c->words[CHECK_ROUNDING]);
-    html_print(
-        html,
-        "<p>Backward in float32 is compared with (L(w + h) - L(w - h)) / 2h, for the loss of "
-        "the text above, with h relative to max(1, |w|). The error of differences is U-shaped "
-        "in h: a large step has the truncation error, which grows as h², a small one the "
-        "rounding of the loss, which grows as 1/h. In float32 it is %.0e at best, at h = "
-        "%.0e, since a loss has only seven digits; so the check takes differences of the same "
-        "weights in float64, with h = %.0e, where it is %.0e.</p>\n",
-        c->error[SINGLE][c->step[SINGLE]], step_at(c->step[SINGLE]), step_at(c->step[EXACT]),
-        c->error[EXACT][c->step[EXACT]]);
-    html_print(
+    html_say(html,
+             "<p>Backward in float32 is compared with (L(w + h) - L(w - h)) / 2h, for the loss of "
+             "the text above, with h relative to max(1, |w|). The error of differences is U-shaped "
+             "in h: a large step has the truncation error, which grows as h², a small one the "
+             "rounding of the loss, which grows as 1/h. In float32 it is %.0e at best, at h = "
+             "%.0e, since a loss has only seven digits; so the check takes differences of the same "
+             "weights in float64, with h = %.0e, where it is %.0e.</p>\n",
+             c->error[SINGLE][c->step[SINGLE]], step_at(c->step[SINGLE]), step_at(c->step[EXACT]),
+             c->error[EXACT][c->step[EXACT]]);
+    html_say(
         html,
         "<p>Errors are relative to the largest gradient of the parameter. Up to %.0e counts as "
         "agreement, since backward in float32 may lose that much where a loss is small.</p>\n",

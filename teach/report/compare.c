@@ -1,7 +1,6 @@
 #include "teach/report/compare.h"
 #include "teach/report/chart.h"
 #include "teach/report/details.h"
-#include "teach/report/zoom.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdlib.h>
@@ -173,14 +172,7 @@ static void result_cell(struct html *html, const struct compared *run, int resul
     else if (result == RESULT_TIME)
         html_print(html, "<td>%s</td>", details_time(x).text);
     else
-        html_print(html, "<td>%.*g</td>", result < RESULT_STEPS ? 4 : 12, x);
-}
-
-static void head(struct html *html, const char *scope, const char *name)
-{
-    html_print(html, "<th scope=\"%s\">", scope);
-    html_text(html, name);
-    html_add(html, "</th>");
+        html_say(html, "<td>%.*g</td>", result < RESULT_STEPS ? 4 : 12, x);
 }
 
 /* A row for each run; a column that no run has is left out. */
@@ -198,12 +190,12 @@ static void add_results(struct html *html, int64_t n, const struct compared runs
         for (int64_t r = 0; r < n; r++)
             any[result] |= !isnan(result_of(&runs[r], result));
         if (any[result])
-            head(html, "col", names[result]);
+            html_head(html, "col", names[result]);
     }
     html_add(html, "</tr>\n");
     for (int64_t r = 0; r < n; r++) {
         html_add(html, "<tr>");
-        head(html, "row", runs[r].name);
+        html_head(html, "row", runs[r].name);
         for (int result = 0; result < RESULTS; result++)
             if (any[result])
                 result_cell(html, &runs[r], result);
@@ -225,7 +217,7 @@ static void add_differences(struct html *html, int64_t n, const struct compared 
     html_add(html,
              "<h2>Settings that differ</h2>\n<div class=\"wide\"><table>\n<tr><td>setting</td>");
     for (int64_t r = 0; r < n; r++)
-        head(html, "col", runs[r].name);
+        html_head(html, "col", runs[r].name);
     html_add(html, "</tr>\n");
     for (int i = 0; setting_name(i); i++) {
         if (!differs(i, n, runs))
@@ -254,9 +246,9 @@ char *compare_page(const char *title, int64_t n, const struct compared runs[])
     html_add(&html, "<h2>Curves</h2>\n");
     if (drawn < n)
         html_print(&html, "<p>They are those of the first %d runs.</p>\n", drawn);
-    zoom_add(&html);
+    chart_controls(&html);
     add_charts(&html, runs, &joined);
-    zoom_script(&html);
+    chart_script(&html);
     memory_free(joined.step);
     return html_end(&html);
 }

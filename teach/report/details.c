@@ -62,9 +62,9 @@ static void add_processor(struct html *html)
 
 static void row_begin(struct html *html, const char *name)
 {
-    html_add(html, "<tr><th scope=\"row\">");
-    html_text(html, name);
-    html_add(html, "</th><td class=\"names\">");
+    html_add(html, "<tr>");
+    html_head(html, "row", name);
+    html_add(html, "<td class=\"names\">");
 }
 
 static void row_text(struct html *html, const char *name, const char *value)
@@ -92,8 +92,8 @@ static void add_run(struct html *html, const struct checkpoint *c, const sb_desc
     snprintf(text, sizeof text, "%016llx",
              (unsigned long long)sb_parameters_fingerprint(c->weights));
     row_text(html, "fingerprint of the weights", text);
-    snprintf(text, sizeof text, "%lld", (long long)sb_parameters_size(c->weights));
-    row_text(html, "weights", text);
+    row_begin(html, "weights");
+    html_say(html, "%lld</td></tr>\n", (long long)sb_parameters_size(c->weights));
     row_text(html, "version of softback", sb_version());
     strftime(text, sizeof text, "%Y-%m-%d", gmtime(&now));
     row_text(html, "this page is from", text);

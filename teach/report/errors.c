@@ -92,8 +92,8 @@ bool errors_add(struct html *html, const struct subject *s, const struct errors 
         html_add(html, "<h2>Errors</h2>\n<p>No held-out pairs were given (--data FILE).</p>\n");
         return true;
     }
-    html_print(html, "<h2>Errors</h2>\n<p>%lld of %lld held-out texts are written wrong.</p>\n",
-               (long long)e->wrong, (long long)e->count);
+    html_add(html, "<h2>Errors</h2>\n");
+    errors_summary(html, e);
     if (e->wrong == 0)
         return true;
     table(html, e);

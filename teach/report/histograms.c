@@ -11,20 +11,15 @@ static const char *size_name(const void *unused, int64_t row)
                                                       "0.1 to 1",
                                                       "0.01 to 0.1",
                                                       "0.001 to 0.01",
-                                                      "1e-4 to 0.001",
-                                                      "1e-5 to 1e-4",
-                                                      "1e-6 to 1e-5",
-                                                      "1e-7 to 1e-6",
-                                                      "1e-8 to 1e-7",
-                                                      "below 1e-8",
+                                                      "10⁻⁴ to 0.001",
+                                                      "10⁻⁵ to 10⁻⁴",
+                                                      "10⁻⁶ to 10⁻⁵",
+                                                      "10⁻⁷ to 10⁻⁶",
+                                                      "10⁻⁸ to 10⁻⁷",
+                                                      "below 10⁻⁸",
                                                       "0"};
     (void)unused;
     return names[row];
-}
-
-static const char *parameter_name(const void *set, int64_t row)
-{
-    return sb_parameters_name(set, row);
 }
 
 static double total(const double counts[DIAGNOSIS_BINS])
@@ -77,7 +72,7 @@ static bool add_of_parameters(struct html *html, const struct run_log *run, cons
                               const sb_parameters *weights)
 {
     static const char *const sizes[DIAGNOSIS_BINS] = {
-        "0", "<1e-8", "1e-8", "1e-7", "1e-6", "1e-5", "1e-4", "0.001", "0.01", "0.1", "1"};
+        "0", "<10⁻⁸", "10⁻⁸", "10⁻⁷", "10⁻⁶", "10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"};
     const double *values[DIAGNOSIS_BINS];
     double *shares = memory_new((size_t)(run->parameters * DIAGNOSIS_BINS) * sizeof *shares);
     if (!shares)
@@ -88,18 +83,18 @@ static bool add_of_parameters(struct html *html, const struct run_log *run, cons
             shares[bin * run->parameters + i] =
                 counts[i * DIAGNOSIS_BINS + bin] / total(counts + i * DIAGNOSIS_BINS);
     }
-    strip_add(html, &(struct strip){.title = "The elements of each gradient",
-                                    .text = "At the last evaluation: the share of its elements "
-                                            "with an absolute value from this number up to the "
-                                            "next.",
-                                    .rows = run->parameters,
-                                    .columns = DIAGNOSIS_BINS,
-                                    .columns_named = sizes,
-                                    .values = values,
-                                    .name = parameter_name,
-                                    .context = weights});
+    const bool ok = strip_add_parts(
+        html,
+        &(struct strip){.title = "The elements of gradients, by part of the model",
+                        .text = "At the last evaluation: the share of elements with an absolute "
+                                "value from this number up to the next.",
+                        .rows = run->parameters,
+                        .columns = DIAGNOSIS_BINS,
+                        .columns_named = sizes,
+                        .values = values},
+        weights);
     memory_free(shares);
-    return true;
+    return ok;
 }
 
 bool histograms_add(struct html *html, const struct run_log *run, const sb_parameters *weights)

@@ -1,9 +1,11 @@
 #include "teach/report/html.h"
 #include "teach/report/signature.h"
 #include "tensor/utf8.h"
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void html_add(struct html *html, const char *text)
@@ -26,6 +28,64 @@ void html_print(struct html *html, const char *format, ...)
     va_end(values);
 }
 
+static void raise(struct html *html, int power)
+{
+    static const char *const digits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    if (power < 0)
+        html_add(html, "⁻");
+    if (abs(power) >= 10)
+        html_add(html, digits[abs(power) / 10 % 10]);
+    html_add(html, digits[abs(power) % 10]);
+}
+
+/* Adds the number at the beginning of a text; its size. */
+static size_t add_number(struct html *html, const char *text)
+{
+    const size_t whole = strspn(text, "0123456789"),
+                 size =
+                     whole + (text[whole] == '.' ? 1 + strspn(text + whole + 1, "0123456789") : 0);
+    int power, end;
+    if (sscanf(text + size, "e%d%n", &power, &end) == 1) {
+        if (power <= 0 && power >= -3)
+            html_print(html, "%.*f", (int)(size > 1 ? size - 2 : 0) - power, strtod(text, NULL));
+        else {
+            html_print(html, size == 1 && *text == '1' ? "10" : "%.*s·10", (int)size, text);
+            raise(html, power);
+        }
+        return size + (size_t)end;
+    }
+    for (size_t i = 0; i < whole; i++)
+        html_print(html, i > 0 && (whole - i) % 3 == 0 ? ",%c" : "%c", text[i]);
+    html_print(html, "%.*s", (int)(size - whole), text + whole);
+    return size;
+}
+
+static bool is_minus(char before, const char *text)
+{
+    return *text == '-' && strchr(" (>", before) && (text[1] == ' ' || isdigit(text[1]));
+}
+
+void html_say(struct html *html, const char *format, ...)
+{
+    char text[1024], before = ' ';
+    bool tag = false;
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    for (const char *at = text; *at;) {
+        const char *const start = at;
+        if (!tag && isdigit(*at) && !isalnum(before) && !strchr("#_.", before))
+            at += add_number(html, at);
+        else {
+            tag = *at == '<' || (tag && *at != '>');
+            html_print(html, is_minus(before, at) && !tag ? "−" : "%c", *at);
+            at++;
+        }
+        before = at == start ? before : at[-1];
+    }
+}
+
 void html_text(struct html *html, const char *text)
 {
     bool shown;
@@ -38,6 +98,13 @@ void html_text(struct html *html, const char *text)
         else
             html->failed |= !buffer_add(&html->text, text, length);
     }
+}
+
+void html_head(struct html *html, const char *scope, const char *text)
+{
+    html_print(html, "<th scope=\"%s\">", scope);
+    html_text(html, text);
+    html_add(html, "</th>");
 }
 
 void html_script(struct html *html, const char *script)
@@ -78,7 +145,8 @@ static const char style[] =
     ".shades:not(:focus)>.strip.many th[scope=col]:not(:first-child,:nth-child(2),:last-child)"
     "{font-size:0}.shade{display:inline-block;width:10rem;height:.8rem;background:"
     "linear-gradient(90deg,transparent,var(--blue))}\n"
-    ".wide{overflow-x:auto}pre{overflow-x:auto}caption{text-align:left;font-size:.85rem}\n"
+    ".wide{overflow-x:auto}.tall{max-height:40rem;overflow-y:auto}pre{overflow-x:auto}caption{text-"
+    "align:left;font-size:.85rem}\n"
     "#step{width:min(24rem,60%);vertical-align:middle}#steps td{min-width:1.4rem;padding:.1rem "
     ".1rem;font-size:.8rem;text-align:center;background:color-mix(in srgb,var(--blue) "
     "calc(var(--share,0%)*.6),"
@@ -86,15 +154,16 @@ static const char style[] =
     ".overview{border:1px solid var(--line);border-left:6px solid var(--blue);border-radius:.5rem;"
     "padding:.2rem 1rem}.overview.bad{border-left:6px dashed "
     "var(--orange)}.verdict{font-size:1.3rem;"
-    "font-weight:600;margin:.4rem 0}.facts{display:flex;flex-wrap:wrap;gap:.3rem 2rem}.facts "
-    "p{margin:0}"
+    "font-weight:600;margin:.4rem 0}.facts{display:grid;gap:.3rem 1rem;"
+    "grid-template-columns:repeat(auto-fill,minmax(min(12rem,45%),1fr))}.facts p{margin:0}"
     ".facts span{display:block;font-size:.85rem}.facts strong{font-size:1.5rem;font-weight:400;"
     "font-variant-numeric:tabular-nums}\n"
     "#tabs{display:flex;flex-wrap:wrap;gap:.4rem;margin:1rem 0;position:sticky;top:0;"
     "background:Canvas;padding:.4rem "
     "0}#tabs[hidden]{display:none}button{font:inherit;padding:.2rem "
-    ".8rem;border:1px solid #7d8793;border-radius:.4rem}button[aria-pressed=true]{border:2px solid "
-    "var(--blue);font-weight:600}.part>h2:first-child{margin-top:1rem}\n"
+    ".8rem;border:1px solid #7d8793;border-radius:.4rem;background:none;color:inherit}"
+    "button[aria-pressed=true]{background:var(--blue);border-color:var(--blue);color:Canvas}.part>"
+    "h2:first-child{margin-top:1rem}\n"
     "#zoom{display:flex;flex-wrap:wrap;gap:.4rem "
     "1rem;align-items:center}#zoom[hidden]{display:none}"
     "#zoom input[type=number]{width:6rem}#zoom input{font:inherit;vertical-align:middle}"
@@ -167,17 +236,14 @@ char *html_svg_end(struct html *html)
 
 void html_shade(struct html *html, double shade, double x)
 {
-    html_print(html, "<td style=\"--a:%.2f\">%.3g</td>", shade, x);
+    html_say(html, "<td style=\"--a:%.2f\">%.3g</td>", shade, x);
 }
 
 void html_data_begin(struct html *html, int columns, const char *const names[])
 {
     html_add(html, "<details><summary>The numbers</summary>\n<div class=\"wide\"><table>\n<tr>");
-    for (int i = 0; i < columns; i++) {
-        html_add(html, "<th scope=\"col\">");
-        html_text(html, names[i]);
-        html_add(html, "</th>");
-    }
+    for (int i = 0; i < columns; i++)
+        html_head(html, "col", names[i]);
     html_add(html, "</tr>\n");
 }
 
@@ -188,7 +254,7 @@ void html_data_row(struct html *html, int columns, const double cells[])
         if (isnan(cells[i]))
             html_add(html, "<td></td>");
         else
-            html_print(html, "<td>%.4g</td>", cells[i]);
+            html_say(html, "<td>%.*g</td>", cells[i] == floor(cells[i]) ? 12 : 4, cells[i]);
     html_add(html, "</tr>\n");
 }
 

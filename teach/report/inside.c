@@ -4,15 +4,11 @@
 #include "tensor/error.h"
 #include "tensor/memory.h"
 
-static const char *parameter_name(const void *set, int64_t row)
-{
-    return sb_parameters_name(set, row);
-}
-
 enum inside { GRADIENTS, SATURATED, EVENNESS };
 
+/* Rows are parameters where `weights` are given. */
 static bool add_strip(struct html *html, const struct run_log *run, enum inside what,
-                      struct strip strip)
+                      struct strip strip, const sb_parameters *weights)
 {
     const int64_t n = run->diagnoses;
     double *steps = memory_new((size_t)(n + 1) * sizeof *steps);
@@ -24,15 +20,17 @@ static bool add_strip(struct html *html, const struct run_log *run, enum inside 
                     : what == SATURATED ? d->saturated
                                         : d->evenness;
     }
-    const bool ok = steps && values;
+    bool ok = (steps && values) || sb_fail("out of memory for the log");
     strip.columns = n;
     strip.steps = steps;
     strip.values = values;
-    if (ok)
+    if (ok && weights)
+        ok = strip_add_parts(html, &strip, weights);
+    else if (ok)
         strip_add(html, &strip);
     memory_free(steps);
     memory_free(values);
-    return ok || sb_fail("out of memory for the log");
+    return ok;
 }
 
 bool inside_add(struct html *html, const struct run_log *run, const sb_parameters *weights,
@@ -51,14 +49,15 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                        "<code>--evaluate-every N</code> says how often that is.</p>\n");
     return add_strip(html, run, GRADIENTS,
                      (struct strip){
-                         .title = "The gradient of each parameter",
-                         .text = "Its norm on a few held-out texts. A lighter shade is a factor of "
-                                 "2.5 less; below a ten-thousandth of the largest there is "
-                                 "none.",
+                         .title = "Gradients, by part of the model",
+                         .text = "Their norms on a few held-out texts. A lighter shade is a factor "
+                                 "of 2.5 less; below a ten-thousandth of the largest there is "
+                                 "none. A part without any learns nothing; that is right for the "
+                                 "biases of keys alone, since softmax ignores what all scores of a "
+                                 "row share.",
                          .rows = run->parameters,
-                         .name = parameter_name,
-                         .context = weights,
-                         .logarithmic = true}) &&
+                         .logarithmic = true},
+                     weights) &&
            histograms_add(html, run, weights) &&
            add_strip(html, run, SATURATED,
                      (struct strip){.title = "Saturated rows",
@@ -68,7 +67,8 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                                         "trained model this is confidence, not a fault.",
                                     .rows = run->heads,
                                     .name = head_name,
-                                    .context = context}) &&
+                                    .context = context},
+                     NULL) &&
            add_strip(html, run, EVENNESS,
                      (struct strip){.title = "Evenness",
                                     .text =
@@ -76,5 +76,6 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                                         "weights.",
                                     .rows = run->heads,
                                     .name = head_name,
-                                    .context = context});
+                                    .context = context},
+                     NULL);
 }

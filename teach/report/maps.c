@@ -30,13 +30,6 @@ static double evenness(const sb_tensor *w, int64_t h, bool causal)
     return rows > 0 ? sum / (double)rows : 0;
 }
 
-static void names(struct html *html, const sb_example_axis *axis, int64_t i, const char *scope)
-{
-    html_print(html, "<th scope=\"%s\">", scope);
-    html_text(html, subject_label(axis, i).text);
-    html_add(html, "</th>");
-}
-
 static void gap(struct html *html, int64_t cells)
 {
     if (cells > 0)
@@ -51,11 +44,11 @@ static void table(struct html *html, const sb_example_attention *at, const sb_te
     const sb_example_axis *from = &at->queries, *to = &at->keys;
     html_add(html, "<table>\n<tr><td></td>");
     for (int64_t j = 0; j < to->length; j++)
-        names(html, to, j, "col");
+        html_head(html, "col", subject_label(to, j).text);
     for (int64_t i = 0; i < from->length; i++) {
         int64_t empty = 0;
         html_add(html, "</tr>\n<tr>");
-        names(html, from, i, "row");
+        html_head(html, "row", subject_label(from, i).text);
         for (int64_t j = 0; j < to->length; j++) {
             const double a = subject_weight(w, h, i, j);
             if (a < least) {

@@ -81,7 +81,7 @@ static struct verdict_text verdict_of(const struct run_end *end)
 static void fact(struct html *html, const char *name, int digits, double x, const char *unit)
 {
     if (!isnan(x))
-        html_print(html, "<p><span>%s</span> <strong>%.*g%s</strong></p>\n", name, digits, x, unit);
+        html_say(html, "<p><span>%s</span> <strong>%.*g%s</strong></p>\n", name, digits, x, unit);
 }
 
 void overview_add(struct html *html, const struct subject *s, const char *text, const char *task,

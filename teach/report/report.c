@@ -1,15 +1,43 @@
 #include "teach/report/report.h"
 #include "models/drawing_graph.h"
+#include "teach/report/chart.h"
 #include "teach/report/check.h"
 #include "teach/report/curves.h"
 #include "teach/report/details.h"
 #include "teach/report/inside.h"
 #include "teach/report/maps.h"
-#include "teach/report/tabs.h"
 #include "teach/report/tape.h"
-#include "teach/report/zoom.h"
 #include "tensor/memory.h"
 #include <stdio.h>
+
+/* ---- parts, which the script turns into tabs ---- */
+
+static const char script[] = {
+#include "tabs.inc"
+    0};
+
+static void part_begin(struct html *html, const char *name)
+{
+    html_print(html, "<section class=\"part\" data-name=\"%s\" aria-label=\"%s\">\n", name, name);
+}
+
+static void tabs_begin(struct html *html, const char *name)
+{
+    html_add(html, "<nav id=\"tabs\" aria-label=\"Parts\" hidden></nav>\n");
+    part_begin(html, name);
+}
+
+static void tabs_next(struct html *html, const char *name)
+{
+    html_add(html, "</section>\n");
+    part_begin(html, name);
+}
+
+static void tabs_end(struct html *html)
+{
+    html_add(html, "</section>\n");
+    html_script(html, script);
+}
 
 /* The name of head `row` of all maps of the model. */
 static const char *head_name(const void *context, int64_t row)
@@ -38,7 +66,7 @@ static bool add_parts(struct html *html, const struct report *r, const struct re
                       void *found)
 {
     tabs_begin(html, "Curves");
-    zoom_add(html);
+    chart_controls(html);
     bool ok = curves_add(html, r->log, r->subject->example.choices);
     ok = ok && (!kind->curves || kind->curves(html, r));
     tabs_next(html, "Attention");
@@ -54,7 +82,7 @@ static bool add_parts(struct html *html, const struct report *r, const struct re
     tabs_next(html, "Details");
     ok = ok && details_add(html, r->checkpoint, r->data_hash, r->log->seconds);
     tabs_end(html);
-    zoom_script(html);
+    chart_script(html);
     return ok;
 }
 

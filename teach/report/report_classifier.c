@@ -29,12 +29,12 @@ static bool begin(struct html *html, const struct report *r, void *found)
     (void)found;
     if (!sb_classify(model, &r->text, 1, &class))
         return false;
-    html_print(html,
-               "<p>A classifier with %lld weights: width %lld, %lld heads, feed-forward %lld, %d "
-               "layers, %lld labels.</p>\n<p>The text: <code>",
-               (long long)sb_parameters_size(r->checkpoint->weights), (long long)o->width,
-               (long long)o->heads, (long long)o->feed_forward, o->encoder_layers,
-               (long long)r->subject->example.choices);
+    html_say(html,
+             "<p>A classifier with %lld weights: width %lld, %lld heads, feed-forward %lld, %d "
+             "layers, %lld labels.</p>\n<p>The text: <code>",
+             (long long)sb_parameters_size(r->checkpoint->weights), (long long)o->width,
+             (long long)o->heads, (long long)o->feed_forward, o->encoder_layers,
+             (long long)r->subject->example.choices);
     html_text(html, r->text);
     html_add(html, "</code>. The model classifies it as <code>");
     html_text(html, sb_classifier_label(model, class.label));
@@ -45,9 +45,8 @@ static bool begin(struct html *html, const struct report *r, void *found)
 static void add_row(struct html *html, const sb_classifier *model, const struct confusion *c,
                     int64_t label)
 {
-    html_add(html, "<tr><th scope=\"row\">");
-    html_text(html, sb_classifier_label(model, label));
-    html_add(html, "</th>");
+    html_add(html, "<tr>");
+    html_head(html, "row", sb_classifier_label(model, label));
     for (int64_t taken = 0; taken < c->labels; taken++)
         html_print(html, taken == label ? "<td><b>%lld</b></td>" : "<td>%lld</td>",
                    (long long)confusion_at(c, label, taken));
@@ -74,11 +73,8 @@ static bool add_confusion(struct html *html, const struct report *r, void *found
     }
     html_add(html, " Rows: their labels. Columns: what they were classified as.</p>\n"
                    "<div class=\"wide\"><table>\n<tr><td></td>");
-    for (int64_t i = 0; i < c->labels; i++) {
-        html_add(html, "<th scope=\"col\">");
-        html_text(html, sb_classifier_label(model, i));
-        html_add(html, "</th>");
-    }
+    for (int64_t i = 0; i < c->labels; i++)
+        html_head(html, "col", sb_classifier_label(model, i));
     html_add(html, "</tr>\n");
     for (int64_t label = 0; label < c->labels; label++)
         add_row(html, model, c, label);

@@ -28,12 +28,12 @@ static bool begin(struct html *html, const struct report *r, void *found)
     const sb_transformer_options *o =
         &sb_language_model_options_of(r->subject->model.self)->transformer;
     (void)found;
-    html_print(html,
-               "<p>A language model with %lld weights: width %lld, %lld heads, feed-forward %lld, "
-               "%d layers, %lld symbols.</p>\n<p>The text: <code>",
-               (long long)sb_parameters_size(r->checkpoint->weights), (long long)o->width,
-               (long long)o->heads, (long long)o->feed_forward, o->decoder_layers,
-               (long long)r->subject->example.choices);
+    html_say(html,
+             "<p>A language model with %lld weights: width %lld, %lld heads, feed-forward %lld, "
+             "%d layers, %lld symbols.</p>\n<p>The text: <code>",
+             (long long)sb_parameters_size(r->checkpoint->weights), (long long)o->width,
+             (long long)o->heads, (long long)o->feed_forward, o->decoder_layers,
+             (long long)r->subject->example.choices);
     html_text(html, r->text);
     return add_predicted(html, r->subject);
 }

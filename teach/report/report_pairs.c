@@ -27,7 +27,7 @@ static bool begin(struct html *html, const struct report *r, void *found)
     const sb_transformer_options *o = &sb_seq2seq_options_of(r->subject->model.self)->transformer;
     overview_add(html, r->subject, r->text, r->checkpoint->task, r->log);
     errors_summary(html, found);
-    html_print(
+    html_say(
         html,
         "<p>%lld weights: width %lld, %lld heads, feed-forward %lld, %d encoder and %d decoder "
         "layers.</p>\n",

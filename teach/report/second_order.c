@@ -15,17 +15,17 @@ struct second_order {
 static void add_row(struct html *html, const char *check, double error, double limit,
                     const char *otherwise)
 {
-    html_print(html, "<tr><th scope=\"row\">%s</th><td>%.1e</td><td>%.0e</td><td>%s</td></tr>\n",
-               check, error, limit, error <= limit ? "agrees" : otherwise);
+    html_say(html, "<tr><th scope=\"row\">%s</th><td>%.1e</td><td>%.0e</td><td>%s</td></tr>\n",
+             check, error, limit, error <= limit ? "agrees" : otherwise);
 }
 
 static void add_table(struct html *html, const struct second_order *s, int64_t parameters)
 {
-    html_print(html,
-               "<p>Dual numbers check all %lld parameters together, without differences: J v is "
-               "the exact derivative of the loss along a random direction v, and H v that of the "
-               "gradient, a product with the Hessian. Both are computed in float64.</p>\n",
-               (long long)parameters);
+    html_say(html,
+             "<p>Dual numbers check all %lld parameters together, without differences: J v is "
+             "the exact derivative of the loss along a random direction v, and H v that of the "
+             "gradient, a product with the Hessian. Both are computed in float64.</p>\n",
+             (long long)parameters);
     html_add(html, "<div class=\"wide\"><table>\n<caption>Exact derivatives, first and second order"
                    "</caption>\n<tr><th scope=\"col\">check</th><th scope=\"col\">error</th>"
                    "<th scope=\"col\">at most</th><th scope=\"col\">result</th></tr>\n");
@@ -37,12 +37,11 @@ static void add_table(struct html *html, const struct second_order *s, int64_t p
     }
     html_add(html, "</table></div>\n");
     if (s->result.error <= EXACT)
-        html_print(
-            html,
-            "<p>The differences (g(w + h v) - g(w - h v)) / 2h are taken with h = %.0e. They "
-            "are inexact where a relu changes sign between the two points, and where the "
-            "gradient is nearly 0; H v is not.</p>\n",
-            s->step);
+        html_say(html,
+                 "<p>The differences (g(w + h v) - g(w - h v)) / 2h are taken with h = %.0e. They "
+                 "are inexact where a relu changes sign between the two points, and where the "
+                 "gradient is nearly 0; H v is not.</p>\n",
+                 s->step);
 }
 
 /* Smaller steps where differences do not agree: fewer relus change sign between the points. */

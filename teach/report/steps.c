@@ -23,11 +23,8 @@ static void table(struct html *html, const struct maps *maps, const sb_example_a
         "<div class=\"wide\"><table>\n<caption>Attention weights of each head at this step, in "
         "per cent; the largest of a row is bold.</caption>\n<tr><th scope=\"col\">the "
         "text</th>");
-    for (int64_t j = 0; j < cross->keys.length; j++) {
-        html_add(html, "<th scope=\"col\">");
-        html_text(html, subject_label(&cross->keys, j).text);
-        html_add(html, "</th>");
-    }
+    for (int64_t j = 0; j < cross->keys.length; j++)
+        html_head(html, "col", subject_label(&cross->keys, j).text);
     html_add(html, "</tr>\n");
     for (int layer = 0; layer < cross->layers; layer++)
         for (int64_t h = 0; h < maps->subject->example.heads; h++)

@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_TEACH_REPORT_STRIP_H
 #define SOFTBACK_TEACH_REPORT_STRIP_H
 
+#include "nn/parameters.h"
 #include "teach/report/html.h"
 
 struct strip {
@@ -18,5 +19,9 @@ struct strip {
 
 /* Nothing where there are no columns. */
 void strip_add(struct html *html, const struct strip *strip);
+/* A row for each part of a model, and, folded, one for each parameter, which are the strip's rows.
+   Logarithmic values are norms, others are shares of a parameter's elements. False, with a message,
+   without memory. */
+bool strip_add_parts(struct html *html, const struct strip *strip, const sb_parameters *weights);
 
 #endif

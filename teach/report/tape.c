@@ -42,7 +42,7 @@ bool tape_picture_add(struct html *html, const struct subject *subject)
              "<h2>The tape</h2>\n<p>The nodes that backward visits, for the loss of this text: "
              "each operation with the norm of the gradient that arrived at its result. Wide "
              "lines carry large gradients; the pointer shows formulas.</p>\n"
-             "<details><summary>The drawing</summary>\n<div class=\"wide\">\n");
+             "<details><summary>The drawing</summary>\n<div class=\"wide tall\">\n");
     html_add(html, text);
     memory_free(text);
     return true;

@@ -65,14 +65,19 @@
         return evenTicks([Math.floor(span[0]), span[1]], 1)
             .flatMap((power) => [1, 2, 5].map((t) => power + Math.log10(t))).filter(inside);
     };
-    const shown = (chart, y) => Number((chart.logarithmic ? 10 ** y : y).toPrecision(3));
+    /* As html.c has numbers. */
+    const number = (x) => x !== 0 && Math.abs(x) < 1e-4 ?
+        x.toExponential().replace(/e-(\d+)$/, (_, power) =>
+            '\u00b710\u207b' + [...power].map((digit) => '\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079'[digit]).join('')).replace(/^1\u00b7/, '') :
+        (x || 0).toLocaleString('en', {maximumSignificantDigits: 10});
+    const shown = (chart, y) => number(Number((chart.logarithmic ? 10 ** y : y).toPrecision(3)));
 
     const drawAxes = (chart, x, y, place) => {
         const bottom = chart.top + chart.height, right = chart.left + chart.width;
         const text = (px, py, anchor, what) =>
             `<text x="${px}" y="${py}" text-anchor="${anchor}">${what}</text>`;
         const below = evenTicks(x, roundStep(x[1] - x[0], 6)).map((t) =>
-            text(place([t, 0])[0], bottom + 18, 'middle', Number(t.toPrecision(10))));
+            text(place([t, 0])[0], bottom + 18, 'middle', number(t)));
         const rises =
             chart.logarithmic ? logarithmicTicks(y) : evenTicks(y, roundStep(y[1] - y[0], 4));
         const beside = rises.map((t) => {
@@ -156,7 +161,7 @@
             Math.abs(p[0] - step) < Math.abs(best[0] - step) ? p : best);
         chart.said.textContent = chart.curves.map(({name, points}) => {
             const [x, y] = near(points);
-            return `${name}: ${shown(chart, y)} at step ${Math.round(x)}`;
+            return `${name}: ${shown(chart, y)} at step ${number(Math.round(x))}`;
         }).join(', ');
     };
     for (const chart of charts) {

@@ -7,6 +7,7 @@
 #include "teach/report/histograms.h"
 #include "teach/report/jacobian.h"
 #include "teach/report/signature.h"
+#include "teach/report/strip.h"
 #include "tests/support/program.h"
 #include <stdio.h>
 #include <sys/stat.h>
@@ -63,9 +64,9 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                                         "<h2>Learning rate</h2>",
                                         "<h2>Alignment</h2>",
                                         "layer 1, head 2<br>evenness ",
-                                        "<h2>The gradient of each parameter</h2>",
+                                        "<h2>Gradients, by part of the model</h2>",
                                         "<h2>How large the elements of gradients are</h2>",
-                                        "<h2>The elements of each gradient</h2>",
+                                        "<h2>The elements of gradients, by part of the model</h2>",
                                         "<h2>Saturated rows</h2>",
                                         ">cross, layer 1, head 2</th>",
                                         "training took, with its evaluations</th>",
@@ -86,8 +87,57 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                   count_of(page, "<figure class=\"shades\" tabindex=\"0\"") == 3 * 2,
               "an attention map has no table");
     cr_expect(count_of(page, "<summary>The numbers") == 4 + 1 + 1);
-    cr_expect(count_of(page, "<table class=\"strip\">") == 5);
+    cr_expect(count_of(page, "<table class=\"strip\">") == 5 + 2);
+    cr_expect(count_of(page, "<summary>Each parameter</summary>") == 2 &&
+              count_of(page, ">biases of keys</th>") == 2);
     free(page);
+}
+
+TEST(report, numbers_are_those_that_a_reader_writes)
+{
+    struct html html = {0};
+    html_say(&html, "<p class=\"a 1000\">%d %d %.0e %.1e %.2e %.0e %g %.0e &#8226; x%d %s</p>\n",
+             999, 1234567, 1e-2, 1.5e-5, 0.0123, 2.0, -0.5, 1e-12, 1234, "a - b --c-1");
+    char *page = html_end(&html);
+    cr_expect_str_eq(page, "<p class=\"a 1000\">999 1,234,567 0.01 1.5·10⁻⁵ 0.0123 2 −0.5 10⁻¹² "
+                           "&#8226; x1234 a − b --c-1</p>\n</body>\n</html>\n");
+    memory_free(page);
+}
+
+static char *parts_of(const sb_parameters *set, bool logarithmic, const double values[])
+{
+    struct html html = {0};
+    const struct strip strip = {.title = "",
+                                .text = "",
+                                .rows = sb_parameters_count(set),
+                                .columns = 1,
+                                .steps = (double[]){10},
+                                .values = &values,
+                                .logarithmic = logarithmic};
+    cr_assert(strip_add_parts(&html, &strip, set), "%s", sb_error());
+    return html_end(&html);
+}
+
+/* Norms 3 and 4 make 5; of 3 elements all and of 1 none are 0.75 of 4. */
+TEST(report, a_row_of_a_part_has_all_of_its_parameters)
+{
+    const sb_initial zeros = {SB_INITIAL_CONSTANT, 0};
+    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters_add(set, "a.query.weight", SB_SHAPE(3), zeros);
+    sb_parameters_add(set, "a.query.bias", SB_SHAPE(1), zeros);
+    sb_parameters_add(set, "b.norm.weight", SB_SHAPE(1), zeros);
+    char *norms = parts_of(set, true, (double[]){3, 4, 0}),
+         *shares = parts_of(set, false, (double[]){1, 0, 0.25});
+    cr_expect(strstr(norms, ">queries</th><td style=\"--a:1.00\">5</td>") &&
+                  strstr(norms, "a.query.bias</th><td style=\"--a:1.00\">4</td>") &&
+                  !strstr(norms, ">keys</th>"),
+              "%s", norms);
+    cr_expect(strstr(shares, ">queries</th><td style=\"--a:1.00\">0.75</td>") &&
+                  strstr(shares, ">norms</th><td style=\"--a:0.33\">0.25</td>"),
+              "%s", shares);
+    memory_free(norms);
+    memory_free(shares);
+    sb_parameters_free(set);
 }
 
 /* Gradients of parameters and saturated rows come from a tape in bf16. */
@@ -466,7 +516,8 @@ static bool compare_each(void *context)
     char *page = ok ? compare_page("Two runs", 2, runs) : NULL;
     ok = page && histograms_add(&html, &runs[0].log, s->checkpoint->weights);
     char *histograms = html_end(&html);
-    ok = ok && histograms && strstr(histograms, "<h2>The elements of each gradient</h2>");
+    ok = ok && histograms &&
+         strstr(histograms, "<h2>The elements of gradients, by part of the model</h2>");
     memory_free(histograms);
     memory_free(page);
     for (int i = 0; i < 2; i++)
