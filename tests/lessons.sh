@@ -1,7 +1,6 @@
 #!/bin/sh
-# Each lesson's test fails with the hole, passes with the solution, and names the mistakes in
-# teach/lessons/mistakes/: files NN_mistake.c, or NN_mistake.sed, which edits the solution. Their
-# first line has a part of the message: "# expect: some words". Then teach/lesson.sh is tested.
+# Each lesson's test fails with the hole, passes with the solution, and names the mistakes of
+# teach/lessons/mistakes.tsv. Then teach/lesson.sh is tested.
 #
 # tests/lessons.sh [BUILD [NN...]]: BUILD is a folder with a built library; only lessons NN. Ends
 # with one line, "N passed, N failed".
@@ -13,6 +12,7 @@ lessons=teach/lessons
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
+tab=$(printf '\t')
 
 check() { # check STATUS SENTENCE: counts it; shows the last output if it failed
     if [ "$1" = 0 ]; then
@@ -45,17 +45,14 @@ try_lesson() { # try_lesson NAME
     run "$number" && ! shows 'NOT YET' && shows 'is done' && quiet
     check $? "lesson $number passes with the solution"
     mistakes=0
-    for mistake in "$lessons/mistakes/${number}_"*; do
-        expected=$(sed -n '1s/^[^:]*expect: \(.*\)/\1/p' "$mistake" | sed 's| \*/$||')
-        case $mistake in
-        *.sed) sed -f "$mistake" "$lessons/solutions/$1.c" >"$work/my/$1.c" ;;
-        *) cp "$mistake" "$work/my/$1.c" ;;
-        esac
+    while IFS=$tab read -r lesson expected edit; do
+        [ "$lesson" = "$number" ] || continue
+        sed -e "$edit" "$lessons/solutions/$1.c" >"$work/my/$1.c"
         ! cmp -s "$work/my/$1.c" "$lessons/solutions/$1.c" && ! run "$number" &&
             [ -n "$expected" ] && shows "$expected"
-        check $? "lesson $number names the mistake in $mistake"
+        check $? "lesson $number says: $expected"
         mistakes=$((mistakes + 1))
-    done
+    done <"$lessons/mistakes.tsv"
     [ $mistakes -ge 2 ]
     check $? "lesson $number has at least two mistakes"
 }
