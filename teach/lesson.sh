@@ -28,13 +28,20 @@ state() { # state NAME
 }
 
 list() {
+    next=
     for page in "$lessons"/[0-9]*.md; do
         name=$(basename "$page" .md)
         number=${name%%_*}
-        printf '  %2d  %-22s %s\n' "${number#0}" "$(title "$name")" "$(state "$name")"
+        state=$(state "$name")
+        case $state in done*) ;; *) next=${next:-${number#0}} ;; esac
+        printf '  %2d  %-22s %s\n' "${number#0}" "$(title "$name")" "$state"
     done
     echo
-    echo "Begin with ./run lesson 1, or take any other."
+    if [ -n "$next" ]; then
+        echo "Next: ./run lesson $next, or take any other."
+    else
+        echo "All of them are done."
+    fi
 }
 
 # Compiles what is older than its source or than the library: compile SOURCE OBJECT. Messages of the

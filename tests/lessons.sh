@@ -132,8 +132,8 @@ try_script() {
     run 1 --solution && grep -q '/\* mine \*/' "$work/my/01_one_row.c" && run && shows 'begun'
     check $? 'the solution passes, and changes neither file nor state'
     cp "$lessons/solutions/01_one_row.c" "$work/my"
-    run 1 && run && shows 'One row done'
-    check $? 'the list shows lesson 1 as done'
+    run 1 && run && shows 'One row done' && shows 'Next: ./run lesson 2'
+    check $? 'the list shows lesson 1 as done, and the next one'
     echo '/* later */' >>"$work/my/01_one_row.c"
     run && shows 'changed since'
     check $? 'the list shows that the file was changed since'
