@@ -46,8 +46,10 @@ void online_add(struct online *state, int64_t n, const double *s, const double *
 void online_backward(const struct online *end, double dy, int64_t n, const double *s,
                      const double *v, double *ds, double *dv);
 
-/* 10. The tape: the backward of y = x w. */
+/* 10. The tape: the backward of y = x w, and that of one head of attention. */
 bool project_backward(sb_node *node);
+void attention_backward(int64_t L, int64_t D, const double *q, const double *k, const double *v,
+                        const double *a, const double *dy, double *dq, double *dk, double *dv);
 
 /* 11. Learn to reverse: trains for some steps; false if something failed. */
 double learning_rate(void);
