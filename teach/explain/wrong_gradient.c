@@ -32,20 +32,16 @@ static void write_row(struct page *page, enum wrong wrong, uint64_t seed, int64_
     }
     const double means[] = {mean_with_error(early, &error[0]), mean_with_error(last, &error[1]),
                             mean_with_error(right, &error[2])};
-    page_row(page, (struct page_cell[]){cell_word(wrong_name(wrong)), cell_of(means[0]),
-                                        cell_of(error[0]), cell_of(means[1]), cell_of(error[1]),
-                                        cell_of(means[2]), cell_of(error[2])});
+    PAGE_ROW(page, cell_word(wrong_name(wrong)), cell_of(means[0]), cell_of(error[0]),
+             cell_of(means[1]), cell_of(error[1]), cell_of(means[2]), cell_of(error[2]));
 }
 
 static void write_table(struct page *page, uint64_t seed, int64_t steps,
                         double right[WRONGS][SEEDS])
 {
-    static const struct page_column columns[] = {
-        {"ds in attention", PAGE_WORD, 0}, {"at 100", PAGE_NUMBER, 2},
-        {"error", PAGE_SHORT, 1},          {"at end", PAGE_NUMBER, 2},
-        {"its error", PAGE_SHORT, 1},      {"right %", PAGE_NUMBER, 0},
-        {"error %", PAGE_NUMBER, 0}};
-    page_table(page, "training", 7, columns);
+    page_table(page, "training",
+               "ds in attention | at 100 .2 | error ~1 | at end .2 | its error ~1 | right % .0 | "
+               "error % .0");
     for (int wrong = 0; wrong < WRONGS; wrong++)
         write_row(page, (enum wrong)wrong, seed, steps, right[wrong]);
 }
