@@ -31,25 +31,33 @@ static const char *row_text(int64_t n, const double *y, char text[ROOM * MOST])
     return text;
 }
 
-/* Names the mistake that y looks like, if it is not softmax(x). */
-static void name_mistake(int64_t n, const double *x, const double *y)
+/* Names the mistake that y looks like, if it is not softmax(x), which is `right`. */
+static void name_mistake(int64_t n, const double *x, const double *y, const double *right)
 {
-    double plain[MOST], sum = total(n, y);
+    double plain[MOST], without[MOST], max = x[0], sum = total(n, y);
     for (int64_t i = 0; i < n; i++)
+        max = fmax(max, x[i]);
+    for (int64_t i = 0; i < n; i++) {
         plain[i] = exp(x[i]);
+        without[i] = right[i] * exp(max);
+    }
     if (sum == 0)
         hint("all y are 0");
-    else if (distance(n, y, plain) < 1e-9)
+    else if (n > 1 && distance(n, y, plain) < 1e-9)
         hint("these are the exponentials; divide each by the sum of all of them");
+    else if (distance(n, y, without) < 1e-9 * exp(max))
+        hint("the largest x is subtracted in one of two places: in the sum, and not in what is "
+             "divided by it");
+    else if (n > 1 && fabs(y[n - 1] - right[n - 1]) < 1e-12)
+        hint("only the last one is right: each is divided by the sum so far. Add all first, then "
+             "divide in a loop of its own");
     else if (!isfinite(sum) && x[n - 1] > 700)
         hint("exp(%g) is infinite in a double, and inf / inf is NaN. Subtracting one number from "
-             "every x "
-             "does not change the result: take the largest",
+             "every x does not change the result: take the largest",
              x[n - 1]);
     else if (!isfinite(sum) && x[0] < -700)
         hint("all exponentials are 0, and 0 / 0 is NaN. Subtract the largest x first; and if you "
-             "do, "
-             "does your search for it start with 0? Start with x[0]");
+             "do, does your search for it start with 0? Start with x[0]");
     else if (!isfinite(sum))
         hint("the result is not finite: which exponential overflowed, or was the sum 0?");
     else if (fabs(sum - 1) > 1e-9)
@@ -69,7 +77,7 @@ int main(void)
         true_softmax(n, rows[r].x, right);
         if (!holds(distance(n, y, right) < 1e-12, "softmax(%s) is %s: yours %s", rows[r].name,
                    row_text(n, right, wanted), row_text(n, y, got)))
-            name_mistake(n, rows[r].x, y);
+            name_mistake(n, rows[r].x, y, right);
         if (y[n] != 12345)
             holds(false, "nothing is written past the end of the row");
     }

@@ -54,12 +54,16 @@ static double at_wrong_formula(int formula, const double *a, int i, int j)
         return a[i] * (1 - a[j]);
     case 4:
         return -a[i] * ((i == j) - a[j]);
-    default:
+    case 5:
         return a[i] * ((i == j) - a[i]);
+    case 6:
+        return a[i] * (i == j) - a[j];
+    default:
+        return (i == j) - a[j];
     }
 }
 
-static void name_mistake(const double *a, const double *J)
+static void name_mistake(const double *a, const double *J, const double *right)
 {
     static const char *const names[] = {
         ("this is the diagonal alone, a_i (1 - a_i), as for a sigmoid. But the row sums to 1: what "
@@ -69,16 +73,20 @@ static void name_mistake(const double *a, const double *J)
         "this has the 1 in every place; (i == j) is 1 on the diagonal and 0 elsewhere",
         "all signs are reversed",
         "this has a_i in place of a_j, a_i ((i == j) - a_i): by s_j, a_i falls by a_i a_j",
+        "the brackets are missing: this is a_i (i == j) - a_j, and a_i multiplies both",
+        "the factor a_i is missing: this is the Jacobian of the logarithm of a",
     };
-    for (int formula = 0; formula < 6; formula++) {
-        double wrong[N * N];
-        for (int i = 0; i < N * N; i++)
-            wrong[i] = at_wrong_formula(formula, a, i / N, i % N);
-        if (distance(N * N, J, wrong) < 1e-9) {
-            hint("%s", names[formula]);
-            return;
-        }
-    }
+    enum { FORMULAS = sizeof names / sizeof names[0] };
+    double wrong[FORMULAS * N * N];
+    int i = 0;
+    for (int k = 0; k < FORMULAS * N * N; k++)
+        wrong[k] = at_wrong_formula(k / (N * N), a, k / N % N, k % N);
+    if (hint_same(N * N, J, FORMULAS, wrong, names))
+        return;
+    while (fabs(J[i] - right[i]) < 1e-9)
+        i++;
+    hint("the first that differs is row %d, column %d: yours %.4f, measured %.4f", i / N, i % N,
+         J[i], right[i]);
 }
 
 int main(void)
@@ -92,13 +100,13 @@ int main(void)
         furthest = fmax(furthest, fabs(total(N, J + i * N)));
     bool empty = J[0] == 0;
     holds(!empty && furthest < 1e-12,
-          "each row sums to 0 and is not 0: a shift of all scores changes no weight");
+          "each row sums to 0, and J is not all 0: a shift of all scores changes no weight");
     bool symmetric = !empty;
     for (int i = 0; i < N * N; i++)
         symmetric = symmetric && fabs(J[i] - J[i % N * N + i / N]) < 1e-12;
-    holds(symmetric, "J is symmetric and not 0: i pays j what j pays i");
+    holds(symmetric, "J is symmetric, and not all 0: i pays j what j pays i");
     double apart = distance(N * N, J, measured);
     if (!holds(apart < 1e-9, "J equals the finite differences: furthest apart %.1e", apart))
-        name_mistake(a, J);
+        name_mistake(a, J, measured);
     return lesson_end();
 }

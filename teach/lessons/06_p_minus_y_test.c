@@ -44,13 +44,13 @@ static void name_loss(float loss, double right)
 
 static void name_gradient(int64_t target, const double *p, const double *dz)
 {
-    double wrong[4][N];
+    double wrong[4 * N];
     for (int i = 0; i < N; i++) {
         const double y = i == target;
-        wrong[0][i] = p[i];
-        wrong[1][i] = y - p[i];
-        wrong[2][i] = p[i] * (1 - p[i]);
-        wrong[3][i] = i == target ? p[i] - 1 : 0;
+        wrong[i] = p[i];
+        wrong[N + i] = y - p[i];
+        wrong[2 * N + i] = p[i] * (1 - p[i]);
+        wrong[3 * N + i] = i == target ? p[i] - 1 : 0;
     }
     static const char *const names[] = {
         "this is p; the 1 of the target is still to be subtracted",
@@ -58,11 +58,8 @@ static void name_gradient(int64_t target, const double *p, const double *dz)
         "this is p (1 - p): lesson 2's diagonal again",
         "only the target's logit has a gradient here, but all z are in the sum",
     };
-    for (int k = 0; k < 4; k++)
-        if (distance(N, wrong[k], dz) < 1e-5) {
-            hint("%s", names[k]);
-            return;
-        }
+    if (hint_same(N, dz, 4, wrong, names))
+        return;
     if (!finite_all(N, dz) && p[target] > 1e-30)
         hint("an exp overflowed; subtract the largest z first");
     else if (!finite_all(N, dz))

@@ -27,12 +27,16 @@ bool holds(bool ok, const char *format, ...)
 
 void hint(const char *format, ...)
 {
+    static char last[1000];
     char text[1000], *word = text;
     int column = WIDTH;
     va_list values;
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
+    if (!strcmp(text, last))
+        return;
+    strcpy(last, text);
     for (bool first = true; *word; first = false) {
         const int length = (int)strcspn(word, " ");
         if (column + 1 + length > WIDTH)
@@ -42,6 +46,17 @@ void hint(const char *format, ...)
     }
     putchar('\n');
     fflush(stdout);
+}
+
+bool hint_same(int64_t n, const double *yours, int count, const double *wrong,
+               const char *const hints[])
+{
+    for (int k = 0; k < count; k++)
+        if (distance(n, yours, wrong + k * n) < 1e-5) {
+            hint("%s", hints[k]);
+            return true;
+        }
+    return false;
 }
 
 void say(const char *format, ...)

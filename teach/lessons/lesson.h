@@ -65,8 +65,12 @@ sb_tensor *decoder_block(const struct decoder_layers *layers, sb_tensor *x);
 /* Prints whether a sentence holds, and returns it. Later failures usually follow from the first
    one. */
 bool holds(bool ok, const char *format, ...) SB_PRINTF(2, 3);
-/* Prints, below a sentence that does not hold, the likely mistake. */
+/* Prints, below a sentence that does not hold, the likely mistake; each one once. */
 void hint(const char *format, ...) SB_PRINTF(1, 2);
+/* Hints at the one of some wrong results, of n numbers each, that is yours; whether there is one.
+ */
+bool hint_same(int64_t n, const double *yours, int count, const double *wrong,
+               const char *const hints[]);
 /* Prints a line of a table or a remark. */
 void say(const char *format, ...) SB_PRINTF(1, 2);
 void blank_line(void);

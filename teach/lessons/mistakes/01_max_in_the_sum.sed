@@ -1,0 +1,2 @@
+# expect: in one of two places
+s/y\[i\] \/= sum/y[i] = exp(x[i]) \/ sum/

@@ -1,0 +1,2 @@
+# expect: ds is assigned here
+s/ds\[i\] = a/ds[i] += a/
