@@ -14,7 +14,7 @@ static const double queries[L][D] = {{2, 0, 0}, {0, 3, 0}, {3, 0, -1}, {0, 0, 3}
 static const double values[L][D] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 0.5}, {0, 0, 1}};
 
 struct outcome {
-    double a[L * L], y[L * D], g[L * L], ds[L * L], dk[L * D];
+    double a[L * L], y[L * D], g[L * L], ds[L * L], dq[L * D], dk[L * D], dv[L * D];
 };
 
 /* Forward, and backward from the third output's first feature: the thing in that of "sat". */
@@ -27,7 +27,9 @@ static bool compute(struct outcome *outcome)
     sb_tensor *tk = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), k));
     sb_tensor *tv = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), v));
     sb_tensor *none = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(L, L))); /* its gradient: ds */
+    sb_tensor_requires_grad(tq);
     sb_tensor_requires_grad(tk);
+    sb_tensor_requires_grad(tv);
     sb_tensor_requires_grad(none);
     sb_tensor *weights = NULL;
     const sb_attention_options options = {
@@ -40,7 +42,9 @@ static bool compute(struct outcome *outcome)
               sb_tensor_read(weights, outcome->a) && sb_tensor_read(y, outcome->y) &&
               sb_tensor_read(sb_tensor_grad(weights), outcome->g) &&
               sb_tensor_read(sb_tensor_grad(none), outcome->ds) &&
-              sb_tensor_read(sb_tensor_grad(tk), outcome->dk);
+              sb_tensor_read(sb_tensor_grad(tq), outcome->dq) &&
+              sb_tensor_read(sb_tensor_grad(tk), outcome->dk) &&
+              sb_tensor_read(sb_tensor_grad(tv), outcome->dv);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -99,10 +103,14 @@ static void write(struct page *page, const struct explain_options *options)
     page_text(
         page,
         "Through ds the key of \"cat\" gets the gradient dk = ds q / sqrt 3 = (%.3g, %.3g, %.3g), "
-        "along the query of \"sat\".",
-        o.dk[D], o.dk[D + 1], o.dk[D + 2]);
-    page_text(page, "The operation in ops.h:");
-    page_operation(page, "attention", options->code);
+        "along the query of \"sat\", and that query gets dq = sum of ds k / sqrt 3 = (%.3g, %.3g, "
+        "%.3g). The value of \"cat\" gets dv = a dy = (%.3g, %.3g, %.3g), past the softmax.",
+        o.dk[D], o.dk[D + 1], o.dk[D + 2], o.dq[2 * D], o.dq[2 * D + 1], o.dq[2 * D + 2], o.dv[D],
+        o.dv[D + 1], o.dv[D + 2]);
+    page_text(page, options->code ? "The operation in ops.h:"
+                                  : "--code prints the operation in ops.h, and its loops.");
+    if (options->code)
+        page_operation(page, "attention", true);
 }
 
 const struct topic topic_attention = {"attention", "\"The cat sat on mat\": a query matches a key",
