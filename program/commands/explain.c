@@ -68,7 +68,7 @@ static void explain_options(struct options *o, struct explain_request *r)
     o->kind = TAKES_STEPS;
     option_count(o, "steps", &e->steps, 1, 1000000, "wrong-gradient: training steps of each model");
     o->kind = TAKES_SEED;
-    option_count(o, "seed", &e->seed, 0, INT32_MAX, "wrong-gradient: the first of three seeds [0]");
+    option_count(o, "seed", &e->seed, 1, INT32_MAX, "wrong-gradient: the first of three seeds [1]");
     o->kind = TAKES_WIDTH;
     option_count(o, "width", &e->width, 1, 1024, "saturated-rows: size of queries and keys [64]");
     o->kind = 0;

@@ -1,4 +1,5 @@
 /* What score_gradient does to three models that learn to reverse eight symbols. */
+#include "lesson.h"
 #include "reverse.h"
 #include <math.h>
 #include <string.h>
