@@ -73,7 +73,7 @@ flat() {
 # What is known about wrong gradients is said in one way.
 try_statement() {
     statement=$(sed -n '/^The Jacobian of softmax/,/^$/p' teach/wrong_gradients.md | flat)
-    flat <$lessons/04_*.md >"$work/output"
+    cat "$lessons"/04_*.md | flat >"$work/output"
     [ -n "$statement" ] && grep -qF -e "$statement" "$work/output"
     check $? "lesson 04 states what wrong_gradients.md does"
     flat <teach/glossary.md >"$work/output"
