@@ -4,7 +4,7 @@
 -- book; as images of their own, so that their styles do not meet.
 local lessons
 local pages = {["../ranks.md"] = "#over-many-ranks", ["../wrong_gradients.md"] = "#wrong-gradients-measured",
-               ["../glossary.md"] = "#glossary"}
+               ["../glossary.md"] = "#glossary", ["../micro.c"] = "#all-of-it-in-one-file"}
 
 local function file_of(target)
     local folder, rest = lessons, target
@@ -37,9 +37,12 @@ local function image(element)
     return element
 end
 
--- No line ends between a formula and the comma or bracket beside it: a span has both.
+-- No line ends between a number and its %, or a formula and the comma or bracket beside it: a span has both.
 local function together(inlines)
     for i = #inlines - 1, 1, -1 do
+        if inlines[i].t == "Space" and inlines[i + 1].t == "Str" and inlines[i + 1].text:match("^%%") then
+            inlines[i] = pandoc.Str("\u{a0}")
+        end
         local kinds = inlines[i].t .. inlines[i + 1].t
         if kinds == "MathStr" or kinds == "StrMath" or kinds == "StrSpan" then
             inlines[i] = pandoc.Span({inlines[i], inlines:remove(i + 1)}, {class = "together"})

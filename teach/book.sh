@@ -13,12 +13,13 @@ lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
 [ "${SOFTBACK_LINKS:-}" != none ] || lessons=
 {
     sed 's|](\.\./|](../../|; s|](micro|](../micro|' teach/book.md
-    printf '\n## Contents\n\n<nav>\n<ol>\n'
+    printf '\n<nav>\n<h2>Contents</h2>\n<ol>\n'
     for page in teach/lessons/[0-9]*.md; do
         sed -n '1s/^# \([0-9]*\)\. \(.*\)/<li><a href="#lesson-\1">\2<\/a><\/li>/p' "$page"
     done
     printf '</ol>\n<p><a href="#wrong-gradients-measured">Wrong gradients, measured</a> ·\n'
-    printf '<a href="#over-many-ranks">Over many ranks</a> · <a href="#glossary">Glossary</a></p>\n</nav>\n'
+    printf '<a href="#over-many-ranks">Over many ranks</a> · <a href="#all-of-it-in-one-file">micro.c</a> ·\n'
+    printf '<a href="#glossary">Glossary</a></p>\n</nav>\n'
     for page in teach/lessons/[0-9]*.md; do
         echo
         cat "$page"
@@ -28,13 +29,16 @@ lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
         echo
         sed 's|](\.\./|](../../|g; s|](lessons/|](|g; s|](playground/|](../playground/|g' teach/$page.md
     done
+    printf '\n# All of it in one file\n\n```c\n'
+    cat teach/micro.c
+    echo '```'
 } >"$work/book.md"
 {
     echo '<style>'
     cat teach/book.css
     echo '</style>'
 } >"$work/style.html"
-pandoc --from gfm+tex_math_dollars --to html5 --mathml --template teach/book.template --lua-filter teach/book.lua --no-highlight \
+pandoc --from gfm+smart+tex_math_dollars --to html5 --mathml --template teach/book.template --lua-filter teach/book.lua --no-highlight \
     --wrap=preserve --include-in-header "$work/style.html" \
     --metadata title="Backward through softmax" --metadata \
     lessons="$lessons" \

@@ -28,13 +28,15 @@ state() { # state NAME
 }
 
 list() {
+    open=
     for page in "$lessons"/[0-9]*.md; do
         name=$(basename "$page" .md)
         number=${name%%_*}
         printf '  %2d  %-22s %s\n' "${number#0}" "$(title "$name")" "$(state "$name")"
+        [ -n "$open" ] || [ -f "$my/.done/$name" ] || open=${number#0}
     done
     echo
-    echo "Begin with ./run lesson 1, or take any other."
+    [ -z "$open" ] || echo "Go on with ./run lesson $open, or take any other."
 }
 
 # Compiles what is older than its source or than the library: compile SOURCE OBJECT. Messages of the
@@ -42,7 +44,7 @@ list() {
 compile() {
     [ -f "$2" ] && [ -z "$(find -L "$1" $lessons/lesson.h "$build/libsoftback.so" -newer "$2")" ] ||
         ${CC:-cc} -std=c17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-parameter \
-            -I "$lessons" -I "$out/include" -c "$1" -o "$2"
+            -I "$lessons" -I "$out/include" -iquote . -c "$1" -o "$2"
 }
 
 make_test() { # make_test FILE NAME: the program $out/run/NAME

@@ -1,5 +1,5 @@
 /*
- * softback in one page: an encoder-decoder transformer that learns to reverse digits, and all that
+ * softback in one file: an encoder-decoder transformer that learns to reverse digits, and all that
  * it needs, from tensors to Adam. Nothing is hidden in a library.
  *
  *     cc -O2 micro.c -lm && ./a.out
@@ -167,8 +167,9 @@ static tensor *layer_norm(tensor *x, tensor *gain)
     return z;
 }
 
-/* m and s depend on x, too. So dx loses two parts of dh: its mean, since x + 1 has the same h, and
-   its part along h, since 2 x has the same h (but for the 1e-5). */
+/* m and s depend on x, too. A change of x that leaves h as it is gets no gradient. So dx loses two
+   parts of dh: its mean, since x + 1 has the same h, and its part along h, since 2 x has the same h
+   (but for the 1e-5). */
 static void layer_norm_backward(tensor *z)
 {
     tensor *x = z->a, *gain = z->b;
@@ -441,7 +442,7 @@ static int gradients_are_right(void)
 
 static void train(void)
 {
-    printf("Training of %d weights; guessing digits has a loss of %.3f\n", weights.numbers,
+    printf("Training of %d weights; guessing 1 of 10 digits has a loss of %.3f\n", weights.numbers,
            log(DIGITS));
     for (int step = 1; step <= STEPS; step++) {
         draw_batch();

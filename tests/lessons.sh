@@ -1,7 +1,6 @@
 #!/bin/sh
-# Each lesson's test fails with the hole, passes with the solution, and names the mistakes in
-# teach/lessons/mistakes/: files NN_mistake.c, or NN_mistake.sed, which edits the solution. Their
-# first line has a part of the message: "# expect: some words". Then teach/lesson.sh is tested.
+# Each lesson's test fails with the hole, passes with the solution, and names the mistakes of
+# teach/lessons/mistakes.tsv. Then teach/lesson.sh is tested.
 #
 # tests/lessons.sh [BUILD [NN...]]: BUILD is a folder with a built library; only lessons NN. Ends
 # with one line, "N passed, N failed".
@@ -13,6 +12,7 @@ lessons=teach/lessons
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
+tab=$(printf '\t')
 
 check() { # check STATUS SENTENCE: counts it; shows the last output if it failed
     if [ "$1" = 0 ]; then
@@ -45,17 +45,14 @@ try_lesson() { # try_lesson NAME
     run "$number" && ! shows 'NOT YET' && shows 'is done' && quiet
     check $? "lesson $number passes with the solution"
     mistakes=0
-    for mistake in "$lessons/mistakes/${number}_"*; do
-        expected=$(sed -n '1s/^[^:]*expect: \(.*\)/\1/p' "$mistake" | sed 's| \*/$||')
-        case $mistake in
-        *.sed) sed -f "$mistake" "$lessons/solutions/$1.c" >"$work/my/$1.c" ;;
-        *) cp "$mistake" "$work/my/$1.c" ;;
-        esac
+    while IFS=$tab read -r lesson expected edit; do
+        [ "$lesson" = "$number" ] || continue
+        sed -e "$edit" "$lessons/solutions/$1.c" >"$work/my/$1.c"
         ! cmp -s "$work/my/$1.c" "$lessons/solutions/$1.c" && ! run "$number" &&
             [ -n "$expected" ] && shows "$expected"
-        check $? "lesson $number names the mistake in $mistake"
+        check $? "lesson $number says: $expected"
         mistakes=$((mistakes + 1))
-    done
+    done <"$lessons/mistakes.tsv"
     [ $mistakes -ge 2 ]
     check $? "lesson $number has at least two mistakes"
 }
@@ -70,30 +67,28 @@ agree() {
 
 # One line of words, its formulas as ASCII
 flat() {
-    tr -s ' \n' '  ' | sed 's/ $//; s/\\partial /d/g; s/[${}`]//g'
+    tr -s ' \n' '  ' | sed 's/ $//; s/\\partial /d/g; s/\\\(text\|mathrm\)//g; s/[${}`]//g'
 }
 
 # What is known about wrong gradients is said in one way.
 try_statement() {
-    statement=$(flat <teach/playground/statement.txt)
-    ls $lessons/04_*.md teach/wrong_gradients.md >"$work/output"
-    for page in $lessons/04_*.md teach/wrong_gradients.md; do
-        flat <"$page" | grep -qF -e "$statement"
-        check $? "$page states what statement.txt does"
-    done
+    statement=$(sed -n '/^The Jacobian of softmax/,/^$/p' teach/wrong_gradients.md | flat)
+    cat "$lessons"/04_*.md | flat >"$work/output"
+    [ -n "$statement" ] && grep -qF -e "$statement" "$work/output"
+    check $? "lesson 04 states what wrong_gradients.md does"
     flat <teach/glossary.md >"$work/output"
     shows 'from an imaginary step, without subtraction and so without cancellation'
     check $? 'the glossary: a complex step cancels no digits, but its result is rounded'
     sed 's/<[^>]*>//g' teach/playground/page.html | flat >"$work/output"
     for words in 'one of the scores, so its rows sum to 0' 'one of g, so its columns sum to 0' \
-        'In this model a rule that restores both' 'the key of each position, its own included'; do
+        'In this model a rule that has both' 'the key of each position, its own included'; do
         shows "$words"
         check $? "the live page says: $words"
     done
     [ ! -x "$build/softback" ] && return
     "$build/softback" explain wrong-gradient --steps 1 >"$work/output" 2>&1
     flat <"$work/output" | grep -qF -e "$statement"
-    check $? "softback explain wrong-gradient states what statement.txt does"
+    check $? "softback explain wrong-gradient states what wrong_gradients.md does"
     # each range in the statement is that of the table
     awk -F ' *[|] *' '/^[|] (copy|reverse|sort)/ {
             for (c = 4; c <= 9; c++) { split($c, x, " "); if (!(c in low) || x[1] < low[c]) low[c] = x[1]; if (x[1] > high[c]) high[c] = x[1] }
@@ -125,7 +120,7 @@ try_numbers() {
 
 try_script() {
     rm -rf "$work/my"
-    run && shows 'One row open' && [ ! -e "$work/my" ]
+    run && shows 'One row open' && shows 'Go on with ./run lesson 1,' && [ ! -e "$work/my" ]
     check $? 'the list shows lesson 1 as open, and makes no file'
     run 1
     echo '/* mine */' >>"$work/my/01_one_row.c"
@@ -135,8 +130,8 @@ try_script() {
     run 1 --solution && grep -q '/\* mine \*/' "$work/my/01_one_row.c" && run && shows 'begun'
     check $? 'the solution passes, and changes neither file nor state'
     cp "$lessons/solutions/01_one_row.c" "$work/my"
-    run 1 && run && shows 'One row done'
-    check $? 'the list shows lesson 1 as done'
+    run 1 && run && shows 'One row done' && shows 'Go on with ./run lesson 2,'
+    check $? 'the list shows lesson 1 as done, and the next one'
     echo '/* later */' >>"$work/my/01_one_row.c"
     run && shows 'changed since'
     check $? 'the list shows that the file was changed since'

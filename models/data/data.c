@@ -79,27 +79,24 @@ static bool data_encode(const sb_data *data, const char *source, const char *tar
 
 enum { VOCABULARY_PAIRS = 4000 }; /* in which every symbol of a task occurs */
 
-static sb_vocabulary *data_learn(sb_task task, const sb_task_options *options, bool source)
+static bool data_learn(sb_data *data)
 {
-    char **text = memory_new(VOCABULARY_PAIRS * sizeof(char *));
+    sb_pairs *pairs = sb_pairs_new();
     sb_task_pair *pair = memory_new(sizeof *pair);
-    bool ok = text && pair;
-    for (int i = 0; ok && i < VOCABULARY_PAIRS; i++) {
-        ok = sb_task_make(task, options, 0, SB_PART_TRAIN, (uint64_t)i, pair);
-        text[i] = ok ? memory_text(source ? pair->source : pair->target) : NULL;
-        ok = ok && (text[i] || sb_fail("data: out of memory"));
+    bool ok = pairs && (pair || sb_fail("data: out of memory"));
+    for (int i = 0; ok && i < VOCABULARY_PAIRS; i++)
+        ok = sb_task_make(data->task, &data->task_options, 0, SB_PART_TRAIN, (uint64_t)i, pair) &&
+             sb_pairs_add(pairs, pair->source, pair->target);
+    const bool digits =
+        data->task == SB_TASK_COPY || data->task == SB_TASK_REVERSE || data->task == SB_TASK_SORT;
+    const sb_vocabulary_options units = {.units = digits ? SB_UNITS_WORDS : SB_UNITS_CHARACTERS};
+    if (ok) {
+        data->source = sb_vocabulary_new(sb_pairs_sources(pairs), VOCABULARY_PAIRS, &units);
+        data->target = sb_vocabulary_new(sb_pairs_targets(pairs), VOCABULARY_PAIRS, &units);
     }
-    bool digits = task == SB_TASK_COPY || task == SB_TASK_REVERSE || task == SB_TASK_SORT;
-    sb_vocabulary_options units = {.units = digits ? SB_UNITS_WORDS : SB_UNITS_CHARACTERS};
-    sb_vocabulary *vocabulary =
-        ok ? sb_vocabulary_new((const char *const *)text, VOCABULARY_PAIRS, &units) : NULL;
-    if (!text || !pair)
-        sb_fail("data: out of memory");
-    for (int i = 0; text && i < VOCABULARY_PAIRS; i++)
-        memory_free(text[i]);
-    memory_free(text);
+    sb_pairs_free(pairs);
     memory_free(pair);
-    return vocabulary;
+    return data->source && data->target;
 }
 
 sb_data *sb_data_task_with(sb_task task, const sb_task_options *task_options,
@@ -110,9 +107,7 @@ sb_data *sb_data_task_with(sb_task task, const sb_task_options *task_options,
         return NULL;
     data->task = task;
     data->task_options = task_options ? *task_options : (sb_task_options){0};
-    data->source = data_learn(task, &data->task_options, true);
-    data->target = data->source ? data_learn(task, &data->task_options, false) : NULL;
-    if (data->target)
+    if (data_learn(data))
         return data;
     sb_data_free(data);
     return NULL;

@@ -25,8 +25,7 @@ static bool diagnosis_is_saturated(int64_t n, const double *a)
         squares += a[j] * a[j];
         cubes += a[j] * a[j] * a[j];
     }
-    const double J2 = squares - 2 * cubes + squares * squares;
-    return J2 * (double)n < SATURATED_BELOW * SATURATED_BELOW;
+    return squares - 2 * cubes + squares * squares < SATURATED_BELOW * SATURATED_BELOW;
 }
 
 double diagnosis_entropy_of(double a)

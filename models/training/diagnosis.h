@@ -4,7 +4,7 @@
  * are saturated.
  *
  * A row of n >= 2 weights a is saturated when the Jacobian J of its softmax is so small that hardly
- * any gradient reaches its scores: |J| sqrt(n) < 0.01, where
+ * any gradient reaches its scores: |J| < 0.01, where
  *
  *     |J|^2 = sum a^2 - 2 sum a^3 + (sum a^2)^2
  *

@@ -68,7 +68,7 @@ static void explain_options(struct options *o, struct explain_request *r)
     o->kind = TAKES_STEPS;
     option_count(o, "steps", &e->steps, 1, 1000000, "wrong-gradient: training steps of each model");
     o->kind = TAKES_SEED;
-    option_count(o, "seed", &e->seed, 0, INT32_MAX, "wrong-gradient: the first of three seeds [0]");
+    option_count(o, "seed", &e->seed, 1, INT32_MAX, "wrong-gradient: the first of three seeds [1]");
     o->kind = TAKES_WIDTH;
     option_count(o, "width", &e->width, 1, 1024, "saturated-rows: size of queries and keys [64]");
     o->kind = 0;
@@ -77,7 +77,9 @@ static void explain_options(struct options *o, struct explain_request *r)
     options_of_stored_model(o, &r->model);
     o->kind = TAKES_SVG;
     option_flag(o, "svg", &r->svg, "softmax: print its Jacobian as an SVG image");
-    o->kind = TAKES_CODE;
+    o->kind = TAKES_REFERENCE;
+    option_flag(o, "reference", &r->options.reference,
+                "softmax, attention, layer_norm: add the documentation in ops.h");
     option_flag(o, "code", &r->options.code, "an operation: print its C, the loops of ops/plain/");
     o->kind = 0;
     option_flag(o, "json", &r->json, "print one JSON object instead of text");
@@ -125,7 +127,7 @@ static int explain(const struct options *o, const struct explain_request *r)
     if (!topic && !operation_named(r->topic))
         return explain_unknown_topic(r->topic);
     const char *of_model = options_given(o, OF_MODEL),
-               *not_taken = options_given(o, TAKES_ANY & ~(topic ? topic->takes : TAKES_CODE));
+               *not_taken = options_given(o, TAKES_ANY & ~(topic ? topic->takes : TAKES_REFERENCE));
     if (not_taken)
         return command_misused("explain", "--%s is not an option of %s", not_taken, r->topic);
     if (of_model && options_given(o, TAKES_ANY))

@@ -16,11 +16,11 @@ struct model_request {
 
 /* Kinds of options: those of a stored model, and the topics' own. */
 enum {
-    OF_FILE = TAKES_CODE << 1,
-    OF_TEXT = TAKES_CODE << 2,
-    OF_PLACE = TAKES_CODE << 3,
-    OF_DRAWING = TAKES_CODE << 4,
-    OF_BATCH = TAKES_CODE << 5,
+    OF_FILE = TAKES_REFERENCE << 1,
+    OF_TEXT = TAKES_REFERENCE << 2,
+    OF_PLACE = TAKES_REFERENCE << 3,
+    OF_DRAWING = TAKES_REFERENCE << 4,
+    OF_BATCH = TAKES_REFERENCE << 5,
     OF_MODEL = OF_FILE | OF_TEXT | OF_PLACE | OF_DRAWING | OF_BATCH,
     TAKES_ANY = OF_FILE - 1
 };

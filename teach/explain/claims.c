@@ -17,19 +17,17 @@ const struct claim *claim_at(int i)
 static void write(struct page *page, const struct explain_options *o)
 {
     static const char *const verdicts[] = {"false", "depends", "true"};
-    static const struct page_column columns[] = {
-        {"statement", PAGE_WORD, 0}, {"measured", PAGE_WORD, 0}, {"verdict", PAGE_WORD, 0}};
     (void)o;
     page_title(page, "common statements, measured");
     page_text(page, "Common statements about attention. Each is measured now, by the library; "
                     "\"depends\": true under a condition that the statement leaves out.");
-    page_table(page, "claims", 3, columns);
+    page_table(page, "claims", "statement | measured | verdict");
     page_records(page);
     for (int i = 0; claim_at(i); i++) {
         struct measured measured = {0};
         page_need(page, !page->failed && claim_at(i)->measure(&measured));
-        page_row(page, (struct page_cell[]){cell_word(claim_at(i)->says), cell_word(measured.text),
-                                            cell_word(verdicts[measured.verdict])});
+        PAGE_ROW(page, cell_word(claim_at(i)->says), cell_word(measured.text),
+                 cell_word(verdicts[measured.verdict]));
     }
 }
 

@@ -53,18 +53,14 @@ static bool softmax(const struct numbers *logits, double p[])
 static void write_case(struct page *page, const char *name, const struct numbers *logits,
                        int64_t target)
 {
-    static const struct page_column columns[] = {
-        {"i", PAGE_NUMBER, 0}, {"logit", PAGE_SHORT, 4},     {"p", PAGE_SHORT, 4},
-        {"y", PAGE_NUMBER, 0}, {"two steps", PAGE_SHORT, 4}, {"fused", PAGE_SHORT, 4}};
     struct outcome two = {0}, fused = {0};
     double p[EXPLAIN_NUMBERS] = {0};
     page_need(page, softmax(logits, p) && compute(logits, target, false, &two) &&
                         compute(logits, target, true, &fused));
-    page_table(page, name, 6, columns);
+    page_table(page, name, "i .0 | logit ~4 | p ~4 | y .0 | two steps ~4 | fused ~4");
     for (int i = 0; i < logits->count; i++)
-        page_row(page, (struct page_cell[]){cell_of(i), cell_of(logits->value[i]), cell_of(p[i]),
-                                            cell_of(i == target), cell_of(two.dx[i]),
-                                            cell_of(fused.dx[i])});
+        PAGE_ROW(page, cell_of(i), cell_of(logits->value[i]), cell_of(p[i]), cell_of(i == target),
+                 cell_of(two.dx[i]), cell_of(fused.dx[i]));
     const struct page_column shown = {"", PAGE_SHORT, 4};
     page_text(page, "Loss in two steps: %s; fused: %s.", page_show(&shown, two.loss).text,
               page_show(&shown, fused.loss).text);

@@ -55,12 +55,8 @@ static bool take_block(struct state *state, bool first, int n, const double s[],
 static struct state write_blocks(struct page *page, const struct numbers *s,
                                  const struct numbers *v, int block)
 {
-    static const struct page_column columns[] = {
-        {"block", PAGE_NUMBER, 0},   {"scores", PAGE_WORD, 0}, {"m", PAGE_SHORT, 4},
-        {"rescale", PAGE_NUMBER, 4}, {"l", PAGE_NUMBER, 4},    {"o / l", PAGE_NUMBER, 4},
-        {"held", PAGE_NUMBER, 0}};
     struct state state = {0};
-    page_table(page, "blocks", 7, columns);
+    page_table(page, "blocks", "block .0 | scores | m ~4 | rescale .4 | l .4 | o / l .4 | held .0");
     for (int b = 0; b * block < s->count; b++) {
         int at = b * block, n = s->count - at < block ? s->count - at : block, used = 0;
         char scores[EXPLAIN_NUMBERS * 16] = "";
@@ -70,9 +66,8 @@ static struct state write_blocks(struct page *page, const struct numbers *s,
         if (used >= 32)
             snprintf(scores + 28, sizeof scores - 28, " ...");
         page_need(page, take_block(&state, b == 0, n, s->value + at, v->value + at));
-        page_row(page, (struct page_cell[]){cell_of(b), cell_word(scores), cell_of(state.m),
-                                            cell_of(state.rescale), cell_of(state.l),
-                                            cell_of(state.o / state.l), cell_of(n + STATE)});
+        PAGE_ROW(page, cell_of(b), cell_word(scores), cell_of(state.m), cell_of(state.rescale),
+                 cell_of(state.l), cell_of(state.o / state.l), cell_of(n + STATE));
     }
     return state;
 }
@@ -80,20 +75,17 @@ static struct state write_blocks(struct page *page, const struct numbers *s,
 static void write_backward(struct page *page, const struct numbers *s, const struct numbers *v,
                            const struct state *end)
 {
-    static const struct page_column columns[] = {
-        {"j", PAGE_NUMBER, 0},        {"a = exp(s - m)/l", PAGE_NUMBER, 4},
-        {"g = do v", PAGE_NUMBER, 4}, {"recomputed", PAGE_NUMBER, 5},
-        {"stored", PAGE_NUMBER, 5},   {"check", PAGE_WORD, 0}};
     struct row row = row_of(s->count, s->value);
     double stored[EXPLAIN_NUMBERS] = {0}, delta = end->o / end->l;
     page_need(page, row_backward(&row, v->value, stored));
-    page_table(page, "backward", 6, columns);
+    page_table(page, "backward",
+               "j .0 | a = exp(s - m)/l .4 | g = do v .4 | recomputed .5 | stored .5 | check");
     for (int j = 0; j < s->count; j++) {
         double a = math_exp(s->value[j] - end->m) / end->l, g = v->value[j];
         double ds = a * (g - delta);
         bool same = fabs(ds - stored[j]) <= 1e-12 * fmax(1, fabs(ds));
-        page_row(page, (struct page_cell[]){cell_of(j), cell_of(a), cell_of(g), cell_of(ds),
-                                            cell_of(stored[j]), cell_word(same ? "ok" : "off")});
+        PAGE_ROW(page, cell_of(j), cell_of(a), cell_of(g), cell_of(ds), cell_of(stored[j]),
+                 cell_word(same ? "ok" : "off"));
     }
 }
 

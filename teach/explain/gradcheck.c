@@ -65,22 +65,19 @@ static struct deviation deviation_of(struct page *page, const struct sample *sam
 
 static void write_steps(struct page *page)
 {
-    static const struct page_column columns[] = {
-        {"h", PAGE_SHORT, 1},           {"float32", PAGE_SHORT, 1},
-        {"+- f32", PAGE_SHORT, 1},      {"correct digits", PAGE_BAR, 2},
-        {"float64", PAGE_SHORT, 1},     {"+- f64", PAGE_SHORT, 1},
-        {"correct digits", PAGE_BAR, 2}};
     struct sample sample;
     page_need(page, sample_make(&sample));
-    page_table(page, "steps", 7, columns);
+    page_table(page, "steps",
+               "h ~1 | float32 ~1 | +- f32 ~1 | correct digits #2 | float64 ~1 | +- f64 ~1 | "
+               "correct digits #2");
     double h = 1;
     for (int i = 0; i < STEPS; i++) {
         h /= 10;
         const struct deviation single = deviation_of(page, &sample, SB_F32, h);
         const struct deviation exact = deviation_of(page, &sample, SB_F64, h);
-        page_row(page, (struct page_cell[]){cell_of(h), cell_of(single.size), cell_of(single.error),
-                                            cell_of(-log10(single.size)), cell_of(exact.size),
-                                            cell_of(exact.error), cell_of(-log10(exact.size))});
+        PAGE_ROW(page, cell_of(h), cell_of(single.size), cell_of(single.error),
+                 cell_of(-log10(single.size)), cell_of(exact.size), cell_of(exact.error),
+                 cell_of(-log10(exact.size)));
     }
 }
 
@@ -91,22 +88,17 @@ static sb_tensor *function(void *wrong, sb_tensor *const x[])
 
 static void write_checks(struct page *page)
 {
-    static const struct page_column columns[] = {{"ds", PAGE_WORD, 0},
-                                                 {"sb_gradcheck", PAGE_WORD, 0},
-                                                 {"backward", PAGE_NUMBER, 4},
-                                                 {"difference", PAGE_NUMBER, 4}};
     static const double s[] = {2, 1, 0.1, -1};
-    page_table(page, "checks", 4, columns);
+    page_table(page, "checks", "ds | sb_gradcheck | backward .4 | difference .4");
     for (enum wrong i = 0; i < WRONGS; i++) {
         sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), s));
         sb_gradcheck_result r = {0};
         bool right = x && sb_gradcheck(function, &i, &x, 1, NULL, &r);
         page_need(page, x && (right || r.input == 0));
         sb_tensor_release(x);
-        page_row(page, (struct page_cell[]){cell_word(wrong_name(i)),
-                                            cell_word(right ? "passes" : "fails"),
-                                            right ? cell_word("") : cell_of(r.backward),
-                                            right ? cell_word("") : cell_of(r.difference)});
+        PAGE_ROW(page, cell_word(wrong_name(i)), cell_word(right ? "passes" : "fails"),
+                 right ? cell_word("") : cell_of(r.backward),
+                 right ? cell_word("") : cell_of(r.difference));
     }
 }
 

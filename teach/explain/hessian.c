@@ -1,9 +1,11 @@
 /* softback explain hessian: second derivatives of one row, exact and by differences. */
 #include "autograd/derivative.h"
 #include "ops/ops.h"
+#include "teach/explain/row.h"
 #include "teach/explain/topics.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { WIDEST_HESSIAN = 8, FUNCTIONS = 3 };
 
@@ -13,7 +15,7 @@ static const double own_scores[] = {2, 1, 0.1, -1};
 struct sample {
     int n;
     int64_t target;
-    double s[WIDEST_HESSIAN], p[WIDEST_HESSIAN];
+    double s[WIDEST_HESSIAN], p[EXPLAIN_NUMBERS];
 };
 
 typedef double matrix[WIDEST_HESSIAN][WIDEST_HESSIAN];
@@ -55,7 +57,7 @@ static double entry_of_logsumexp(const struct sample *s, int i, int j)
     return s->p[i] * ((i == j) - s->p[j]);
 }
 
-/* Of p_t: the gradient is p_i ([i = t] - p_t), and this is its derivative. */
+/* Of p_t: the gradient is p_i ((i == t) - p_t), and this is its derivative. */
 static double entry_of_weight(const struct sample *s, int i, int j)
 {
     const int t = (int)s->target;
@@ -76,12 +78,8 @@ static bool sample_begin(struct sample *sample, const struct explain_options *o)
     *sample = (struct sample){.n = s.count, .target = o->target};
     for (int i = 0; i < s.count; i++)
         sample->s[i] = s.value[i];
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *p =
-        sb_softmax(sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(sample->n), sample->s)));
-    const bool ok = p && sb_tensor_read(p, sample->p);
-    return sb_tape_end(&tape) && ok;
+    const struct row row = row_of(s.count, s.value);
+    return row_forward(&row, sample->p);
 }
 
 /* ---- the Hessian in three ways ---- */
@@ -153,14 +151,10 @@ static bool hessian_of_losses(struct sample *s, sb_function f, double h, matrix 
 
 static void write_matrix(struct page *page, const char *name, const struct sample *s, matrix H)
 {
-    struct page_column columns[3 + WIDEST_HESSIAN] = {
-        {"i", PAGE_NUMBER, 0}, {"s", PAGE_NUMBER, 3}, {"p", PAGE_NUMBER, 4}};
-    char names[WIDEST_HESSIAN][16];
-    for (int j = 0; j < s->n; j++) {
-        snprintf(names[j], sizeof names[j], "by s_%d", j);
-        columns[3 + j] = (struct page_column){names[j], PAGE_NUMBER, 4};
-    }
-    page_table(page, name, 3 + s->n, columns);
+    char columns[200] = "i .0 | s .3 | p .4";
+    for (int j = 0, used = (int)strlen(columns); j < s->n; j++)
+        used += snprintf(columns + used, sizeof columns - (size_t)used, " | by s_%d .4", j);
+    page_table(page, name, columns);
     for (int i = 0; i < s->n; i++) {
         struct page_cell cells[3 + WIDEST_HESSIAN] = {cell_of(i), cell_of(s->s[i]),
                                                       cell_of(s->p[i])};
@@ -179,8 +173,7 @@ struct bound {
 static struct bound bound_of(double error)
 {
     struct bound bound;
-    snprintf(bound.text, sizeof bound.text, "< %.0e",
-             pow(10, ceil(log10(fmax(error, 1e-15)) - 1e-9)));
+    snprintf(bound.text, sizeof bound.text, "< 1e%d", (int)ceil(log10(fmax(error, 1e-15)) - 1e-9));
     return bound;
 }
 
@@ -198,8 +191,6 @@ typedef bool compute(struct sample *s, sb_function f, double h, matrix H);
 
 static void write_errors(struct page *page, struct sample *s)
 {
-    static const struct page_column columns[] = {
-        {"computed by", PAGE_WORD, 0}, {"h", PAGE_SHORT, 1}, {"error", PAGE_WORD, 0}};
     static const struct {
         const char *name;
         compute *compute;
@@ -213,7 +204,7 @@ static void write_errors(struct page *page, struct sample *s)
                 {"losses", hessian_of_losses, 1e-3},
                 {"losses", hessian_of_losses, 2e-5},
                 {"losses", hessian_of_losses, 2e-7}};
-    page_table(page, "largest error of an entry", 3, columns);
+    page_table(page, "largest error of an entry", "computed by | h ~1 | error");
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         double error = 0;
         for (int k = 0; k < FUNCTIONS; k++) {
@@ -221,9 +212,9 @@ static void write_errors(struct page *page, struct sample *s)
             page_need(page, ways[w].compute(s, functions[k].f, ways[w].h, H) &&
                                 add_error(s, k, H, &error));
         }
-        page_row(page, (struct page_cell[]){cell_word(ways[w].name),
-                                            ways[w].h > 0 ? cell_of(ways[w].h) : cell_word("none"),
-                                            cell_word(bound_of(error).text)});
+        PAGE_ROW(page, cell_word(ways[w].name),
+                 ways[w].h > 0 ? cell_of(ways[w].h) : cell_word("none"),
+                 cell_word(bound_of(error).text));
     }
 }
 
@@ -240,15 +231,15 @@ static void write(struct page *page, const struct explain_options *o)
             expected[i][j] = entry_of_logsumexp(&s, i, j);
     page_title(page, "second derivatives of a row, exact");
     page_text(page, "The gradient of log-sum-exp is p = softmax(s). So its Hessian is the Jacobian "
-                    "of softmax, H = diag(p) - p p'. Cross entropy is log-sum-exp minus s_t, which "
+                    "of softmax, H = diag(p) - p pᵀ. Cross entropy is log-sum-exp minus s_t, which "
                     "is linear: it has the same H for every target t.");
     page_text(page, "EXACT  sb_hvp gives H v, by one forward and one backward pass with dual "
                     "numbers; v = e_j, a 1 in place j, gives column j:");
     write_matrix(page, "Hessian of logsumexp, by sb_hvp", &s, H);
-    page_text(page, "FORMULA  p_i ([i = j] - p_j), from p alone:");
-    write_matrix(page, "diag(p) - p p'", &s, expected);
+    page_text(page, "FORMULA  p_i ((i == j) - p_j), from p alone:");
+    write_matrix(page, "diag(p) - p pᵀ", &s, expected);
     page_text(page,
-              "v' H v is the variance of v under p. It is never negative, so log-sum-exp "
+              "vᵀ H v is the variance of v under p. It is never negative, so log-sum-exp "
               "and cross entropy are convex in the scores. A single weight p_t is not "
               "(t = %lld here):",
               (long long)s.target);

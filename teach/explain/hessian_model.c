@@ -12,7 +12,7 @@ static const double RESIDUAL = 1e-3;
 struct curvature {
     struct model_twin *twin;
     sb_parameters *gradient;
-    double loss, norm, along; /* norm: |g|; along: g' H g / g' g */
+    double loss, norm, along; /* norm: |g|; along: gᵀ H g / gᵀ g */
     double eigenvalue, residual, cosine;
     int iterations;
 };
@@ -148,41 +148,36 @@ static bool find_eigenvalue(struct curvature *c)
 
 static void write_along(struct page *page, struct curvature *c)
 {
-    static const struct page_column columns[] = {
-        {"computed by", PAGE_WORD, 0}, {"h", PAGE_SHORT, 1}, {"curvature", PAGE_SHORT, 10}};
     sb_parameters *original = sb_parameters_vector(c->twin->weights, NULL);
     page_need(page, original != NULL);
     if (original)
         add(original, 1, c->twin->weights);
     page_text(
         page,
-        "ALONG THE GRADIENT  g' H g / g' g, with one product H g, and by the losses at "
+        "ALONG THE GRADIENT  gᵀ H g / gᵀ g, with one product H g, and by the losses at "
         "three points, w - h u, w and w + h u, where u = g / |g|. A relu whose input changes sign "
         "between them adds its kink to such a difference; H has no kinks:");
-    page_table(page, "curvature along the gradient", 3, columns);
-    page_row(page, (struct page_cell[]){cell_word("H v"), cell_word("none"), cell_of(c->along)});
+    page_table(page, "curvature along the gradient", "computed by | h ~1 | curvature ~10");
+    PAGE_ROW(page, cell_word("H v"), cell_word("none"), cell_of(c->along));
     for (int k = 0; original && k < STEPS; k++) {
         const double h = pow(10, -(k + 1));
         double curvature = 0;
         page_need(page, difference_along(c, original, h, &curvature));
-        page_row(page, (struct page_cell[]){cell_word("losses"), cell_of(h), cell_of(curvature)});
+        PAGE_ROW(page, cell_word("losses"), cell_of(h), cell_of(curvature));
     }
     sb_parameters_free(original);
 }
 
 static void write_eigenvalue(struct page *page, const struct curvature *c)
 {
-    static const struct page_column columns[] = {{"iterations", PAGE_NUMBER, 0},
-                                                 {"eigenvalue", PAGE_SHORT, 6},
-                                                 {"residual", PAGE_SHORT, 2},
-                                                 {"cosine to g", PAGE_SHORT, 2}};
     page_text(page,
-              "LARGEST EIGENVALUE  by power iteration: v becomes H v / |H v|, and l = v' H v. "
+              "LARGEST EIGENVALUE  by power iteration: v becomes H v / |H v|, and l = vᵀ H v. "
               "H is symmetric, so one of its eigenvalues is within the residual |H v - l v| "
               "of l; it is the largest in size unless v started orthogonal to it.");
-    page_table(page, "power iteration", 4, columns);
-    page_row(page, (struct page_cell[]){cell_of(c->iterations), cell_of(c->eigenvalue),
-                                        cell_of(c->residual), cell_of(c->cosine)});
+    page_table(page, "power iteration",
+               "iterations .0 | eigenvalue ~6 | residual ~2 | cosine to g ~2");
+    PAGE_ROW(page, cell_of(c->iterations), cell_of(c->eigenvalue), cell_of(c->residual),
+             cell_of(c->cosine));
     if (c->residual > RESIDUAL * fabs(c->eigenvalue))
         page_text(page,
                   "After %d iterations the residual is still above %g of the eigenvalue: "

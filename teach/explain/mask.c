@@ -63,24 +63,20 @@ static void add_row(struct page *page, const char *name, way mask, const double 
     bool ok = y && sb_backward_from(y, g) && sb_tensor_read(y, a) &&
               sb_tensor_read(sb_tensor_grad(x), ds);
     page_need(page, sb_tape_end(&tape) && ok);
-    page_row(page, (struct page_cell[]){cell_word(name), cell_of(a[0]), cell_of(a[1]),
-                                        cell_of(a[2]), cell_of(a[3]), cell_of(ds[0]),
-                                        cell_of(ds[1]), cell_of(ds[2]), cell_of(ds[3])});
+    PAGE_ROW(page, cell_word(name), cell_of(a[0]), cell_of(a[1]), cell_of(a[2]), cell_of(a[3]),
+             cell_of(ds[0]), cell_of(ds[1]), cell_of(ds[2]), cell_of(ds[3]));
 }
 
 static void write_ways(struct page *page)
 {
-    static const struct page_column columns[] = {
-        {"how", PAGE_WORD, 0},    {"a_0", PAGE_NUMBER, 3},  {"a_1", PAGE_NUMBER, 3},
-        {"a_2", PAGE_NUMBER, 3},  {"a_3", PAGE_NUMBER, 3},  {"ds_0", PAGE_NUMBER, 3},
-        {"ds_1", PAGE_NUMBER, 3}, {"ds_2", PAGE_NUMBER, 3}, {"ds_3", PAGE_NUMBER, 3}};
     static const double half[N] = {1, 1, 0, 0}, none[N] = {0};
     page_text(page,
               "Scores 2, 1, 0.1, -1 and upstream gradients g = 1, 0, 0, -1, in float32. First "
               "two of four keys are kept, then none. \"masked\" is the library's "
               "sb_masked_softmax. The other ways are naive: a plain softmax, after something "
               "is added to the scores.");
-    page_table(page, "ways", 9, columns);
+    page_table(page, "ways",
+               "how | a_0 .3 | a_1 .3 | a_2 .3 | a_3 .3 | ds_0 .3 | ds_1 .3 | ds_2 .3 | ds_3 .3");
     add_row(page, "half: masked", by_mask, half);
     add_row(page, "half: + -inf", by_infinity, half);
     add_row(page, "half: + -1e9", by_large_number, half);
@@ -114,17 +110,12 @@ static void write_nan(struct page *page, bool blocked)
     bool ok = out && sb_backward(sb_sum(out, SB_ALL, false)) && sb_tensor_read(out, y) &&
               sb_tensor_read(sb_tensor_grad(tq), dq) && sb_tensor_read(sb_tensor_grad(tv), dv);
     page_need(page, sb_tape_end(&tape) && ok);
-    page_row(page, (struct page_cell[]){cell_word(blocked ? "blocked" : "kept"), cell_of(y[0]),
-                                        cell_of(y[1]), cell_of(dq[0]), cell_of(dq[1]),
-                                        cell_of(dv[0]), cell_of(dv[2])});
+    PAGE_ROW(page, cell_word(blocked ? "blocked" : "kept"), cell_of(y[0]), cell_of(y[1]),
+             cell_of(dq[0]), cell_of(dq[1]), cell_of(dv[0]), cell_of(dv[2]));
 }
 
 static void write(struct page *page, const struct explain_options *o)
 {
-    static const struct page_column columns[] = {
-        {"v_2 is", PAGE_WORD, 0},  {"y_0", PAGE_NUMBER, 3},   {"y_1", PAGE_NUMBER, 3},
-        {"dq_00", PAGE_NUMBER, 3}, {"dq_01", PAGE_NUMBER, 3}, {"dv_0", PAGE_NUMBER, 3},
-        {"dv_2", PAGE_NUMBER, 3}};
     (void)o;
     page_title(page, "a blocked key has weight 0 and gradient 0");
     write_ways(page);
@@ -132,9 +123,9 @@ static void write(struct page *page, const struct explain_options *o)
         page,
         "One NaN in v, kept or blocked by the mask of sb_attention. A kept NaN stays visible: it "
         "is in every output, in dq, and from there in the gradient of every shared weight; "
-        "only the gradient of v itself is finite, since it is a' dy. A blocked NaN does not "
+        "only the gradient of v itself is finite, since it is aᵀ dy. A blocked NaN does not "
         "leak.");
-    page_table(page, "NaN", 7, columns);
+    page_table(page, "NaN", "v_2 is | y_0 .3 | y_1 .3 | dq_00 .3 | dq_01 .3 | dv_0 .3 | dv_2 .3");
     write_nan(page, false);
     write_nan(page, true);
 }

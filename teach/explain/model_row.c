@@ -1,6 +1,6 @@
 /*
  * One row of a stored model's attention, with the numbers of its loss: s, a = softmax(s),
- * g = do v', avg = sum of a g, ds = a (g - avg), and the central difference for comparison.
+ * g = do vᵀ, avg = sum of a g, ds = a (g - avg), and the central difference for comparison.
  */
 #include "autograd/node.h"
 #include "ops/attention.h"
@@ -61,7 +61,7 @@ static sb_tensor *head_rows(const sb_tensor *x, int64_t h, int64_t first, int64_
     return rows;
 }
 
-/* s = scale q k' + bias, for the keys that the row may attend to. */
+/* s = scale q kᵀ + bias, for the keys that the row may attend to. */
 static bool read_scores(const sb_node *node, const struct model_place *p,
                         const sb_example_attention *at, struct row *row)
 {
@@ -84,7 +84,7 @@ static bool read_scores(const sb_node *node, const struct model_place *p,
     return true;
 }
 
-/* g = do v' */
+/* g = do vᵀ */
 static bool read_upstream(const sb_tensor *dy, sb_tensor *v, const struct model_place *p,
                           double g[])
 {
@@ -133,10 +133,6 @@ static bool run(const struct subject *subject, const struct model_place *p,
 static void write_row(struct page *page, const sb_example_axis *keys,
                       const struct numbers_of_row *n)
 {
-    static const struct page_column columns[] = {
-        {"key", PAGE_WORD, 0}, {"s", PAGE_NUMBER, 3},        {"a", PAGE_NUMBER, 4},
-        {"g", PAGE_SHORT, 3},  {"g - avg", PAGE_SHORT, 3},   {"ds", PAGE_SHORT, 3},
-        {"", PAGE_BAR, 4},     {"difference", PAGE_SHORT, 3}};
     const struct row *row = &n->row;
     double a[EXPLAIN_NUMBERS] = {0}, ds[EXPLAIN_NUMBERS] = {0}, worst = 0, size = 0;
     page_need(page, row_forward(row, a) && row_backward(row, n->g, ds));
@@ -149,21 +145,23 @@ static void write_row(struct page *page, const sb_example_axis *keys,
     for (int j = 0; j < row->n; j++)
         unit[j] = size > 0 ? n->g[j] / size : 0;
     page_text(page,
-              "a = softmax(s) equals the model's own forward pass within %.0e. g = do v' is the "
+              "a = softmax(s) equals the model's own forward pass within %.0e. g = do vᵀ is the "
               "gradient of each weight, avg = sum of a g = %.3g, and ds = a (g - avg).",
               worst < 1e-6 ? 1e-6 : worst, average);
-    page_table(page, "row", 8, columns);
+    page_table(page, "row", "key | s .3 | a .4 | g ~3 | g - avg ~3 | ds ~3 | #4 | difference ~3");
     for (int j = 0; j < row->n; j++) {
         double difference = 0;
         const struct subject_label label = subject_label(keys, j);
         page_need(page, row_difference(row, unit, j, &difference));
         const struct page_cell s = row->kept[j] ? cell_of(row->s[j]) : cell_word("blocked");
-        page_row(page,
-                 (struct page_cell[]){cell_word(label.text), s, cell_of(a[j]), cell_of(n->g[j]),
-                                      cell_of(n->g[j] - average), cell_of(ds[j]), cell_of(ds[j]),
-                                      cell_of(size * difference)});
+        PAGE_ROW(page, cell_word(label.text), s, cell_of(a[j]), cell_of(n->g[j]),
+                 cell_of(n->g[j] - average), cell_of(ds[j]), cell_of(ds[j]),
+                 cell_of(size * difference));
     }
-    page_text(page, "The sum of ds is %.1e: what one key gains, the others lose.",
+    if (size < 1e-4)
+        page_text(page, "All gradients are small, since the model is nearly sure of this text. "
+                        "--target with another text, or another --row, shows larger ones.");
+    page_text(page, "The sum of ds is %.2g: what one key gains, the others lose.",
               fabs(row_sum(row->n, ds)) < 1e-12 ? 0 : row_sum(row->n, ds));
 }
 

@@ -1,8 +1,10 @@
 #include "teach/explain/page.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct page *page_new(const char *topic)
@@ -72,6 +74,18 @@ static char *text_of(struct page *page, const char *format, va_list values)
     return text;
 }
 
+/* 1e-06 becomes 1e-6, and 1e+04 becomes 1e4. */
+static void shorten_exponents(char *text)
+{
+    for (char *e = text; (e = strchr(e, 'e')); e++) {
+        if (e == text || !isdigit((unsigned char)e[-1]) || !strchr("+-", e[1]) ||
+            !isdigit((unsigned char)e[2]))
+            continue;
+        const char *from = e + 2 + (e[2] == '0' && isdigit((unsigned char)e[3]));
+        memmove(e + 1 + (e[1] == '-'), from, strlen(from) + 1);
+    }
+}
+
 void page_title(struct page *page, const char *format, ...)
 {
     va_list values;
@@ -88,6 +102,8 @@ void page_text(struct page *page, const char *format, ...)
     va_start(values, format);
     if (part)
         part->text = text_of(page, format, values);
+    if (part && part->text)
+        shorten_exponents(part->text);
     va_end(values);
 }
 
@@ -102,7 +118,23 @@ void page_lines(struct page *page, const char *lines)
         page_lacks_memory(page);
 }
 
-void page_table(struct page *page, const char *name, int columns, const struct page_column column[])
+/* Reads "name .4" into a column. */
+static bool column_read(struct page_column *column, const char *text, size_t size)
+{
+    static const char signs[] = {[PAGE_NUMBER] = '.', [PAGE_SHORT] = '~', [PAGE_BAR] = '#'};
+    size_t end = size;
+    while (end > 0 && isdigit((unsigned char)text[end - 1]))
+        end--;
+    for (enum page_kind kind = PAGE_NUMBER; end > 0 && end < size && kind <= PAGE_BAR; kind++)
+        if (text[end - 1] == signs[kind]) {
+            *column = (struct page_column){.kind = kind, .digits = atoi(text + end)};
+            size = end > 1 ? end - 2 : 0; /* without the space before the sign */
+        }
+    column->name = memory_text_part(text, size);
+    return column->name;
+}
+
+void page_table(struct page *page, const char *name, const char *columns)
 {
     struct page_part *part = part_new(page);
     if (!part)
@@ -110,11 +142,10 @@ void page_table(struct page *page, const char *name, int columns, const struct p
     struct page_table *table = &part->table;
     table->name = memory_text(name);
     bool ok = table->name;
-    for (; ok && table->columns < columns; table->columns++) {
-        struct page_column *own = &table->column[table->columns];
-        *own = column[table->columns];
-        own->name = memory_text(own->name);
-        ok = own->name;
+    for (const char *at = columns; ok && at; table->columns++) {
+        const char *bar = strstr(at, " | ");
+        ok = column_read(&table->column[table->columns], at, bar ? (size_t)(bar - at) : strlen(at));
+        at = bar ? bar + strlen(" | ") : NULL;
     }
     if (!ok)
         page_lacks_memory(page);
@@ -164,6 +195,9 @@ struct page_shown page_show(const struct page_column *column, double number)
         snprintf(shown.text, sizeof shown.text, "%.*f", column->digits, number);
     else if (column->kind == PAGE_NUMBER)
         snprintf(shown.text, sizeof shown.text, "%.4g", number);
+    else if (column->kind == PAGE_SHORT && fabs(number) < 1e7 &&
+             fabs(number) >= pow(10, column->digits))
+        snprintf(shown.text, sizeof shown.text, "%.0f", number);
     else
         snprintf(shown.text, sizeof shown.text, "%.*g", column->digits, number);
     double least = 10; /* what shows in fewer than two digits is small */
@@ -173,5 +207,6 @@ struct page_shown page_show(const struct page_column *column, double number)
         snprintf(shown.text, sizeof shown.text, "%.3g", number);
     if (shown.text[0] == '-' && shows_zero(shown.text))
         memmove(shown.text, shown.text + 1, strlen(shown.text));
+    shorten_exponents(shown.text);
     return shown;
 }

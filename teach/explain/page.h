@@ -18,7 +18,7 @@ enum { PAGE_COLUMNS = 16, PAGE_WIDTH = 80 };
 enum page_kind {
     PAGE_WORD,
     PAGE_NUMBER, /* `digits` after the point; very small ones as %.3g, very large ones as %.4g */
-    PAGE_SHORT,  /* `digits` significant ones, as %g */
+    PAGE_SHORT,  /* `digits` significant ones, as %g; large ones as whole numbers */
     PAGE_BAR,    /* a signed bar, scaled to the longest of its column; one without a name repeats
                     its neighbour, and is left out of the JSON */
 };
@@ -72,14 +72,16 @@ struct page {
 struct page *page_new(const char *topic);
 void page_free(struct page *page); /* NULL is allowed */
 
-/* All texts and names are copied. */
+/* All texts and names are copied. Exponents of numbers become short: 1e-06 is shown as 1e-6. */
 void page_title(struct page *page, const char *format, ...) SB_PRINTF(2, 3);
 void page_text(struct page *page, const char *format, ...) SB_PRINTF(2, 3);
 void page_lines(struct page *page, const char *lines);
-/* Begins a table; rows go to the last one begun, one cell for each column. */
-void page_table(struct page *page, const char *name, int columns,
-                const struct page_column column[]);
+/* Begins a table; rows go to the last one begun, one cell for each column. Columns are written as
+   "key | a .4 | g ~3 | ds #4": words; numbers with 4 digits after the point; with 3 significant
+   digits; a bar with the digits of its number. */
+void page_table(struct page *page, const char *name, const char *columns);
 void page_row(struct page *page, const struct page_cell cells[]);
+#define PAGE_ROW(page, ...) page_row(page, (const struct page_cell[]){__VA_ARGS__})
 /* Shows the last table row by row, a line or more for each cell: for long texts. */
 void page_records(struct page *page);
 

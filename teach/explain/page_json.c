@@ -34,11 +34,6 @@ static bool append(json_t *array, json_t *item)
     return json_array_append_new(array, item) == 0;
 }
 
-static bool set(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
-
 static bool fill_table(json_t *names, json_t *rows, const struct page_table *table)
 {
     bool ok = names && rows;
@@ -55,25 +50,19 @@ static bool fill_table(json_t *names, json_t *rows, const struct page_table *tab
     return ok;
 }
 
-static json_t *table_to_json(const struct page_table *table)
+static json_t *part_to_json(const struct page_part *part)
 {
-    json_t *json = json_object(), *names = json_array(), *rows = json_array();
-    bool ok = json && fill_table(names, rows, table) && set(json, "name", json_string(table->name));
-    ok &= set(json, "columns", names); /* both are taken in any case */
-    ok &= set(json, "rows", rows);
+    const struct page_table *table = &part->table;
+    if (!table->name)
+        return json_pack("{s:s}", "text", part->text);
+    json_t *names = json_array(), *rows = json_array();
+    const bool ok = fill_table(names, rows, table);
+    json_t *json = json_pack("{s:{s:s, s:o, s:o}}", "table", "name", table->name, "columns", names,
+                             "rows", rows); /* takes names and rows in any case */
     if (ok)
         return json;
     json_decref(json);
     return NULL;
-}
-
-static bool add_part(json_t *parts, const struct page_part *part)
-{
-    json_t *json = json_object();
-    bool ok = append(parts, json);
-    if (ok && part->table.name)
-        return set(json, "table", table_to_json(&part->table));
-    return ok && set(json, "text", json_string(part->text));
 }
 
 static int gather(const char *bytes, size_t size, void *buffer)
@@ -95,14 +84,13 @@ char *page_as_json(const struct page *page)
 {
     if (page->failed)
         return NULL;
-    json_t *json = json_object(), *parts = json_array();
-    bool ok = set(json, "topic", json_string(page->topic)) &&
-              set(json, "title", json_string(page->title ? page->title : ""));
-    ok &= set(json, "parts", json_incref(parts));
+    json_t *parts = json_array();
+    bool ok = parts;
     for (int64_t i = 0; ok && i < page->parts; i++)
-        ok = add_part(parts, &page->part[i]);
-    char *text = ok ? dumped(json) : NULL;
-    json_decref(parts);
+        ok = append(parts, part_to_json(&page->part[i]));
+    json_t *json = json_pack("{s:s, s:s, s:o}", "topic", page->topic, "title",
+                             page->title ? page->title : "", "parts", parts);
+    char *text = ok && json ? dumped(json) : NULL;
     json_decref(json);
     return text ? text : sb_fail("explain: out of memory");
 }

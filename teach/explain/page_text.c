@@ -46,16 +46,24 @@ static void put_part(struct writer *w, const char *text, size_t size)
     memory_free(copy);
 }
 
+/* Of a line of several formulas, how far the first one goes: to a gap of two spaces. */
+static size_t formula(const char *text, size_t size)
+{
+    const char *gap = strstr(text, "  ");
+    return gap && gap < text + size ? (size_t)(gap - text) : size;
+}
+
 /* Words, filled into lines that begin `margin` columns to the right, where the first one has begun
-   already. Spaces between words stay as many as they are, except at the end of a line. */
-static void put_filled(struct writer *w, const char *text, size_t size, int margin)
+   already. Spaces between words stay as many as they are, except at the end of a line. Of several
+   formulas in a line, each stays in one piece if it fits. */
+static void put_filled(struct writer *w, const char *text, size_t size, int margin, bool formulas)
 {
     int column = margin;
     size_t gap = 0;
     for (size_t at = 0; at < size;) {
-        size_t n = 0;
-        while (at + n < size && text[at + n] != ' ' && text[at + n] != '\n')
-            n++;
+        size_t n = strcspn(text + at, " \n"), piece = formulas ? formula(text + at, size - at) : 0;
+        if (piece > 0 && letters(text + at, piece) <= PAGE_WIDTH - margin)
+            n = piece;
         int wide = letters(text + at, n);
         if (gap > 0 && column + (int)gap + wide > PAGE_WIDTH) {
             put(w, "\n");
@@ -76,30 +84,39 @@ static void put_filled(struct writer *w, const char *text, size_t size, int marg
     put(w, "\n");
 }
 
-/* Where the text of a line begins: behind its indentation and its label, if it has one. */
+/* Where the text of a line begins: behind its indentation and its label, if it has one; a formula
+   is none. */
 static size_t label_of(const char *line, size_t size)
 {
     size_t lead = strspn(line, " ");
     const char *gap = strstr(line + lead, "  ");
-    bool labelled = gap && gap < line + size / 3;
+    bool labelled = gap && gap < line + size / 3 && !memchr(line, '=', (size_t)(gap - line));
     return labelled ? (size_t)(gap - line) + strspn(gap, " ") : lead;
+}
+
+/* Whether a line has several formulas from column `from` on. */
+static bool has_formulas(const char *line, size_t from)
+{
+    const size_t size = strcspn(line, "\n");
+    return size > from && formula(line + from, size - from) < size - from;
 }
 
 /* Whether a line, from column `from` on, is plain words that may be filled together with those of
    its neighbours. */
 static bool is_prose(const char *line, size_t from)
 {
-    size_t size = strcspn(line, "\n");
-    const char *gap = size > from ? strstr(line + from, "  ") : NULL;
-    return size > from && strspn(line, " ") == from && !(gap && gap < line + size);
+    return strcspn(line, "\n") > from && strspn(line, " ") == from && !has_formulas(line, from);
 }
 
-/* How far a paragraph goes that begins with this line, and whether one of its lines is too long. */
+/* How far a paragraph goes that begins with this line, and whether one of its lines is too long. A
+   line of several formulas is a paragraph of its own. */
 static size_t paragraph(const char *text, size_t label, bool *too_long)
 {
     size_t size = strcspn(text, "\n");
     *too_long = letters(text, size) > PAGE_WIDTH;
-    while (text[size] == '\n' && text[size - 1] != ':' && is_prose(text + size + 1, label)) {
+    if (has_formulas(text, label))
+        return size;
+    while (text[size] == '\n' && is_prose(text + size + 1, label)) {
         size_t more = strcspn(text + size + 1, "\n");
         *too_long |= letters(text + size + 1, more) > PAGE_WIDTH;
         size += 1 + more;
@@ -120,7 +137,7 @@ static void put_lines(struct writer *w, const char *text)
         } else {
             size = all;
             put_part(w, text, label);
-            put_filled(w, text + label, size - label, (int)label);
+            put_filled(w, text + label, size - label, (int)label, has_formulas(text, label));
         }
         text += size + (text[size] == '\n');
     }
@@ -266,7 +283,7 @@ static void put_records(struct writer *w, const struct page_table *table)
             const char *text = word ? word : shown.text;
             put_spaces(w, INDENT);
             put_padded(w, table->column[c].name, label + 2, true, false);
-            put_filled(w, text, strlen(text), INDENT + label + 2);
+            put_filled(w, text, strlen(text), INDENT + label + 2, false);
         }
     }
 }
@@ -297,7 +314,7 @@ char *page_as_text(const struct page *page, bool terminal)
         else if (part->lines)
             put_lines(&w, part->text);
         else
-            put_filled(&w, part->text, strlen(part->text), 0);
+            put_filled(&w, part->text, strlen(part->text), 0, false);
     }
     char *text = w.failed ? NULL : buffer_take(&w.text);
     if (w.failed)

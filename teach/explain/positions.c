@@ -57,17 +57,15 @@ static bool is_worth_showing(const struct numbers *periods, int t, int alias)
 
 static void write_waves(struct page *page, const struct numbers *periods)
 {
-    struct page_column columns[2 + 1] = {
-        {"distance", PAGE_NUMBER, 0}, {"p(0) p(t)", PAGE_NUMBER, 4}, {"", PAGE_BAR, 4}};
     double dot[FARTHEST] = {0};
     page_need(page, closeness(periods, dot));
     int alias = 1;
     while (alias < FARTHEST && dot[alias] < dot[0] - 1e-9)
         alias++;
-    page_table(page, "distances", 3, columns);
+    page_table(page, "distances", "distance .0 | p(0) p(t) .4 | #4");
     for (int t = 0; t < FARTHEST && t <= 2 * alias; t++)
         if (is_worth_showing(periods, t, alias))
-            page_row(page, (struct page_cell[]){cell_of(t), cell_of(dot[t]), cell_of(dot[t])});
+            PAGE_ROW(page, cell_of(t), cell_of(dot[t]), cell_of(dot[t]));
     if (alias < FARTHEST)
         page_text(
             page,
@@ -81,9 +79,6 @@ static void write_waves(struct page *page, const struct numbers *periods)
 /* The four parts of (x_q + p_q) . (x_k + p_k), each by a matrix product. */
 static void write_terms(struct page *page, const struct numbers *periods)
 {
-    static const struct page_column columns[] = {
-        {"key at", PAGE_NUMBER, 0}, {"x x", PAGE_NUMBER, 3},     {"x p_k", PAGE_NUMBER, 3},
-        {"p_2 x", PAGE_NUMBER, 3},  {"p_2 p_k", PAGE_NUMBER, 3}, {"score", PAGE_NUMBER, 3}};
     enum { KEYS = 8 };
     int64_t C = 2 * periods->count;
     sb_tape tape;
@@ -96,7 +91,7 @@ static void write_terms(struct page *page, const struct numbers *periods)
     sb_tensor *at = sb_slice(p, 0, 2, 1), *both = sb_add(content, p), *query = sb_add(x, at);
     sb_tensor *terms[] = {sb_matmul_nt(x, content), sb_matmul_nt(x, p), sb_matmul_nt(at, content),
                           sb_matmul_nt(at, p), sb_matmul_nt(query, both)};
-    page_table(page, "terms", 6, columns);
+    page_table(page, "terms", "key at .0 | x x .3 | x p_k .3 | p_2 x .3 | p_2 p_k .3 | score .3");
     for (int t = 0; t < KEYS; t++) {
         struct page_cell cells[6] = {cell_of(t)};
         for (int i = 0; i < 5; i++)

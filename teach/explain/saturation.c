@@ -18,23 +18,20 @@ static void add_row(struct page *page, struct row *row, double T)
     row->temperature = T;
     page_need(page, row_forward(row, a) && row_jacobian(row, J));
     double norm = row_norm(row->n, J);
-    page_row(page, (struct page_cell[]){cell_of(T), cell_of(a[0]),
-                                        cell_of(row_entropy(row->n, a) / math_log(row->n)),
-                                        cell_of(norm * T), cell_of(norm), cell_of(norm)});
+    PAGE_ROW(page, cell_of(T), cell_of(a[0]), cell_of(row_entropy(row->n, a) / math_log(row->n)),
+             cell_of(norm * T), cell_of(norm), cell_of(norm));
 }
 
 static void write(struct page *page, const struct explain_options *o)
 {
-    static const struct page_column columns[] = {
-        {"T", PAGE_SHORT, 4},     {"a_0", PAGE_NUMBER, 4},    {"entropy/log n", PAGE_NUMBER, 4},
-        {"||J||", PAGE_SHORT, 3}, {"||J||/T", PAGE_SHORT, 3}, {"", PAGE_BAR, 3}};
     struct numbers s = list_or(&o->list[SCORES], 4, own_scores);
     struct row row = row_of(s.count, s.value);
     page_title(page, "cold rows saturate, and hot rows pass small gradients");
     page_text(page,
               "a = softmax(s / T). ||J|| is the norm of the Jacobian da/d(s / T), and ||J||/T "
               "that of da/ds, through which the gradient of the scores passes.");
-    page_table(page, "temperatures", 6, columns);
+    page_table(page, "temperatures",
+               "T ~4 | a_0 .4 | entropy/log n .4 | ||J|| ~3 | ||J||/T ~3 | #3");
     for (size_t i = 0; i < sizeof temperatures / sizeof temperatures[0]; i++)
         add_row(page, &row, temperatures[i]);
     page_text(page,

@@ -7,43 +7,36 @@
 
 static void write_opening(struct page *page)
 {
-    static const struct page_column columns[] = {
-        {"scores", PAGE_WORD, 0},         {"a_0", PAGE_NUMBER, 4}, {"a_1", PAGE_NUMBER, 4},
-        {"a_2", PAGE_NUMBER, 4},          {"a_3", PAGE_NUMBER, 4}, {"||J||", PAGE_NUMBER, 3},
-        {"by raw scores", PAGE_NUMBER, 4}};
     static const double scores[] = {20, 22, 18, 21};
-    page_table(page, "four scores", 7, columns);
+    page_table(page, "four scores",
+               "scores | a_0 .4 | a_1 .4 | a_2 .4 | a_3 .4 | ||J|| .3 | by raw scores .4");
     for (int scaled = 0; scaled < 2; scaled++) {
         double a[EXPLAIN_NUMBERS] = {0}, J[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS] = {0};
         struct row row = row_of(4, scores);
         row.temperature = scaled ? sqrt(512) : 1;
         page_need(page, row_forward(&row, a) && row_jacobian(&row, J));
         double norm = row_norm(4, J);
-        page_row(page,
-                 (struct page_cell[]){cell_word(scaled ? "over sqrt 512" : "20 22 18 21"),
-                                      cell_of(a[0]), cell_of(a[1]), cell_of(a[2]), cell_of(a[3]),
-                                      cell_of(norm * row.temperature), cell_of(norm)});
+        PAGE_ROW(page, cell_word(scaled ? "over sqrt 512" : "20 22 18 21"), cell_of(a[0]),
+                 cell_of(a[1]), cell_of(a[2]), cell_of(a[3]), cell_of(norm * row.temperature),
+                 cell_of(norm));
     }
 }
 
 static void write_widths(struct page *page)
 {
-    static const struct page_column columns[] = {
-        {"d", PAGE_NUMBER, 0},        {"over", PAGE_WORD, 0},       {"variance", PAGE_SHORT, 3},
-        {"+-2 sigma", PAGE_SHORT, 3}, {"|dz/dq|^2", PAGE_SHORT, 3}, {"sat. %", PAGE_NUMBER, 1},
-        {"error %", PAGE_NUMBER, 1},  {"|dq|", PAGE_SHORT, 3},      {"error", PAGE_SHORT, 1}};
     static const char *const over[] = {"1", "sqrt d", "d"};
-    page_table(page, "widths", 9, columns);
+    page_table(page, "widths",
+               "d .0 | over | variance ~3 | +-2 sigma ~3 | |dz/dq|^2 ~3 | sat. % .1 | error % .1 | "
+               "|dq| ~3 | error ~1");
     for (int64_t d = 16; d <= 1024; d *= 4)
         for (int i = 0; i < 3; i++) {
             struct width_measured m = {0};
             double scale = i == 0 ? 1 : i == 1 ? 1 / sqrt((double)d) : 1 / (double)d;
             page_need(page, width_measure(d, scale, &m));
-            page_row(page, (struct page_cell[]){
-                               cell_of((double)d), cell_word(over[i]), cell_of(m.variance),
-                               cell_of(2 * sqrt(m.variance)), cell_of(m.squared_slope),
-                               cell_of(100 * m.saturated), cell_of(100 * m.saturated_error),
-                               cell_of(m.gradient), cell_of(m.gradient_error)});
+            PAGE_ROW(page, cell_of((double)d), cell_word(over[i]), cell_of(m.variance),
+                     cell_of(2 * sqrt(m.variance)), cell_of(m.squared_slope),
+                     cell_of(100 * m.saturated), cell_of(100 * m.saturated_error),
+                     cell_of(m.gradient), cell_of(m.gradient_error));
         }
 }
 

@@ -5,6 +5,7 @@
 #include "teach/explain/topics.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { WIDEST_JACOBIAN = 8 };
 
@@ -66,11 +67,6 @@ static bool compute_steps(const struct row *row, struct steps *steps)
 
 static void write_forward(struct page *page, const struct row *row, const double a[])
 {
-    static const struct page_column columns[] = {{"i", PAGE_NUMBER, 0},
-                                                 {"s", PAGE_NUMBER, 3},
-                                                 {"s/T - max", PAGE_NUMBER, 3},
-                                                 {"exp", PAGE_NUMBER, 6},
-                                                 {"a", PAGE_NUMBER, 4}};
     struct steps steps = {0};
     bool any = false;
     for (int i = 0; i < row->n; i++)
@@ -85,12 +81,11 @@ static void write_forward(struct page *page, const struct row *row, const double
     else
         page_text(page, "FORWARD  The mask blocks every score: all weights are 0 by definition, "
                         "and so are all gradients. Nothing is divided by 0.");
-    page_table(page, "forward", 5, columns);
+    page_table(page, "forward", "i .0 | s .3 | s/T - max .3 | exp .6 | a .4");
     for (int i = 0; i < row->n; i++)
-        page_row(page, (struct page_cell[]){
-                           cell_of(i), cell_of(row->s[i]),
-                           row->kept[i] ? cell_of(steps.shifted[i]) : cell_word("blocked"),
-                           cell_of(row->kept[i] ? steps.power[i] : 0), cell_of(a[i])});
+        PAGE_ROW(page, cell_of(i), cell_of(row->s[i]),
+                 row->kept[i] ? cell_of(steps.shifted[i]) : cell_word("blocked"),
+                 cell_of(row->kept[i] ? steps.power[i] : 0), cell_of(a[i]));
 }
 
 static void write_jacobian(struct page *page, const struct row *row)
@@ -99,19 +94,16 @@ static void write_jacobian(struct page *page, const struct row *row)
     page_need(page, row_jacobian(row, J));
     page_text(
         page,
-        "JACOBIAN  da_i/ds_j = a_i ([i = j] - a_j) / T, with ||J|| = %.3g. Each column "
+        "JACOBIAN  da_i/ds_j = a_i ((i == j) - a_j) / T, with ||J|| = %.3g. Each column "
         "sums to 0: what one weight gains, the others lose. Each row sums to 0: a shift of all "
         "scores changes no weight.",
         row_norm(row->n, J));
     if (row->n > WIDEST_JACOBIAN)
         return;
-    struct page_column columns[1 + WIDEST_JACOBIAN] = {{"i", PAGE_NUMBER, 0}};
-    char name[WIDEST_JACOBIAN][16];
-    for (int j = 0; j < row->n; j++) {
-        snprintf(name[j], sizeof name[j], "by s_%d", j);
-        columns[1 + j] = (struct page_column){name[j], PAGE_NUMBER, 4};
-    }
-    page_table(page, "jacobian", 1 + row->n, columns);
+    char columns[200] = "i .0";
+    for (int j = 0, used = (int)strlen(columns); j < row->n; j++)
+        used += snprintf(columns + used, sizeof columns - (size_t)used, " | by s_%d .4", j);
+    page_table(page, "jacobian", columns);
     for (int i = 0; i < row->n; i++) {
         struct page_cell cells[1 + WIDEST_JACOBIAN] = {cell_of(i)};
         for (int j = 0; j < row->n; j++)
@@ -129,10 +121,6 @@ static double mistaken(double a, double g, double temperature)
 static void write_backward(struct page *page, const struct row *row, const double a[],
                            const double g[])
 {
-    static const struct page_column columns[] = {
-        {"i", PAGE_NUMBER, 0},   {"g", PAGE_NUMBER, 4},      {"g - avg", PAGE_NUMBER, 4},
-        {"ds", PAGE_NUMBER, 4},  {"", PAGE_BAR, 4},          {"difference", PAGE_NUMBER, 4},
-        {"check", PAGE_WORD, 0}, {"mistake", PAGE_NUMBER, 4}};
     double ds[EXPLAIN_NUMBERS] = {0}, average = row_dot(row->n, a, g), wrong = 0;
     page_need(page, row_backward(row, g, ds));
     page_text(
@@ -141,15 +129,16 @@ static void write_backward(struct page *page, const struct row *row, const doubl
         "= %.4g. Next to it: the central difference, and the usual mistake a (1 - a) g, which "
         "ignores that each score lowers all other weights.",
         average);
-    page_table(page, "backward", 8, columns);
+    page_table(page, "backward",
+               "i .0 | g .4 | g - avg .4 | ds .4 | #4 | difference .4 | check | mistake .4");
     for (int i = 0; i < row->n; i++) {
         double difference = 0, mistake = mistaken(a[i], g[i], row->temperature);
         page_need(page, row_difference(row, g, i, &difference));
         wrong += mistake;
         bool same = fabs(difference - ds[i]) <= 1e-8 * fmax(1, fabs(ds[i]));
-        page_row(page, (struct page_cell[]){cell_of(i), cell_of(g[i]), cell_of(g[i] - average),
-                                            cell_of(ds[i]), cell_of(ds[i]), cell_of(difference),
-                                            cell_word(same ? "ok" : "off"), cell_of(mistake)});
+        PAGE_ROW(page, cell_of(i), cell_of(g[i]), cell_of(g[i] - average), cell_of(ds[i]),
+                 cell_of(ds[i]), cell_of(difference), cell_word(same ? "ok" : "off"),
+                 cell_of(mistake));
     }
     double sum = row_sum(row->n, ds);
     page_text(page,
@@ -168,11 +157,9 @@ static void write(struct page *page, const struct explain_options *o)
     write_forward(page, &row, a);
     write_jacobian(page, &row);
     write_backward(page, &row, a, g.value);
-    page_text(page, "The operation in ops.h:");
-    page_operation(page, "softmax", o->code);
 }
 
 const struct topic topic_softmax = {
     "softmax", "one row: forward, its Jacobian, and backward, right and wrong",
-    1 << SCORES | 1 << UPSTREAM | 1 << KEPT | TAKES_TEMPERATURE | TAKES_SVG | TAKES_CODE, check,
-    write};
+    1 << SCORES | 1 << UPSTREAM | 1 << KEPT | TAKES_TEMPERATURE | TAKES_SVG | TAKES_REFERENCE,
+    check, write};

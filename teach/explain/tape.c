@@ -90,17 +90,12 @@ static struct names inputs_of(const struct graph *graph, const sb_node *node)
 
 static void write_forward(struct page *page, const struct graph *graph)
 {
-    static const struct page_column columns[] = {{"node", PAGE_WORD, 0},
-                                                 {"operation", PAGE_WORD, 0},
-                                                 {"inputs", PAGE_WORD, 0},
-                                                 {"output", PAGE_WORD, 0}};
-    page_table(page, "recorded", 4, columns);
+    page_table(page, "recorded", "node | operation | inputs | output");
     for (int i = 0; i < graph->nodes; i++) {
         const sb_node *node = graph->node[i];
-        page_row(page, (struct page_cell[]){cell_word(name_of(graph, node->out[0]).text),
-                                            cell_word(node->operation->name),
-                                            cell_word(inputs_of(graph, node).text),
-                                            cell_word(tensor_shape(node->out[0]).text)});
+        PAGE_ROW(page, cell_word(name_of(graph, node->out[0]).text),
+                 cell_word(node->operation->name), cell_word(inputs_of(graph, node).text),
+                 cell_word(tensor_shape(node->out[0]).text));
     }
 }
 
@@ -114,32 +109,22 @@ static double length(const sb_tensor *t)
 
 static void write_backward(struct page *page, const struct graph *graph, const struct names *inputs)
 {
-    static const struct page_column columns[] = {{"node", PAGE_WORD, 0},
-                                                 {"operation", PAGE_WORD, 0},
-                                                 {"|dy|", PAGE_NUMBER, 4},
-                                                 {"adds to the gradients of", PAGE_WORD, 0}};
-    page_table(page, "backward", 4, columns);
+    page_table(page, "backward", "node | operation | |dy| .4 | adds to the gradients of");
     for (int i = graph->nodes - 1; i >= 0; i--) {
         const sb_node *node = graph->node[i];
-        page_row(page, (struct page_cell[]){cell_word(name_of(graph, node->out[0]).text),
-                                            cell_word(node->operation->name),
-                                            cell_of(length(sb_tensor_grad(node->out[0]))),
-                                            cell_word(inputs[i].text)});
+        PAGE_ROW(page, cell_word(name_of(graph, node->out[0]).text),
+                 cell_word(node->operation->name), cell_of(length(sb_tensor_grad(node->out[0]))),
+                 cell_word(inputs[i].text));
     }
 }
 
 static void write_leaves(struct page *page, const struct graph *graph)
 {
-    static const struct page_column columns[] = {{"leaf", PAGE_WORD, 0},
-                                                 {"shape", PAGE_WORD, 0},
-                                                 {"|gradient|", PAGE_NUMBER, 4},
-                                                 {"", PAGE_BAR, 4}};
-    page_table(page, "leaves", 4, columns);
+    page_table(page, "leaves", "leaf | shape | |gradient| .4 | #4");
     for (int i = 0; i < LEAVES; i++) {
         double norm = length(sb_tensor_grad(graph->leaf[i]));
-        page_row(page, (struct page_cell[]){cell_word(leaf_names[i]),
-                                            cell_word(tensor_shape(graph->leaf[i]).text),
-                                            cell_of(norm), cell_of(norm)});
+        PAGE_ROW(page, cell_word(leaf_names[i]), cell_word(tensor_shape(graph->leaf[i]).text),
+                 cell_of(norm), cell_of(norm));
     }
 }
 

@@ -22,8 +22,8 @@ enum {
     TAKES_STEPS = 8 << EXPLAIN_LISTS,
     TAKES_SEED = 16 << EXPLAIN_LISTS,
     TAKES_WIDTH = 32 << EXPLAIN_LISTS,
-    TAKES_SVG = 64 << EXPLAIN_LISTS,  /* it has a picture */
-    TAKES_CODE = 128 << EXPLAIN_LISTS /* operations, which have loops */
+    TAKES_SVG = 64 << EXPLAIN_LISTS,       /* it has a picture */
+    TAKES_REFERENCE = 128 << EXPLAIN_LISTS /* it is an operation of this name */
 };
 
 struct explain_options {
@@ -31,7 +31,7 @@ struct explain_options {
     double temperature;          /* 0: 1 */
     int64_t block, steps, width; /* 0: the topic's default */
     int64_t target, seed;
-    bool code; /* the loops of operations, too */
+    bool reference, code; /* of operations: their documentation in ops.h, their loops, too */
 };
 
 struct topic {
@@ -66,7 +66,8 @@ struct page *operation_page(const char *name, bool code);
 /* The comment of ops.h on an operation, from its first line on; " *" and a slash end it. NULL when
    there is none. */
 const char *operation_comment(const char *name);
-/* Appends the block of ops.h that documents an operation, and its loops or where they are. */
+/* Appends the block of ops.h that documents an operation, its loops or where they are, and the
+   check. */
 void page_operation(struct page *page, const char *name, bool code);
 
 #endif

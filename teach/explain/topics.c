@@ -4,9 +4,9 @@
 
 /* Portable builds have no dual numbers, and so no Hessians. */
 static const struct topic *const topics[] = {
-    &topic_softmax,        &topic_mask,    &topic_flash,          &topic_cross_entropy,
-    &topic_saturation,     &topic_scaling, &topic_saturated_rows, &topic_positions,
-    &topic_attention,      &topic_tape,    &topic_gradcheck,
+    &topic_softmax,        &topic_mask,       &topic_flash,          &topic_cross_entropy,
+    &topic_saturation,     &topic_scaling,    &topic_saturated_rows, &topic_positions,
+    &topic_attention,      &topic_layer_norm, &topic_tape,           &topic_gradcheck,
 #ifndef SOFTBACK_PORTABLE
     &topic_hessian,
 #endif
@@ -32,6 +32,11 @@ struct page *topic_page(const struct topic *topic, const struct explain_options 
     struct page *page = page_new(topic->name);
     if (page)
         topic->write(page, options);
+    if (page && topic->takes & TAKES_REFERENCE && (options->reference || options->code))
+        page_operation(page, topic->name, options->code);
+    else if (page && topic->takes & TAKES_REFERENCE)
+        page_text(page, "--reference adds its documentation in ops.h, with all options, and a "
+                        "gradient check; --code its C as well.");
     if (!page || !page->failed)
         return page;
     page_free(page);

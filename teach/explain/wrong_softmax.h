@@ -5,6 +5,7 @@
 #ifndef SOFTBACK_TEACH_EXPLAIN_WRONG_SOFTMAX_H
 #define SOFTBACK_TEACH_EXPLAIN_WRONG_SOFTMAX_H
 
+#include "teach/lessons/reverse.h"
 #include "tensor/tensor.h"
 
 enum wrong {
@@ -18,7 +19,10 @@ enum wrong {
 /* "a(g - avg)" */
 const char *wrong_name(enum wrong wrong);
 
-/* Softmax over the last axis, in float64; a score of -inf is blocked and gets no gradient. */
+/* Softmax over the last axis, in float64. */
 sb_tensor *wrong_softmax(sb_tensor *x, enum wrong wrong);
+
+/* The same gradients in float, for the model of lesson 4. */
+extern reverse_gradient *const wrong_gradients[WRONGS];
 
 #endif

@@ -2,6 +2,7 @@
 #include "lesson.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { N = 4 };
 static const double scores[N] = {2, 1, 0, -1};
@@ -41,44 +42,44 @@ static void print_both(const double *a, const double *yours, const double *measu
     blank_line();
 }
 
-static double at_wrong_formula(int formula, const double *a, int i, int j)
+static void name_mistake(const double *a, const double *J, const double *measured)
 {
-    switch (formula) {
-    case 0:
-        return i == j ? a[i] * (1 - a[i]) : 0;
-    case 1:
-        return i == j ? a[i] * (1 - a[i]) : a[i] * a[j];
-    case 2:
-        return -a[i] * a[j];
-    case 3:
-        return a[i] * (1 - a[j]);
-    case 4:
-        return -a[i] * ((i == j) - a[j]);
-    default:
-        return a[i] * ((i == j) - a[i]);
+    enum { COUNT = 9 };
+    struct guess guess[N * N][COUNT];
+    for (int k = 0; k < N * N; k++) {
+        const int i = k / N, j = k % N, same = i == j;
+        const struct guess known[COUNT] = {
+            {same ? a[i] * (1 - a[i]) : 0, "this is the diagonal alone, a_i (1 - a_i), as for a "
+                                           "sigmoid. But the row sums to 1: what "
+                                           "one a gains, the others pay. Where are the payments?"},
+            {same ? a[i] * (1 - a[i]) : a[i] * a[j],
+             "off the diagonal the sign is wrong: when s_j grows, the other a fall"},
+            {-a[i] * a[j], "this lacks the 1 of i == j: s_i also raises a_i itself"},
+            {a[i] * (1 - a[j]),
+             "this has the 1 in every place; (i == j) is 1 on the diagonal and 0 elsewhere"},
+            {-a[i] * (same - a[j]), "all signs are reversed"},
+            {a[i] * (same - a[i]),
+             "this has a_i in place of a_j, a_i ((i == j) - a_i): by s_j, a_i falls by a_i a_j"},
+            {a[i] * same - a[j],
+             "brackets are missing: a_i multiplies the whole difference, a_i ((i == j) - a_j)"},
+            {same - a[j],
+             "this is (i == j) - a_j, the Jacobian of log a: the factor a_i in front is missing"},
+            {a[j] * (same - a[j]),
+             "this has a_j in place of a_i in front: in row i, all entries have the factor a_i"},
+        };
+        memcpy(guess[k], known, sizeof known);
     }
-}
-
-static void name_mistake(const double *a, const double *J)
-{
-    static const char *const names[] = {
-        ("this is the diagonal alone, a_i (1 - a_i), as for a sigmoid. But the row sums to 1: what "
-         "one a gains, the others pay. Where are the payments?"),
-        "off the diagonal the sign is wrong: when s_j grows, the other a fall",
-        "this lacks the 1 of i == j: s_i also raises a_i itself",
-        "this has the 1 in every place; (i == j) is 1 on the diagonal and 0 elsewhere",
-        "all signs are reversed",
-        "this has a_i in place of a_j, a_i ((i == j) - a_i): by s_j, a_i falls by a_i a_j",
-    };
-    for (int formula = 0; formula < 6; formula++) {
-        double wrong[N * N];
-        for (int i = 0; i < N * N; i++)
-            wrong[i] = at_wrong_formula(formula, a, i / N, i % N);
-        if (distance(N * N, J, wrong) < 1e-9) {
-            hint("%s", names[formula]);
-            return;
-        }
+    const int found = find_guess(N * N, J, COUNT, guess[0]);
+    if (found >= 0) {
+        hint("%s", guess[0][found].name);
+        return;
     }
+    int worst = 0;
+    for (int i = 0; i < N * N; i++)
+        if (!(fabs(J[i] - measured[i]) <= fabs(J[worst] - measured[worst])))
+            worst = i;
+    hint("furthest apart in row %d, column %d: yours %.4f, measured %.4f", worst / N, worst % N,
+         shown(J[worst]), measured[worst]);
 }
 
 int main(void)
@@ -92,13 +93,13 @@ int main(void)
         furthest = fmax(furthest, fabs(total(N, J + i * N)));
     bool empty = J[0] == 0;
     holds(!empty && furthest < 1e-12,
-          "each row sums to 0 and is not 0: a shift of all scores changes no weight");
+          "each row sums to 0, and J is not all 0: a shift of all scores changes no weight");
     bool symmetric = !empty;
     for (int i = 0; i < N * N; i++)
         symmetric = symmetric && fabs(J[i] - J[i % N * N + i / N]) < 1e-12;
-    holds(symmetric, "J is symmetric and not 0: i pays j what j pays i");
+    holds(symmetric, "J is symmetric, and not all 0: i pays j what j pays i");
     double apart = distance(N * N, J, measured);
     if (!holds(apart < 1e-9, "J equals the finite differences: furthest apart %.1e", apart))
-        name_mistake(a, J);
+        name_mistake(a, J, measured);
     return lesson_end();
 }

@@ -3,11 +3,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { N = 4, LONG = 65536 };
+enum { N = 4, LONG = 65536, OLD = 7 }; /* OLD: what ds holds before */
 
 /* The product with J, as the page defines it. */
 static void by_jacobian(int64_t n, const double *a, const double *g, double *ds)
@@ -19,49 +20,41 @@ static void by_jacobian(int64_t n, const double *a, const double *g, double *ds)
     }
 }
 
-static double wrong_formula(int formula, const double *a, const double *g, int i)
-{
-    double weighted = 0, plain = total(N, g);
-    for (int j = 0; j < N; j++)
-        weighted += a[j] * g[j];
-    switch (formula) {
-    case 0:
-        return a[i] * (1 - a[i]) * g[i];
-    case 1:
-        return a[i] * g[i];
-    case 2:
-        return a[i] * (g[i] - plain / N);
-    case 3:
-        return a[i] * (g[i] - plain);
-    case 4:
-        return g[i] - weighted;
-    case 5:
-        return a[i] * (weighted - g[i]);
-    default:
-        return a[i] * (g[i] - weighted / N);
-    }
-}
-
 static void name_mistake(const double *a, const double *g, const double *ds)
 {
-    static const char *const names[] = {
-        "this is a (1 - a) g, the diagonal of J alone: the other scores' payments are missing",
-        "this is a g: the average, which every score must subtract, is missing",
-        "you subtract the plain mean of g; the average is weighted by a, sum_j a_j g_j",
-        "you subtract the plain sum of g; the average is weighted by a, sum_j a_j g_j",
-        "the factor a_i in front is missing",
-        "the sign is reversed",
-        "the average is sum_j a_j g_j; the a sum to 1, so there is nothing to divide by n",
-    };
-    for (int formula = 0; formula < 7; formula++) {
-        double wrong[N];
-        for (int i = 0; i < N; i++)
-            wrong[i] = wrong_formula(formula, a, g, i);
-        if (distance(N, ds, wrong) < 1e-9) {
-            hint("%s", names[formula]);
-            return;
-        }
+    enum { COUNT = 11 };
+    static const char *const so_far_name =
+        "you subtract the average of the row so far: it needs a loop of its own, before that of ds";
+    struct guess guess[N][COUNT];
+    double average = 0, so_far = 0;
+    const double plain = total(N, g);
+    for (int i = 0; i < N; i++)
+        average += a[i] * g[i];
+    for (int i = 0; i < N; so_far += a[i] * g[i], i++) {
+        const struct guess known[COUNT] = {
+            {a[i] * (1 - a[i]) * g[i], "this is a (1 - a) g, the diagonal of J alone: the other "
+                                       "scores' payments are missing"},
+            {a[i] * g[i], "this is a g: the average, which every score must subtract, is missing"},
+            {a[i] * (g[i] - plain / N),
+             "you subtract the plain mean of g; the average is weighted by a, sum_j a_j g_j"},
+            {a[i] * (g[i] - plain),
+             "you subtract the plain sum of g; the average is weighted by a, sum_j a_j g_j"},
+            {g[i] - average, "the factor a_i in front is missing"},
+            {a[i] * (average - g[i]), "the sign is reversed"},
+            {a[i] * (g[i] - average / N),
+             "the average is sum_j a_j g_j; the a sum to 1, so there is nothing to divide by n"},
+            {a[i] * g[i] - average,
+             "brackets are missing: a_i multiplies the whole difference, a_i (g_i - average)"},
+            {a[i] * (g[i] - so_far), so_far_name},
+            {a[i] * (g[i] - so_far - a[i] * g[i]), so_far_name},
+            {OLD + a[i] * (g[i] - average),
+             "ds is assigned here, not added to: it held old numbers"},
+        };
+        memcpy(guess[i], known, sizeof known);
     }
+    const int found = find_guess(N, ds, COUNT, guess[0]);
+    if (found >= 0)
+        hint("%s", guess[0][found].name);
 }
 
 /* Processor seconds of a number of rows of length n, the least of three tries. */
@@ -94,7 +87,7 @@ static void limit_memory(void)
 static void test_short(void)
 {
     const double scores[N] = {2, 1, 0, -1}, g[N] = {0.5, -1, 2, 0.25};
-    double a[N], ds[N] = {0}, right[N];
+    double a[N], ds[N] = {OLD, OLD, OLD, OLD}, right[N];
     true_softmax(N, scores, a);
     by_jacobian(N, a, g, right);
     softmax_backward(N, a, g, ds);
@@ -105,7 +98,7 @@ static void test_short(void)
     say("with J     %8.4f %8.4f %8.4f %8.4f", right[0], right[1], right[2], right[3]);
     if (!holds(distance(N, ds, right) < 1e-12, "ds is the product with J"))
         name_mistake(a, g, ds);
-    holds(ds[0] != 0 && fabs(total(N, ds)) < 1e-12, "ds sums to 0 and is not 0");
+    holds(ds[0] != 0 && fabs(total(N, ds)) < 1e-12, "ds sums to 0, and is not all 0");
 }
 
 /* Whether a row 64 times as long takes 64 times as long, and not 64^2 times; n = 16,384, so that
@@ -116,7 +109,7 @@ static bool test_time(const double *a, const double *g, double *ds)
     double whole = seconds(1, n, a, g, ds), cut = seconds(64, n / 64, a, g, ds);
     say("64 rows of 256 take %.3f ms, one row of 16,384 takes %.3f ms", 1e3 * cut, 1e3 * whole);
     bool ok = whole < 0.02 || whole < 16 * cut;
-    if (!holds(ok, "the time is in proportion to n"))
+    if (!holds(ok, "the time of a row does not grow with n^2"))
         hint("your time grows with n^2: there is a loop over j inside one over i. The sum over j "
              "is the same for every i");
     return ok;
@@ -132,11 +125,11 @@ static void test_long(void)
     for (int i = 0; i < LONG; i++) {
         a[i] = (i + 0.5) * 2 / LONG / LONG; /* sums to 1 */
         g[i] = sb_random_normal(&random);
-        ds[i] = 0;
+        ds[i] = OLD;
         average += a[i] * g[i];
     }
     blank_line();
-    say("A row of %d. J would be %.1f GB as floats, and 2 GB are allowed: a crash or a", LONG,
+    say("A row of 65,536. J would be %.1f GB as floats, and 2 GB are allowed: a crash or a",
         4e-9 * LONG * LONG);
     say("failure from here on means that you asked for more.");
     limit_memory();
@@ -148,7 +141,7 @@ static void test_long(void)
     bool right = true;
     for (int i = 0; i < LONG; i++)
         right = right && LONG * fabs(ds[i] - a[i] * (g[i] - average)) < 1e-9;
-    holds(right, "ds is right at n = %d", LONG);
+    holds(right, "ds is right at n = 65,536");
     free(a);
 }
 

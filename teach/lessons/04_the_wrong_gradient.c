@@ -7,5 +7,6 @@ void score_gradient(int64_t n, const float *a, const float *g, float *ds)
     for (int64_t i = 0; i < n; i++)
         ds[i] = a[i] * (1 - a[i]) * g[i];
 
-    /* HOLE: leave the lines above as they are, and subtract the mean of ds from each ds_i. */
+    /* HOLE: when you have looked at the page's other formulas, put the lines above back, and
+       subtract the mean of ds from each ds_i. */
 }

@@ -1,76 +1,67 @@
 /* What score_gradient does to three models that learn to reverse eight symbols. */
+#include "lesson.h"
 #include "reverse.h"
 #include <math.h>
+#include <string.h>
 
-enum { N = 4, SEEDS = 3, STEPS = 800, ASKED = 6 };
-static const float a[N] = {0.6439142f, 0.2368828f, 0.0871443f, 0.0320586f};
-static const float g[N] = {0.5f, -1, 2, 0.25f};
+enum { N = 4, SEEDS = 3, STEPS = 800 };
+static const double a[N] = {0.6439142, 0.2368828, 0.0871443, 0.0320586}, g[N] = {0.5, -1, 2, 0.25};
 
-static float formula_at(int formula, int i)
+/* Whether ds is what the hole asks for, or else what it is. */
+static void name_gradient(const double *ds)
 {
-    const float average = a[0] * g[0] + a[1] * g[1] + a[2] * g[2] + a[3] * g[3];
-    const float mean = (g[0] + g[1] + g[2] + g[3]) / N;
-    float mistake[N], sum = 0;
-    for (int j = 0; j < N; j++)
-        sum += mistake[j] = a[j] * (1 - a[j]) * g[j];
-    switch (formula) {
-    case 0:
-        return mistake[i];
-    case 1:
-        return 0;
-    case 2:
-        return a[i] * g[i];
-    case 3:
-        return a[i] * (1 - a[i]) * (g[i] - mean);
-    case 4:
-        return a[i] * (g[i] - average);
-    case 5:
-        return mistake[i] - a[i] * sum;
-    default: /* ASKED */
-        return mistake[i] - sum / N;
+    enum { ASKED, COUNT = 7 };
+    struct guess guess[N][COUNT];
+    double average = 0, mean = 0, wrong = 0;
+    for (int i = 0; i < N; i++) {
+        average += a[i] * g[i];
+        mean += g[i] / N;
+        wrong += a[i] * (1 - a[i]) * g[i];
     }
-}
-
-static bool is_formula(int formula, const float *ds)
-{
-    bool alike = true;
-    for (int i = 0; i < N; i++)
-        alike = alike && fabsf(ds[i] - formula_at(formula, i)) < 1e-6f;
-    return alike;
-}
-
-static void name_formula(const float *ds)
-{
-    static const char *const names[] = {
-        "this is the mistake as it was: a (1 - a) g, whose sum is not 0",
-        "this is 0: queries and keys keep their initial values, and only values learn",
-        "this is a g, an even larger mistake",
-        "you subtracted the mean of g, before the factor a (1 - a): subtract that of ds, after it",
-        "this is the true gradient, a (g - sum_j a_j g_j), which sums to 0 as well. See what it "
-        "does below; the hole asks for the mistake less its mean",
-        "you subtracted a_i times the sum of ds. This sums to 0 as well, but it is not the mean: "
-        "subtract sum / n, the same number from each ds_i",
-    };
-    for (int formula = 0; formula < ASKED; formula++)
-        if (is_formula(formula, ds)) {
-            hint("%s", names[formula]);
-            return;
-        }
-    hint("the mean is the sum divided by n");
+    for (int i = 0; i < N; i++) {
+        const double mistake = a[i] * (1 - a[i]) * g[i];
+        const struct guess known[COUNT] = {
+            [ASKED] = {mistake - wrong / N, ""},
+            {mistake, "this is the mistake as it was: a (1 - a) g, whose sum is not 0"},
+            {0,
+             "this is 0, which the page asks you to look at: queries and keys keep their initial "
+             "values, and only values learn"},
+            {a[i] * g[i], "this is a g, an even larger mistake"},
+            {a[i] * (1 - a[i]) * (g[i] - mean), "you subtracted the mean of g, before the factor a "
+                                                "(1 - a): subtract that of ds, after "
+                                                "it"},
+            {a[i] * (g[i] - average),
+             "this is the true gradient, a (g - sum_j a_j g_j), which the page asks you to look "
+             "at. "
+             "It sums to 0 as well; the hole asks for the mistake less its mean"},
+            {mistake - a[i] * wrong,
+             "you subtracted a_i times the sum of ds. This sums to 0 as well, but it is not the "
+             "mean: subtract sum / n, the same number from each ds_i"},
+        };
+        memcpy(guess[i], known, sizeof known);
+    }
+    const int found = find_guess(N, ds, COUNT, guess[0]);
+    const double sum = total(N, ds);
+    if (!holds(found == ASKED, "ds is a (1 - a) g less its mean: the sum is %.4f",
+               fabs(sum) < 1e-6 ? 0 : shown(sum)))
+        hint("%s", found < 0 ? "the mean is the sum divided by n" : guess[0][found].name);
 }
 
 int main(void)
 {
-    float ds[N] = {0};
-    score_gradient(N, a, g, ds);
+    float single_a[N], single_g[N], single[N] = {0};
+    double ds[N];
+    for (int i = 0; i < N; i++) {
+        single_a[i] = (float)a[i];
+        single_g[i] = (float)g[i];
+    }
+    score_gradient(N, single_a, single_g, single);
+    for (int i = 0; i < N; i++)
+        ds[i] = shown((double)single[i]);
     say("a       %8.4f %8.4f %8.4f %8.4f", a[0], a[1], a[2], a[3]);
     say("g       %8.4f %8.4f %8.4f %8.4f", g[0], g[1], g[2], g[3]);
-    say("your ds %8.4f %8.4f %8.4f %8.4f", shown((double)ds[0]), shown((double)ds[1]),
-        shown((double)ds[2]), shown((double)ds[3]));
-    const float sum = ds[0] + ds[1] + ds[2] + ds[3];
-    if (!holds(is_formula(ASKED, ds), "ds is a (1 - a) g less its mean: the sum is %.4f",
-               fabsf(sum) < 1e-6f ? 0 : shown((double)sum)))
-        name_formula(ds);
+    say("your ds %8.4f %8.4f %8.4f %8.4f", ds[0], ds[1], ds[2], ds[3]);
+    name_gradient(ds);
     blank_line();
     say("Three models, %d steps each; guessing has a loss of ln 16 = 2.77 and 6.2 %% right.",
         STEPS);

@@ -1,6 +1,7 @@
 /* Whether cross_entropy and its gradient are right, also of logits far apart. */
 #include "lesson.h"
 #include <math.h>
+#include <string.h>
 
 enum { N = 3 };
 static const struct {
@@ -44,26 +45,23 @@ static void name_loss(float loss, double right)
 
 static void name_gradient(int64_t target, const double *p, const double *dz)
 {
-    double wrong[4][N];
+    enum { COUNT = 4 };
+    struct guess guess[N][COUNT];
     for (int i = 0; i < N; i++) {
         const double y = i == target;
-        wrong[0][i] = p[i];
-        wrong[1][i] = y - p[i];
-        wrong[2][i] = p[i] * (1 - p[i]);
-        wrong[3][i] = i == target ? p[i] - 1 : 0;
+        const struct guess known[COUNT] = {
+            {p[i], "this is p; the 1 of the target is still to be subtracted"},
+            {y - p[i], "this is y - p: the sign is reversed, and the loss would grow"},
+            {p[i] * (1 - p[i]), "this is p (1 - p): lesson 2's diagonal again"},
+            {i == target ? p[i] - 1 : 0,
+             "only the target's logit has a gradient here, but all z are in the sum"},
+        };
+        memcpy(guess[i], known, sizeof known);
     }
-    static const char *const names[] = {
-        "this is p; the 1 of the target is still to be subtracted",
-        "this is y - p: the sign is reversed, and the loss would grow",
-        "this is p (1 - p): lesson 2's diagonal again",
-        "only the target's logit has a gradient here, but all z are in the sum",
-    };
-    for (int k = 0; k < 4; k++)
-        if (distance(N, wrong[k], dz) < 1e-5) {
-            hint("%s", names[k]);
-            return;
-        }
-    if (!finite_all(N, dz) && p[target] > 1e-30)
+    const int found = find_guess(N, dz, COUNT, guess[0]);
+    if (found >= 0)
+        hint("%s", guess[0][found].name);
+    else if (!finite_all(N, dz) && p[target] > 1e-30)
         hint("an exp overflowed; subtract the largest z first");
     else if (!finite_all(N, dz))
         hint("dp = -1 / p[target] is infinite where p is 0, and 0 times infinity is NaN: on "

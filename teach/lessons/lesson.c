@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 96 };
+enum { WIDTH = 96, ROOM = 1000 };
 static int failed;
 
 static void print(const char *before, const char *format, va_list values)
@@ -27,12 +27,16 @@ bool holds(bool ok, const char *format, ...)
 
 void hint(const char *format, ...)
 {
-    char text[1000], *word = text;
+    static char earlier[ROOM];
+    char text[ROOM], *word = text;
     int column = WIDTH;
     va_list values;
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
+    if (strcmp(text, earlier) == 0)
+        return;
+    strcpy(earlier, text);
     for (bool first = true; *word; first = false) {
         const int length = (int)strcspn(word, " ");
         if (column + 1 + length > WIDTH)
@@ -59,6 +63,8 @@ void blank_line(void)
 
 int lesson_end(void)
 {
+    if (failed > 1)
+        say("(Begin with the first NOT YET: the later ones often follow from it.)");
     return failed > 0;
 }
 
@@ -72,6 +78,18 @@ double distance(int64_t n, const double *a, const double *b)
         most = fmax(most, apart);
     }
     return most;
+}
+
+int find_guess(int64_t n, const double *yours, int count, const struct guess *guess)
+{
+    for (int k = 0; k < count; k++) {
+        bool alike = true;
+        for (int64_t i = 0; i < n; i++)
+            alike = alike && fabs(yours[i] - guess[i * count + k].value) < 1e-5;
+        if (alike)
+            return k;
+    }
+    return -1;
 }
 
 double total(int64_t n, const double *a)

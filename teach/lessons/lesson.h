@@ -46,8 +46,10 @@ void online_add(struct online *state, int64_t n, const double *s, const double *
 void online_backward(const struct online *end, double dy, int64_t n, const double *s,
                      const double *v, double *ds, double *dv);
 
-/* 10. The tape: the backward of y = x w. */
+/* 10. The tape: the backward of y = x w, and that of one head of attention. */
 bool project_backward(sb_node *node);
+void attention_backward(int64_t L, int64_t D, const double *q, const double *k, const double *v,
+                        const double *a, const double *dy, double *dq, double *dk, double *dv);
 
 /* 11. Learn to reverse: trains for some steps; false if something failed. */
 double learning_rate(void);
@@ -62,16 +64,23 @@ sb_tensor *decoder_block(const struct decoder_layers *layers, sb_tensor *x);
 
 /* ---- For the tests ---- */
 
-/* Prints whether a sentence holds, and returns it. Later failures usually follow from the first
-   one. */
+/* Prints whether a sentence holds, and returns it. */
 bool holds(bool ok, const char *format, ...) SB_PRINTF(2, 3);
-/* Prints, below a sentence that does not hold, the likely mistake. */
+/* Prints, below a sentence that does not hold, the likely mistake; the same one once. */
 void hint(const char *format, ...) SB_PRINTF(1, 2);
 /* Prints a line of a table or a remark. */
 void say(const char *format, ...) SB_PRINTF(1, 2);
 void blank_line(void);
 /* Whether all sentences held: the test's exit status. */
 int lesson_end(void);
+
+/* What a formula gives, and what to say of it. */
+struct guess {
+    double value;
+    const char *name;
+};
+/* Which formula gives all of yours, -1 when none does: guess[i * count + k] is formula k at i. */
+int find_guess(int64_t n, const double *yours, int count, const struct guess *guess);
 
 /* The largest |a_i - b_i|; NaN when one of them is not finite. */
 double distance(int64_t n, const double *a, const double *b);

@@ -1,7 +1,21 @@
-#include "reverse.h"
+#include "teach/lessons/reverse.h"
+#include "autograd/operation.h"
+#include "autograd/tape.h"
+#include "nn/linear.h"
+#include "nn/norm.h"
+#include "nn/optimiser.h"
+#include "ops/ops.h"
 #include <math.h>
 
-enum { SYMBOLS = 16, L = 8, B = 16, C = 32, HIDDEN = 64, EARLY = 100, MEAN_OF = 20 };
+enum {
+    SYMBOLS = REVERSE_SYMBOLS,
+    L = REVERSE_LENGTH,
+    B = 16,
+    C = 32,
+    HIDDEN = 64,
+    EARLY = 100,
+    MEAN_OF = 20
+};
 
 /* ---- The operation: a = softmax(s) over the last axis, with the given backward. ---- */
 
@@ -97,8 +111,10 @@ static bool attending_init(struct attending *a, sb_parameters *set, const char *
 
 static bool model_init(struct model *m, reverse_gradient *gradient, uint64_t seed, int steps)
 {
-    const sb_optimiser_options options = {
-        .schedule = {.kind = SB_SCHEDULE_COSINE, .rate = 0.003, .warmup = 50, .steps = steps}};
+    const sb_optimiser_options options = {.schedule = {.kind = SB_SCHEDULE_COSINE,
+                                                       .rate = 0.003,
+                                                       .warmup = steps > 100 ? 50 : steps / 2,
+                                                       .steps = steps}};
     const sb_initial normal = {SB_INITIAL_NORMAL, 0.3};
     m->gradient = gradient;
     m->weights = sb_parameters_new(seed);
@@ -197,6 +213,14 @@ static bool evaluate(struct model *m, struct reverse_result *result)
     return ok;
 }
 
+/* The mean over the last steps up to `end`. */
+static void add_to_mean(double *mean, double loss, int step, int end)
+{
+    const int some = end < MEAN_OF ? end : MEAN_OF;
+    if (step > end - some && step <= end)
+        *mean += loss / some;
+}
+
 bool reverse_train(reverse_gradient *gradient, uint64_t seed, int steps,
                    struct reverse_result *result)
 {
@@ -208,10 +232,9 @@ bool reverse_train(reverse_gradient *gradient, uint64_t seed, int steps,
     for (int step = 1; ok && step <= steps; step++) {
         double loss;
         ok = train_step(&m, &random, &loss);
-        if (step > EARLY - MEAN_OF && step <= EARLY)
-            result->early += loss / MEAN_OF;
-        if (step > steps - MEAN_OF)
-            result->last += loss / MEAN_OF;
+        result->first = step == 1 ? loss : result->first;
+        add_to_mean(&result->early, loss, step, steps < EARLY ? steps : EARLY);
+        add_to_mean(&result->last, loss, step, steps);
     }
     ok = ok && evaluate(&m, result);
     model_free(&m);

@@ -29,15 +29,31 @@ const Address = (() => {
         width: 6, /* of base 2 */
         scaled: 0,
         /* flash attention */
-        fscores: [1, 2, 5, 0.5, 3, -1],
-        fvalues: [1, -1, 2, 0.5, 0, 4],
-        block: 2,
+        fscores: range(32).map((i) => +(4 * Math.sin(i * i)).toFixed(2)),
+        fvalues: range(32).map((i) => +Math.cos(3 * i).toFixed(2)),
+        block: 4,
         fstep: 0,
         teacher: 0,
         scene: -1, /* of teacher mode */
         panel: 0, /* the one that is opened: 0 is the first */
     };
+    /* The whole numbers of the state, and their least and largest values. */
+    const bounds = {
+        seed: [0, 1e6],
+        pair: [0, 1e6],
+        racer: [0, 1],
+        head: [0, 1],
+        row: [-1, 1e6],
+        stop: [0, 5],
+        width: [1, 10],
+        block: [1, 32],
+        fstep: [0, 1e6],
+    };
     const state = structuredClone(own);
+    const clip = () => {
+        for (const [name, [least, most]] of Object.entries(bounds))
+            state[name] = Math.min(most, Math.max(least, Math.round(state[name]) || 0));
+    };
 
     const isList = (name) => Array.isArray(own[name]);
     const fits = (name, numbers) => {
@@ -77,6 +93,7 @@ const Address = (() => {
         if (state.upstream.length !== scores.length) state.upstream = scores.map(() => 0);
         if (state.mask.length !== scores.length) state.mask = scores.map(() => 1);
         if (state.fvalues.length !== fscores.length) state.fvalues = fscores.map((_, i) => i + 1);
+        clip();
         state.mask = state.mask.map((kept) => (kept ? 1 : 0));
         state.events = state.events.map(Math.round).filter((x) => x >= 0).sort((x, y) => x - y);
     };
@@ -95,5 +112,5 @@ const Address = (() => {
         history.replaceState(null, "", "#" + parts.join("&"));
     };
 
-    return {state, own, read, write};
+    return {state, own, read, write, clip};
 })();

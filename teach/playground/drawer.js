@@ -75,9 +75,6 @@ const Drawer = (() => {
             c.wrong && plainColumn("correct ds", c.right),
         ].filter(Boolean);
     };
-    const total = (list) => list.reduce((x, y) => x + y, 0);
-    /* What rounding leaves of a sum of 0 is 0. */
-    const sumOf = (list) => short(Math.abs(total(list)) < 1e-6 * largest(list) ? 0 : total(list));
     const sumRow = (c, names) => [
         tag("th", {scope: "row"}, "sum"),
         names.map((name) => cellOf(name, /^a$/.test(name)          ? sumOf(c.a)
@@ -85,14 +82,13 @@ const Drawer = (() => {
                                          : /^ds/.test(name)         ? sumOf(c.ds)
                                                                     : "")),
     ];
-    const drawTable = (c) => {
+    const table = (c) => {
         const all = columns(c), names = all.map((x) => x.name);
         const row = (k) => [tag("th", {scope: "row"}, escaped(c.seen.keys[k])),
                             c.kept[k] ? all.map(({name, cell}) => cellOf(name, cell(k)))
                                       : [cellOf(names[0], "blocked"),
                                          names.slice(1).map((name) => cellOf(name, ""))]];
-        const table = tableOf(["key", ...names], [...range(c.n).map(row), sumRow(c, names)], c.n);
-        $("drawer-table").innerHTML = table;
+        return tableOf(["key", ...names], [...range(c.n).map(row), sumRow(c, names)], c.n);
     };
 
     /* ---- flow: ds_i is the sum over j of a_i a_j (g_i − g_j), which j passes to i ---- */
@@ -113,25 +109,12 @@ const Drawer = (() => {
         },
                    tag("title", {}, escaped(title)));
     };
-    const tip = tag("defs", {},
-                    tag("marker", {
-                        id: "tip",
-                        viewBox: "0 0 8 8",
-                        refX: 7,
-                        refY: 4,
-                        markerWidth: 9,
-                        markerHeight: 9,
-                        markerUnits: "userSpaceOnUse",
-                        orient: "auto"
-                    },
-                        tag("path", {class: "tip", d: "M0,0 L8,4 L0,8 z"})));
     /* −ds of each score, up where a larger score lowers the loss. No score takes this step: Adam moves
      * the parameters. */
-    const stepBars = (c, kept, ds, X, width) => {
-        const most = Math.max(largest(ds), 1e-300);
+    const stepBars = (c, kept, ds, most, X, width) => {
         const title = (k, step) => `−ds of the score of ${c.seen.keys[k]}: ${short(step)}`;
         return kept.map((k, i) => {
-            const step = -ds[k], height = 44 * Math.abs(step) / most;
+            const step = -ds[k], height = 44 * Math.abs(step) / Math.max(most, 1e-300);
             const box = {x: X(i) - width / 2, y: step > 0 ? 160 - height : 160, width, height};
             return [
                 tag("circle", {class: "key", cx: X(i), cy: 106, r: Math.min(9, 0.75 * width)}),
@@ -140,17 +123,22 @@ const Drawer = (() => {
             ];
         });
     };
-    const drawSteps = (id, label, c, kept, ds, W, arcs) => {
+    const drawSteps = (id, label, c, kept, ds, most, W, arcs) => {
         const left = 48, X = (i) => left + ((W - left) / kept.length) * (i + 0.5);
-        picture(id, label, W, 220, arcs ? [tip, arcs(X)] : "",
+        picture(id, label, W, 220, arcs ? [arrowTip("tip"), arcs(X)] : "",
                 tag("line", {class: "axis", x1: 0, x2: W, y1: 160, y2: 160}),
-                stepBars(c, kept, ds, X, Math.min(18, 0.6 * (W - left) / kept.length)),
+                stepBars(c, kept, ds, most, X, Math.min(18, 0.6 * (W - left) / kept.length)),
                 words(0, 128, "start", "rises ↑"), words(0, 198, "start", "falls ↓"));
+    };
+    /* Both pictures have one scale, unless it would hide the smaller ds. */
+    const scales = (c) => {
+        const all = [largest(c.right), largest(c.ds)], most = Math.max(...all);
+        return Math.min(...all) * 20 < most ? all : [most, most];
     };
     /* Arrows stand for the correct ds alone: a wrong rule passes nothing from key to key. */
     const drawFlow = (c) => {
         const {kept, flow} = flows(c), W = c.wrong ? 205 : 400;
-        const most = largest([...flow.flat(), 1e-300]);
+        const most = largest([...flow.flat(), 1e-300]), [ofRight, own] = scales(c);
         const arcs = (X) => flow.flatMap(
             (row, i) => row.map(
                 (x, j) =>
@@ -158,10 +146,10 @@ const Drawer = (() => {
                     arc(X, i, j, 0.6 + 5 * x / most,
                         `${c.seen.keys[kept[i]]} gives ${c.seen.keys[kept[j]]} ${short(x)}`)));
         drawSteps("drawer-flow", "the correct −ds of each score, and its flow from key to key", c,
-                  kept, c.right, W, arcs);
+                  kept, c.right, ofRight, W, arcs);
         $("drawer-wrong").hidden = !c.wrong;
         if (c.wrong)
-            drawSteps("drawer-own", "−ds of each score by the rule of this model", c, kept, c.ds, W);
+            drawSteps("drawer-own", "−ds of each score by the rule of this model", c, kept, c.ds, own, W);
         $("drawer-caption").textContent =
             c.wrong ? "Correct −ds, which this model does not get" : "Who gives, who gains: −ds";
     };
@@ -169,21 +157,23 @@ const Drawer = (() => {
                   "changes, so the loss changes by 0: the sum is 0.";
     const say = (c) => {
         const {sum} = c, most = largest(c.ds), far = largest(c.s.filter((x) => x > -Infinity));
+        const [ofRight, own] = scales(c);
         const zero = Math.abs(sum) < 1e-6 * most || most === 0;
         const all = [
             c.wrong
                 ? "Arrows lead from keys with a high g to keys with a lower one: they belong to " +
-                      "the correct ds. Each picture has a scale of its own."
+                      "the correct ds." +
+                      (ofRight === own ? "" : " Each picture has a scale of its own.")
                 : "What one key loses, others gain: arrows lead from keys with a high g to keys " +
                       "with a lower one.",
             "−ds is the way down for each score. No score takes it: Adam moves the parameters, and " +
                 "the scores follow.",
             proof,
             zero ? "The ds of this row do sum to 0."
-                 : `But here they sum to ${short(sum)}: ${short(Math.abs(sum))} is ${
-                       sum > 0 ? "taken from" : "given to"} this row, and no other key pays for it.`,
+                 : `But here they sum to ${short(sum)}: a step along −ds moves all scores of ` +
+                      `this row ${sum > 0 ? "down" : "up"} together.`,
         ];
-        if (c.wrong && far > 20) all.push(`These scores have drifted to ${short(far)} from 0.`);
+        if (c.wrong && far > 20) all.push(`A score of this row has drifted from 0 to ${short(far)}.`);
         if (most < 1e-6)
             all.push(c.frame.loss < 0.01
                          ? "The loss is nearly 0 here, and so is every gradient: move the " +
@@ -202,7 +192,7 @@ const Drawer = (() => {
         $("drawer-title").textContent = "One row, " + Race.nameOf(s.racer);
         $("drawer-where").textContent = where(c);
         $("drawer-step").textContent = `step ${c.step}`;
-        drawTable(c);
+        $("drawer-table").innerHTML = table(c);
         drawFlow(c);
         $("drawer-say").innerHTML = say(c);
     };
@@ -237,18 +227,16 @@ const Drawer = (() => {
         Race.draw();
         Maps.focusCell(...(cameFrom || [s.racer, s.head, s.row, 0]));
     };
-    /* Its numbers in the panel below, where they can be changed; six digits, as its command shows.
-     */
+    /* Its numbers in the panel below, where they can be changed. */
     const edit = () => {
-        const c = chosen(), digits = (x) => +x.toPrecision(6);
+        const c = chosen(), digits = (x) => +x.toPrecision(3);
+        const most = Math.max(...c.s.filter((x) => x > -Infinity)); /* shifts change nothing */
         makeRoom();
-        Row.take(where(c), c.seen.keys, c.s.map((x, k) => (c.kept[k] ? digits(x) : 0)),
+        Row.take(where(c) + ", s − max", c.seen.keys, c.s.map((x, k) => (c.kept[k] ? digits(x - most) : 0)),
                  c.g.map(digits), c.kept.map(Number));
     };
     const open = () => {
-        s.racer = s.racer ? 1 : 0;
-        s.head = s.head ? 1 : 0;
-        s.row = Math.max(s.drawer ? 0 : -1, Math.floor(s.row));
+        if (s.drawer) s.row = Math.max(0, s.row);
         s.attention = [0, 1, 2].includes(s.attention) ? s.attention : 2;
         $("drawer-back").onclick = back;
         $("drawer-edit").onclick = edit;
@@ -264,5 +252,5 @@ const Drawer = (() => {
         };
         Race.whenDrawn(draw);
     };
-    return {open, show, back, chosen, where};
+    return {open, show, back, chosen, where, table};
 })();

@@ -11,14 +11,33 @@ const letters = {
 };
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => letters[c]);
 
+/* ---- numbers, with the signs of print ---- */
+
+const raised = (n) => [...String(n)].map((d) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(d)]).join("");
+
+/* A number as C or JavaScript writes it: 1.5e-05 is 1.5·10⁻⁵, and 1e+04 is 10,000. */
+const numeral = (text) => {
+    const [, minus, digits, power] = text.match(/^([-−]?)([\d.]+)(?:e([-+]?\d+))?$/) || [];
+    if (digits === undefined) return text;
+    const far = +(power ?? 0), isPlain = far >= 0 && far < 7;
+    const [whole, rest] = (isPlain ? String(digits * 10 ** far) : digits).split(".");
+    const printed = isPlain && !power && +digits < 1000 ? digits
+                  : whole.replace(/(?=(\d{3})+$)\B/g, ",") + (rest ? "." + rest : "");
+    return (minus && "−") + (isPlain ? printed : (digits === "1" ? "" : printed + "·") + "10" + raised(far));
+};
+
 /* A text of the terminal, as HTML with the signs of print. */
 const typeset = (text) => escaped(text)
                               .replaceAll("+-", "±")
                               .replaceAll("sqrt d", "√d")
+                              .replace(/\d[\d.]*e[-+]\d+/g, numeral)
                               .replace(/(^|[ (])-(?=[ \d])/g, "$1−")
                               .replace(/\bsum of /g, "Σ ")
                               .replace(/\bdelta\b/g, "δ")
                               .replaceAll("||", "‖")
+                              .replace(/ ([−+/]) /g, "\u00a0$1\u00a0") /* formulas hold together */
+                              .replace(/ = (?=[−\d])/g, "\u00a0=\u00a0")
+                              .replace(/\b([a-z]) \(/g, "$1\u00a0(")
                               .replace(/\b(d?[a-z])_(\w+)/g, "$1<sub>$2</sub>");
 
 /* <name ...>inside</name>. An attribute that is false or undefined is left out, one that is true
@@ -30,25 +49,28 @@ const tag = (name, attributes, ...inside) => {
     return `<${name}${all.join("")}>${inside.flat(4).filter((x) => x !== false).join("")}${end}`;
 };
 
-/* ---- numbers ---- */
-
 const sign = (x) => (x > 0 ? "plus" : x < 0 ? "minus" : "");
 
+/* Three digits; "–" for what is no number. */
 const short = (x) => {
     if (!Number.isFinite(x)) return "–";
-    const text = x !== 0 && Math.abs(x) < 0.001 ? x.toExponential(1) : String(+x.toPrecision(3));
-    return text.replaceAll("-", "−");
+    return numeral(x !== 0 && Math.abs(x) < 0.001 ? x.toExponential(1) : String(+x.toPrecision(3)));
 };
 /* Numbers of a column with one power of ten, so that small ones can be compared: {name, text}. */
 const scaled = (name, numbers) => {
     const most = largest(numbers.filter(Number.isFinite));
     if (most === 0 || most >= 0.001) return {name, text: short};
     const power = Math.floor(Math.log10(most));
-    const high = [...String(-power)].map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]).join("");
-    const text = (x) => (x / 10 ** power).toFixed(2).replace("-", "−");
-    return {name: `${name} · 10⁻${high}`, text};
+    const text = (x) => {
+        const part = (x / 10 ** power).toFixed(2);
+        return +part ? numeral(part) : "0";
+    };
+    return {name: `${name} · 10${raised(power)}`, text};
 };
 const percent = (x) => (100 * x).toFixed(0) + " %";
+const total = (list) => list.reduce((x, y) => x + y, 0);
+/* What rounding leaves of a sum of 0 is 0. */
+const sumOf = (list) => short(Math.abs(total(list)) < 1e-6 * largest(list) ? 0 : total(list));
 
 /* As it stands in a field or a command. */
 const plain = (x, digits) => {
@@ -90,7 +112,7 @@ const bar = (x, most) => {
 /* A signed bar and its number. Both have a width of their own, so that the middle lines of a column
    stand below each other. */
 const signed = (x, most, text = short(x)) =>
-    [bar(x, most), " ", tag("span", {class: "number " + sign(x)}, text)];
+    [bar(x, most), " ", tag("span", {class: "number " + (text === "0" ? "" : sign(x))}, text)];
 
 /* A bar from 0 to 1. */
 const share = (x) => {
@@ -116,15 +138,22 @@ const strip = (numbers, most, name) => {
 
 /* ---- charts ---- */
 
+/* Widths of places, measured once: to ask after each change makes the browser lay out the page. */
+const widths = new Map();
+const widthOf = (id) => {
+    if (!widths.has(id)) widths.set(id, $(id).clientWidth);
+    return widths.get(id);
+};
 /* As wide as their place, within reason, so that letters keep their size. */
-const room = (id, most = 640) => Math.max(280, Math.min(most, $(id).clientWidth));
+const room = (id, most = 640) => Math.max(280, Math.min(most, widthOf(id)));
 
 /* Draws again whenever the width of an element changes, not only that of the window. */
 const onWidth = (id, act) => {
-    let width = $(id).clientWidth;
+    let width = widthOf(id);
     new ResizeObserver(() => {
         if ($(id).clientWidth === width) return;
         width = $(id).clientWidth;
+        widths.clear();
         act();
     }).observe($(id));
 };
@@ -135,6 +164,19 @@ const picture = (id, label, width, height, ...inside) => {
 };
 const words = (x, y, anchor, text, more) =>
     tag("text", {x, y, "text-anchor": anchor, ...more}, escaped(text));
+
+/* The tip of arrows, for their marker-end: url(#id). */
+const arrowTip = (id) => tag("defs", {}, tag("marker", {
+                                 id,
+                                 viewBox: "0 0 8 8",
+                                 refX: 7,
+                                 refY: 4,
+                                 markerWidth: 8,
+                                 markerHeight: 8,
+                                 markerUnits: "userSpaceOnUse",
+                                 orient: "auto"
+                             },
+                                         tag("path", {class: "tip", d: "M0,0 L8,4 L0,8 z"})));
 
 /* Named bars, one below the other: [{name, value, colour, note}], by a scale from value to 0 .. 1.
  */
@@ -189,7 +231,10 @@ const curves = (id, label, {all, lastX, level, spans, at}) => {
     const across = (y, more) => tag("line", {x1: left, x2: right, y1: Y(y), y2: Y(y), ...more});
     const scale = range(top - low + 1).map((i) => {
         const y = 10 ** (low + i);
-        return [across(y, {class: "axis"}), words(left - 5, Y(y) + 4, "end", short(y))];
+        return [
+            across(y, {class: "axis"}),
+            words(left - 5, Y(y) + 4, "end", numeral("1e" + (low + i)))
+        ];
     });
     const lines = all.map(
         (c) => tag("polyline", {

@@ -97,11 +97,10 @@ const Flash = (() => {
         };
         tick();
     };
-    const wide = () => {
-        const n = 32;
-        $("flash-scores").value = range(n).map((i) => (4 * Math.sin(i * i)).toFixed(2)).join(" ");
-        $("flash-values").value = range(n).map((i) => Math.cos(3 * i).toFixed(2)).join(" ");
-        $("flash-block").value = 4;
+    const few = () => {
+        $("flash-scores").value = "1, 2, 5, 0.5, 3, -1";
+        $("flash-values").value = "1, -1, 2, 0.5, 0, 4";
+        $("flash-block").value = 2;
         typed();
     };
     const mark = (id, ok) => $(id).setAttribute("aria-invalid", String(!ok));
@@ -125,8 +124,6 @@ const Flash = (() => {
     };
 
     const open = () => {
-        s.block = Math.min(32, Math.max(1, Math.round(s.block)));
-        s.fstep = Math.max(0, Math.round(s.fstep));
         $("flash-scores").value = s.fscores.join(", ");
         $("flash-values").value = s.fvalues.join(", ");
         $("flash-block").value = s.block;
@@ -136,7 +133,7 @@ const Flash = (() => {
             change(act);
         };
         $("flash-play").onclick = play;
-        $("flash-wide").onclick = press(wide);
+        $("flash-few").onclick = press(few);
         $("flash-step").onclick = press(() => s.fstep++);
         $("flash-back").onclick = press(() => s.fstep--);
         $("flash-restart").onclick = press(() => (s.fstep = 0));

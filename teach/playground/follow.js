@@ -4,11 +4,12 @@ const Follow = (() => {
     const norm = (x) => Math.sqrt(x.reduce((sum, y) => sum + y * y, 0));
     const formula = (text) => tag("p", {class: "formula"}, text);
     const para = (text) => tag("p", {}, text);
-    /* A line: a name, a picture, and a note. */
-    const line = (name, picture, note) => tag("div", {class: "vector"}, tag("span", {}, name),
-                                              picture, tag("span", {class: "note"}, note));
+    /* Rows of a name, a picture, and a note. */
+    const lines = (rows) => tag("table", {class: "vectors"}, rows.map(
+        ([name, ...cells]) => tag("tr", {}, tag("th", {scope: "row"}, name),
+                                  cells.map((x) => tag("td", {}, x)))));
     const vector = (name, numbers, most, note = "‖·‖ " + short(norm(numbers))) =>
-        line(name, strip(numbers, most, name), note);
+        [name, strip(numbers, most, name), note];
     /* Names below the cells of a strip, where there is room for them. */
     const names = (all) => tag("span", {class: "strip names"},
                                all.map((x) => tag("i", {}, x.length > 3 ? "" : escaped(x))));
@@ -24,8 +25,7 @@ const Follow = (() => {
             para(`Position ${c.q + 1} must write “${escaped(target)}”, and gives it p = ` +
                  `${short(all[at])}. Its logits (the scores of all symbols) get p − y, where y is ` +
                  "1 for that symbol and 0 for the others:"),
-            vector("p − y", gradient, largest(gradient)),
-            line("", names(symbols), ""),
+            lines([vector("p − y", gradient, largest(gradient)), ["", names(symbols), ""]]),
         ];
     };
     const lossStop = (c) => [formula("loss = mean of −ln p(target) &nbsp; dz = p − y"),
@@ -34,11 +34,11 @@ const Follow = (() => {
     ];
 
     const outputStop =
-        (c) => [formula(
-                    "o = Σ<sub>j</sub> a<sub>j</sub> v<sub>j</sub> &nbsp; do arrives from above"),
+        (c) => [formula("o = Σ<sub>j</sub> a<sub>j</sub> v<sub>j</sub>"),
                 para("The output of this row is o, a number for each of the head’s dimensions. " +
-                     "Backward brings do, how the loss changes with each:"),
-                vector("do", c.vector("dy"), largest(c.vector("dy"))),
+                     "Its gradient do, how the loss changes with each, comes from the layers " +
+                     "after attention:"),
+                lines([vector("do", c.vector("dy"), largest(c.vector("dy")))]),
     ];
 
     const valueStop = (c) => {
@@ -50,31 +50,19 @@ const Follow = (() => {
             formula("dv<sub>j</sub> += a<sub>j</sub> do &nbsp; g<sub>j</sub> = do · v<sub>j</sub>"),
             para("Each value gets its share a of do. Each weight gets one number, g: how the " +
                  "loss changes if the row attends more to that key."),
-            keys.map(part),
+            lines(keys.map(part)),
         ];
     };
 
-    const sums = (c) => {
-        const zero = Math.abs(c.sum) < 1e-6 * largest(c.ds);
-        return `a: 1, ds: ${short(zero ? 0 : c.sum)}${c.wrong ? ", correct: 0" : ""}`;
-    };
-    const scoreStop = (c) => {
-        const {average, wrong} = c, most = largest(c.ds), ds = (k) => short(c.ds[k]);
-        const right = `a<sub>j</sub> (g<sub>j</sub> − avg), &nbsp; avg = Σ a g = ${short(average)}`;
-        const product = (k) =>
-            `${short(c.a[k])} × (${short(c.g[k])} ${average < 0 ? "+" : "−"} ` +
-            `${short(Math.abs(average))}) = ${ds(k)}`;
-        const mistake = (k) =>
-            `a ${short(c.a[k])}, g ${short(c.g[k])} → ${ds(k)}, correct: ${short(c.right[k])}`;
-        const note = wrong ? mistake : product;
-        return [
-            formula("ds<sub>j</sub> = " + (wrong ? escaped(s.rule) : right)),
-            para("Through softmax: a weight can only grow if others shrink, so the correct ds " +
-                 "counts g against the average of its row."),
-            keptKeys(c).map((k) => line(nameOf(c, k), bar(c.ds[k], most), note(k))),
-            line(tag("strong", {}, "sum"), "", tag("strong", {}, sums(c))),
-        ];
-    };
+    const scoreStop = (c) => [
+        formula("ds<sub>j</sub> = " +
+                (c.wrong ? tag("code", {}, escaped(s.rule))
+                         : `a<sub>j</sub> (g<sub>j</sub> − avg), &nbsp; avg = Σ a g = ${
+                               short(c.average)}`)),
+        para("Through softmax: a weight can only grow if others shrink, so the correct ds " +
+             "counts g against the average of its row."),
+        tag("div", {class: "scroll"}, tag("table", {class: "cards"}, Drawer.table(c))),
+    ];
 
     const queryStop = (c) => {
         const dq = c.vector("dq"), keys = keptKeys(c);
@@ -83,10 +71,11 @@ const Follow = (() => {
         return [
             formula("dq = Σ<sub>j</sub> ds<sub>j</sub> k<sub>j</sub> / √d &nbsp; " +
                     "dk<sub>j</sub> += ds<sub>j</sub> q / √d"),
-            para("The query is pulled to the keys whose scores should rise: its parts ds k / √d, " +
-                 `and their sum. Each key is moved along q, ‖q‖ ${short(norm(c.vector("q")))}.`),
-            keys.map((k, i) => vector(nameOf(c, k), parts[i], most)),
-            vector("dq", dq, largest(dq)),
+            para("A step along −dq pulls the query to the keys whose scores should rise. The " +
+                 "parts of dq are ds k / √d, one of each key; then their sum. Each key gets its " +
+                 `ds times q, ‖q‖ = ${short(norm(c.vector("q")))}.`),
+            lines([...keys.map((k, i) => vector(nameOf(c, k), parts[i], most)),
+                   vector("dq", dq, largest(dq))]),
         ];
     };
 
@@ -101,24 +90,24 @@ const Follow = (() => {
         const most = Math.max(...mine.map((g) => g.pair), 1e-30);
         const name = (g) => escaped(g.name.slice(module.length).replace(".weight", ""));
         return [
-            formula(
-                "dW<sub>q</sub> = Σ of dq xᵀ over rows, &nbsp; and so W<sub>k</sub>, W<sub>v</sub>"),
+            formula("q = x W<sub>q</sub> &nbsp; dW<sub>q</sub> = Σ of xᵀ dq over rows, &nbsp; " +
+                    "and so W<sub>k</sub>, W<sub>v</sub>"),
             para("All rows of both heads, summed: the norm of each gradient of this pair, and of " +
                  "a batch of 32."),
-            mine.map((g) => line(name(g), share(g.pair / most),
-                                 `${short(g.pair)}, batch ${short(g.length)}`)),
+            lines(mine.map((g) => [name(g), share(g.pair / most),
+                                   `${short(g.pair)}, batch ${short(g.length)}`])),
         ];
     };
 
-    /* Name, what arrives there, its size, and what is said of it. */
-    const most = (name, x) => `${name} ${short(largest(x))}`;
+    /* Name, what arrives there, its norm, and what is said of it. */
+    const size = (name, x) => `‖${name}‖ ${short(norm(x))}`;
     const stops = [
         ["loss", "", (c) => short(c.frame.loss), lossStop],
-        ["output o", "do", (c) => most("do", c.vector("dy")), outputStop],
-        ["V and A", "g", (c) => most("g", c.g), valueStop],
-        ["scores s", "ds", (c) => most("ds", c.ds), scoreStop],
-        ["Q and K", "dq", (c) => most("dq", c.vector("dq")), queryStop],
-        ["weights W", "dW", (c) => short(Math.max(...weightsOf(c).map((g) => g.pair))), weightStop]
+        ["output o", "do", (c) => size("do", c.vector("dy")), outputStop],
+        ["a and v", "g", (c) => size("g", c.g.filter((_, k) => c.kept[k])), valueStop],
+        ["scores s", "ds", (c) => size("ds", c.ds), scoreStop],
+        ["q and k", "dq", (c) => size("dq", c.vector("dq")), queryStop],
+        ["weights W", "dW", (c) => size("dW", weightsOf(c).map((g) => g.pair)), weightStop]
     ];
 
     /* ---- the path: boxes with arrows between them, in one row, or in two where there is no room ---- */
@@ -131,17 +120,6 @@ const Follow = (() => {
         const y = (i) => top + Math.floor(i / perRow) * (HIGH + 40);
         return {W, H: y(5) + HIGH + 4, perRow, wide, x, y};
     };
-    const tip = tag("defs", {}, tag("marker", {
-                        id: "follow-tip",
-                        viewBox: "0 0 8 8",
-                        refX: 7,
-                        refY: 4,
-                        markerWidth: 8,
-                        markerHeight: 8,
-                        markerUnits: "userSpaceOnUse",
-                        orient: "auto"
-                    },
-                                    tag("path", {class: "tip", d: "M0,0 L8,4 L0,8 z"})));
     const link = (d, passed, x, y, name) =>
         [tag("path", {class: passed ? "link passed" : "link", d, "marker-end": "url(#follow-tip)"}),
          words(x, y, "middle", name)];
@@ -181,7 +159,7 @@ const Follow = (() => {
                         range(6).map((i) => box(at, i, c))];
         $("follow-stops").innerHTML =
             tag("svg", {viewBox: `0 0 ${at.W} ${at.H}`, role: "group", "aria-label": "path of the gradient"},
-                tip, inside);
+                arrowTip("follow-tip"), inside);
         if (chosen) $("follow-stops").querySelector(`[data-stop="${chosen}"]`).focus();
     };
 
@@ -207,7 +185,8 @@ const Follow = (() => {
         $("follow-next").disabled = s.stop === stops.length - 1;
     };
     const go = (stop) => {
-        s.stop = Math.max(0, Math.min(stops.length - 1, stop));
+        s.stop = stop;
+        Address.clip();
         Address.write();
         draw();
     };
@@ -216,7 +195,6 @@ const Follow = (() => {
         $("follow").scrollIntoView();
     };
     const open = () => {
-        s.stop = Math.max(0, Math.min(stops.length - 1, Math.floor(s.stop)));
         $("follow-stops").onclick = (e) => {
             const stop = e.target.closest("[data-stop]");
             if (stop) go(+stop.dataset.stop);

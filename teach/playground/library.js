@@ -104,7 +104,7 @@ const Library = (() => {
 
     const HEADS = 2;
     const byKey = ["s", "a", "g", "ds", "right"], byQuery = ["q", "dq", "dy"];
-    const names = [...byKey, ...byQuery, "k", "dk", "v", "dv", "average", "sum"];
+    const names = [...byKey, ...byQuery, "k", "v", "average", "sum"];
 
     /* One attention, forward and backward: see observation.h. */
     const seen = (attention) => {
@@ -112,7 +112,7 @@ const Library = (() => {
         const size = calls.seen_size(attention), scale = calls.seen_scale(attention);
         const isSum = (name) => name === "average" || name === "sum";
         const width = (name) => (byKey.includes(name) ? keys : isSum(name) ? 1 : size);
-        const height = (name) => (/^(k|dk|v|dv)$/.test(name) ? keys : rows);
+        const height = (name) => (/^[kv]$/.test(name) ? keys : rows);
         const array = (name, i) => {
             const length = HEADS * height(name) * width(name);
             return new Float64Array(calls.memory.buffer, calls.seen(attention, i), length).slice();
@@ -125,7 +125,6 @@ const Library = (() => {
             size,
             scale,
             saturated: range(HEADS).map((head) => calls.head_saturated(attention, head)),
-            evenness: range(HEADS).map((head) => calls.head_evenness(attention, head)),
             ...Object.fromEntries(names.map((name, i) => [name, array(name, i)])),
         };
     };

@@ -130,8 +130,6 @@ static bool read_backward(struct observed_attention *o, const sb_node *node,
 {
     double *const *x = o->number;
     if (!read_heads(sb_tensor_grad(node->in[0]), x[OBSERVED_DQ]) ||
-        !read_heads(sb_tensor_grad(node->in[1]), x[OBSERVED_DK]) ||
-        !read_heads(sb_tensor_grad(node->in[2]), x[OBSERVED_DV]) ||
         !read_heads(sb_tensor_grad(node->out[0]), x[OBSERVED_DY]))
         return false;
     for (int64_t i = 0; i < o->heads * o->rows * o->keys; i++) {

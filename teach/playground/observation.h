@@ -22,9 +22,7 @@ enum observed {
     OBSERVED_DQ,
     OBSERVED_DY, /* gradient of the result y = a v */
     OBSERVED_K,
-    OBSERVED_DK,
     OBSERVED_V,
-    OBSERVED_DV,
     OBSERVED_AVERAGE, /* of each row: avg = sum of a g */
     OBSERVED_SUM,     /* of each row: the sum of ds */
     OBSERVED_NUMBERS

@@ -1,17 +1,25 @@
 /* Everything is opened here. document.body.dataset.state is "ready" once the page can be used. */
 const compiled = async (id) => {
-    const packed = atob($(id).textContent), bytes = new Uint8Array(packed.length);
-    for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return WebAssembly.compile(await new Response(stream).arrayBuffer());
+    const {body} = await fetch("data:;base64," + $(id).textContent.replace(/\s/g, ""));
+    const stream = body.pipeThrough(new DecompressionStream("gzip"));
+    const headers = {"Content-Type": "application/wasm"};
+    return WebAssembly.compileStreaming(new Response(stream, {headers}));
 };
 
-/* Milliseconds until the panel whose matrices take long is opened: the race comes first. */
+/* Milliseconds until the panels far below, one with large matrices, are opened: the race comes first. */
 const LATER = 300;
+
+/* Lessons lie beside this page's folder as Markdown, and on the site as pages. */
+const linkLessons = () => {
+    const isSite = location.pathname.endsWith("/live.html");
+    for (const link of document.querySelectorAll("[data-lesson]"))
+        link.href = isSite ? `teach/lessons/${link.dataset.lesson}.html` : `lessons/${link.dataset.lesson}.md`;
+};
 
 const open = async () => {
     const begin = performance.now();
     Racers.hire();
+    ["loss", "follow-stops"].forEach(widthOf);
     const module = await compiled("module");
     Race.prepare(module); /* in the background, while the panels open here */
     await Library.open(module);
@@ -19,16 +27,19 @@ const open = async () => {
     Row.open();
     Rules.open();
     const begun = Race.open(); /* both models are made meanwhile */
-    Flash.open();
     Maps.open();
     Drawer.open();
     Follow.open();
     await begun;
     Teacher.open();
+    linkLessons();
     document.body.dataset.milliseconds = (performance.now() - begin).toFixed(0);
     document.body.dataset.state = "ready";
     Race.start();
-    setTimeout(SaturatedRows.open, LATER);
+    setTimeout(() => {
+        Flash.open();
+        SaturatedRows.open();
+    }, LATER);
 };
 
 open().catch((error) => {

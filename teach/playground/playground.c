@@ -346,11 +346,6 @@ EXPORT(head_saturated) double head_saturated(int attention, int head)
     return training.diagnosis.saturated[2 * attention + head];
 }
 
-EXPORT(head_evenness) double head_evenness(int attention, int head)
-{
-    return training.diagnosis.evenness[2 * attention + head];
-}
-
 /* The share of digits that it writes right; NaN when it failed. */
 EXPORT(training_share) double training_share(void)
 {

@@ -179,8 +179,8 @@ const Race = (() => {
                       `after ${step} steps`;
         curves("loss", label, {all, lastX: s.steps, level, spans: spans(), at: now()});
         const names = [
-            [0, "correct gradient" + (s.events.length ? ", sabotaged where shaded" : "")],
-            [1, Rules.name(s.rule)], ...earlier.map((e) => [e.series, "earlier: " + e.name])
+            [0, "Correct gradient" + (s.events.length ? ", sabotaged where shaded" : "")],
+            [1, Rules.name(s.rule)], ...earlier.map((e) => [e.series, "Earlier: " + e.name])
         ];
         $("legend").innerHTML =
             names.map(([i, name]) => tag("span", {}, sample(i), " ", escaped(name))).join(" ");
@@ -219,6 +219,7 @@ const Race = (() => {
     };
     const drawControls = () => {
         const bad = isRepair(), ended = step >= s.steps, spent = slowest();
+        const event = s.events.find((at) => at > step);
         $("play").textContent =
             playing ? "❚❚ pause" : "▶ " + (ended ? "run again" : step === 0 ? "start" : "go on");
         $("sabotage").textContent = bad ? "repair the sabotaged one" : "sabotage the correct one";
@@ -233,10 +234,11 @@ const Race = (() => {
         $("sabotage-at").placeholder = now() < s.steps ? "now" : USUAL;
         $("sabotage-at").disabled = bad;
         $("race-say").hidden = !ended;
-        if (ended) $("race-say").innerHTML = Verdict.text(racers, isSabotaged(step));
+        if (ended) $("race-say").innerHTML = Verdict.text(racers, isSabotaged(step)) + Teacher.next();
         $("race-status").className = "";
         $("race-status").textContent =
             `step ${now()} of ${s.steps}` + (now() < step ? `, trained to ${step}` : "") +
+            (event ? `, ${isSabotaged(event) ? "sabotage" : "repair"} at ${event}` : "") +
             (step && spent ? ` · ${(1000 * step / spent).toFixed(0)} steps/s` : "");
     };
     const draw = () => {
@@ -283,6 +285,7 @@ const Race = (() => {
     const sabotage = async () => {
         const typed = $("sabotage-at").value, repair = isRepair(), ended = now() >= s.steps;
         const field = Math.max(0, Math.min(s.steps - 1, Math.floor(+typed)));
+        if (typed) $("sabotage-at").value = field;
         const wanted = typed && !repair ? field : ended ? USUAL : shown < 0 ? null : now();
         let isPast = false;
         await inOrder(async () => {
@@ -316,7 +319,8 @@ const Race = (() => {
     const fields = ["task", "factor", "seed", "steps"];
     const changed = guarded(() => {
         for (const id of fields) s[id] = +$(id).value;
-        s.seed = Math.min(1e6, Math.max(0, Math.floor(s.seed) || 0));
+        Address.clip();
+        $("seed").value = s.seed;
         earlier = [];
         $("task-words").textContent = tasks[s.task];
         return restart({keepCurve: false}).then(() => run());
@@ -327,9 +331,6 @@ const Race = (() => {
             $(id).value = s[id];
             if ($(id).value === "") $(id).value = s[id] = Address.own[id];
         }
-        s.seed = Math.min(1e6, Math.max(0, Math.floor(s.seed)));
-        s.pair = Math.max(0, Math.floor(s.pair));
-        $("seed").value = s.seed;
         $("task-words").textContent = tasks[s.task];
         racers[1].name = Rules.name(s.rule);
     };

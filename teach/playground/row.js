@@ -2,7 +2,7 @@
 const Row = (() => {
     const s = Address.state, MOST_KEYS = 12;
     const columns =
-        ["key", "score s", "weight a", "upstream g", "g − avg", "ds", "difference", "the mistake"];
+        ["key", "score s", "weight a", "upstream g", "g − avg", "ds", "difference", "mistake"];
     let names = null; /* of keys that came from a model */
     let origin = "";  /* of a row that came from a model */
     let entry = [0, 0]; /* of the Jacobian, that is read out */
@@ -50,7 +50,7 @@ const Row = (() => {
             empty("centred", "g − avg"),
             empty("ds", "ds"),
             empty("difference", "difference"),
-            empty("mistake", "the mistake"),
+            empty("mistake", "mistake"),
         ];
     };
 
@@ -82,7 +82,7 @@ const Row = (() => {
             tag("th", {scope: "row"}, "sum"), cellOf("score s", ""),
             cellOf("weight a", "", {id: "a-sum"}), cellOf("upstream g", ""), cellOf("g − avg", ""),
             cellOf("ds", "", {id: "ds-sum"}), cellOf("difference", ""),
-            cellOf("the mistake", "", {id: "mistake-sum"})
+            cellOf("mistake", "", {id: "mistake-sum"})
         ];
         $("row-table").innerHTML =
             tableOf(columns, [...s.scores.map(cells), sums], s.scores.length);
@@ -112,13 +112,12 @@ const Row = (() => {
     const brief = (x) => {
         if (x === 0) return "0";
         const digits = Math.abs(x) >= 0.1 ? 2 : Math.abs(x) >= 0.001 ? 3 : 0;
-        const text = digits ? x.toFixed(digits) : x.toExponential(0);
-        return text.replace("0.", ".").replaceAll("-", "−");
+        return numeral(digits ? x.toFixed(digits) : x.toExponential(0)).replace("0.", ".");
     };
     const drawJacobian = () => {
         const J = Library.jacobian(options()), n = J.length;
         const left = 14 + 7 * Math.max(...range(n).map((i) => key(i).length));
-        const cell = Math.min(44, 264 / n), most = Math.max(1e-9, largest(J.flat()));
+        const cell = Math.min(48, 264 / n), most = Math.max(1e-9, largest(J.flat()));
         const label = "Jacobian, a heat map; each row and column sums to 0";
         const rows = J.map((row, i) => [words(left - 6, 18 + (i + 0.6) * cell, "end", key(i)),
                                         words(left + (i + 0.5) * cell, 12, "middle", key(i)),
@@ -150,24 +149,23 @@ const Row = (() => {
         };
     };
 
-    const printed = ({text}) => text.replaceAll("-", "−");
+    const printed = ({text}) => numeral(text);
     const drawRow = (forward, back, most, i) => {
         const ds = back.ds.number;
         $("a-" + i).innerHTML =
-            s.mask[i] ? share(forward.a.number) + " " + tag("span", {class: "number"}, forward.a.text)
+            s.mask[i] ? share(forward.a.number) + " " + tag("span", {class: "number"}, printed(forward.a))
                       : "blocked";
         $("centred-" + i).textContent = printed(back["g - avg"]);
         $("ds-" + i).innerHTML = signed(ds, most, printed(back.ds)).join("");
-        $("difference-" + i).textContent =
-            printed(back.difference) + " " + (back.check.text === "ok" ? "✓" : back.check.text);
+        $("difference-" + i).textContent = back.check.text === "ok" ? "✓" : back.check.text;
+        $("difference-" + i).title = "central difference: " + printed(back.difference);
         $("mistake-" + i).textContent = printed(back.mistake);
     };
     const drawSums = (forward, backward) => {
-        const sum = (rows, name) => rows.reduce((total, row) => total + row[name].number, 0);
-        const text = (x) => short(Math.abs(x) < 1e-12 ? 0 : x);
-        $("a-sum").textContent = text(sum(forward, "a"));
-        $("ds-sum").textContent = text(sum(backward, "ds"));
-        $("mistake-sum").textContent = text(sum(backward, "mistake"));
+        const sum = (rows, name) => sumOf(rows.map((row) => row[name].number));
+        $("a-sum").textContent = sum(forward, "a");
+        $("ds-sum").textContent = sum(backward, "ds");
+        $("mistake-sum").textContent = sum(backward, "mistake");
     };
     /* "FORWARD  a = ..." begins with a word that is set in bold. */
     const paragraph = (text) => {

@@ -4,20 +4,20 @@ const Rules = (() => {
     const s = Address.state;
     const RIGHT = "a * (g - sum(a * g))";
     const known = [
-        ["the mistake, a(1 − a)g", "a * (1 - a) * g"],
-        ["less its mean: ds sum to 0", "a * (1 - a) * g - mean(a * (1 - a) * g)"],
-        ["g less its average: shifts of g cancel", "a * (1 - a) * (g - sum(a * g))"],
-        ["both of these", "a * (1 - a) * (g - sum(a * g)) - mean(a * (1 - a) * (g - sum(a * g)))"],
+        ["The mistake, a(1 − a)g", "a * (1 - a) * g"],
+        ["The mistake less its mean: ds sum to 0", "a * (1 - a) * g - mean(a * (1 - a) * g)"],
+        ["The mistake with g − avg: shifts of g cancel", "a * (1 - a) * (g - sum(a * g))"],
+        ["Both of these", "a * (1 - a) * (g - sum(a * g)) - mean(a * (1 - a) * (g - sum(a * g)))"],
         ["0: queries and keys frozen", "0"],
-        ["a g: all of it", "a * g"],
-        ["the correct one, a(g − avg)", RIGHT],
+        ["a g, all of it", "a * g"],
+        ["The correct one, a(g − avg)", RIGHT],
     ];
     /* Spaces mean nothing in a rule. */
     const plain = (x) =>
         Library.rule.typed(x).replaceAll(" ", "").replace(/\bavg\b/g, "sum(a*g)");
     const same = (x, y) => plain(x) === plain(y);
     const knownRule = (rule) => known.find((k) => same(k[1], rule));
-    const name = (rule) => (knownRule(rule) || ["your rule: " + rule])[0];
+    const name = (rule) => (knownRule(rule) || ["Your rule: " + rule])[0];
     /* What a model with this rule has: a correct or a wrong gradient. */
     const title = (rule) => {
         const kind = Library.rule.check(rule).right ? "correct gradient" : "wrong gradient";
@@ -33,7 +33,7 @@ const Rules = (() => {
                     line(found.sumIsZero, "ds sum to 0: shifts of the scores stay out",
                          "ds do not sum to 0: the scores of a row drift"),
                     line(found.shiftFree, "g + c gives the same ds: the weights always sum to 1",
-                         "g + c changes ds, though the loss cannot tell"),
+                         "g + c changes ds; it must not, since the weights always sum to 1"),
     ].join("");
     const drawRow = (rule) => {
         const options = Row.options(), ds = Library.rule.row(rule, options),
@@ -44,12 +44,10 @@ const Rules = (() => {
             ds.map((x, i) => [tag("th", {scope: "row"}, escaped(Row.key(i))),
                               cellOf("your ds", number(x)),
                               cellOf("correct ds", number(right[i]))]);
-        const total = (list) => list.reduce((x, y) => x + y, 0),
-              sum = (x) => short(Math.abs(x) < 1e-12 ? 0 : x);
         rows.push([
             tag("th", {scope: "row"}, "sum"),
-            cellOf("your ds", tag("strong", {}, sum(total(ds)))),
-            cellOf("correct ds", tag("strong", {}, sum(total(right))))
+            cellOf("your ds", tag("strong", {}, sumOf(ds))),
+            cellOf("correct ds", tag("strong", {}, sumOf(right)))
         ]);
         $("rule-table").innerHTML = tableOf(["key", "your ds", "correct ds"], rows);
     };

@@ -7,14 +7,15 @@ const SaturatedRows = (() => {
         const page = (known[d] ??= Library.explain("saturated-rows", {width: d}));
         const {rows} = page.tables;
         const most = Math.max(...rows.flatMap((r) => [r.raw.number, r["over sqrt d"].number]));
-        const bins = rows.map((r) => ({
-            name: (r.row.text ? "saturated, " : "") + "‖J‖ from " + r["||J|| from"].text,
+        const from = rows.map((r) => numeral(r["||J|| from"].text));
+        const bins = rows.map((r, i) => ({
+            name: from[i] + " to " + (from[i + 1] ?? 1),
             value: r[column].number,
             note: r[column].text,
             colour: r.row.text ? "quiet" : "accent",
         }));
         const scores = s.scaled ? "scores over √d" : "raw scores";
-        const caption = `Rows by the size of their Jacobian, ${scores}, d = ${d}`;
+        const caption = `Rows by ‖J‖, ${scores}, d = ${d}; saturated ones in grey`;
         $("width-value").textContent = d;
         $("saturated-caption").textContent = caption;
         $("saturated-say").innerHTML = typeset(page.texts.at(-1));
@@ -27,7 +28,6 @@ const SaturatedRows = (() => {
         Address.write();
     };
     const open = () => {
-        s.width = Math.min(10, Math.max(1, Math.round(s.width)));
         $("width").value = s.width;
         $("scaled").checked = s.scaled;
         $("width").oninput = (e) => change(() => (s.width = +e.target.value));

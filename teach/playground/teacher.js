@@ -23,12 +23,7 @@ const Teacher = (() => {
             "One row with its numbers. Why must the ds sum to 0?"
         ],
         [
-            "32 keys, in blocks", {
-                fscores: range(32).map((i) => +(4 * Math.sin(i * i)).toFixed(2)),
-                fvalues: range(32).map((i) => +Math.cos(3 * i).toFixed(2)),
-                block: 4,
-                panel: 5
-            },
+            "32 keys, in blocks", {panel: 5},
             "The online softmax reads eight blocks of four keys. What does it hold in memory?"
         ],
         [
@@ -40,30 +35,31 @@ const Teacher = (() => {
         document.body.classList.toggle("teacher", Boolean(s.teacher));
         $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
         $("scenes").hidden = !s.teacher;
-        $("scene-caption").hidden = !s.teacher || s.scene < 0;
+        $("scene-caption").hidden = s.scene < 0;
     };
     /* A scene is an address: the page opens anew with it. */
     const show = (scene) => {
-        const [, changes] = scenes[scene];
-        Object.assign(s, structuredClone(Address.own), changes, {teacher: 1, scene});
+        const [, changes] = scenes[scene], {teacher} = s;
+        Object.assign(s, structuredClone(Address.own), changes, {teacher, scene});
         Address.write();
         location.reload();
     };
+    const button = (i) => tag("button", {
+        type: "button",
+        "data-scene": i,
+        "aria-pressed": String(i === s.scene)
+    },
+                              escaped(scenes[i][0]));
+    const pressed = (e) => {
+        if (e.target.dataset.scene) show(+e.target.dataset.scene);
+    };
+    /* What to try after a race, for all readers. */
+    const next = () => tag("p", {class: "controls"}, "Next: ", [1, 2, 3].map(button));
     const open = () => {
         s.scene = scenes[s.scene] ? s.scene : -1;
         $("scene-caption").textContent = scenes[s.scene]?.[2] ?? "";
-        $("scenes").innerHTML =
-            scenes
-                .map(([name], i) => tag("button", {
-                         type: "button",
-                         "data-scene": i,
-                         "aria-pressed": String(i === s.scene)
-                     },
-                                         escaped(name)))
-                .join("");
-        $("scenes").onclick = (e) => {
-            if (e.target.dataset.scene) show(+e.target.dataset.scene);
-        };
+        $("scenes").innerHTML = scenes.map((_, i) => button(i)).join("");
+        $("scenes").onclick = $("race-say").onclick = pressed;
         $("teacher").onclick = () => {
             s.teacher = s.teacher ? 0 : 1;
             Address.write();
@@ -83,5 +79,5 @@ const Teacher = (() => {
         document.querySelector(`#scenes [data-scene="${s.scene}"]`)?.focus({preventScroll: true});
         if (s.panel > 0) $(panels[s.panel])?.scrollIntoView();
     };
-    return {open};
+    return {open, next};
 })();

@@ -8,11 +8,27 @@ enum { WIDTH = 32, HEADS = 2, DIGITS = 8, PAIRS = 32, TESTED = 50 };
 
 static const sb_task_options lengths = {.min_length = DIGITS, .max_length = DIGITS};
 
+/* A batch of pairs that it is not trained on, with the same symbols. */
+static sb_data *held_out(const sb_data *data, const struct training_options *o)
+{
+    const sb_data_options batches = {.seed = o->seed, .batch_pairs = PAIRS};
+    sb_pairs *pairs = sb_pairs_new();
+    sb_task_pair *pair = memory_new(sizeof *pair);
+    bool ok = pairs && (pair || sb_fail("training: out of memory for a pair"));
+    for (uint64_t i = 0; ok && i < PAIRS; i++)
+        ok = sb_task_make(o->task, &lengths, o->seed, SB_PART_TEST, i, pair) &&
+             sb_pairs_add(pairs, pair->source, pair->target);
+    sb_data *others =
+        ok ? sb_data_new(pairs, sb_data_source(data), sb_data_target(data), &batches) : NULL;
+    sb_pairs_free(pairs);
+    memory_free(pair);
+    return others;
+}
+
 /* The mistake is the whole process's: one training at a time. */
 bool training_open(struct training *t, const struct training_options *o)
 {
     const sb_data_options batches = {.seed = o->seed, .batch_pairs = PAIRS};
-    const sb_data_options other_batches = {.seed = o->seed + 1, .batch_pairs = PAIRS};
     const sb_seq2seq_options sizes = {.transformer = {.width = WIDTH,
                                                       .heads = HEADS,
                                                       .feed_forward = 2 * WIDTH,
@@ -26,7 +42,7 @@ bool training_open(struct training *t, const struct training_options *o)
                                        .clip = 1};
     *t = (struct training){.options = *o};
     t->data = mistake_install(o->rule) ? sb_data_task_with(o->task, &lengths, &batches) : NULL;
-    t->others = t->data ? sb_data_task_with(o->task, &lengths, &other_batches) : NULL;
+    t->others = t->data ? held_out(t->data, o) : NULL;
     t->batch = t->others ? sb_data_next(t->others) : NULL;
     t->weights = t->batch ? sb_parameters_new(o->seed) : NULL;
     t->model = t->weights ? sb_seq2seq_new(t->weights, t->data, &sizes) : NULL;

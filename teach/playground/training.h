@@ -31,8 +31,8 @@ struct training {
     sb_parameters *weights;
     sb_seq2seq *model;
     sb_optimiser *adam;
-    sb_data *others;       /* of another seed, */
-    const sb_batch *batch; /* of which this batch is observed, and never trained on */
+    sb_data *others;       /* held-out pairs, */
+    const sb_batch *batch; /* of which this batch is observed */
     /* The results of training_observe. */
     struct subject subject; /* a held-out pair */
     struct observation seen;

@@ -13,7 +13,7 @@ const Verdict = (() => {
         const wanted = pairs.map((p) => digits(p.target)).join("").length;
         const count = (d) => all.split(d).length - 1;
         const most = [..."0123456789"].reduce((x, y) => (count(y) > count(x) ? y : x));
-        if (all.length < wanted / 2) return `it writes ${all.length} digits for ${wanted}`;
+        if (all.length < wanted / 2) return `it writes ${all.length} of ${wanted} digits and stops`;
         return 3 * count(most) >= all.length &&
                `${count(most)} of the ${all.length} digits that it writes here are ${most}`;
     };
@@ -21,31 +21,32 @@ const Verdict = (() => {
         const drift = largest(scores(frame));
         const saturated = mean(frame.attentions.flatMap((o) => o.saturated));
         return list([
-            drift > 50 && `a score has drifted to ${short(drift)} from 0`,
+            drift > 50 && `a score has drifted from 0 to ${short(drift)}`,
             saturated > 0.2 && `${percent(saturated)} of its rows are saturated`,
             frame.share < 0.5 && writing(frame),
         ].filter(Boolean));
     };
     const why = (rule) => {
         const {sumIsZero, shiftFree} = Library.rule.check(rule);
-        return !sumIsZero ? "the ds of a row do not sum to 0, and nothing holds its scores"
-               : shiftFree ? "its ds sum to 0, and yet they are not the gradient"
-                           : "its ds sum to 0, but shifts of g change them";
+        return !sumIsZero ? "The ds of a row do not sum to 0, and nothing holds its scores"
+               : shiftFree ? "Its ds sum to 0, and yet they are not the gradient"
+                           : "Its ds sum to 0, but shifts of g change them";
     };
     const ofWrong = (frame, rule) => {
-        if (frame.share >= LEARNT) return `${percent(frame.share)}: this task is learnt all the same.`;
+        if (frame.share >= LEARNT) return "This task is learnt all the same.";
         const found = illness(frame);
-        return `${percent(frame.share)}: ${why(rule)}${found && `; ${found}`}.`;
+        return `${why(rule)}${found && `; ${found}`}.`;
     };
     const ofSabotaged = (r, end) => {
         const at = s.events.at(-1), before = r.frames.get(at - at % 10);
         const g = largest(before.attentions.flatMap((o) => [...o.g]));
-        const began = `sabotaged at step ${at}, where ${percent(before.share)} were right: `;
+        const began = `${percent(before.share)} right at step ${at}, then sabotaged: now ` +
+                      `${percent(end.share)}. `;
         if (end.share < LEARNT || before.share < LEARNT) return began + ofWrong(end, s.rule);
-        return `${began}${percent(end.share)}. It survives. Its loss was ${short(before.loss)}, so g ` +
+        return `${began}It survives. Its loss was ${short(before.loss)}, so g ` +
                `was ${short(g)} at most, and every ds that is made of g is as small: a model that ` +
                "has learnt gets hardly any gradient, wrong or right. And the learning rate falls to " +
-               `0 at step ${s.steps}. Sabotage it at step 50, or take 1500 steps: then one larger ` +
+               `0 at step ${s.steps}. Sabotage it at step 50, or take 1,500 steps: then one larger ` +
                "loss can start the collapse.";
     };
     const text = ([right, wrong], isSabotaged) => {
@@ -55,9 +56,9 @@ const Verdict = (() => {
             ["Correct gradient", isSabotaged       ? ofSabotaged(right, a)
                                  : s.events.length ? `sabotaged and repaired, ${percent(a.share)}.`
                                                    : `${percent(a.share)} of digits right.`],
-            [Rules.name(s.rule), known ? `${percent(b.share)}: it is the correct gradient.`
-                                       : ofWrong(b, s.rule)],
-        ].map(([name, said]) => tag("p", {}, tag("strong", {}, escaped(name)), ", ", escaped(said)))
+            [Rules.name(s.rule), `${percent(b.share)} of digits right. ` +
+                                 (known ? "It is the correct gradient." : ofWrong(b, s.rule))],
+        ].map(([name, said]) => tag("p", {}, tag("strong", {}, escaped(name) + ":"), " ", escaped(said)))
             .join("");
     };
     return {text};

@@ -63,8 +63,8 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                      (struct strip){.title = "Saturated rows",
                                     .text =
                                         "The share of each head's rows whose softmax passes hardly "
-                                        "any gradient: ||J|| sqrt n < 0.01, with n keys. In a "
-                                        "trained model this is confidence, not a fault.",
+                                        "any gradient: ||J|| < 0.01. In a trained model this is "
+                                        "confidence, not a fault.",
                                     .rows = run->heads,
                                     .name = head_name,
                                     .context = context},

@@ -1,5 +1,6 @@
 /* Lesson 10, the tape: a solution. */
 #include "lesson.h"
+#include <math.h>
 
 /* y = x w, with x (R, I) and w (I, O): y[r * O + o] = sum_i x[r * I + i] w[i * O + o]. */
 bool project_backward(sb_node *node)
@@ -19,4 +20,28 @@ bool project_backward(sb_node *node)
                     to_w[i * O + o] += from[r * I + i] * dy[r * O + o];
             }
     return true;
+}
+
+/* One head of attention, y = a v with a = softmax(s) and s = q k' / sqrt D. The rows of q, k, v and
+   y, (L, D), are words. a, (L, L), has a row for each query, and 0 where the mask blocks a key. */
+void attention_backward(int64_t L, int64_t D, const double *q, const double *k, const double *v,
+                        const double *a, const double *dy, double *dq, double *dk, double *dv)
+{
+    const double scale = 1 / sqrt((double)D);
+    for (int64_t i = 0; i < L; i++) {
+        double da[L], ds[L];
+        for (int64_t j = 0; j < L; j++) { /* y_i += a_ij v_j */
+            da[j] = 0;
+            for (int64_t c = 0; c < D; c++) {
+                da[j] += dy[i * D + c] * v[j * D + c];
+                dv[j * D + c] += a[i * L + j] * dy[i * D + c];
+            }
+        }
+        softmax_backward(L, a + i * L, da, ds);
+        for (int64_t j = 0; j < L; j++) /* s_ij += q_i k_j scale */
+            for (int64_t c = 0; c < D; c++) {
+                dq[i * D + c] += ds[j] * k[j * D + c] * scale;
+                dk[j * D + c] += ds[j] * q[i * D + c] * scale;
+            }
+    }
 }

@@ -1,2 +1,0 @@
-# expect: lacks the 1
-s/(i == j) - a/-a/

@@ -1,2 +1,0 @@
-# expect: this is a g
-s/(g\[i\] - average)/(g[i] - 0 * average)/

@@ -1,2 +1,0 @@
-# expect: this is the mistake as it was
-s/ds\[i\] -= mean/ds[i] -= 0 * mean/

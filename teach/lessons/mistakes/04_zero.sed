@@ -1,2 +1,0 @@
-# expect: only values learn
-s/ds\[i\] -= mean/ds[i] *= 0 * mean/

@@ -1,2 +1,0 @@
-# expect: keep x[i]
-/x\[i\] = kept;/d

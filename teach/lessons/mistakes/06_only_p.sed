@@ -1,2 +1,0 @@
-# expect: this is p; the 1 of the target
-s/ - (i == target)/ - 0 * (float)(i == target)/

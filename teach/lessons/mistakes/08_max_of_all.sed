@@ -1,2 +1,0 @@
-# expect: must be the largest of the kept ones
-s/if (keep\[i\])/if (n > 0)/

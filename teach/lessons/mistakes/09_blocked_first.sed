@@ -1,2 +1,0 @@
-# expect: -inf - -inf is NaN
-s/if (max == -INFINITY)/if (n == 0)/

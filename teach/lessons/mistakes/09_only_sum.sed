@@ -1,2 +1,0 @@
-# expect: but y is not
-/state->y \*= rescale/d

@@ -1,2 +1,0 @@
-# expect: a crash means that dw was NULL
-s/if (to_w)/if (O > 0)/

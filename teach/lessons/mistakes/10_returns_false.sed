@@ -1,2 +1,0 @@
-# expect: does project_backward return true?
-s/return true/return dx \&\& dw/

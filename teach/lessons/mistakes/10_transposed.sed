@@ -1,2 +1,0 @@
-# expect: dx = dy w'
-s/weight\[i \* O + o\]/weight[o * I + i]/

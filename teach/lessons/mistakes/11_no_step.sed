@@ -1,2 +1,0 @@
-# expect: was never called
-s/ && sb_optimiser_step(adam)/ \&\& adam/

@@ -1,2 +1,0 @@
-# expect: it sees what comes after it
-s/{.mask = sb_mask_causal()}/{.mask = NULL}/

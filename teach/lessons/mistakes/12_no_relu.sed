@@ -1,2 +1,0 @@
-# expect: without relu
-s/SB_ACTIVATION_RELU/SB_ACTIVATION_IDENTITY/

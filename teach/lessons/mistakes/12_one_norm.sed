@@ -1,2 +1,0 @@
-# expect: one norm is used twice
-s/&layers->forward_norm/\&layers->attention_norm/
