@@ -140,8 +140,7 @@ static bool shares_pass(void *shares_run, int64_t i)
     sb_tape_random(&tape, run->random ? &random : NULL);
     if (share > 0 && run->replicas)
         tape_use_replicas(&run->replicas->share[share - 1].leaves);
-    sb_tensor *loss = run->loss(run->context, share, &place);
-    run->value[share] = loss ? sb_tensor_value(loss) : 0;
+    sb_tensor *loss = run->loss(run->context, share, &place, &run->value[share]);
     const bool ok = loss && sb_backward(loss);
     if (share == run->shares - 1)
         run->end = random.position;
@@ -164,16 +163,15 @@ bool shares_run(sb_parameters *set, int shares, sb_random *random, share_loss *l
                 double *sum)
 {
     struct shares_run run = {.shares = shares, .random = random, .loss = loss, .context = context};
-    if (!shares_compute(set, &run)) {
-        sb_parameters_clear(set);
-        return false;
-    }
-    if (random)
-        random->position = run.end;
+    const bool ok = shares_compute(set, &run);
     *sum = 0;
     for (int i = 0; i < shares; i++)
         *sum += run.value[i];
-    return true;
+    if (!ok)
+        sb_parameters_clear(set);
+    else if (random)
+        random->position = run.end;
+    return ok;
 }
 
 /* ---- loops of one's own ---- */
@@ -185,13 +183,15 @@ struct own_loss {
     void *context;
 };
 
-static sb_tensor *own_share_loss(void *own_loss, int share, sb_partition *place)
+static sb_tensor *own_share_loss(void *own_loss, int share, sb_partition *place, double *value)
 {
     const struct own_loss *own = own_loss;
     const int64_t first = share_begin(own->items, share, own->shares),
                   end = share_begin(own->items, share + 1, own->shares);
     place->items = (sb_piece){.of = own->items, .first = first};
-    return own->loss(own->context, first, end - first);
+    sb_tensor *loss = own->loss(own->context, first, end - first);
+    *value = loss ? sb_tensor_value(loss) : 0;
+    return loss;
 }
 
 bool sb_backward_in_shares(sb_parameters *set, int64_t items, int shares, sb_random *random,

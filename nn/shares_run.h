@@ -7,10 +7,12 @@
 
 enum { MOST_SHARES = 256 };
 
-/* The summed loss of a share, a tensor of one element on the open tape. Before its first operation
-   the function says in *place where its items are in the batch. */
-typedef sb_tensor *share_loss(void *context, int share, sb_partition *place);
+/* The summed loss of a share, a tensor of one element on the open tape, and its value, which is 0
+   unless set. Before its first operation the function says in *place where its items are in the
+   batch. */
+typedef sb_tensor *share_loss(void *context, int share, sb_partition *place, double *value);
 
+/* *sum is the sum of the values, even when a share fails. */
 bool shares_run(sb_parameters *set, int shares, sb_random *random, share_loss *loss, void *context,
                 double *sum);
 

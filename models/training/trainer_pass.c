@@ -24,12 +24,13 @@ static bool trainer_pass_find_nonfinite(const sb_model *model, double loss)
     return false;
 }
 
-/* NULL unless it is finite. */
-static sb_tensor *trainer_pass_loss(const sb_model *model, const sb_batch *batch, sb_loss loss_of)
+/* NULL, but with its value, unless it is finite. */
+static sb_tensor *trainer_pass_loss(const sb_model *model, const sb_batch *batch, sb_loss loss_of,
+                                    double *value)
 {
     sb_tensor *loss = model->kind->loss(model->self, batch, loss_of);
-    const double value = loss ? sb_tensor_value(loss) : 0;
-    return isfinite(value) || trainer_pass_find_nonfinite(model, value) ? loss : NULL;
+    *value = loss ? sb_tensor_value(loss) : 0;
+    return isfinite(*value) || trainer_pass_find_nonfinite(model, *value) ? loss : NULL;
 }
 
 /* Operation by operation. */
@@ -41,8 +42,8 @@ static bool trainer_pass_run_eagerly(struct trainer_pass *pass)
     sb_tape tape;
     rounded_parameters_begin(model->weights, &tape, &context);
     sb_tape_random(&tape, &pass->random);
-    sb_tensor *loss = trainer_pass_loss(model, batch, pass->mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
-    pass->loss = loss ? sb_tensor_value(loss) : 0;
+    sb_tensor *loss =
+        trainer_pass_loss(model, batch, pass->mean ? SB_LOSS_MEAN : SB_LOSS_SUM, &pass->loss);
     const bool ok = loss && backward_heard(loss, pass->listener);
     return sb_tape_end(&tape) && ok;
 }
@@ -67,7 +68,8 @@ static void trainer_pass_free_share(void *share)
 }
 
 /* The loss of a share; its mean is over the targets of the whole batch. */
-static sb_tensor *trainer_pass_share_loss(void *trainer_pass, int i, sb_partition *place)
+static sb_tensor *trainer_pass_share_loss(void *trainer_pass, int i, sb_partition *place,
+                                          double *value)
 {
     const struct trainer_pass *pass = trainer_pass;
     struct batch_share *share = memory_new(sizeof *share);
@@ -77,8 +79,10 @@ static sb_tensor *trainer_pass_share_loss(void *trainer_pass, int i, sb_partitio
         !batch_share_take(share, pass->batch, i, (int)pass->shares) || !batch_share_trim(share))
         return NULL;
     *place = share->place;
-    sb_tensor *loss = trainer_pass_loss(pass->model, &share->batch, SB_LOSS_SUM);
-    return loss && pass->mean ? sb_scale(loss, 1 / (double)pass->batch->targets) : loss;
+    sb_tensor *loss = trainer_pass_loss(pass->model, &share->batch, SB_LOSS_SUM, value);
+    const double factor = pass->mean ? 1 / (double)pass->batch->targets : 1;
+    *value *= factor;
+    return loss && pass->mean ? sb_scale(loss, factor) : loss;
 }
 
 bool trainer_pass_run(struct trainer_pass *pass, struct replay *replay)
