@@ -276,7 +276,7 @@ static struct cut gemm_cut_of(const struct product *s, int64_t threads)
     struct cut cut;
     cut.vectors = (s->n + LANES - 1) / LANES;
     cut.panels = (cut.vectors + width - 1) / width;
-    cut.shared = threads > 1 && s->transpose_a && !s->bf16 && cut.panels > 1;
+    cut.shared = threads > 1 && s->transpose_a && !s->bf16 && cut.panels > 1 && !gemm_is_strip(s);
     const int64_t tasks = threads == 1 ? 1 : cut.shared ? 4 * threads : 2 * threads;
     cut.column_blocks =
         gemm_least(s->transpose_a ? (cut.panels + PANELS - 1) / PANELS : cut.panels, tasks);
