@@ -35,7 +35,7 @@ CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attent
                                         "<h2>Attention</h2>",
                                         "layer 2, head 2<br>evenness ",
                                         "</figcaption>\n<table>",
-                                        "<h2>The gradient of each parameter</h2>",
+                                        "<h2>Gradients, by part of the model</h2>",
                                         ">decoder.embedding.weight</th>",
                                         "<h2>Saturated rows</h2>",
                                         ">layer 2, head 1</th>",
