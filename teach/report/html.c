@@ -62,7 +62,8 @@ static size_t add_number(struct html *html, const char *text)
 
 static bool is_minus(char before, const char *text)
 {
-    return *text == '-' && strchr(" (>", before) && (text[1] == ' ' || isdigit(text[1]));
+    return *text == '-' && strchr(" (>", before) &&
+           (text[1] == ' ' || isdigit((unsigned char)text[1]));
 }
 
 void html_say(struct html *html, const char *format, ...)
@@ -75,7 +76,8 @@ void html_say(struct html *html, const char *format, ...)
     va_end(values);
     for (const char *at = text; *at;) {
         const char *const start = at;
-        if (!tag && isdigit(*at) && !isalnum(before) && !strchr("#_.", before))
+        if (!tag && isdigit((unsigned char)*at) && !isalnum((unsigned char)before) &&
+            !strchr("#_.", before))
             at += add_number(html, at);
         else {
             tag = *at == '<' || (tag && *at != '>');
