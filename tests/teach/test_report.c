@@ -93,7 +93,7 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
     free(page);
 }
 
-TEST(report, numbers_are_those_that_a_reader_writes)
+CPU_TEST(report, numbers_are_those_that_a_reader_writes)
 {
     struct html html = {0};
     html_say(&html, "<p class=\"a 1000\">%d %d %.0e %.1e %.2e %.0e %g %.0e &#8226; x%d %s</p>\n",
