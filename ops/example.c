@@ -1,7 +1,6 @@
 #include "ops/example.h"
 #include "tensor/random.h"
 #include "tensor/shape.h"
-#include <stdlib.h>
 
 #define DECLARE(op) extern const struct operation op##_operation;
 #define POINTER(op) &op##_operation,
@@ -29,16 +28,25 @@ struct description {
     sb_dtype dtype;
     char kind; /* ' ', '+', 'i', 'b', 'c' */
     bool constant;
-    long limit;
+    int64_t limit;
     int rank;
     int64_t dim[SB_MAX_RANK];
 };
+
+/* The digits at *at, which moves behind them. Not strtol: the live page's module has no part of
+   libc that multiplies numbers of 128 bits. */
+static int64_t example_number(const char **at)
+{
+    int64_t number = 0;
+    for (; **at >= '0' && **at <= '9'; ++*at)
+        number = 10 * number + (**at - '0');
+    return number;
+}
 
 /* Reads one tensor's description and returns where the next one begins. */
 static const char *example_read_description(const char *at, sb_dtype real, struct description *d)
 {
     *d = (struct description){.dtype = real, .kind = ' '};
-    char *end;
     for (;; at++) {
         if (*at == '=')
             d->constant = true;
@@ -50,13 +58,14 @@ static const char *example_read_description(const char *at, sb_dtype real, struc
     if (*at == 'i' || *at == 'b' || *at == 'c') {
         d->kind = *at;
         d->dtype = *at == 'i' ? SB_I32 : *at == 'b' ? SB_BOOL : real;
-        d->limit = strtol(at + 1, &end, 10);
-        at = end + 1; /* past the colon */
+        at++;
+        d->limit = example_number(&at);
+        at++; /* past the colon */
     }
     if (*at == '.')
         at++;
-    for (; *at >= '0' && *at <= '9'; at = *end == 'x' ? end + 1 : end)
-        d->dim[d->rank++] = strtol(at, &end, 10);
+    for (; *at >= '0' && *at <= '9'; at += *at == 'x')
+        d->dim[d->rank++] = example_number(&at);
     while (*at == ' ')
         at++;
     return at;

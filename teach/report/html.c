@@ -38,21 +38,33 @@ static void raise(struct html *html, int power)
     html_add(html, digits[abs(power) % 10]);
 }
 
+static const char DIGITS[] = "0123456789";
+
+/* 1.5e-02 is 0.015, and 1.5e-05 is 1.5·10⁻⁵; `size` is that of 1.5. */
+static void add_power(struct html *html, const char *text, int size, int power)
+{
+    if (power == 0)
+        html_print(html, "%.*s", size, text);
+    else if (power < 0 && power >= -3)
+        html_print(html, "0.%.*s%c%.*s", -power - 1, "00", *text, size > 2 ? size - 2 : 0,
+                   text + 2);
+    else {
+        html_print(html, size == 1 && *text == '1' ? "10" : "%.*s·10", size, text);
+        raise(html, power);
+    }
+}
+
 /* Adds the number at the beginning of a text; its size. */
 static size_t add_number(struct html *html, const char *text)
 {
-    const size_t whole = strspn(text, "0123456789"),
-                 size =
-                     whole + (text[whole] == '.' ? 1 + strspn(text + whole + 1, "0123456789") : 0);
-    int power, end;
-    if (sscanf(text + size, "e%d%n", &power, &end) == 1) {
-        if (power <= 0 && power >= -3)
-            html_print(html, "%.*f", (int)(size > 1 ? size - 2 : 0) - power, strtod(text, NULL));
-        else {
-            html_print(html, size == 1 && *text == '1' ? "10" : "%.*s·10", (int)size, text);
-            raise(html, power);
-        }
-        return size + (size_t)end;
+    const size_t whole = strspn(text, DIGITS), point = text[whole] == '.',
+                 size = whole + point + (point ? strspn(text + whole + 1, DIGITS) : 0),
+                 power = text[size] == 'e' && (text[size + 1] == '-' || text[size + 1] == '+')
+                             ? strspn(text + size + 2, DIGITS)
+                             : 0;
+    if (power > 0) {
+        add_power(html, text, (int)size, atoi(text + size + 1));
+        return size + 2 + power;
     }
     for (size_t i = 0; i < whole; i++)
         html_print(html, i > 0 && (whole - i) % 3 == 0 ? ",%c" : "%c", text[i]);
