@@ -160,6 +160,7 @@ static sb_safetensors *open_references(void)
 
 TEST(transformers, language_models_are_as_published)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = KEPT(open_references());
     for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
         for (int single = 0; single < 2; single++)
@@ -168,6 +169,7 @@ TEST(transformers, language_models_are_as_published)
 
 TEST(transformers, marian_bart_and_t5_are_as_published)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = KEPT(open_references());
     for (int i = 0; i < 3; i++)
         for (int single = 0; single < 2; single++)

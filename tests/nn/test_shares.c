@@ -83,13 +83,16 @@ static double train(struct small_run *run, const struct settings *settings, sb_d
 TEST(shares, steps_differ_from_those_of_the_whole_batch_by_rounding_alone)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    for (const struct variant *v = variants; v->setting; v++) {
+    for (size_t i = 0; variants[i].setting; i++) {
+        const struct variant *v = &variants[i];
+        if (test_brief() && i % 4 > 0)
+            continue;
         struct settings s[2] = {settings_with(v, 1), settings_with(v, 4)};
         struct small_run run[2];
         double loss[2];
-        for (int i = 0; i < 2; i++) {
-            s[i].trainer.optimiser_kind = SB_OPTIMISER_SGD;
-            loss[i] = train(&run[i], &s[i], SB_F64);
+        for (int k = 0; k < 2; k++) {
+            s[k].trainer.optimiser_kind = SB_OPTIMISER_SGD;
+            loss[k] = train(&run[k], &s[k], SB_F64);
         }
         const double limit = s->model.transformer.precision == SB_PRECISION_BF16 ? 1e-2 : 1e-12;
         const double d =

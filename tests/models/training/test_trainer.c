@@ -8,6 +8,7 @@ static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
 
 TEST(trainer, two_accumulated_batches_equal_one_of_twice_the_size)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     s.model.transformer.dropout = 0;
     s.model.label_smoothing = 0.1;
@@ -104,6 +105,7 @@ TEST(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
 
 TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure)
 {
+    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     sb_trained trained;

@@ -14,6 +14,7 @@ static void work_begin(void)
 {
     setenv("SOFTBACK_EMULATOR_ORDER", "forward", 1);
     test_begin();
+    too_slow(RACES, "it counts what other tests run too");
     device_needed();
     sb_use_device(device_cuda());
     device_cuda()->pool->poison = NULL;
