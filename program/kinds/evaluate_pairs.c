@@ -111,7 +111,9 @@ static void evaluate_print_table(const struct measured_pairs *e, sb_units units)
     printf("unit error rate %.2f %% by edit distance to the closest reference (PER; units: %s)\n",
            100 * e->score.unit_error, sb_units_name(units));
     printf("unit accuracy   %.2f %% of the positions\n", 100 * e->score.token_accuracy);
-    printf("BLEU            %.2f  %s\n", e->bleu.score, sb_bleu_signature());
+    printf("BLEU            %.2f%s  %s\n", e->bleu.score,
+           e->bleu.total[SB_BLEU_ORDERS - 1] > 0 ? "" : ", as no output has four words",
+           sb_bleu_signature());
 }
 
 /* The worst errors first, with the expected text and the output. */

@@ -89,6 +89,8 @@ static char *report_make(const struct report_request *r, const struct run_log *l
         struct report page = {.checkpoint = c,
                               .title = name,
                               .text = r->text,
+                              .text_given = r->text != NULL,
+                              .target_given = r->target != NULL,
                               .log = log,
                               .pairs = pairs,
                               .data_hash = report_data_hash(r->model)};

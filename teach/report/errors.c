@@ -93,9 +93,10 @@ bool errors_add(struct html *html, const struct subject *s, const struct errors 
         return true;
     }
     html_add(html, "<h2>Errors</h2>\n");
-    errors_summary(html, e);
-    if (e->wrong == 0)
+    if (e->wrong == 0) {
+        html_print(html, "<p>None in %lld held-out texts.</p>\n", (long long)e->count);
         return true;
+    }
     table(html, e);
     const int64_t i = e->found[0].pair;
     if (strlen(sb_pairs_source(e->pairs, i)) > 64 || strlen(e->output[i]) >= 64)

@@ -167,11 +167,16 @@ bool maps_add(struct html *html, const struct subject *subject)
     return maps_of(html, subject, draw_all);
 }
 
+bool maps_have_room(const sb_example_axis *symbols)
+{
+    return symbols->length >= 1 && symbols->length <= MOST_SYMBOLS;
+}
+
 static bool are_short(const struct subject *s)
 {
     const sb_example_attention *at = subject_attention(s, NULL);
     const int64_t target = at->queries.length, source = at->keys.length;
-    if (source >= 1 && source <= MOST_SYMBOLS && target <= MOST_SYMBOLS)
+    if (maps_have_room(&at->keys) && target <= MOST_SYMBOLS)
         return true;
     return at->self ? sb_fail("the text has %lld symbols; up to %d can be drawn; give a shorter "
                               "--input",

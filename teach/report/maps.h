@@ -19,6 +19,9 @@ typedef void maps_draw(struct html *html, const struct maps *maps);
 /* Runs the model on the text and draws; fails where the texts are too long to be drawn. */
 bool maps_of(struct html *html, const struct subject *subject, maps_draw *draw);
 
+/* Whether the text, and what is written for it, are short enough. */
+bool maps_have_room(const sb_example_axis *symbols);
+
 /* All layers and heads, small, by attention; cross-attention of each written symbol also as lines
    between two rows of symbols, and one decoding step at a time. */
 bool maps_add(struct html *html, const struct subject *subject);

@@ -62,6 +62,22 @@ static bool add_inside(struct html *html, const struct report *r)
     return inside_add(html, r->log, r->checkpoint->weights, maps * e->heads, head_name, e);
 }
 
+/* A text that the report took by itself, or that the model wrote, may be too long to be drawn. */
+static bool add_maps(struct html *html, const struct report *r)
+{
+    const sb_example_attention *at = subject_attention(r->subject, NULL);
+    const bool text = maps_have_room(&at->keys), target = at->self || maps_have_room(&at->queries);
+    if ((text && target) || (!text && r->text_given) || (!target && r->target_given))
+        return maps_add(html, r->subject);
+    html_print(
+        html,
+        "<h2>Attention</h2>\n<p>Not drawn: the text has %lld symbols and its output %lld, "
+        "which is too long for a page. <code>softback report MODEL --input TEXT</code> draws "
+        "another text, and <code>--target TEXT</code> another output.</p>\n",
+        (long long)at->keys.length, (long long)at->queries.length);
+    return true;
+}
+
 static bool add_parts(struct html *html, const struct report *r, const struct report_kind *kind,
                       void *found)
 {
@@ -70,7 +86,7 @@ static bool add_parts(struct html *html, const struct report *r, const struct re
     bool ok = curves_add(html, r->log, r->subject->example.choices);
     ok = ok && (!kind->curves || kind->curves(html, r));
     tabs_next(html, "Attention");
-    ok = ok && maps_add(html, r->subject);
+    ok = ok && add_maps(html, r);
     tabs_next(html, "Gradients");
     ok = ok && add_inside(html, r);
     if (kind->errors) {

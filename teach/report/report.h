@@ -16,6 +16,7 @@ struct report {
     const struct checkpoint *checkpoint;
     const struct subject *subject; /* the checkpoint's model on a text */
     const char *title, *text;
+    bool text_given, target_given; /* by the user: refused where they are too long to be drawn */
     const struct run_log *log;
     const sb_pairs *pairs; /* held out, to show what the model gets wrong; NULL: none */
     uint64_t data_hash;    /* of the training data; 0: unknown */

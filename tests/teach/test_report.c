@@ -141,6 +141,24 @@ TEST(report, a_row_of_a_part_has_all_of_its_parameters)
 }
 
 /* Gradients of parameters and saturated rows come from a tape in bf16. */
+CPU_TEST(report, a_held_out_text_that_is_too_long_is_not_drawn)
+{
+    enum { SYMBOLS = 70 };
+    char held[4 * SYMBOLS + 8] = "";
+    run_well(TRAIN);
+    for (int i = 0; i < SYMBOLS; i++)
+        strcat(held, i > 0 ? " 3" : "3");
+    strcat(held, "\t3\n");
+    program_write("held.tsv", held, strlen(held));
+    run_well("report m --data held.tsv --out page.html");
+    char *page = program_read("page.html", NULL);
+    cr_assert(page != NULL);
+    expect_nested(page);
+    cr_expect(strstr(page, "<p>Not drawn: the text has 70 symbols and its output "));
+    cr_expect(strstr(page, "<h2>The gradient check</h2>"));
+    free(page);
+}
+
 CPU_TEST(report, training_in_bf16_writes_a_page)
 {
     run_well(TRAIN "--precision bf16 --report page.html");
@@ -460,6 +478,17 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     cr_assert(errors && strstr(page, "Of 2 held-out texts it writes "));
     cr_expect(strstr(errors, "<code>2 2 2 2 2 2</code></td>"), "the expected text is not there");
     cr_expect(strstr(errors, "<h2>Attention of the worst</h2>"));
+    free(page);
+    char *text = NULL;
+    const struct outcome written = run_well("translate m '3 1 4'");
+    cr_assert(asprintf(&text, "3 1 4\t%s", written.out) > 0);
+    program_write("held.tsv", text, strlen(text));
+    free(text);
+    run_well("report m --input '3 1 4' --data held.tsv --out page.html");
+    page = program_read("page.html", NULL);
+    cr_assert(page && (errors = strstr(page, "writes 0 wrong")));
+    cr_expect(!strstr(errors + 1, "writes 0 wrong"), "it is said twice");
+    cr_expect(strstr(errors, "<p>None in 1 held-out texts.</p>"));
     free(page);
 }
 
