@@ -66,7 +66,8 @@ const expectTables = (topic, options, ...words) => {
             expectEqual(typeof row[c] === "number" ? +cell : cell, row[c],
                         `${topic}, ${name}, row ${r}, ${column}`);
         }));
-    expectEqual(own.texts, said.parts.filter((p) => p.text).map((p) => p.text), `${topic}'s texts`);
+    const texts = said.parts.map((p) => p.text).filter((t) => t && !t.startsWith("--reference"));
+    expectEqual(own.texts, texts, `${topic}'s texts`);
 };
 
 await test("pages have the numbers of the terminal", () => {
@@ -86,8 +87,6 @@ await test("pages have the numbers of the terminal", () => {
                  "3,1,4,1,5", "--values", "1,2,3,4,5", "--block", "3");
     expectTables("saturated-rows", {width: 16}, "--width", "16");
     expectTables("saturated-rows", {});
-    for (const topic of ["mask", "cross-entropy", "saturation", "positions", "attention", "tape"])
-        expectTables(topic, {});
 });
 
 await test("the Jacobian has the numbers of the terminal", () => {
