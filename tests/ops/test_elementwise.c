@@ -125,6 +125,16 @@ TEST(elementwise, relu_passes_no_gradient_at_0_or_below)
     sb_tape_end(&tape);
 }
 
+TEST(elementwise, abs_passes_no_gradient_at_0)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(4), NUMBERS(-2, -0.0, 0, 3));
+    cr_assert(sb_backward_from(sb_abs(x), constant(SB_F64, SB_SHAPE(4), NUMBERS(5, 6, 7, 8))));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(-5, 0, 0, 8));
+    sb_tape_end(&tape);
+}
+
 /* A product of an infinite gradient and a slope of 0 would be NaN. */
 TEST(elementwise, relu_stops_an_infinite_gradient_at_0_or_below)
 {
