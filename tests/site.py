@@ -29,7 +29,8 @@ for path, page in pages.items():
             wrong += [f"{path.relative_to(site)} loads {link}"] * (link in page.loads and to.scheme != "data")
             continue
         target = (path.parent / unquote(to.path)).resolve() if to.path else path
-        found = target in pages and (not to.fragment or unquote(to.fragment) in pages[target].ids)
+        state = "=" in to.fragment  # of the live page, which reads it
+        found = target in pages and (not to.fragment or state or unquote(to.fragment) in pages[target].ids)
         if not found and not (target.is_file() and target not in pages):
             wrong.append(f"{path.relative_to(site)} leads to {link}")
 print("\n".join(sorted(wrong)) or f"{len(pages)} pages")
