@@ -3,17 +3,9 @@
 #include "nn/learned_score.h"
 #include "ops/ops.h"
 #include "teach/explain/claims.h"
+#include "teach/explain/row.h"
 #include <math.h>
 #include <stdio.h>
-
-/* A constant of normal numbers, owned by the tape. */
-static sb_tensor *normal(sb_random *random, int rank, const int64_t dim[])
-{
-    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
-    for (int64_t i = 0; t && i < sb_tensor_size(t); i++)
-        sb_tensor_set(t, i, sb_random_normal(random));
-    return t;
-}
 
 static double variance(sb_tensor *x)
 {
@@ -34,7 +26,7 @@ static bool draw_heads(uint64_t seed, double *average, double *projected)
     sb_tensor *weight = set ? sb_parameters_add(set, "W_o", SB_SHAPE(wide, wide), initial) : NULL;
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *heads = normal(&random, SB_SHAPE(ROWS, HEADS, D));
+    sb_tensor *heads = normal_numbers(&random, SB_SHAPE(ROWS, HEADS, D));
     *average = variance(sb_mean(heads, 1, false));
     sb_tensor *joined = sb_reshape(heads, 2, (const int64_t[]){ROWS, wide});
     *projected = variance(sb_linear(joined, weight, NULL));
@@ -87,8 +79,8 @@ static bool oddness(bool bias, double *worst)
     sb_tape_begin(&tape, SB_NO_RECORD);
     for (int64_t i = 0; ok && bias && i < 8; i++)
         sb_tensor_set(layer.query.bias, i, sb_random_normal(&random));
-    sb_tensor *q = normal(&random, SB_SHAPE(1, 1, SIZE)),
-              *k = normal(&random, SB_SHAPE(1, L, SIZE));
+    sb_tensor *q = normal_numbers(&random, SB_SHAPE(1, 1, SIZE)),
+              *k = normal_numbers(&random, SB_SHAPE(1, L, SIZE));
     for (int i = 0; ok && i < 2; i++) {
         sb_tensor *weights = NULL;
         ok = sb_additive_attention_forward(&layer, q, k, k, NULL, &weights) &&
@@ -142,8 +134,8 @@ static bool permutation(struct measured *m)
     const int64_t dim[] = {L, D};
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *q = normal(&random, 2, dim), *k = normal(&random, 2, dim);
-    sb_tensor *v = normal(&random, 2, dim), *y = sb_attention(q, k, v, NULL);
+    sb_tensor *q = normal_numbers(&random, 2, dim), *k = normal_numbers(&random, 2, dim);
+    sb_tensor *v = normal_numbers(&random, 2, dim), *y = sb_attention(q, k, v, NULL);
     sb_tensor *moved = sb_attention(reordered(q, order, L), k, v, NULL);
     double changed = difference(y, moved), equivariant = difference(reordered(y, order, L), moved);
     double joint =
@@ -193,8 +185,9 @@ static bool approximation(struct measured *m)
     sb_random random = sb_random_new(6, SB_STREAM_USER);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *q = sb_scale(normal(&random, SB_SHAPE(L, D)), 10);
-    sb_tensor *k = normal(&random, SB_SHAPE(L, D)), *v = normal(&random, SB_SHAPE(L, 1));
+    sb_tensor *q = sb_scale(normal_numbers(&random, SB_SHAPE(L, D)), 10);
+    sb_tensor *k = normal_numbers(&random, SB_SHAPE(L, D)),
+              *v = normal_numbers(&random, SB_SHAPE(L, 1));
     sb_tensor *y = sb_attention(q, k, v, NULL);
     double top = sb_tensor_value(sb_max(y, SB_ALL, false));
     double low = -sb_tensor_value(sb_max(sb_negate(y), SB_ALL, false));

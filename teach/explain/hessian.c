@@ -9,8 +9,6 @@
 
 enum { WIDEST_HESSIAN = 8, FUNCTIONS = 3 };
 
-static const double own_scores[] = {2, 1, 0.1, -1};
-
 /* A row of scores, the target of its cross entropy, and p = softmax(s). */
 struct sample {
     int n;
@@ -74,11 +72,9 @@ static const struct {
 
 static bool sample_begin(struct sample *sample, const struct explain_options *o)
 {
-    const struct numbers s = list_or(&o->list[SCORES], 4, own_scores);
-    *sample = (struct sample){.n = s.count, .target = o->target};
-    for (int i = 0; i < s.count; i++)
-        sample->s[i] = s.value[i];
-    const struct row row = row_of(s.count, s.value);
+    const struct row row = row_of_options(o);
+    *sample = (struct sample){.n = row.n, .target = o->target};
+    memcpy(sample->s, row.s, sizeof sample->s);
     return row_forward(&row, sample->p);
 }
 
@@ -151,16 +147,10 @@ static bool hessian_of_losses(struct sample *s, sb_function f, double h, matrix 
 
 static void write_matrix(struct page *page, const char *name, const struct sample *s, matrix H)
 {
-    char columns[200] = "i .0 | s .3 | p .4";
-    for (int j = 0, used = (int)strlen(columns); j < s->n; j++)
-        used += snprintf(columns + used, sizeof columns - (size_t)used, " | by s_%d .4", j);
-    page_table(page, name, columns);
+    row_table(page, name, "i .0 | s .3 | p .4", s->n);
     for (int i = 0; i < s->n; i++) {
-        struct page_cell cells[3 + WIDEST_HESSIAN] = {cell_of(i), cell_of(s->s[i]),
-                                                      cell_of(s->p[i])};
-        for (int j = 0; j < s->n; j++)
-            cells[3 + j] = cell_of(H[i][j]);
-        page_row(page, cells);
+        const struct page_cell cells[] = {cell_of(i), cell_of(s->s[i]), cell_of(s->p[i])};
+        row_cells(page, 3, cells, s->n, H[i]);
     }
 }
 

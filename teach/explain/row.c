@@ -2,6 +2,7 @@
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "tensor/mathematics.h"
+#include <stdio.h>
 
 struct row row_of(int n, const double s[])
 {
@@ -11,6 +12,49 @@ struct row row_of(int n, const double s[])
         row.kept[i] = true;
     }
     return row;
+}
+
+struct row row_of_options(const struct explain_options *o)
+{
+    static const double own_scores[] = {2, 1, 0.1, -1};
+    struct numbers s = list_or(&o->list[SCORES], 4, own_scores);
+    struct row row = row_of(s.count, s.value);
+    for (int i = 0; i < o->list[KEPT].count; i++)
+        row.kept[i] = o->list[KEPT].value[i] != 0;
+    row.temperature = o->temperature > 0 ? o->temperature : 1;
+    return row;
+}
+
+bool row_check(const struct explain_options *o)
+{
+    return o->list[SCORES].count != 1 ||
+           sb_fail("--scores: there is 1 number; a softmax needs at least 2");
+}
+
+void row_table(struct page *page, const char *name, const char *columns, int n)
+{
+    char all[200];
+    int used = snprintf(all, sizeof all, "%s", columns);
+    for (int j = 0; j < n; j++)
+        used += snprintf(all + used, sizeof all - (size_t)used, " | by s_%d .4", j);
+    page_table(page, name, all);
+}
+
+void row_cells(struct page *page, int given, const struct page_cell cells[], int n,
+               const double numbers[])
+{
+    struct page_cell all[PAGE_COLUMNS];
+    for (int i = 0; i < given + n; i++)
+        all[i] = i < given ? cells[i] : cell_of(numbers[i - given]);
+    page_row(page, all);
+}
+
+sb_tensor *normal_numbers(sb_random *random, int rank, const int64_t dim[])
+{
+    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
+    for (int64_t i = 0; t && i < sb_tensor_size(t); i++)
+        sb_tensor_set(t, i, sb_random_normal(random));
+    return t;
 }
 
 /* The softmax of x (rows, n), of which all rows are masked alike. */

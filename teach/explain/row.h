@@ -3,6 +3,7 @@
 #define SOFTBACK_TEACH_EXPLAIN_ROW_H
 
 #include "teach/explain/topic.h"
+#include "tensor/random.h"
 #include "tensor/tensor.h"
 
 struct row {
@@ -15,8 +16,19 @@ struct row {
 /* All kept, temperature 1. */
 struct row row_of(int n, const double s[]);
 
-/* The row of `softback explain softmax`: the options' own, or one of four scores. */
+/* The row of the options: their scores, kept and temperature; without scores one of four. */
 struct row row_of_options(const struct explain_options *options);
+/* Fails when --scores has a single number. */
+bool row_check(const struct explain_options *options);
+
+/* Begins a table with the columns given and one for each score, "by s_0"; and adds a row to it, the
+   given cells and then n <= 8 numbers. */
+void row_table(struct page *page, const char *name, const char *columns, int n);
+void row_cells(struct page *page, int given, const struct page_cell cells[], int n,
+               const double numbers[]);
+
+/* A constant of normal numbers in float64, owned by the tape. */
+sb_tensor *normal_numbers(sb_random *random, int rank, const int64_t dim[]);
 
 /* a = softmax(s / T) over what is kept. */
 bool row_forward(const struct row *row, double a[]);

@@ -3,14 +3,7 @@
 #include "teach/explain/topics.h"
 #include "tensor/mathematics.h"
 
-static const double own_scores[] = {2, 1, 0.1, -1};
 static const double temperatures[] = {16, 8, 4, 2, 1, 0.5, 0.25, 0.125, 0.0625};
-
-static bool check(const struct explain_options *o)
-{
-    return o->list[SCORES].count != 1 ||
-           sb_fail("--scores: there is 1 number; a softmax needs at least 2");
-}
 
 static void add_row(struct page *page, struct row *row, double T)
 {
@@ -24,8 +17,7 @@ static void add_row(struct page *page, struct row *row, double T)
 
 static void write(struct page *page, const struct explain_options *o)
 {
-    struct numbers s = list_or(&o->list[SCORES], 4, own_scores);
-    struct row row = row_of(s.count, s.value);
+    struct row row = row_of_options(o);
     page_title(page, "cold rows saturate, and hot rows pass small gradients");
     page_text(page,
               "a = softmax(s / T). ||J|| is the norm of the Jacobian da/d(s / T), and ||J||/T "
@@ -43,4 +35,4 @@ static void write(struct page *page, const struct explain_options *o)
 
 const struct topic topic_saturation = {"saturation",
                                        "temperatures from hot to cold: weights, entropy, ||J||",
-                                       1 << SCORES, check, write};
+                                       1 << SCORES, row_check, write};

@@ -4,12 +4,8 @@
 #include "teach/explain/row.h"
 #include "teach/explain/topics.h"
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { WIDEST_JACOBIAN = 8 };
-
-static const double own_scores[] = {2, 1, 0.1, -1};
 
 /* As many upstream gradients as scores: the first one up, the last one down. */
 static struct numbers upstream_of(const struct explain_options *o, int n)
@@ -20,26 +16,14 @@ static struct numbers upstream_of(const struct explain_options *o, int n)
     return o->list[UPSTREAM].count > 0 ? o->list[UPSTREAM] : g;
 }
 
-struct row row_of_options(const struct explain_options *o)
-{
-    struct numbers s = list_or(&o->list[SCORES], 4, own_scores);
-    struct row row = row_of(s.count, s.value);
-    for (int i = 0; i < o->list[KEPT].count; i++)
-        row.kept[i] = o->list[KEPT].value[i] != 0;
-    row.temperature = o->temperature > 0 ? o->temperature : 1;
-    return row;
-}
-
 static bool check(const struct explain_options *o)
 {
     int n = o->list[SCORES].count ? o->list[SCORES].count : 4;
-    if (n < 2)
-        return sb_fail("--scores: there is 1 number; a softmax needs at least 2");
     for (int i = 0; i < o->list[KEPT].count; i++)
         if (o->list[KEPT].value[i] != 0 && o->list[KEPT].value[i] != 1)
             return sb_fail("--mask: %g is neither 1, which keeps a score, nor 0, which blocks it",
                            o->list[KEPT].value[i]);
-    return check_count("upstream", &o->list[UPSTREAM], n, "scores") &&
+    return row_check(o) && check_count("upstream", &o->list[UPSTREAM], n, "scores") &&
            check_count("mask", &o->list[KEPT], n, "scores");
 }
 
@@ -100,16 +84,9 @@ static void write_jacobian(struct page *page, const struct row *row)
         row_norm(row->n, J));
     if (row->n > WIDEST_JACOBIAN)
         return;
-    char columns[200] = "i .0";
-    for (int j = 0, used = (int)strlen(columns); j < row->n; j++)
-        used += snprintf(columns + used, sizeof columns - (size_t)used, " | by s_%d .4", j);
-    page_table(page, "jacobian", columns);
-    for (int i = 0; i < row->n; i++) {
-        struct page_cell cells[1 + WIDEST_JACOBIAN] = {cell_of(i)};
-        for (int j = 0; j < row->n; j++)
-            cells[1 + j] = cell_of(J[i][j]);
-        page_row(page, cells);
-    }
+    row_table(page, "jacobian", "i .0", row->n);
+    for (int i = 0; i < row->n; i++)
+        row_cells(page, 1, (const struct page_cell[]){cell_of(i)}, row->n, J[i]);
 }
 
 /* The mistake: each score by its own diagonal entry of J alone. */

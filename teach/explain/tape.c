@@ -2,6 +2,7 @@
 #include "autograd/tape.h"
 #include "autograd/node.h"
 #include "ops/ops.h"
+#include "teach/explain/row.h"
 #include "teach/explain/topics.h"
 #include "tensor/memory.h"
 #include <math.h>
@@ -32,22 +33,14 @@ static void find_nodes(struct graph *graph)
     graph->nodes = n;
 }
 
-/* Numbers that are the same everywhere, of the size of initial weights. */
-static sb_tensor *leaf(sb_random *random, int64_t rows, int64_t C)
-{
-    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(rows, C)));
-    for (int64_t i = 0; t && i < rows * C; i++)
-        sb_tensor_set(t, i, sb_random_normal(random));
-    return sb_tensor_requires_grad(t);
-}
-
 /* Self-attention of three words, with the weights in sight, and a loss. */
 static sb_tensor *record(struct graph *graph)
 {
     enum { L = 3, C = 4 };
     sb_random random = sb_random_new(3, SB_STREAM_USER);
     for (int i = 0; i < LEAVES; i++)
-        graph->leaf[i] = leaf(&random, i == 0 ? L : C, C);
+        graph->leaf[i] =
+            sb_tensor_requires_grad(normal_numbers(&random, SB_SHAPE(i == 0 ? L : C, C)));
     sb_tensor *x = graph->leaf[0];
     sb_tensor *q = sb_linear(x, graph->leaf[1], NULL);
     sb_tensor *k = sb_linear(x, graph->leaf[2], NULL);

@@ -1,18 +1,9 @@
 #include "teach/explain/width.h"
 #include "autograd/tape.h"
 #include "ops/ops.h"
+#include "teach/explain/row.h"
 #include "tensor/memory.h"
 #include <math.h>
-
-/* A constant of normal numbers, owned by the tape. */
-static sb_tensor *normal(sb_random *random, int rank, const int64_t dim[])
-{
-    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
-    double *values = t ? sb_tensor_data(t) : NULL;
-    for (int64_t i = 0; values && i < sb_tensor_size(t); i++)
-        values[i] = sb_random_normal(random);
-    return t;
-}
 
 /* The variance of the mean over `by` of n groups of numbers, which lie `step` and `apart`. */
 static double variance_of_means(const double *x, int n, int step, int by, int apart)
@@ -102,9 +93,9 @@ bool width_measure(int64_t d, double scale, struct width_measured *m)
     sb_random random = sb_random_new((uint64_t)d, SB_STREAM_USER);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *q = normal(&random, 3, (const int64_t[]){1, Q, d});
-    sb_tensor *k = normal(&random, 3, (const int64_t[]){G, K, d});
-    sb_tensor *g = normal(&random, 3, (const int64_t[]){G, Q, K});
+    sb_tensor *q = normal_numbers(&random, 3, (const int64_t[]){1, Q, d});
+    sb_tensor *k = normal_numbers(&random, 3, (const int64_t[]){G, K, d});
+    sb_tensor *g = normal_numbers(&random, 3, (const int64_t[]){G, Q, K});
     sb_tensor_requires_grad(q);
     sb_tensor *each = sb_keep(sb_expand(q, 3, (const int64_t[]){G, Q, d})); /* a row its own q */
     sb_tensor *z = sb_keep(sb_scale(sb_matmul_nt(each, k), scale));
