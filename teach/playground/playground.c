@@ -11,10 +11,17 @@
 
 #define EXPORT(name) __attribute__((export_name(#name)))
 
-EXPORT(message) const char *message(void)
-{
-    return sb_error();
-}
+/* An export that reads a value: its name, its arguments, and the expression that is returned. */
+#define VALUE(type, name, arguments, value)                                                        \
+    EXPORT(name) type name arguments                                                               \
+    {                                                                                              \
+        return value;                                                                              \
+    }
+#define NUMBER(name, arguments, value) VALUE(double, name, arguments, (double)(value))
+#define ARRAY(name, arguments, value) VALUE(const double *, name, arguments, value)
+#define TEXT(name, arguments, value) VALUE(const char *, name, arguments, value)
+
+TEXT(message, (void), sb_error())
 
 /* ---- Pages of `softback explain`: options are set, a topic is opened, its cells are read. ---- */
 
@@ -65,46 +72,16 @@ EXPORT(explain) int explain(int i)
     return 0;
 }
 
-EXPORT(topic_name) const char *topic_name(int i)
-{
-    return i < TOPICS ? topics[i]->name : NULL;
-}
-
-EXPORT(page_name) const char *page_name(void)
-{
-    return page->title;
-}
-
-EXPORT(page_parts) int page_parts(void)
-{
-    return (int)page->parts;
-}
+TEXT(topic_name, (int i), i < TOPICS ? topics[i]->name : NULL)
+TEXT(page_name, (void), page->title)
+NUMBER(page_parts, (void), page->parts)
 
 /* A paragraph; NULL where the part is a table. */
-EXPORT(part_text) const char *part_text(int i)
-{
-    return page->part[i].text;
-}
-
-EXPORT(table_name) const char *table_name(int i)
-{
-    return page->part[i].table.name;
-}
-
-EXPORT(table_rows) int table_rows(int i)
-{
-    return page->part[i].table.rows;
-}
-
-EXPORT(table_columns) int table_columns(int i)
-{
-    return page->part[i].table.columns;
-}
-
-EXPORT(column_name) const char *column_name(int i, int column)
-{
-    return page->part[i].table.column[column].name;
-}
+TEXT(part_text, (int i), page->part[i].text)
+TEXT(table_name, (int i), page->part[i].table.name)
+NUMBER(table_rows, (int i), page->part[i].table.rows)
+NUMBER(table_columns, (int i), page->part[i].table.columns)
+TEXT(column_name, (int i, int column), page->part[i].table.column[column].name)
 
 static const struct page_cell *cell_at(int i, int row, int column)
 {
@@ -123,27 +100,20 @@ EXPORT(cell_text) const char *cell_text(int i, int row, int column)
     return shown.text;
 }
 
-EXPORT(cell_number) double cell_number(int i, int row, int column)
-{
-    return cell_at(i, row, column)->number;
-}
+NUMBER(cell_number, (int i, int row, int column), cell_at(i, row, column)->number)
+
+static double square[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS];
 
 /* The Jacobian of the softmax of the scores, kept and temperature of the options: n x n numbers of
    which rows lie EXPLAIN_NUMBERS apart. */
 EXPORT(jacobian) const double *jacobian(void)
 {
-    static double J[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS];
-    struct row row = row_of(options.list[SCORES].count, options.list[SCORES].value);
-    for (int i = 0; i < options.list[KEPT].count; i++)
-        row.kept[i] = options.list[KEPT].value[i] != 0;
-    row.temperature = options.temperature > 0 ? options.temperature : 1;
-    return row_jacobian(&row, J) ? J[0] : NULL;
+    const struct row row = row_of_options(&options);
+    return row_jacobian(&row, square) ? square[0] : NULL;
 }
 
 /* What each score passes to each other: flow[i][j] of the options' scores and upstream gradients,
    laid out as the Jacobian; and with the rule of rule_text, the ds of this row. */
-static double square[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS];
-
 EXPORT(flow) const double *flow(void)
 {
     double flat[EXPLAIN_NUMBERS * EXPLAIN_NUMBERS], a[EXPLAIN_NUMBERS] = {0};
@@ -161,10 +131,7 @@ EXPORT(flow) const double *flow(void)
 static char typed[256];
 static struct rule_check checked;
 
-EXPORT(rule_text) char *rule_text(void)
-{
-    return typed;
-}
+TEXT(rule_text, (void), typed)
 
 /* Reads and checks the text; rule_is and rule_error say what was found. */
 EXPORT(rule_test) int rule_test(void)
@@ -174,15 +141,8 @@ EXPORT(rule_test) int rule_test(void)
 }
 
 /* What it was checked with: so many random rows of so many keys. */
-EXPORT(rule_test_rows) int rule_test_rows(void)
-{
-    return RULE_TEST_ROWS;
-}
-
-EXPORT(rule_test_keys) int rule_test_keys(void)
-{
-    return RULE_TEST_KEYS;
-}
+NUMBER(rule_test_rows, (void), RULE_TEST_ROWS)
+NUMBER(rule_test_keys, (void), RULE_TEST_KEYS)
 
 /* 0: equal to the Jacobian's; 1: the sum is 0; 2: shifts of g change nothing. */
 EXPORT(rule_is) int rule_is(int property)
@@ -190,10 +150,7 @@ EXPORT(rule_is) int rule_is(int property)
     return property == 0 ? checked.right : property == 1 ? checked.sum_is_zero : checked.shift_free;
 }
 
-EXPORT(rule_error) double rule_error(void)
-{
-    return checked.error;
-}
+NUMBER(rule_error, (void), checked.error)
 
 /* ds of the options' row by the rule that was typed; 0 when it cannot be read or is not finite. */
 EXPORT(rule_row) const double *rule_row(void)
@@ -257,51 +214,17 @@ EXPORT(training_look) int training_look(int pair)
 
 /* ---- What training_look has seen: rows, keys and heads of an attention, and its arrays ---- */
 
-EXPORT(seen) const double *seen(int attention, int what)
-{
-    return training.seen.attention[attention].number[what];
-}
-
-EXPORT(seen_rows) int seen_rows(int attention)
-{
-    return (int)training.seen.attention[attention].rows;
-}
-
-EXPORT(seen_keys) int seen_keys(int attention)
-{
-    return (int)training.seen.attention[attention].keys;
-}
-
-EXPORT(seen_size) int seen_size(int attention)
-{
-    return (int)training.seen.attention[attention].size;
-}
-
-EXPORT(seen_scale) double seen_scale(int attention)
-{
-    return training.seen.attention[attention].scale;
-}
-
-EXPORT(seen_loss) double seen_loss(void)
-{
-    return training.seen.loss;
-}
+ARRAY(seen, (int attention, int what), training.seen.attention[attention].number[what])
+NUMBER(seen_rows, (int attention), training.seen.attention[attention].rows)
+NUMBER(seen_keys, (int attention), training.seen.attention[attention].keys)
+NUMBER(seen_size, (int attention), training.seen.attention[attention].size)
+NUMBER(seen_scale, (int attention), training.seen.attention[attention].scale)
+NUMBER(seen_loss, (void), training.seen.loss)
 
 /* Probabilities (rows of the target, symbols). */
-EXPORT(seen_probabilities) const double *seen_probabilities(void)
-{
-    return training.seen.probability;
-}
-
-EXPORT(seen_symbols) int seen_symbols(void)
-{
-    return (int)training.seen.symbols;
-}
-
-EXPORT(symbol_name) const char *symbol_name(int symbol)
-{
-    return sb_vocabulary_symbol(sb_seq2seq_target(training.model), symbol);
-}
+ARRAY(seen_probabilities, (void), training.seen.probability)
+NUMBER(seen_symbols, (void), training.seen.symbols)
+TEXT(symbol_name, (int symbol), sb_vocabulary_symbol(sb_seq2seq_target(training.model), symbol))
 
 /* The source, target and output of the pair and those that follow it. */
 EXPORT(pair_text) const char *pair_text(int i, int what)
@@ -328,32 +251,16 @@ EXPORT(row_page) int row_page(int attention, int head, int row)
     return turn_to(model_row_page(&training.subject, &place));
 }
 
-EXPORT(parameters) int parameters(void)
-{
-    return (int)training.diagnosis.parameters;
-}
-
-EXPORT(parameter_name) const char *parameter_name(int i)
-{
-    return sb_parameters_name(training.weights, i);
-}
+NUMBER(parameters, (void), training.diagnosis.parameters)
+TEXT(parameter_name, (int i), sb_parameters_name(training.weights, i))
 
 /* The norm of its gradient over a held-out batch, */
-EXPORT(parameter_gradient) double parameter_gradient(int i)
-{
-    return training.diagnosis.gradient[i];
-}
+NUMBER(parameter_gradient, (int i), training.diagnosis.gradient[i])
 
 /* and of the pair alone. */
-EXPORT(pair_gradient) double pair_gradient(int i)
-{
-    return training.seen.gradient[i];
-}
-
-EXPORT(head_saturated) double head_saturated(int attention, int head)
-{
-    return training.diagnosis.saturated[2 * attention + head];
-}
+NUMBER(pair_gradient, (int i), training.seen.gradient[i])
+NUMBER(head_saturated, (int attention, int head),
+       training.diagnosis.saturated[2 * attention + head])
 
 /* The share of digits that it writes right; NaN when it failed. */
 EXPORT(training_share) double training_share(void)

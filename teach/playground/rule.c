@@ -169,19 +169,10 @@ bool rule_read(struct rule *rule, const char *text)
 static void combine(char what, int64_t n, double *x, const double *y)
 {
     for (int64_t i = 0; i < n; i++)
-        switch (what) {
-        case '+':
-            x[i] += y[i];
-            break;
-        case '-':
-            x[i] -= y[i];
-            break;
-        case '*':
-            x[i] *= y[i];
-            break;
-        default:
-            x[i] /= y[i];
-        }
+        x[i] = what == '+'   ? x[i] + y[i]
+               : what == '-' ? x[i] - y[i]
+               : what == '*' ? x[i] * y[i]
+                             : x[i] / y[i];
 }
 
 /* One number of the row, for each of its places. */
@@ -200,35 +191,15 @@ static void reduce(char what, int64_t n, double *x)
 
 static double map(char what, double x)
 {
-    switch (what) {
-    case 'A':
-        return fabs(x);
-    case 'q':
-        return sqrt(x);
-    case 'e':
-        return math_exp(x);
-    default:
-        return math_log(x);
-    }
+    return what == 'A' ? fabs(x) : what == 'q' ? sqrt(x) : what == 'e' ? math_exp(x) : math_log(x);
 }
 
 static void push(const struct rule_step *step, int64_t n, const double *a, const double *g,
                  double *x)
 {
+    const double number = step->what == 'k' ? (double)n : step->number;
     for (int64_t i = 0; i < n; i++)
-        switch (step->what) {
-        case 'a':
-            x[i] = a[i];
-            break;
-        case 'g':
-            x[i] = g[i];
-            break;
-        case 'k':
-            x[i] = (double)n;
-            break;
-        default:
-            x[i] = step->number;
-        }
+        x[i] = step->what == 'a' ? a[i] : step->what == 'g' ? g[i] : number;
 }
 
 struct stack {
@@ -240,29 +211,15 @@ static void apply_step(const struct rule_step *step, int64_t n, const double *a,
                        struct stack *stack)
 {
     double *top = stack->held > 0 ? stack->row[stack->held - 1] : NULL;
-    switch (step->what) {
-    case 'n':
-    case 'a':
-    case 'g':
-    case 'k':
+    if (strchr("nagk", step->what))
         push(step, n, a, g, stack->row[stack->held++]);
-        break;
-    case '+':
-    case '-':
-    case '*':
-    case '/':
+    else if (strchr("+-*/", step->what))
         combine(step->what, n, stack->row[--stack->held - 1], top);
-        break;
-    case 'S':
-    case 'M':
-    case 'm':
-    case 'x':
+    else if (strchr("SMmx", step->what))
         reduce(step->what, n, top);
-        break;
-    default:
+    else
         for (int64_t i = 0; i < n; i++)
             top[i] = map(step->what, top[i]);
-    }
 }
 
 void rule_apply(const struct rule *rule, int64_t n, const double *a, const double *g, double *ds)
@@ -287,16 +244,10 @@ static int64_t first_not_finite(int64_t n, const double *x)
 
 static const char *cause_of(char what)
 {
-    switch (what) {
-    case '/':
-        return "division by 0";
-    case 'q':
-        return "square root of a number below 0";
-    case 'l':
-        return "logarithm of a number that is not above 0";
-    default:
-        return "a number beyond the range of floating point";
-    }
+    return what == '/'   ? "division by 0"
+           : what == 'q' ? "square root of a number below 0"
+           : what == 'l' ? "logarithm of a number that is not above 0"
+                         : "a number beyond the range of floating point";
 }
 
 bool rule_is_finite(const struct rule *rule, int64_t n, const double *a, const double *g)
