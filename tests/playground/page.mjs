@@ -48,6 +48,9 @@ const still = {
     still: true
 };
 const idle = "!Race.state().playing";
+/* The address changes before the page is loaded anew; the old page is ready and has no caption. */
+const sceneBegins = (page, scene) => page.until('document.body.dataset.state === "ready"' +
+    ` && location.hash.includes("scene=${scene}") && !$("scene-caption").hidden`);
 
 await test(
     "it opens from a file, and the race begins by itself",
@@ -676,8 +679,7 @@ await test("a scene of teacher mode is marked, explained, and keeps the focus",
            () => visit({...still, hash: "#teacher=1"}, async (page, text) => {
                expect(await page.value('$("scene-caption").hidden'), "a caption without a scene");
                await page.value('document.querySelector("[data-scene=\'3\']").click()');
-               await page.until('document.body.dataset.state === "ready" && /scene=3/.test(location)' +
-                                ' && !$("scene-caption").hidden');
+               await sceneBegins(page, 3);
                expectEqual(await page.value("document.activeElement.dataset.scene"), "3", "the focus");
                expectEqual(await page.value('document.activeElement.getAttribute("aria-pressed")'),
                            "true", "the selected scene");
@@ -804,7 +806,7 @@ await test("links lead to lessons that exist, and after a race to what can be tr
                expect(links.length >= 6 && links.every((x) => fs.existsSync(new URL(x))), links.join());
                await page.until(`Race.state().step >= 200 && ${idle}`);
                await page.click("#race-say [data-scene='2']");
-               await page.until('document.body.dataset.state === "ready" && /scene=2/.test(location)');
+               await sceneBegins(page, 2);
                expect((await text("wrong-rule")).includes("mean("), await text("wrong-rule"));
                expect((await text("scene-caption")).includes("Is that enough"), await text("scene-caption"));
            }));
