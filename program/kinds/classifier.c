@@ -57,9 +57,9 @@ static sb_data *classifier_encode(const struct training *t, const sb_pairs *pair
 static bool classifier_open_data(struct training *t)
 {
     struct classifier_data *x = t->data;
-    if (!classifier_learn(t) || !pairs_encode(t, t->settings.data.longest))
+    if (!classifier_learn(t) || !pairs_encode(t))
         return false;
-    x->scored.pairs = x->pairs.held;
+    x->scored.pairs = pairs_to_decode(&x->pairs);
     t->scored = &x->scored;
     t->usual_best = BEST_ACCURACY;
     return true;
@@ -94,7 +94,7 @@ static void classifier_describe(const struct training *t, const struct training_
         pairs_describe_files(&x->pairs, r, 0, 0, out);
     if (left_out > 0)
         fprintf(out, "left out   %s texts of more than %s symbols\n", count_text(left_out).text,
-                count_text(t->settings.data.longest).text);
+                count_text(pairs_longest(t)).text);
     fprintf(out, "text       %s, %s symbols\n",
             sb_units_description(sb_vocabulary_units(x->pairs.source)),
             count_text(sb_vocabulary_symbols(x->pairs.source)).text);

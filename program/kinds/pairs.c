@@ -37,6 +37,11 @@ const sb_pairs *pairs_to_train(const struct pairs_data *p)
     return p->train ? p->train : p->read;
 }
 
+const sb_pairs *pairs_to_decode(const struct pairs_data *x)
+{
+    return x->fitting ? x->fitting : x->held;
+}
+
 static uint64_t pairs_hash(uint64_t hash, const sb_pairs *pairs)
 {
     for (int64_t i = 0, n = sb_pairs_count(pairs); i < 2 * n; i++) {
@@ -97,7 +102,6 @@ bool pairs_open(struct training *t, const struct training_request *r)
     struct pairs_data *x = t->data;
     if (t->task ? !x->held : !pairs_read(x, r))
         return false;
-    t->held_pairs = x->held;
     t->progress.data_hash = pairs_mark(x);
     return true;
 }
@@ -151,17 +155,35 @@ int64_t pairs_longest(const struct training *t)
     return learned ? o.longest - 1 : longest;
 }
 
-bool pairs_encode(struct training *t, int64_t longest)
+/* Longer texts than learned positions allow cannot be decoded. */
+static bool pairs_find_fitting(struct pairs_data *x, int64_t longest)
+{
+    const int64_t n = sb_pairs_count(x->held);
+    bool ok = (x->fitting = sb_pairs_new()) != NULL;
+    for (int64_t i = 0; ok && i < n; i++) {
+        int64_t length;
+        const char *source = sb_pairs_source(x->held, i);
+        int32_t *ids = sb_vocabulary_encode(x->source, source, &length, NULL);
+        ok = ids &&
+             (length > longest || sb_pairs_add(x->fitting, source, sb_pairs_target(x->held, i)));
+        sb_free(ids);
+    }
+    return ok;
+}
+
+bool pairs_encode(struct training *t)
 {
     struct pairs_data *x = t->data;
+    const int64_t longest = pairs_longest(t);
     sb_data_options options = t->settings.data;
     options.seed = t->settings.trainer.seed;
     options.longest = longest;
     if (!x->data)
         x->data = t->kind->encode(t, pairs_to_train(x), &options);
     x->held_data = x->data ? t->kind->encode(t, x->held, &options) : NULL;
-    if (!x->held_data)
+    if (!x->held_data || (longest < t->settings.data.longest && !pairs_find_fitting(x, longest)))
         return false;
+    t->held_pairs = pairs_to_decode(x);
     t->source = sb_data_as_source(x->data);
     t->held_source = sb_data_as_source(x->held_data);
     t->epoch_items = sb_data_pairs(x->data);
@@ -185,6 +207,7 @@ void pairs_close(struct training *t)
     sb_pairs_free(x->read);
     sb_pairs_free(x->train);
     sb_pairs_free(x->held);
+    sb_pairs_free(x->fitting);
 }
 
 static void pairs_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
@@ -238,7 +261,7 @@ static sb_pairs *pairs_short(const sb_pairs *held)
 bool pairs_watch(struct training *t)
 {
     const struct pairs_data *x = t->data;
-    sb_pairs *few = pairs_short(x->held);
+    sb_pairs *few = pairs_short(pairs_to_decode(x));
     const int64_t n = few ? sb_pairs_count(few) : 0;
     if (n > 0) {
         t->drawn = memory_text(sb_pairs_source(few, 0));

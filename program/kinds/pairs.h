@@ -10,6 +10,7 @@ struct pairs_data {
     sb_pairs *read;                 /* from the files; NULL with a task */
     sb_pairs *train;                /* of those, if others are held out, or of a task; else NULL */
     sb_pairs *held;                 /* evaluated on */
+    sb_pairs *fitting;              /* of these, those that learned positions allow; NULL: all */
     sb_vocabulary *source, *target; /* NULL: targets are labels */
     sb_data *data, *held_data;      /* encoded */
 };
@@ -17,7 +18,10 @@ struct pairs_data {
 /* Those trained on; NULL: a task makes them. */
 const sb_pairs *pairs_to_train(const struct pairs_data *pairs);
 
-/* The most symbols of a side that the positions of an encoder-decoder allow, too. */
+/* Those held out that can be decoded. */
+const sb_pairs *pairs_to_decode(const struct pairs_data *pairs);
+
+/* The most symbols of a text, which learned positions allow, too, beside the one that begins it. */
 int64_t pairs_longest(const struct training *training);
 
 /* Prints what was read, and how many pairs were left out, longer than `longest` on a side. */
@@ -32,8 +36,8 @@ bool pairs_open(struct training *training, const struct training_request *reques
 bool pairs_find_vocabularies(struct training *training);
 
 /* Encodes those held out, and those trained on, unless a task has: the sources of batches. Pairs
-   longer than `longest` on a side are left out. */
-bool pairs_encode(struct training *training, int64_t longest);
+   longer than pairs_longest on a side are left out. */
+bool pairs_encode(struct training *training);
 
 /* Functions of kinds with a source and a target of symbols (program/run/kind.h), */
 bool pairs_add_words(const struct training *training, sb_description *description);

@@ -2,6 +2,7 @@
 #include "models/description_parts.h"
 #include "models/seq2seq_kind.h"
 #include "models/text/buffer.h"
+#include "models/text/metrics.h"
 #include "program/kinds/evaluate.h"
 #include "program/kinds/pairs.h"
 #include "program/run/kind.h"
@@ -18,19 +19,8 @@ struct seq2seq_data {
     struct pairs_data pairs;
     sb_pairs *sample; /* those of the held-out pairs that are decoded; NULL: all */
     sb_held_pairs scored;
+    bool words; /* BLEU, which counts groups of four words, says something about the targets */
 };
-
-/* Chooses the pairs that evaluations decode by hashes of the sources: files are often sorted. */
-static bool seq2seq_choose_sample(struct seq2seq_data *x, int64_t limit)
-{
-    sb_pairs *rest;
-    if (limit == 0 || sb_pairs_count(x->pairs.held) <= limit)
-        return true;
-    if (!sb_pairs_divide(x->pairs.held, limit, &rest, &x->sample))
-        return false;
-    sb_pairs_free(rest);
-    return true;
-}
 
 static bool seq2seq_open_texts(struct training *t, const struct training_request *r)
 {
@@ -39,7 +29,7 @@ static bool seq2seq_open_texts(struct training *t, const struct training_request
     const int64_t limit = t->settings.evaluate_pairs;
     if (r->task)
         x->pairs.held = task_pairs(r->task, &t->settings, SB_PART_VALID, limit ? limit : HELD_OUT);
-    return pairs_open(t, r) && seq2seq_choose_sample(x, limit);
+    return pairs_open(t, r);
 }
 
 /* ---- vocabularies and batches ---- */
@@ -86,23 +76,47 @@ static bool seq2seq_has_words(const struct training *t, const sb_vocabulary *voc
     return !t->task && (units == SB_UNITS_WORDS || units == SB_UNITS_BPE);
 }
 
+/* Chooses the pairs that evaluations decode by hashes of the sources: files are often sorted. */
+static bool seq2seq_choose_scored(struct seq2seq_data *x, int64_t limit)
+{
+    const sb_pairs *all = pairs_to_decode(&x->pairs);
+    sb_pairs *rest;
+    x->scored.pairs = all;
+    if (limit == 0 || sb_pairs_count(all) <= limit)
+        return true;
+    if (!sb_pairs_divide(all, limit, &rest, &x->sample))
+        return false;
+    x->scored.pairs = x->sample;
+    sb_pairs_free(rest);
+    return true;
+}
+
+/* Whether any of the texts has four words: otherwise the BLEU of all outputs is 0. */
+static bool seq2seq_has_four_words(const sb_pairs *pairs)
+{
+    const char *const *targets = sb_pairs_targets(pairs);
+    sb_bleu itself;
+    return sb_bleu_corpus(targets, targets, sb_pairs_count(pairs), &itself) &&
+           itself.total[SB_BLEU_ORDERS - 1] > 0;
+}
+
 /* From words to words it is a translation, hardly any of which equals its one reference. */
 static best_score seq2seq_usual_best(const struct training *t)
 {
-    const struct pairs_data *x = t->data;
-    return !t->scored                                                           ? BEST_LOSS
-           : seq2seq_has_words(t, x->source) && seq2seq_has_words(t, x->target) ? BEST_BLEU
-                                                                                : BEST_EXACT;
+    const struct seq2seq_data *x = t->data;
+    return !t->scored                                          ? BEST_LOSS
+           : x->words && seq2seq_has_words(t, x->pairs.source) ? BEST_BLEU
+                                                               : BEST_EXACT;
 }
 
 static bool seq2seq_open_data(struct training *t)
 {
     struct seq2seq_data *x = t->data;
-    if (!(t->task ? seq2seq_open_task(t) : pairs_find_vocabularies(t)) ||
-        !pairs_encode(t, pairs_longest(t)))
+    if (!(t->task ? seq2seq_open_task(t) : pairs_find_vocabularies(t)) || !pairs_encode(t) ||
+        !seq2seq_choose_scored(x, t->settings.evaluate_pairs))
         return false;
-    x->scored.pairs = x->sample ? x->sample : x->pairs.held;
     t->scored = t->settings.evaluate_pairs > 0 ? &x->scored : NULL;
+    x->words = seq2seq_has_words(t, x->pairs.target) && seq2seq_has_four_words(x->scored.pairs);
     t->usual_best = seq2seq_usual_best(t);
     return seq2seq_check_words(t);
 }
@@ -148,7 +162,7 @@ static void seq2seq_describe_unknown(const struct training *t, FILE *out)
 static void seq2seq_measure(const struct training *t, const sb_evaluation *e, int digits,
                             char *text, size_t size)
 {
-    const struct pairs_data *x = t->data;
+    const struct seq2seq_data *x = t->data;
     int used = 0;
     text[0] = '\0';
     if (isnan(e->error))
@@ -159,7 +173,7 @@ static void seq2seq_measure(const struct training *t, const sb_evaluation *e, in
         used += snprintf(text + used, size - (size_t)used,
                          digits > 1 ? ", unit error rate %.*f %%" : "  unit errors %.*f %%", digits,
                          100 * e->unit_error);
-    if (!isnan(e->bleu) && (t->best == BEST_BLEU || seq2seq_has_words(t, x->target)))
+    if (!isnan(e->bleu) && (t->best == BEST_BLEU || x->words))
         snprintf(text + used, size - (size_t)used, digits > 1 ? ", BLEU %.*f" : "  BLEU %.*f",
                  digits, e->bleu);
 }

@@ -52,6 +52,21 @@ CPU_TEST(program_classifier, it_learns_evaluates_and_classifies)
     expect_text(o.out, "pooling            mean");
 }
 
+CPU_TEST(program_classifier, texts_longer_than_learned_positions_are_left_out)
+{
+    write_texts();
+    FILE *file = fopen(test_temporary("texts.tsv"), "a");
+    cr_assert(file);
+    for (int i = 0; i < 64; i++) /* some are held out */
+        fprintf(file, "abcd%c%c%c\tlow\n", "abcd"[i / 16], "abcd"[i / 4 % 4], "abcd"[i % 4]);
+    fclose(file);
+    struct outcome o = run_well(TRAIN "--steps 20 --positions learned --positions-longest 5");
+    expect_text(o.out, " texts of more than 4 symbols");
+    o = run_well("train --data texts.tsv " SIZES "--decoder-layers 1 --positions learned "
+                 "--positions-longest 7 --steps 4 --evaluate-every 2 --out pairs");
+    expect_text(o.out, " pairs of more than 6 symbols on a side");
+}
+
 CPU_TEST(program_classifier, lines_of_the_standard_input_get_labels)
 {
     write_texts();
