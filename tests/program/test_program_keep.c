@@ -167,13 +167,19 @@ CPU_TEST(program_keep, the_kept_models_can_be_averaged)
 
 /* ---- the best model ---- */
 
-static void write_words(void)
+/* Words, and the same backwards. */
+static void write_words(int count)
 {
     static const char *const words[] = {"one", "two", "three", "four"};
     FILE *file = fopen(test_temporary("words.tsv"), "w");
-    for (int i = 0; i < 64; i++)
-        fprintf(file, "%s %s %s\t%s %s %s\n", words[i / 16], words[i / 4 % 4], words[i % 4],
-                words[i % 4], words[i / 4 % 4], words[i / 16]);
+    for (int i = 0; i < 64; i++) {
+        const char *line[] = {words[i / 16], words[i / 4 % 4], words[i % 4], words[i / 16]};
+        for (int n = 0; n < count; n++)
+            fprintf(file, "%s%s", n > 0 ? " " : "", line[n]);
+        for (int n = count - 1; n >= 0; n--)
+            fprintf(file, "%s%s", n == count - 1 ? "\t" : " ", line[n]);
+        fputc('\n', file);
+    }
     fclose(file);
 }
 
@@ -207,6 +213,16 @@ static double most_in_log(const char *log, const char *name, int sign)
     return sign * most;
 }
 
+/* Their BLEU would be 0 whatever the model writes. */
+CPU_TEST(program_keep, texts_of_three_words_are_chosen_by_exact_match_and_get_no_bleu)
+{
+    write_words(3);
+    struct outcome o = run_well("train --data words.tsv " TINY "--steps 8 --evaluate-every 4 "
+                                "--out m.x");
+    expect_text(o.err, "  exact ");
+    cr_expect(!strstr(o.err, "BLEU") && !strstr(o.out, "BLEU"), "%s%s", o.err, o.out);
+}
+
 CPU_TEST(program_keep, the_best_model_has_the_best_of_the_chosen_score)
 {
     static const struct {
@@ -217,7 +233,7 @@ CPU_TEST(program_keep, the_best_model_has_the_best_of_the_chosen_score)
                   {"loss", "held_out_loss", -1},
                   {"exact", "held_out_error", -1},
                   {"error", "held_out_unit_error", -1}};
-    write_words();
+    write_words(4);
     for (int i = 0; i < 5; i++) {
         struct outcome o = program_run("train --data words.tsv " TINY "--learning-rate 0.05 "
                                        "--steps 80 --evaluate-every 4 --best %s --out m%d.x",
