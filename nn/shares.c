@@ -206,5 +206,9 @@ bool sb_backward_in_shares(sb_parameters *set, int64_t items, int shares, sb_ran
             "%s: %d shares of %lld items; expected from 1 to %d, each of an item at least", who,
             shares, (long long)items, MOST_SHARES);
     struct own_loss own = {items, shares, loss, context};
-    return shares_run(set, shares, random, own_share_loss, &own, sum ? sum : &value);
+    if (!shares_run(set, shares, random, own_share_loss, &own, &value))
+        return false;
+    if (sum)
+        *sum = value;
+    return true;
 }
