@@ -26,6 +26,9 @@ def shown(output):
 for n, cell in enumerate(json.load(open(sys.argv[1]))["cells"]):
     source = "".join(cell["source"])
     source = "# Notebook: " + source[2].lower() + source[3:] if n == 0 else source
-    print(source if cell["cell_type"] == "markdown" else fenced("python", source), end="\n\n")
+    source = source if cell["cell_type"] == "markdown" else fenced("python", source)
+    if cell["metadata"].get("jupyter", {}).get("source_hidden"):
+        source = f"<details><summary>The code</summary>\n\n{source}\n\n</details>"
+    print(source, end="\n\n")
     for output in cell.get("outputs", []):
         print(shown(output))
