@@ -39,7 +39,7 @@ static void table(struct html *html, const sb_example_attention *at, const sb_te
             }
             gap(html, empty);
             empty = 0;
-            html_shade(html, round(100 * a) / 100, round(100 * a));
+            html_cell_shade(html, round(100 * a) / 100, round(100 * a));
         }
         gap(html, empty);
     }
