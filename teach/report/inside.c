@@ -2,6 +2,7 @@
 #include "models/training/diagnosis.h"
 #include "teach/report/strip.h"
 #include "tensor/error.h"
+#include <stdio.h>
 
 /* ---- the values of strips ---- */
 
@@ -44,31 +45,35 @@ static double share_at_last(const struct run_log *run, int64_t parameter, int64_
     return share(counts + parameter * DIAGNOSIS_BINS, 1, bin);
 }
 
+/* Absolute values from this number up to the next. */
+static const char *const sizes[DIAGNOSIS_BINS] = {"0",    "<10⁻⁸", "10⁻⁸", "10⁻⁷", "10⁻⁶", "10⁻⁵",
+                                                  "10⁻⁴", "0.001", "0.01", "0.1",  "1"};
+
 static const char *size_name(const void *unused, int64_t row)
 {
-    static const char *const names[DIAGNOSIS_BINS] = {"1 and more",
-                                                      "0.1 to 1",
-                                                      "0.01 to 0.1",
-                                                      "0.001 to 0.01",
-                                                      "10⁻⁴ to 0.001",
-                                                      "10⁻⁵ to 10⁻⁴",
-                                                      "10⁻⁶ to 10⁻⁵",
-                                                      "10⁻⁷ to 10⁻⁶",
-                                                      "10⁻⁸ to 10⁻⁷",
-                                                      "below 10⁻⁸",
-                                                      "0"};
     (void)unused;
-    return names[row];
+    return sizes[DIAGNOSIS_BINS - 1 - row];
+}
+
+/* Of head `row` of all maps. */
+static const char *head_name(const void *example, int64_t row)
+{
+    static _Thread_local char text[64];
+    const sb_example *e = example;
+    const sb_example_attention *at = e->attention;
+    const int map = (int)(row / e->heads);
+    while (map < at->first || map >= at->first + at->layers)
+        at++;
+    snprintf(text, sizeof text, "%s%slayer %d, head %lld", e->attentions > 1 ? at->name : "",
+             e->attentions > 1 ? ", " : "", map - at->first + 1, (long long)(row % e->heads + 1));
+    return text;
 }
 
 /* ---- the strips ---- */
 
 static void add_strips(struct html *html, const struct run_log *run, const sb_parameters *weights,
-                       const char *(*head_name)(const void *context, int64_t row),
-                       const void *context)
+                       const sb_example *example)
 {
-    static const char *const sizes[DIAGNOSIS_BINS] = {
-        "0", "<10⁻⁸", "10⁻⁸", "10⁻⁷", "10⁻⁶", "10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"};
     const struct strip strips[] = {
         {.title = "Gradients, by part of the model",
          .text = "Their norms on a few held-out texts. A lighter shade is a factor of 2.5 less; "
@@ -79,8 +84,9 @@ static void add_strips(struct html *html, const struct run_log *run, const sb_pa
          .weights = weights,
          .logarithmic = true},
         {.title = "How large the elements of gradients are",
-         .text = "The share of all elements with an absolute value of this size, on a few held-out "
-                 "texts.",
+         .text =
+             "The share of all elements with an absolute value from this number up to the next, "
+             "on a few held-out texts.",
          .value = share_of_all,
          .name = size_name,
          .rows = DIAGNOSIS_BINS},
@@ -105,15 +111,17 @@ static void add_strips(struct html *html, const struct run_log *run, const sb_pa
     for (size_t i = 0; i < sizeof strips / sizeof *strips; i++) {
         struct strip strip = strips[i];
         strip.run = run;
-        strip.names = context;
+        strip.names = example;
         strip_add(html, &strip);
     }
 }
 
 bool inside_add(struct html *html, const struct run_log *run, const sb_parameters *weights,
-                int64_t heads, const char *(*head_name)(const void *context, int64_t row),
-                const void *context)
+                const sb_example *example)
 {
+    int64_t heads = 0;
+    for (int i = 0; i < example->attentions; i++)
+        heads += example->attention[i].layers * example->heads;
     if (run->diagnoses == 0) {
         html_add(html, "<h2>Gradients</h2>\n<p>The log holds none. <code>softback train "
                        "--report FILE</code> logs them at each evaluation, and "
@@ -125,6 +133,6 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                        "%lld and %lld",
                        (long long)run->parameters, (long long)run->heads,
                        (long long)sb_parameters_count(weights), (long long)heads);
-    add_strips(html, run, weights, head_name, context);
+    add_strips(html, run, weights, example);
     return true;
 }

@@ -9,7 +9,6 @@
 #include "teach/report/maps.h"
 #include "teach/report/tape.h"
 #include "tensor/memory.h"
-#include <stdio.h>
 
 /* ---- parts, which the script turns into tabs ---- */
 
@@ -21,29 +20,6 @@ void report_part(struct html *html, const char *name)
 {
     html_print(html, "</section>\n<section class=\"part\" data-name=\"%s\" aria-label=\"%s\">\n",
                name, name);
-}
-
-/* The name of head `row` of all maps of the model. */
-static const char *head_name(const void *context, int64_t row)
-{
-    static _Thread_local char text[64];
-    const sb_example *e = context;
-    const sb_example_attention *at = e->attention;
-    const int map = (int)(row / e->heads);
-    while (map < at->first || map >= at->first + at->layers)
-        at++;
-    snprintf(text, sizeof text, "%s%slayer %d, head %lld", e->attentions > 1 ? at->name : "",
-             e->attentions > 1 ? ", " : "", map - at->first + 1, (long long)(row % e->heads + 1));
-    return text;
-}
-
-static bool add_inside(struct html *html, const struct report *r)
-{
-    const sb_example *e = &r->subject->example;
-    int64_t maps = 0;
-    for (int i = 0; i < e->attentions; i++)
-        maps += e->attention[i].layers;
-    return inside_add(html, r->log, r->checkpoint->weights, maps * e->heads, head_name, e);
 }
 
 /* A text that the report took by itself, or that the model wrote, may be too long to be drawn. */
@@ -92,7 +68,8 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
     report_part(html, "Attention");
     ok = ok && add_maps(html, r);
     report_part(html, "Gradients");
-    ok = ok && add_inside(html, r) && (!kind->errors || kind->errors(html, r, found));
+    ok = ok && inside_add(html, r->log, r->checkpoint->weights, &r->subject->example) &&
+         (!kind->errors || kind->errors(html, r, found));
     report_part(html, "Check and tape");
     ok = ok && check_add(html, r->subject) && tape_picture_add(html, r->subject);
     report_part(html, "Details");

@@ -548,12 +548,6 @@ CPU_TEST(report, all_runs_of_a_folder_are_compared)
     free(page);
 }
 
-static const char *head_name(const void *unused, int64_t row)
-{
-    (void)unused;
-    return row % 2 ? "second" : "first";
-}
-
 /* A comparison of a run with itself, and what is inside it. */
 static bool compare_each(void *context)
 {
@@ -564,8 +558,7 @@ static bool compare_each(void *context)
     for (int i = 0; ok && i < 2; i++)
         ok = compared_open(&runs[i], "m", test_temporary("m"), test_temporary("m.jsonl"));
     char *page = ok ? compare_page("Two runs", 2, runs) : NULL;
-    ok = page && inside_add(&html, &runs[0].log, s->checkpoint->weights, runs[0].log.heads,
-                            head_name, NULL);
+    ok = page && inside_add(&html, &runs[0].log, s->checkpoint->weights, &s->subject.example);
     char *histograms = html_end(&html);
     ok = ok && histograms &&
          strstr(histograms, "<h2>The elements of gradients, by part of the model</h2>");
