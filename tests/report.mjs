@@ -61,6 +61,8 @@ await test("numbers choose a range of steps for all charts", async () => {
     expect(points.flat().every((share) => share > -1e-3 && share < 1.001), "they are in the frame");
     expect(close([points[0][0], points.at(-1)[0]], [0, 1], 1e-3), "they fill the width");
     expect(close([Math.min(...ys), Math.max(...ys)], [0, 1], 1e-3), "they fill the height");
+    expectEqual(await page.value("getComputedStyle(document.querySelector('.curves')).clipPath"),
+                "inset(-4px)", "curves end at the frame");
     expectEqual((await steps()).join(" "), "500 600 700 800 900 1,000", "labels");
     await page.click("#all");
     const all = await placed([0, 2000]);

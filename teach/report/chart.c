@@ -205,7 +205,7 @@ static void curve(struct html *html, const struct trace *t, const struct curve *
 static void curves(struct html *html, const struct chart *c, const struct span *s)
 {
     html_print(html,
-               "<svg class=\"curves\" viewBox=\"%.17g %.17g %.17g %.17g\" "
+               "<svg class=\"curves\" aria-hidden=\"true\" viewBox=\"%.17g %.17g %.17g %.17g\" "
                "preserveAspectRatio=\"none\" "
                "style=\"overflow:visible;fill:none;stroke-width:1.8\">\n",
                s->x[0], 0 - s->y[1], s->x[1] - s->x[0], s->y[1] - s->y[0]);

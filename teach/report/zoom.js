@@ -89,10 +89,9 @@
     const draw = (chart, range, share) => {
         const x = [Math.max(range[0], chart.x[0]), Math.min(range[1], chart.x[1])];
         if (!(x[0] < x[1])) return;
-        const part = x[0] > chart.x[0] || x[1] < chart.x[1], y = part ? spanOf(chart, x) : chart.y;
+        const y = x[0] > chart.x[0] || x[1] < chart.x[1] ? spanOf(chart, x) : chart.y;
         chart.shown = x;
         chart.plot.setAttribute('viewBox', `${x[0]} ${-y[1]} ${x[1] - x[0]} ${y[1] - y[0]}`);
-        chart.plot.style.overflow = part ? 'hidden' : 'visible';
         drawAxes(chart, x, y);
         for (const {points, mean: path} of chart.curves)
             path?.setAttribute('d', mean(points, Math.floor(share * points.length / 2)));
