@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const char script[] = {
-#include "zoom.inc"
+#include "zoom.js.inc"
     0};
 
 /* A picture alone: its size, and the room around the frame of the curves. */

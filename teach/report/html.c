@@ -137,67 +137,9 @@ void html_script(struct html *html, const char *script)
 #define LIGHT "--blue:#1f77b4;--orange:#b84e00;--green:#2e7d32;--violet:#7b3fbf;--line:#8888"
 #define DARK "--blue:#58a6e0;--orange:#ff9d4d;--green:#7bc47f;--violet:#c39bff"
 
-static const char style[] =
-    "<style>\n"
-    ":root{color-scheme:light dark;" LIGHT "}@media(prefers-color-scheme:dark){:root{" DARK "}}\n"
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
-    "background:Canvas;color:CanvasText}\n"
-    "h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.5rem}\n"
-    "svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}svg text{fill:CanvasText}\n"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
-    "td,th{padding:.1rem .7rem;text-align:right;border-bottom:1px solid "
-    "var(--line)}td{white-space:nowrap}th[scope=row]{font-weight:normal}"
-    ".texts :is(td,th){text-align:left;white-space:normal}\n"
-    "summary{cursor:pointer}figure{margin:0}"
-    "figcaption{font-size:.85rem}\n"
-    ".maps{display:grid;grid-template-columns:repeat(auto-fill,minmax(6rem,1fr));gap:1rem .8rem;"
-    "align-items:start}.maps figure{cursor:zoom-in;overflow-x:auto}"
-    ".maps figure:focus{grid-column:1/-1}.shade,.shades td[style]{background:color-mix(in srgb,"
-    "var(--blue) calc(var(--a)*100%),transparent)}"
-    ".shades:focus-within td[style]{background:color-mix(in srgb,var(--blue) calc(var(--a)*60%),"
-    "transparent)}.shades td{padding:.1rem .2rem;border:0;text-align:center}"
-    ".shades:not(:focus-within) td{font-size:0;padding:0}.maps table{outline:1px solid var(--line)}"
-    ".maps :not(:focus)>table{width:100%;table-layout:fixed}"
-    ".maps :not(:focus)>table td{height:calc(7rem/var(--rows))}"
-    ".maps :not(:focus)>table :is(th,tr:first-child){display:none}"
-    ".strip td{height:.7rem;min-width:calc(26rem/var(--columns))}"
-    ".strip th{border:0;padding:0 .4rem 0 0;font-size:.7rem;line-height:1.15;white-space:nowrap}"
-    ".many:not(:focus-within) th[scope=col]:not(:first-child,:nth-child(2),:last-child)"
-    "{font-size:0}.shade{display:inline-block;width:10rem;height:.8rem;background:"
-    "linear-gradient(90deg,transparent,var(--blue))}\n"
-    ".wide{overflow-x:auto}.tall{max-height:40rem;overflow-y:auto}pre{overflow-x:auto}caption{text-"
-    "align:left;font-size:.85rem}\n"
-    "#step{width:min(24rem,60%);vertical-align:middle}#steps td{min-width:1.4rem;padding:.1rem "
-    ".1rem;font-size:.8rem;text-align:center;background:color-mix(in srgb,var(--blue) "
-    "calc(var(--share,0%)*.6),"
-    "transparent)}#steps .most{font-weight:bold}#steps th{padding:.1rem .2rem;white-space:nowrap}\n"
-    ".overview{border:1px solid var(--line);border-left:6px solid var(--blue);border-radius:.5rem;"
-    "padding:.2rem 1rem}.overview.bad{border-left:6px dashed "
-    "var(--orange)}.verdict{font-size:1.3rem;"
-    "font-weight:600;margin:.4rem 0}.facts{display:grid;gap:.3rem 1rem;"
-    "grid-template-columns:repeat(auto-fill,minmax(min(12rem,45%),1fr))}.facts p{margin:0}"
-    ".facts span{display:block;font-size:.85rem}.facts strong{font-size:1.5rem;font-weight:400;"
-    "font-variant-numeric:tabular-nums}\n"
-    "#tabs{display:flex;flex-wrap:wrap;gap:.4rem;margin:1rem 0;position:sticky;top:0;"
-    "background:Canvas;padding:.4rem "
-    "0}#tabs[hidden]{display:none}button{font:inherit;padding:.2rem "
-    ".8rem;border:1px solid #7d8793;border-radius:.4rem;background:none;color:inherit}"
-    "button[aria-pressed=true]{background:var(--blue);border-color:var(--blue);color:Canvas}.part>"
-    "h2:first-child{margin-top:1rem}\n"
-    "#zoom{display:flex;flex-wrap:wrap;gap:.4rem "
-    "1rem;align-items:center}#zoom[hidden]{display:none}"
-    "#zoom input[type=number]{width:6rem}#zoom input{font:inherit;vertical-align:middle}"
-    "@media(hover:none){#zoom .mouse{display:none}}"
-    ".keys{margin:0}.key{height:20px;vertical-align:middle}"
-    ".frame{position:relative;height:13rem;margin:1.6rem 1.2rem 3rem 3.8rem;cursor:crosshair;"
-    "touch-action:pan-x pan-y}.frame svg{position:absolute;width:100%;height:100%;"
-    "overflow:visible}.curves{clip-path:inset(-4px)}"
-    "@media(max-width:600px){.step:nth-of-type(even){display:none}}"
-    ".said-values{min-height:1.5em;margin:0;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
-    "td code{white-space:normal;overflow-wrap:anywhere}"
-    ".errors td code{white-space:pre;overflow-wrap:normal}\n"
-    ".said{font:1.1rem monospace}.said .now{color:var(--orange);font-weight:bold}"
-    ".said .now::before{content:\"[\"}.said .now::after{content:\"]\"}.said .later{opacity:.6}\n";
+static const char style[] = {
+#include "report.css.inc"
+    0};
 
 void html_begin(struct html *html, const char *title, const char *rules)
 {
@@ -205,7 +147,8 @@ void html_begin(struct html *html, const char *title, const char *rules)
              SIGNATURE_PAGE "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                             "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
     html_text(html, title);
-    html_add(html, "</title>\n");
+    html_add(html, "</title>\n<style>\n:root{color-scheme:light dark;" LIGHT
+                   "}@media(prefers-color-scheme:dark){:root{" DARK "}}\n");
     html_add(html, style);
     html_add(html, rules);
     html_add(html, "</style>\n</head>\n<body>\n<h1>");

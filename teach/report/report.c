@@ -13,7 +13,7 @@
 /* ---- parts, which the script turns into tabs ---- */
 
 static const char script[] = {
-#include "tabs.inc"
+#include "tabs.js.inc"
     0};
 
 void report_part(struct html *html, const char *name)

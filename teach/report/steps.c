@@ -1,7 +1,7 @@
 #include "teach/report/steps.h"
 
 static const char script[] = {
-#include "steps.inc"
+#include "steps.js.inc"
     0};
 
 static void head(struct html *html, const sb_tensor *w, int layer, int64_t h)
