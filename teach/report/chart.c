@@ -229,10 +229,10 @@ static int key(struct html *html, int x, const char *name, const char *colour, c
 {
     const int width = 42 + 7 * (int)strlen(name);
     html_print(html,
-               "<svg class=\"key\" x=\"%d\" y=\"8\" width=\"%d\" height=\"20\"><path d=\"M0 "
-               "10h24\" stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"%s\"/><text x=\"30\" "
-               "y=\"14\" style=\"fill:%s\">",
-               x, width, colour, dash, colour);
+               "<svg class=\"key\" x=\"%d\" y=\"8\" width=\"%d\" height=\"20\"><path "
+               "d=\"M0 10h24\" stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"%s\"/>"
+               "<text x=\"30\" y=\"14\">",
+               x, width, colour, dash);
     html_text(html, name);
     html_add(html, "</text></svg>\n");
     return x + width;
