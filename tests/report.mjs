@@ -15,54 +15,75 @@ const drawn = (kind) =>
     [...source.matchAll(RegExp(`class="${kind}" d="([^"]*)"`, "g"))].map((m) => m[1]);
 const now = (kind) => page.value(
     `[...document.querySelectorAll('.${kind}')].map((path) => path.getAttribute('d'))`);
-const numbers = (d) => d.split(/[ MLH]/).filter(Boolean).map(Number);
-const close = (a, b) => a.length === b.length && a.every((x, i) => Math.abs(x - b[i]) < 0.05);
+const numbers = (d) => d.split(/[ ML]/).filter(Boolean).map(Number);
+const close = (a, b, off = 1e-4) => a.length === b.length && a.every((x, i) => Math.abs(x - b[i]) < off);
 const set = (id, value) => page.value(`{const input = document.getElementById('${id}');
     input.value = ${value}; input.dispatchEvent(new Event('input'));}`);
-const labels = () => page.value(`[...document.querySelectorAll('.chart')[0]
-    .querySelectorAll('.axes text[text-anchor=middle]')].map((text) => text.textContent)`);
+const steps = () => page.value(`[...document.querySelectorAll('.chart')[0]
+    .querySelectorAll('.step')].map((text) => text.textContent)`);
+/* What axes say, and where, in per cent. */
+const said = (axes) => [...axes.matchAll(/>([^<>]+)<\/text>/g)].map((m) => m[1]).join(" ");
+const places = (axes) => [...axes.matchAll(/"([\d.]+)%"/g)].map((m) => Number(m[1]));
+const frame = "document.querySelector('.frame').getBoundingClientRect()";
 
 await test("the script draws the whole as the page has it", async () => {
-    for (const kind of ["points", "mean", "level"]) {
+    for (const kind of ["points", "mean"]) {
         const before = drawn(kind), after = await now(kind);
         expect(before.length > 0, `there is no ${kind}`);
         expectEqual(after.length, before.length, `paths of ${kind}`);
         before.forEach((d, i) =>
             expect(close(numbers(d), numbers(after[i])), `${kind} ${i} differs`));
     }
-    expectEqual((await labels()).join(" "), "0 200 400 600 800 1,000 1,200 1,400 1,600 1,800 2,000 step",
+    const before = [...source.matchAll(/<g class="axes">\n([^]*?)<\/g>/g)].map((m) => m[1]);
+    const after = await page.value(
+        "[...document.querySelectorAll('.axes')].map((axes) => axes.innerHTML)");
+    expectEqual(after.map(said), before.map(said), "labels");
+    before.forEach((axes, i) =>
+        expect(close(places(axes), places(after[i]), 0.01), `places of labels ${i}`));
+    expectEqual((await steps()).join(" "), "0 200 400 600 800 1,000 1,200 1,400 1,600 1,800 2,000",
                 "labels");
 });
+
+/* Where points of the first curve are on the screen, as shares of the frame. */
+const placed = (xs) => page.value(`{
+    const box = ${frame}, path = document.querySelector('.points'), at = path.getScreenCTM();
+    path.getAttribute('d').slice(1).split('L').map((point) => point.split(' ').map(Number))
+        .filter(([x]) => x >= ${xs[0]} && x <= ${xs[1]}).map(([x, y]) => {
+            const p = new DOMPoint(x, y).matrixTransform(at);
+            return [(p.x - box.x) / box.width, (p.y - box.y) / box.height];
+        })}`);
 
 await test("numbers choose a range of steps for all charts", async () => {
     await set("from", 500);
     await set("to", 1000);
-    const [first] = await now("points"), xs = numbers(first).filter((_, i) => i % 2 === 0);
-    expectEqual(xs.length, 51, "points of 10 steps from 500 to 1000");
-    expect(xs.every((x) => x >= 64 && x <= 610), "they are in the frame");
-    expectEqual([xs[0], xs.at(-1)], [64, 610], "they fill the width");
-    expectEqual((await labels()).join(" "), "500 600 700 800 900 1,000 step", "labels");
+    const points = await placed([500, 1000]), ys = points.map(([, y]) => y);
+    expectEqual(points.length, 51, "points of 10 steps from 500 to 1000");
+    expect(points.flat().every((share) => share > -1e-3 && share < 1.001), "they are in the frame");
+    expect(close([points[0][0], points.at(-1)[0]], [0, 1], 1e-3), "they fill the width");
+    expect(close([Math.min(...ys), Math.max(...ys)], [0, 1], 1e-3), "they fill the height");
+    expectEqual(await page.value("getComputedStyle(document.querySelector('.curves')).clipPath"),
+                "inset(-4px)", "curves end at the frame");
+    expectEqual((await steps()).join(" "), "500 600 700 800 900 1,000", "labels");
     await page.click("#all");
-    expect(close(numbers((await now("points"))[0]), numbers(drawn("points")[0])), "all is all");
+    const all = await placed([0, 2000]);
+    expect(close([all[0][0], all.at(-1)[0]], [0.005, 1], 1e-3), "all is all");
 });
 
 await test("dragging over a chart chooses a range, a double click all", async () => {
     await page.value("document.querySelector('.chart').scrollIntoView()");
-    const [x, y, scale] = await page.value(`{
-        const box = document.querySelector('.chart svg').getBoundingClientRect();
-        [box.x, box.y, box.width / 760]}`);
-    const at = (type, px, clickCount = 1) => page.tell("Input.dispatchMouseEvent",
-        {type, x: x + px * scale, y: y + 100, button: "left", clickCount});
-    await at("mousePressed", 64 + 546 / 4);
-    await at("mouseMoved", 64 + 546 / 2);
-    await at("mouseReleased", 64 + 546 / 2);
+    const [x, y, width] = await page.value(`{const box = ${frame}; [box.x, box.y, box.width]}`);
+    const at = (type, share, clickCount = 1) => page.tell("Input.dispatchMouseEvent",
+        {type, x: x + share * width, y: y + 100, button: "left", clickCount});
+    await at("mousePressed", 1 / 4);
+    await at("mouseMoved", 1 / 2);
+    await at("mouseReleased", 1 / 2);
     const range = await page.value("[from.value, to.value].map(Number)");
-    expect(Math.abs(range[0] - 507) < 10 && Math.abs(range[1] - 1005) < 10, `from ${range}`);
+    expect(Math.abs(range[0] - 500) < 5 && Math.abs(range[1] - 1000) < 5, `from ${range}`);
     const said = await page.value("document.querySelector('.said-values').textContent");
     expect(/^training: [\d.]+ at step [\d,]+, held out: [\d.]+ at step [\d,]+$/.test(said), said);
     for (const count of [1, 2]) {
-        await at("mousePressed", 300, count);
-        await at("mouseReleased", 300, count);
+        await at("mousePressed", 0.4, count);
+        await at("mouseReleased", 0.4, count);
     }
     expectEqual(await page.value("[from.value, to.value]"), ["0", "2000"], "the range");
 });
@@ -75,7 +96,8 @@ await test("smoothing can be changed and removed", async () => {
         ([sum, last], y) => [sum + Math.abs(y - (last ?? y)), y], [0, undefined])[0];
     expect(rise(more) < rise(usual), "more smoothing is smoother");
     await set("smoothing", 0);
-    expectEqual((await now("mean"))[0], "", "without smoothing there is no mean");
+    expect(close(numbers((await now("mean"))[0]), numbers((await now("points"))[0])),
+           "without smoothing the mean is the points");
 });
 
 await test("the learning rate, which has no noise, is drawn as it is; the share of the mean is shown", async () => {
@@ -89,17 +111,33 @@ const show = (part) => page.value(`[...document.querySelectorAll('#tabs button')
     (tab) => tab.textContent === '${part}').click()`);
 const overflow = "document.documentElement.scrollWidth - innerWidth";
 
+/* Texts of charts that are outside of the window, or over another text. */
+const unreadable = () => page.value(`{
+    const found = [], boxes = [...document.querySelectorAll('.chart text')].map((text) =>
+        [text.textContent, text.getBoundingClientRect()]).filter(([, box]) => box.width > 0);
+    boxes.forEach(([name, a], i) => {
+        if (a.left < 0 || a.right > innerWidth) found.push(name + ' is outside');
+        for (const [other, b] of boxes.slice(i + 1))
+            if (a.left < b.right && b.left < a.right && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+                found.push(name + ' is over ' + other);
+    });
+    found}`);
+
 await test("charts are as wide as the column, and a phone needs no scrolling across", async () => {
     await show("Curves");
     const [chart, column] = await page.value(
-        "['.chart svg', '.part'].map((x) => document.querySelector(x).clientWidth)");
-    expectEqual(chart, column, "the width of a chart");
+        "['.frame', '.part'].map((x) => document.querySelector(x).clientWidth)");
+    expect(chart > 0.9 * column, `a chart of ${chart} in ${column}`);
+    expectEqual(await unreadable(), [], "texts");
     await page.tell("Emulation.setDeviceMetricsOverride",
                     {width: 390, height: 844, deviceScaleFactor: 1, mobile: true});
     for (const part of ["Curves", "Attention", "Gradients", "Errors", "Check and tape", "Details"]) {
         await show(part);
         expect((await page.value(overflow)) <= 0, `${part} is too wide`);
     }
+    await show("Curves");
+    expectEqual(await unreadable(), [], "texts on a phone");
+    expect((await page.value("document.querySelectorAll('.key text').length")) >= 6, "names of curves");
     await page.tell("Emulation.clearDeviceMetricsOverride", {});
 });
 

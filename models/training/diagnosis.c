@@ -28,16 +28,11 @@ static bool diagnosis_is_saturated(int64_t n, const double *a)
     return squares - 2 * cubes + squares * squares < SATURATED_BELOW * SATURATED_BELOW;
 }
 
-double diagnosis_entropy_of(double a)
-{
-    return a > 0 ? -a * math_log(a) : 0;
-}
-
 static double diagnosis_evenness(int64_t n, const double *a)
 {
     double entropy = 0;
     for (int64_t j = 0; j < n; j++)
-        entropy += diagnosis_entropy_of(a[j]);
+        entropy -= a[j] > 0 ? a[j] * math_log(a[j]) : 0;
     return entropy / math_log((double)n);
 }
 
@@ -93,8 +88,8 @@ static bool diagnosis_take_map(struct diagnosis *d, const sb_attention_map *map,
     return taken;
 }
 
-/* Of all maps, whose heads are counted first. */
-static bool diagnosis_take_heads(struct diagnosis *d, const sb_attentions *a)
+/* Counts them first. */
+bool diagnosis_make_heads(struct diagnosis *d, const sb_attentions *a)
 {
     int64_t head = 0;
     for (int i = 0; i < a->maps; i++)
@@ -151,7 +146,7 @@ static bool diagnosis_diagnose(struct diagnosis *d, const sb_model *model, const
         return sb_fail("diagnosis: the kind \"%s\" has no `attentions`", model->kind->name);
     if (!model->kind->attentions(model->self, batch, &a))
         return false;
-    const bool ok = diagnosis_take_heads(d, &a) && sb_backward(a.loss) &&
+    const bool ok = diagnosis_make_heads(d, &a) && sb_backward(a.loss) &&
                     diagnosis_take_gradients(d, model->weights);
     sb_free(a.map);
     return ok;

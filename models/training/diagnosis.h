@@ -31,9 +31,8 @@ struct diagnosis {
 
 /* Runs forward and backward without dropout. The parameters' gradients are cleared. */
 bool diagnosis_make(struct diagnosis *diagnosis, const sb_model *model, const sb_batch *batch);
+/* Only what is of heads. To be freed also after a failure. */
+bool diagnosis_make_heads(struct diagnosis *diagnosis, const sb_attentions *attentions);
 void diagnosis_free(struct diagnosis *diagnosis);
-
-/* -a ln a, what a weight adds to the entropy of its row. */
-double diagnosis_entropy_of(double a);
 
 #endif

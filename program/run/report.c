@@ -93,6 +93,10 @@ static char *report_make(const struct report_request *r, const struct run_log *l
                               .target_given = r->target != NULL,
                               .log = log,
                               .pairs = pairs,
+                              .pairs_are = r->data ? "texts of --data"
+                                           : read  ? "test texts of the task, none of which "
+                                                     "training evaluates,"
+                                                   : "held-out texts, the first in order,",
                               .data_hash = report_data_hash(r->model)};
         if (!page.text && page.pairs) /* without --input */
             page.text = sb_pairs_source(page.pairs, 0);

@@ -43,18 +43,6 @@ void alignment_picture(struct html *html, const struct maps *maps)
                 line(html, i, j, subject_weight(w, -1, i, j));
 }
 
-/* Shade and number, which must be legible on a full shade. */
-static void cell(struct html *html, int64_t i, int64_t j, double a)
-{
-    const long long x = LEFT + j * CELL, y = TOP + i * CELL;
-    html_print(html, "<rect x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" opacity=\"%.2f\"/>", x,
-               y, CELL, CELL, 0.6 * a);
-    if (100 * a >= FAINT)
-        html_print(html, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"middle\">%.0f</text>",
-                   x + CELL / 2, y + CELL / 2 + 4, 100 * a);
-    html_add(html, "\n");
-}
-
 void attention_picture(struct html *html, const struct maps *maps)
 {
     const sb_example_attention *at = subject_attention(maps->subject, NULL);
@@ -69,13 +57,13 @@ void attention_picture(struct html *html, const struct maps *maps)
         symbol(html, &to, j, LEFT + j * CELL + CELL / 2, TOP - 10, "middle");
     for (int64_t i = 0; i < from.length; i++)
         symbol(html, &from, i, LEFT - 8, TOP + i * CELL + CELL / 2 + 4, "end");
-    html_print(html,
-               "\n<g fill=\"var(--blue)\"><path fill=\"none\" stroke=\"var(--line)\" "
-               "d=\"M%d %dh%lldv%lldh-%lldz\"/>\n",
+    html_print(html, "<path fill=\"none\" stroke=\"var(--line)\" d=\"M%d %dh%lldv%lldh-%lldz\"/>\n",
                LEFT, TOP, width, height, width);
     for (int64_t i = 0; i < from.length; i++)
-        for (int64_t j = 0; j < to.length; j++)
-            if (subject_weight(w, -1, i, j) >= 0.01)
-                cell(html, i, j, subject_weight(w, -1, i, j));
-    html_add(html, "</g>\n");
+        for (int64_t j = 0; j < to.length; j++) {
+            const double per_cent = 100 * subject_weight(w, -1, i, j);
+            if (per_cent >= 1)
+                html_square(html, LEFT + j * CELL, TOP + i * CELL, CELL, "blue", per_cent / 100,
+                            per_cent >= FAINT ? "%.0f" : " ", per_cent);
+        }
 }

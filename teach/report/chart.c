@@ -1,25 +1,14 @@
 #include "teach/report/chart.h"
-#include "tensor/utf8.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char script[] = {
-#include "zoom.inc"
+#include "zoom.js.inc"
     0};
 
-enum {
-    WIDTH = 760,
-    HEIGHT = 240,
-    LEFT = 64,
-    RIGHT = 150,
-    TOP = 16,
-    BOTTOM = 40,
-    LABEL = 14, /* the height of a curve's name */
-    MOST_LETTERS = 17,
-    MOST_POINTS = 2000,
-    COLOURS = 4
-};
+/* A picture alone: its size, and the room around the frame of the curves. */
+enum { WIDTH = 760, HEIGHT = 250, LEFT = 64, RIGHT = 20, TOP = 56, BOTTOM = 42 };
+enum { MOST_POINTS = 2000, MOST_TICKS = 32, COLOURS = 4 };
 static const double SMOOTHING = 0.05; /* the share of a curve's points that its mean is over */
 
 /* A curve has the n-th colour, and also the n-th dashes: colour alone tells nothing apart. */
@@ -33,9 +22,16 @@ struct span {
     double x[2], y[2];
 };
 
+/* NaN: not at all. */
 static double drawn(const struct chart *c, double y)
 {
-    return c->logarithmic ? (y > 0 ? log10(y) : NAN) : y;
+    y = c->logarithmic ? log10(y) : y;
+    return isfinite(y) ? y : (double)NAN;
+}
+
+static double point(const struct curve *curve, int64_t i)
+{
+    return curve->log->line[i].of[curve->value];
 }
 
 static void take(struct span *s, double x, double y)
@@ -51,10 +47,10 @@ static void take(struct span *s, double x, double y)
 static struct span span_of(const struct chart *c)
 {
     struct span s = {{0, 0}, {INFINITY, -INFINITY}};
-    for (int n = 0; n < c->curves; n++)
-        for (int64_t i = 0; i < c->points; i++)
-            take(&s, c->x[i], drawn(c, c->curve[n].y[i]));
-    if (!isnan(c->level) && s.x[0] < s.x[1])
+    for (const struct curve *curve = c->curve; curve < c->curve + c->curves; curve++)
+        for (int64_t i = 0; i < curve->log->count; i++)
+            take(&s, curve->log->line[i].of[RUN_STEP], drawn(c, point(curve, i)));
+    if (c->level != 0 && s.x[0] < s.x[1])
         take(&s, s.x[0], drawn(c, c->level));
     if (!c->logarithmic)
         s.y[0] = fmin(s.y[0], 0);
@@ -63,15 +59,7 @@ static struct span span_of(const struct chart *c)
     return s;
 }
 
-static double x_at(const struct span *s, double x)
-{
-    return LEFT + (x - s->x[0]) / (s->x[1] - s->x[0]) * (WIDTH - LEFT - RIGHT);
-}
-
-static double y_at(const struct span *s, double y)
-{
-    return HEIGHT - BOTTOM - (y - s->y[0]) / (s->y[1] - s->y[0]) * (HEIGHT - TOP - BOTTOM);
-}
+/* ---- axes ---- */
 
 /* 1, 2 or 5 times a power of ten, so that about n of them fill the range. */
 static double round_step(double range, int n)
@@ -79,10 +67,6 @@ static double round_step(double range, int n)
     const double power = pow(10, floor(log10(range / n))), rest = range / n / power;
     return power * (rest < 1.5 ? 1 : rest < 3.5 ? 2 : rest < 7.5 ? 5 : 10);
 }
-
-/* ---- axes ---- */
-
-enum { MOST_TICKS = 32 };
 
 /* The multiples of a step in a range. */
 static int even_ticks(const double range[2], double step, double tick[])
@@ -117,24 +101,32 @@ static int logarithmic_ticks(const double range[2], double tick[])
     return n;
 }
 
+/* Where a value is in a range, in per cent. */
+static double place(const double range[2], double x)
+{
+    return 100 * (x - range[0]) / (range[1] - range[0]);
+}
+
 static void axes(struct html *html, const struct chart *c, const struct span *s)
 {
-    const double bottom = HEIGHT - BOTTOM, right = WIDTH - RIGHT;
     double tick[MOST_TICKS];
     int n = even_ticks(s->x, round_step(s->x[1] - s->x[0], 6), tick);
-    for (int i = 0; i < n; i++)
-        html_say(html, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n",
-                 x_at(s, tick[i]), bottom + 18, tick[i]);
-    n = c->logarithmic ? logarithmic_ticks(s->y, tick)
-                       : even_ticks(s->y, round_step(s->y[1] - s->y[0], 4), tick);
+    html_add(html, "<g class=\"axes\">\n");
     for (int i = 0; i < n; i++)
         html_say(html,
-                 "<path d=\"M%d %.1fH%.1f\" stroke=\"var(--line)\"/><text x=\"%d\" y=\"%.1f\" "
-                 "text-anchor=\"end\">%.3g</text>\n",
-                 LEFT, y_at(s, tick[i]), right, LEFT - 8, y_at(s, tick[i]) + 4,
-                 c->logarithmic ? pow(10, tick[i]) : tick[i]);
-    html_print(html, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">step</text>\n",
-               (LEFT + right) / 2, HEIGHT - 6);
+                 "<text class=\"step\" x=\"%.2f%%\" y=\"100%%\" dy=\"20\" text-anchor=\"middle\">"
+                 "%.10g</text>\n",
+                 place(s->x, tick[i]), tick[i]);
+    n = c->logarithmic ? logarithmic_ticks(s->y, tick)
+                       : even_ticks(s->y, round_step(s->y[1] - s->y[0], 4), tick);
+    for (int i = 0; i < n; i++) {
+        const double y = 100 - place(s->y, tick[i]);
+        html_say(html,
+                 "<line x2=\"100%%\" y1=\"%.2f%%\" y2=\"%.2f%%\" stroke=\"var(--line)\"/><text "
+                 "x=\"-8\" y=\"%.2f%%\" dy=\"4\" text-anchor=\"end\">%.3g</text>\n",
+                 y, y, y, c->logarithmic ? pow(10, tick[i]) : tick[i]);
+    }
+    html_add(html, "</g>\n");
 }
 
 /* ---- curves ---- */
@@ -142,25 +134,29 @@ static void axes(struct html *html, const struct chart *c, const struct span *s)
 /* What is drawn of a curve. */
 struct trace {
     int count;
-    double x[MOST_POINTS + 2], y[MOST_POINTS + 2]; /* of the picture */
+    double x[MOST_POINTS + 2], y[MOST_POINTS + 2];
 };
 
-/* At most MOST_POINTS of a curve, evenly taken; its last one always. */
-static void trace_of(struct trace *t, const struct chart *c, const struct span *s,
-                     const struct curve *curve)
+static int64_t points_of(const struct chart *c, const struct curve *curve)
 {
-    int64_t count = 0, seen = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < curve->log->count; i++)
+        count += !isnan(drawn(c, point(curve, i)));
+    return count;
+}
+
+/* At most MOST_POINTS of a curve, evenly taken; its last one always. */
+static void trace_of(struct trace *t, const struct chart *c, const struct curve *curve)
+{
+    const int64_t count = points_of(c, curve), stride = count / MOST_POINTS + 1;
     t->count = 0;
-    for (int64_t i = 0; i < c->points; i++)
-        count += !isnan(drawn(c, curve->y[i]));
-    const int64_t stride = count / MOST_POINTS + 1;
-    for (int64_t i = 0; i < c->points; i++) {
-        const double y = drawn(c, curve->y[i]);
+    for (int64_t i = 0, seen = 0; seen < count; i++) {
+        const double y = drawn(c, point(curve, i));
         if (isnan(y))
             continue;
         if (seen % stride == 0 || seen == count - 1) {
-            t->x[t->count] = x_at(s, c->x[i]);
-            t->y[t->count++] = y_at(s, y);
+            t->x[t->count] = curve->log->line[i].of[RUN_STEP];
+            t->y[t->count++] = y;
         }
         seen++;
     }
@@ -176,133 +172,144 @@ static double mean_near(const struct trace *t, int i, int half)
     return sum / (to - from + 1);
 }
 
-static void path(struct html *html, const struct trace *t, const char *kind, int half)
+/* A line through points, or with `dots` a dot at each: zero long, with round ends. */
+static void path(struct html *html, const struct trace *t, const char *kind, const char *style,
+                 int half, bool dots)
 {
-    html_print(html, "<path class=\"%s\" d=\"", kind);
+    html_print(html, "<path vector-effect=\"non-scaling-stroke\"%s class=\"%s\" d=\"", style, kind);
     for (int i = 0; i < t->count; i++)
-        html_print(html, "%c%.2f %.2f", i == 0 ? 'M' : 'L', t->x[i], mean_near(t, i, half));
+        html_print(html, "%c%.10g %.6g%s", i == 0 || dots ? 'M' : 'L', t->x[i],
+                   0 - mean_near(t, i, half), dots ? "h0" : "");
     html_add(html, "\"/>\n");
 }
 
-/* The points themselves, thin where there is a mean over those near. */
+/* Few points, those of evaluations, have dots; many have a mean over those near, except a learning
+   rate, which has no noise. */
 static void curve(struct html *html, const struct trace *t, const struct curve *curve, int n)
 {
-    const bool smooth = !curve->dots && !curve->exact;
-    const int half = !smooth ? 0 : (int)(SMOOTHING * t->count / 2);
-    html_print(html,
-               "<g class=\"curve\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" "
-               "stroke-dasharray=\"%s\"%s data-name=\"",
-               colours[n % COLOURS], dashes[n], curve->exact ? " data-exact=\"true\"" : "");
+    const bool few = curve->value >= RUN_HELD_OUT_LOSS, noisy = !few && curve->value != RUN_RATE;
+    html_print(html, "<g class=\"curve\" stroke=\"%s\" stroke-dasharray=\"%s\" data-name=\"",
+               colours[n % COLOURS], dashes[n]);
     html_text(html, curve->name);
-    html_add(html, half > 0 ? "\">\n<g stroke-width=\"1\" opacity=\".4\">" : "\">\n<g>");
-    path(html, t, "points", 0);
-    html_add(html, "</g>");
-    if (half > 0)
-        path(html, t, "mean", half);
-    for (int i = 0; curve->dots && i < t->count; i++)
-        html_print(html, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"3\" fill=\"%s\" stroke=\"none\"/>\n",
-                   t->x[i], t->y[i], colours[n % COLOURS]);
+    html_add(html, "\">\n");
+    path(html, t, "points", noisy ? " stroke-width=\"1\" opacity=\".4\"" : "", 0, false);
+    if (noisy)
+        path(html, t, "mean", "", (int)(SMOOTHING * t->count / 2), false);
+    if (few)
+        path(html, t, "dots",
+             " stroke-width=\"6\" stroke-linecap=\"round\" stroke-dasharray=\"none\"", 0, true);
     html_add(html, "</g>\n");
 }
 
-/* ---- names ---- */
-
-struct label {
-    double y;
-    int curve; /* the number of curves for the level's */
-};
-
-/* Puts labels, in ascending order of y, below each other without overlap. */
-static void labels_part(int n, struct label label[])
-{
-    for (int i = 1; i < n; i++)
-        label[i].y = fmax(label[i].y, label[i - 1].y + LABEL);
-    for (int i = n - 1; i >= 0; i--)
-        label[i].y = fmin(label[i].y, HEIGHT - BOTTOM + 4 - LABEL * (n - 1 - i));
-}
-
-static int labels_insert(int n, struct label label[], struct label new)
-{
-    int at = n;
-    for (; at > 0 && label[at - 1].y > new.y; at--)
-        label[at] = label[at - 1];
-    label[at] = new;
-    return n + 1;
-}
-
-/* A long name is cut between two characters. */
-static void short_name(struct html *html, const char *name)
-{
-    char text[4 * MOST_LETTERS + 1];
-    int letters = 0;
-    size_t size = 0;
-    for (size_t n;
-         letters < MOST_LETTERS && (n = utf8_length(name + size, strlen(name + size))) > 0;
-         letters++)
-        size += n;
-    snprintf(text, sizeof text, "%.*s", (int)size, name);
-    html_text(html, text);
-    html_add(html, name[size] ? "&#8230;" : "");
-}
-
-static void add_label(struct html *html, const struct chart *c, const struct label *label)
-{
-    const int n = label->curve, x = WIDTH - RIGHT + 8;
-    if (n == c->curves) {
-        html_print(html, "<text x=\"%d\" y=\"%.1f\">", x, label->y);
-        short_name(html, c->level_name);
-    } else {
-        html_print(html,
-                   "<path d=\"M%d %.1fh18\" stroke=\"%s\" stroke-width=\"1.8\" "
-                   "stroke-dasharray=\"%s\"/><text x=\"%d\" y=\"%.1f\" style=\"fill:%s\">",
-                   x, label->y - 4, colours[n % COLOURS], dashes[n], x + 23, label->y,
-                   colours[n % COLOURS]);
-        short_name(html, c->curve[n].name);
-    }
-    html_add(html, "</text>\n");
-}
-
-/* The curves, with their names where they end. */
+/* The curves in units of what they show, downward: a part of them is another viewBox. */
 static void curves(struct html *html, const struct chart *c, const struct span *s)
 {
-    struct label label[CHART_CURVES + 1];
-    int labels = 0;
+    html_print(html,
+               "<svg class=\"curves\" aria-hidden=\"true\" viewBox=\"%.17g %.17g %.17g %.17g\" "
+               "preserveAspectRatio=\"none\" "
+               "style=\"overflow:visible;fill:none;stroke-width:1.8\">\n",
+               s->x[0], 0 - s->y[1], s->x[1] - s->x[0], s->y[1] - s->y[0]);
+    if (c->level != 0)
+        html_print(html,
+                   "<path vector-effect=\"non-scaling-stroke\" stroke=\"#888\" "
+                   "stroke-dasharray=\"2 4\" d=\"M%.10g %.6gH%.10g\"/>\n",
+                   s->x[0], 0 - drawn(c, c->level), s->x[1]);
     for (int n = 0; n < c->curves; n++) {
         struct trace t;
-        trace_of(&t, c, s, &c->curve[n]);
-        if (t.count == 0)
-            continue;
-        curve(html, &t, &c->curve[n], n);
-        labels = labels_insert(labels, label, (struct label){t.y[t.count - 1] + 4, n});
+        trace_of(&t, c, &c->curve[n]);
+        if (t.count > 0)
+            curve(html, &t, &c->curve[n], n);
     }
-    if (!isnan(c->level))
-        labels = labels_insert(labels, label,
-                               (struct label){y_at(s, drawn(c, c->level)) + 4, c->curves});
-    labels_part(labels, label);
-    for (int i = 0; i < labels; i++)
-        add_label(html, c, &label[i]);
+    html_add(html, "</svg>\n");
+}
+
+/* A name with its line, as a picture that is x from the left or, in a page, a word of a line; the x
+   of the next. */
+static int key(struct html *html, int x, const char *name, const char *colour, const char *dash)
+{
+    const int width = 42 + 7 * (int)strlen(name);
+    html_print(html,
+               "<svg class=\"key\" x=\"%d\" y=\"8\" width=\"%d\" height=\"20\"><path "
+               "d=\"M0 10h24\" stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"%s\"/>"
+               "<text x=\"30\" y=\"14\">",
+               x, width, colour, dash);
+    html_text(html, name);
+    html_add(html, "</text></svg>\n");
+    return x + width;
+}
+
+static void keys(struct html *html, const struct chart *c)
+{
+    int x = LEFT;
+    for (int n = 0; n < c->curves; n++)
+        if (points_of(c, &c->curve[n]) > 0)
+            x = key(html, x, c->curve[n].name, colours[n % COLOURS], dashes[n]);
+    if (c->level != 0)
+        key(html, x, c->level_name, "#888", "2 4");
 }
 
 /* ---- the chart ---- */
 
-static void data(struct html *html, const struct chart *c)
+/* The step of a curve's next point; infinity after the last one. */
+static double next_step(const struct curve *curve, int64_t *i)
 {
-    const char *names[1 + CHART_CURVES] = {"step"};
-    for (int n = 0; n < c->curves; n++)
-        names[1 + n] = c->curve[n].name;
-    html_data_begin(html, 1 + c->curves, names);
-    const int64_t stride = c->points / 60 + 1;
-    for (int64_t i = 0; i < c->points; i++) {
-        double cells[1 + CHART_CURVES] = {c->x[i]};
-        bool dots = false;
-        for (int n = 0; n < c->curves; n++) {
-            cells[1 + n] = c->curve[n].y[i];
-            dots |= c->curve[n].dots && !isnan(cells[1 + n]);
-        }
-        if (dots || i % stride == 0 || i == c->points - 1)
-            html_data_row(html, 1 + c->curves, cells);
+    while (*i < curve->log->count && !isfinite(point(curve, *i)))
+        ++*i;
+    return *i < curve->log->count ? curve->log->line[*i].of[RUN_STEP] : INFINITY;
+}
+
+/* A row for each step, or for some sixty and those of evaluations. */
+static void numbers(struct html *html, const struct chart *c, double last)
+{
+    int64_t at[CHART_CURVES] = {0}, longest = 0, row = 0;
+    html_add(html, "<details><summary>The numbers</summary>\n");
+    html_table(html, "", "step");
+    for (int n = 0; n < c->curves; n++) {
+        html_head(html, "col", c->curve[n].name);
+        longest = longest > c->curve[n].log->count ? longest : c->curve[n].log->count;
     }
-    html_data_end(html);
+    for (double step = 0; isfinite(step); row++) {
+        double cell[CHART_CURVES];
+        bool shown = row % (longest / 60 + 1) == 0;
+        step = INFINITY;
+        for (int n = 0; n < c->curves; n++)
+            step = fmin(step, next_step(&c->curve[n], &at[n]));
+        for (int n = 0; n < c->curves; n++) {
+            const struct curve *curve = &c->curve[n];
+            const bool has = isfinite(step) && next_step(curve, &at[n]) == step;
+            cell[n] = has ? point(curve, at[n]) : (double)NAN;
+            shown |= has && (curve->value >= RUN_HELD_OUT_LOSS || step == last);
+            at[n] += has;
+        }
+        if (!shown || !isfinite(step))
+            continue;
+        html_row(html, NULL);
+        for (int n = -1; n < c->curves; n++)
+            html_cell_number(html, n < 0 ? step : cell[n]);
+    }
+    html_table_end(html);
+    html_add(html, "</details>\n");
+}
+
+static void begin(struct html *html, const struct chart *c, const struct span *s)
+{
+    html_svg_begin(html, html->alone ? WIDTH : 0, HEIGHT, "%s over %.10g steps%s%s", c->title,
+                   s->x[1], c->unit[0] ? ", in " : "", c->unit);
+}
+
+/* Axes and curves, over each other, in a frame of any width: x and y are per cents of it. tidy
+   knows no picture in a picture, so in a page they are two. */
+static void frame(struct html *html, const struct chart *c, const struct span *s)
+{
+    html_print(html,
+               "<text y=\"-10\">%s%s%s</text>\n<text x=\"50%%\" y=\"100%%\" dy=\"38\" "
+               "text-anchor=\"middle\">step</text>\n",
+               c->unit, c->logarithmic && c->unit[0] ? ", " : "",
+               c->logarithmic ? "log scale" : "");
+    axes(html, c, s);
+    html_add(html, html->alone ? "" : "</svg>\n");
+    curves(html, c, s);
+    html_add(html, html->alone ? "</svg>\n" : "</div>\n");
 }
 
 bool chart_picture(struct html *html, const struct chart *c)
@@ -310,24 +317,13 @@ bool chart_picture(struct html *html, const struct chart *c)
     const struct span s = span_of(c);
     if (!(s.x[0] < s.x[1]))
         return false;
-    html_svg_begin(html, WIDTH, HEIGHT, "%s over %.10g steps%s%s", c->title, s.x[1],
-                   c->unit[0] ? ", in " : "", c->unit);
-    html_add(html, "<g class=\"axes\">\n");
-    axes(html, c, &s);
-    html_add(html, "</g>\n");
-    if (!isnan(c->level))
-        html_print(html,
-                   "<path class=\"level\" d=\"M%d %.1fH%d\" stroke=\"#888\" "
-                   "stroke-dasharray=\"2 4\"/>\n",
-                   LEFT, y_at(&s, drawn(c, c->level)), WIDTH - RIGHT);
+    begin(html, c, &s);
+    keys(html, c);
     html_print(html,
-               "<text x=\"14\" y=\"%d\" text-anchor=\"middle\" transform=\"rotate(-90 14 "
-               "%d)\">%s%s</text>\n",
-               (TOP + HEIGHT - BOTTOM) / 2, (TOP + HEIGHT - BOTTOM) / 2, c->unit,
-               !c->logarithmic ? ""
-               : c->unit[0]    ? ", log scale"
-                               : "log scale");
-    curves(html, c, &s);
+               "<svg class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
+               "overflow=\"visible\">\n",
+               LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
+    frame(html, c, &s);
     return true;
 }
 
@@ -336,14 +332,14 @@ void chart_add(struct html *html, const struct chart *c)
     const struct span s = span_of(c);
     if (!(s.x[0] < s.x[1]))
         return;
-    html_print(html,
-               "<h2>%s</h2>\n<div class=\"chart\" data-frame=\"%d %d %d %d\" data-x=\"%.17g "
-               "%.17g\" data-y=\"%.17g %.17g\"%s>\n",
-               c->title, LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM, s.x[0], s.x[1],
-               s.y[0], s.y[1], c->logarithmic ? " data-logarithmic=\"\"" : "");
-    chart_picture(html, c);
-    html_add(html, "</svg>\n</div>\n");
-    data(html, c);
+    html_print(html, "<h2>%s</h2>\n<div class=\"chart\"%s>\n<p class=\"keys\">\n", c->title,
+               c->logarithmic ? " data-logarithmic=\"\"" : "");
+    keys(html, c);
+    html_add(html, "</p>\n<div class=\"frame\">\n");
+    begin(html, c, &s);
+    frame(html, c, &s);
+    html_add(html, "</div>\n");
+    numbers(html, c, s.x[1]);
 }
 
 void chart_controls(struct html *html)

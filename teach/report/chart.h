@@ -1,34 +1,33 @@
-/* Curves over the steps of a run, as SVG. */
+/* Curves over the steps of runs, as SVG. */
 #ifndef SOFTBACK_TEACH_REPORT_CHART_H
 #define SOFTBACK_TEACH_REPORT_CHART_H
 
 #include "teach/report/html.h"
+#include "teach/report/run_log.h"
 
 enum { CHART_CURVES = 8 };
 
-/* Points whose y is NaN are left out. */
+/* A value of each line of a log; lines without it are left out. */
 struct curve {
     const char *name;
-    const double *y;
-    bool dots;  /* a few points, each of them marked; otherwise many, with a mean over those near */
-    bool exact; /* without that mean: there is no noise */
+    const struct run_log *log;
+    enum run_value value;
 };
 
 struct chart {
     const char *title, *unit;
-    int64_t points;
-    const double *x; /* steps, ascending */
     int curves;
     struct curve curve[CHART_CURVES];
     bool logarithmic; /* y, which must be positive there */
-    double level;     /* a line across, with a name; NaN: none */
+    double level;     /* a line across, with a name; 0: none */
     const char *level_name;
 };
 
 /* Adds a heading, the chart and a table of its values; nothing for fewer than two points. zoom.js
-   reads what it draws, and draws parts of it. */
+   reads what it draws, and shows parts of it. */
 void chart_add(struct html *html, const struct chart *chart);
-/* Adds the chart without its end tag; false, and adds nothing, for fewer than two points. */
+/* Adds the chart as a picture alone, without its end tag; false, and adds nothing, for fewer than
+   two points. */
 bool chart_picture(struct html *html, const struct chart *chart);
 
 /* What curves mean, and the controls: above the charts of a page; and their script, below. */

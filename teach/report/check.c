@@ -131,11 +131,8 @@ static bool add_element(struct html *html, struct check *c, const struct place *
                               c->largest};
     const enum check_word word = check_word(&e);
     c->words[word]++;
-    html_add(html, "<tr>");
-    html_head(html, "row", place->name);
-    html_say(html,
-             "<td>%lld</td><td>%.5g</td><td>%.5g</td><td>%.1e</td><td>%s</td>"
-             "<td>%.2g</td></tr>\n",
+    html_row(html, place->name);
+    html_say(html, "<td>%lld</td><td>%.5g</td><td>%.5g</td><td>%.1e</td><td>%s</td><td>%.2g</td>",
              (long long)i, e.backward, e.difference, check_error(&e), words[word],
              difference[SINGLE]);
     return true;
@@ -159,17 +156,15 @@ static bool add_elements(struct html *html, struct check *c)
 
 static void add_steps(struct html *html, const struct check *c)
 {
-    html_add(html, "<div class=\"wide\"><table>\n<caption>Error of the differences, by their step "
-                   "h</caption>\n<tr><th scope=\"col\">h</th>");
+    html_table(html, "Error of the differences, by their step h", "h");
     for (int k = 0; k < STEPS; k++)
         html_say(html, "<th scope=\"col\">%.0e</th>", step_at(k));
     for (int t = EXACT; t >= SINGLE; t--) {
-        html_print(html, "</tr>\n<tr><th scope=\"row\">%s</th>", t ? "float64" : "float32");
+        html_row(html, t ? "float64" : "float32");
         for (int k = 0; k < STEPS; k++)
-            html_say(html, k == c->step[t] ? "<td><strong>%.0e</strong></td>" : "<td>%.0e</td>",
-                     c->error[t][k]);
+            html_cell(html, k == c->step[t] ? "<strong>%.0e</strong>" : "%.0e", c->error[t][k]);
     }
-    html_add(html, "</tr>\n</table></div>\n");
+    html_table_end(html);
 }
 
 static void add_summary(struct html *html, const struct check *c)
@@ -212,13 +207,11 @@ static bool add_all(struct html *html, struct check *c)
         add_summary(html, c);
         add_steps(html, c);
         ok = second_order_add(html, &c->twin[EXACT]);
-        html_add(html, "<details><summary>The elements</summary>\n<div class=\"wide\"><table>\n"
-                       "<tr><th scope=\"col\">parameter</th><th scope=\"col\">element</th>"
-                       "<th scope=\"col\">backward</th><th scope=\"col\">difference</th>"
-                       "<th scope=\"col\">error</th><th scope=\"col\">result</th>"
-                       "<th scope=\"col\">in float32</th></tr>\n");
+        html_add(html, "<details><summary>The elements</summary>\n");
+        html_table(html, "", "parameter;element;backward;difference;error;result;in float32");
         html_add(html, text);
-        html_data_end(html);
+        html_table_end(html);
+        html_add(html, "</details>\n");
     }
     memory_free(text);
     return ok;

@@ -48,58 +48,51 @@ static void add_command(struct html *html, const struct checkpoint *c, const sb_
     }
 }
 
+static void row(struct html *html, const char *name, const char *value)
+{
+    html_row(html, name);
+    html_cell_text(html, value);
+}
+
 /* The processor's name, where the system tells it. */
-static void add_processor(struct html *html)
+static void row_processor(struct html *html)
 {
     FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[256], name[200] = "";
-    while (file && !name[0] && fgets(line, sizeof line, file))
-        sscanf(line, "model name : %199[^\n]", name);
+    char line[256], name[200] = "unknown";
+    while (file && fgets(line, sizeof line, file) &&
+           sscanf(line, "model name : %199[^\n]", name) != 1)
+        ;
     if (file)
         fclose(file);
-    html_text(html, name[0] ? name : "unknown");
+    row(html, "processor that made it", name);
 }
 
-static void row_begin(struct html *html, const char *name)
+static void row_hash(struct html *html, const char *name, uint64_t hash)
 {
-    html_add(html, "<tr>");
-    html_head(html, "row", name);
-    html_add(html, "<td class=\"names\">");
-}
-
-static void row_text(struct html *html, const char *name, const char *value)
-{
-    row_begin(html, name);
-    html_text(html, value);
-    html_add(html, "</td></tr>\n");
+    html_row(html, name);
+    html_print(html, "<td>%016llx</td>", (unsigned long long)hash);
 }
 
 static void add_run(struct html *html, const struct checkpoint *c, const sb_description *d,
                     uint64_t data_hash, double seconds)
 {
-    char text[64];
+    char today[32];
     const time_t now = time(NULL);
-    row_begin(html, "command with these settings");
-    html_add(html, "<code>");
+    strftime(today, sizeof today, "%Y-%m-%d", gmtime(&now));
+    html_row(html, "command with these settings");
+    html_add(html, "<td><code>");
     add_command(html, c, d);
-    html_add(html, "</code></td></tr>\n");
+    html_add(html, "</code></td>");
     if (!isnan(seconds))
-        row_text(html, "training took, with its evaluations", details_time(seconds).text);
-    if (data_hash) {
-        snprintf(text, sizeof text, "%016llx", (unsigned long long)data_hash);
-        row_text(html, "hash of the data", text);
-    }
-    snprintf(text, sizeof text, "%016llx",
-             (unsigned long long)sb_parameters_fingerprint(c->weights));
-    row_text(html, "fingerprint of the weights", text);
-    row_begin(html, "weights");
-    html_say(html, "%lld</td></tr>\n", (long long)sb_parameters_size(c->weights));
-    row_text(html, "version of softback", sb_version());
-    strftime(text, sizeof text, "%Y-%m-%d", gmtime(&now));
-    row_text(html, "this page is from", text);
-    row_begin(html, "processor that made it");
-    add_processor(html);
-    html_add(html, "</td></tr>\n");
+        row(html, "training took, with its evaluations", details_time(seconds).text);
+    if (data_hash)
+        row_hash(html, "hash of the data", data_hash);
+    row_hash(html, "fingerprint of the weights", sb_parameters_fingerprint(c->weights));
+    html_row(html, "weights");
+    html_cell_number(html, (double)sb_parameters_size(c->weights));
+    row(html, "version of softback", sb_version());
+    row(html, "this page is from", today);
+    row_processor(html);
 }
 
 bool details_add(struct html *html, const struct checkpoint *c, uint64_t data_hash, double seconds)
@@ -107,14 +100,16 @@ bool details_add(struct html *html, const struct checkpoint *c, uint64_t data_ha
     sb_description *d = sb_model_describe(&c->subject);
     if (!d)
         return false;
-    html_add(html, "<h2>Details</h2>\n<div class=\"wide\"><table>\n");
+    html_add(html, "<h2>Details</h2>\n<div class=\"texts\">\n");
+    html_table(html, "", "name;value");
     add_run(html, c, d, data_hash, seconds);
     for (int i = 0; setting_name(i); i++) {
         struct setting_text room;
         if (model_has_setting(c->subject.kind, setting_name(i)))
-            row_text(html, setting_name(i), details_setting(c, d, i, &room));
+            row(html, setting_name(i), details_setting(c, d, i, &room));
     }
-    html_add(html, "</table></div>\n");
+    html_table_end(html);
+    html_add(html, "</div>\n");
     sb_description_free(d);
     return true;
 }

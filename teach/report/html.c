@@ -78,14 +78,11 @@ static bool is_minus(char before, const char *text)
            (text[1] == ' ' || isdigit((unsigned char)text[1]));
 }
 
-void html_say(struct html *html, const char *format, ...)
+SB_PRINTF(2, 0) static void say_list(struct html *html, const char *format, va_list values)
 {
     char text[1024], before = ' ';
     bool tag = false;
-    va_list values;
-    va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
-    va_end(values);
     for (const char *at = text; *at;) {
         const char *const start = at;
         if (!tag && isdigit((unsigned char)*at) && !isalnum((unsigned char)before) &&
@@ -98,6 +95,14 @@ void html_say(struct html *html, const char *format, ...)
         }
         before = at == start ? before : at[-1];
     }
+}
+
+void html_say(struct html *html, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    say_list(html, format, values);
+    va_end(values);
 }
 
 void html_text(struct html *html, const char *text)
@@ -114,11 +119,11 @@ void html_text(struct html *html, const char *text)
     }
 }
 
-void html_head(struct html *html, const char *scope, const char *text)
+void html_code(struct html *html, const char *text)
 {
-    html_print(html, "<th scope=\"%s\">", scope);
+    html_add(html, "<code>");
     html_text(html, text);
-    html_add(html, "</th>");
+    html_add(html, "</code>");
 }
 
 void html_script(struct html *html, const char *script)
@@ -128,67 +133,13 @@ void html_script(struct html *html, const char *script)
     html_add(html, "</script>\n");
 }
 
-static const char style[] =
-    "<style>\n"
-    ":root{color-scheme:light dark;--blue:#1f77b4;--orange:#b84e00;--green:#2e7d32;"
-    "--violet:#7b3fbf;--line:#8888}\n"
-    "@media(prefers-color-scheme:dark){:root{--blue:#58a6e0;--orange:#ff9d4d;--green:#7bc47f;"
-    "--violet:#c39bff}}\n"
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
-    "background:Canvas;color:CanvasText}\n"
-    "h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.5rem}\n"
-    "svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}svg text{fill:CanvasText}\n"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
-    "td,th{padding:.1rem .7rem;text-align:right;border-bottom:1px solid "
-    "var(--line)}td{white-space:nowrap}th[scope=row]{font-weight:normal}"
-    "td.names,th.names{text-align:left;white-space:normal}\n"
-    "summary{cursor:pointer}figure{margin:0}"
-    "figcaption{font-size:.85rem}\n"
-    ".maps{display:grid;grid-template-columns:repeat(auto-fill,minmax(6rem,1fr));gap:1rem .8rem;"
-    "align-items:start}.maps figure{cursor:zoom-in;overflow-x:auto}"
-    ".maps figure:focus{grid-column:1/-1}.shade,.shades td[style]{background:color-mix(in srgb,"
-    "var(--blue) calc(var(--a)*100%),transparent)}"
-    ".shades:focus td[style]{background:color-mix(in srgb,var(--blue) calc(var(--a)*60%),"
-    "transparent)}.shades td{padding:.1rem .2rem;border:0;text-align:center}"
-    ".shades:not(:focus) td{font-size:0;padding:0}.maps table{outline:1px solid var(--line)}"
-    ".maps :not(:focus)>table{width:100%;table-layout:fixed}"
-    ".maps :not(:focus)>table td{height:calc(7rem/var(--rows))}"
-    ".maps :not(:focus)>table :is(th,tr:first-child){display:none}"
-    ".strip td{height:.7rem;min-width:calc(26rem/var(--columns))}"
-    ".strip th{border:0;padding:0 .4rem 0 0;font-size:.7rem;line-height:1.15;white-space:nowrap}"
-    ".shades:not(:focus)>.strip.many th[scope=col]:not(:first-child,:nth-child(2),:last-child)"
-    "{font-size:0}.shade{display:inline-block;width:10rem;height:.8rem;background:"
-    "linear-gradient(90deg,transparent,var(--blue))}\n"
-    ".wide{overflow-x:auto}.tall{max-height:40rem;overflow-y:auto}pre{overflow-x:auto}caption{text-"
-    "align:left;font-size:.85rem}\n"
-    "#step{width:min(24rem,60%);vertical-align:middle}#steps td{min-width:1.4rem;padding:.1rem "
-    ".1rem;font-size:.8rem;text-align:center;background:color-mix(in srgb,var(--blue) "
-    "calc(var(--share,0%)*.6),"
-    "transparent)}#steps .most{font-weight:bold}#steps th{padding:.1rem .2rem;white-space:nowrap}\n"
-    ".overview{border:1px solid var(--line);border-left:6px solid var(--blue);border-radius:.5rem;"
-    "padding:.2rem 1rem}.overview.bad{border-left:6px dashed "
-    "var(--orange)}.verdict{font-size:1.3rem;"
-    "font-weight:600;margin:.4rem 0}.facts{display:grid;gap:.3rem 1rem;"
-    "grid-template-columns:repeat(auto-fill,minmax(min(12rem,45%),1fr))}.facts p{margin:0}"
-    ".facts span{display:block;font-size:.85rem}.facts strong{font-size:1.5rem;font-weight:400;"
-    "font-variant-numeric:tabular-nums}\n"
-    "#tabs{display:flex;flex-wrap:wrap;gap:.4rem;margin:1rem 0;position:sticky;top:0;"
-    "background:Canvas;padding:.4rem "
-    "0}#tabs[hidden]{display:none}button{font:inherit;padding:.2rem "
-    ".8rem;border:1px solid #7d8793;border-radius:.4rem;background:none;color:inherit}"
-    "button[aria-pressed=true]{background:var(--blue);border-color:var(--blue);color:Canvas}.part>"
-    "h2:first-child{margin-top:1rem}\n"
-    "#zoom{display:flex;flex-wrap:wrap;gap:.4rem "
-    "1rem;align-items:center}#zoom[hidden]{display:none}"
-    "#zoom input[type=number]{width:6rem}#zoom input{font:inherit;vertical-align:middle}"
-    "@media(hover:none){#zoom .mouse{display:none}}"
-    ".chart{overflow-x:auto}.chart svg{width:100%;cursor:crosshair;touch-action:pan-x pan-y}"
-    "@media(max-width:600px){.chart svg{max-width:none;width:36rem}.chart text{font-size:15px}}"
-    ".said-values{min-height:1.5em;margin:0;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
-    "td code{white-space:normal;overflow-wrap:anywhere}"
-    ".errors code{white-space:pre;overflow-wrap:normal}\n"
-    ".said{font:1.1rem monospace}.said .now{color:var(--orange);font-weight:bold}"
-    ".said .now::before{content:\"[\"}.said .now::after{content:\"]\"}.said .later{opacity:.6}\n";
+/* The colours of a page and of a picture alone. */
+#define LIGHT "--blue:#1f77b4;--orange:#b84e00;--green:#2e7d32;--violet:#7b3fbf;--line:#8888"
+#define DARK "--blue:#58a6e0;--orange:#ff9d4d;--green:#7bc47f;--violet:#c39bff"
+
+static const char style[] = {
+#include "report.css.inc"
+    0};
 
 void html_begin(struct html *html, const char *title, const char *rules)
 {
@@ -196,7 +147,8 @@ void html_begin(struct html *html, const char *title, const char *rules)
              SIGNATURE_PAGE "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                             "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
     html_text(html, title);
-    html_add(html, "</title>\n");
+    html_add(html, "</title>\n<style>\n:root{color-scheme:light dark;" LIGHT
+                   "}@media(prefers-color-scheme:dark){:root{" DARK "}}\n");
     html_add(html, style);
     html_add(html, rules);
     html_add(html, "</style>\n</head>\n<body>\n<h1>");
@@ -219,27 +171,39 @@ char *html_end(struct html *html)
 
 static const char style_alone[] =
     "<style>\n"
-    "svg{--blue:#1f77b4;--orange:#b84e00;--green:#2e7d32;--violet:#7b3fbf;--line:#8888;"
-    "font:12px system-ui,sans-serif}\n"
-    ".ground{fill:#fff}text{fill:#1a1a1a}\n"
-    "@media(prefers-color-scheme:dark){svg{--blue:#58a6e0;--orange:#ff9d4d;--green:#7bc47f;"
-    "--violet:#c39bff}.ground{fill:#121212}text{fill:#eee}}\n"
+    "svg{" LIGHT ";font:12px system-ui,sans-serif}.ground{fill:#fff}text{fill:#1a1a1a}\n"
+    "@media(prefers-color-scheme:dark){svg{" DARK "}.ground{fill:#121212}text{fill:#eee}}\n"
     "</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
 
 void html_svg_begin(struct html *html, int64_t width, int64_t height, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    html_print(html,
-               "<svg%s viewBox=\"0 0 %lld %lld\" width=\"%lld\" height=\"%lld\" role=\"img\">"
-               "<title>",
-               html->alone ? " xmlns=\"http://www.w3.org/2000/svg\"" : "", (long long)width,
-               (long long)height, (long long)width, (long long)height);
+    html_add(html, html->alone ? "<svg xmlns=\"http://www.w3.org/2000/svg\"" : "<svg");
+    if (width > 0)
+        html_print(html, " viewBox=\"0 0 %lld %lld\" width=\"%lld\" height=\"%lld\"",
+                   (long long)width, (long long)height, (long long)width, (long long)height);
+    html_add(html, " role=\"img\"><title>");
     print_list(html, format, values);
     html_add(html, "</title>\n");
     va_end(values);
     if (html->alone)
         html_add(html, style_alone);
+}
+
+void html_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
+                 double share, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    html_print(html,
+               "<rect x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" fill=\"var(--%s)\" "
+               "opacity=\"%.3f\"/><text x=\"%lld\" y=\"%lld\" text-anchor=\"middle\">",
+               (long long)x, (long long)y, size, size, colour, 0.6 * share, (long long)x + size / 2,
+               (long long)y + size / 2 + 4);
+    print_list(html, format, values);
+    html_add(html, "</text>\n");
+    va_end(values);
 }
 
 char *html_svg_end(struct html *html)
@@ -248,31 +212,64 @@ char *html_svg_end(struct html *html)
     return take(html);
 }
 
-void html_shade(struct html *html, double shade, double x)
+/* ---- tables ---- */
+
+void html_table(struct html *html, const char *caption, const char *heads)
+{
+    html_add(html, "<div class=\"wide\"><table>\n");
+    if (caption[0])
+        html_print(html, "<caption>%s</caption>\n", caption);
+    html_add(html, "<tr><th scope=\"col\">");
+    for (; *heads; heads++)
+        html_print(html, *heads == ';' ? "</th><th scope=\"col\">" : "%c", *heads);
+    html_add(html, "</th>");
+}
+
+void html_table_end(struct html *html)
+{
+    html_add(html, "</tr>\n</table></div>\n");
+}
+
+void html_head(struct html *html, const char *scope, const char *text)
+{
+    html_print(html, "<th scope=\"%s\">", scope);
+    html_text(html, text);
+    html_add(html, "</th>");
+}
+
+void html_row(struct html *html, const char *head)
+{
+    html_add(html, "</tr>\n<tr>");
+    if (head)
+        html_head(html, "row", head);
+}
+
+void html_cell(struct html *html, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    html_add(html, "<td>");
+    say_list(html, format, values);
+    html_add(html, "</td>");
+    va_end(values);
+}
+
+void html_cell_text(struct html *html, const char *text)
+{
+    html_add(html, "<td>");
+    html_text(html, text);
+    html_add(html, "</td>");
+}
+
+void html_cell_number(struct html *html, double x)
+{
+    if (isnan(x))
+        html_add(html, "<td></td>");
+    else
+        html_cell(html, "%.*g", x == floor(x) ? 12 : 4, x);
+}
+
+void html_cell_shade(struct html *html, double shade, double x)
 {
     html_say(html, "<td style=\"--a:%.2f\">%.3g</td>", shade, x);
-}
-
-void html_data_begin(struct html *html, int columns, const char *const names[])
-{
-    html_add(html, "<details><summary>The numbers</summary>\n<div class=\"wide\"><table>\n<tr>");
-    for (int i = 0; i < columns; i++)
-        html_head(html, "col", names[i]);
-    html_add(html, "</tr>\n");
-}
-
-void html_data_row(struct html *html, int columns, const double cells[])
-{
-    html_add(html, "<tr>");
-    for (int i = 0; i < columns; i++)
-        if (isnan(cells[i]))
-            html_add(html, "<td></td>");
-        else
-            html_say(html, "<td>%.*g</td>", cells[i] == floor(cells[i]) ? 12 : 4, cells[i]);
-    html_add(html, "</tr>\n");
-}
-
-void html_data_end(struct html *html)
-{
-    html_add(html, "</table></div></details>\n");
 }

@@ -20,9 +20,7 @@ void html_print(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
 void html_say(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
 /* Adds any text. */
 void html_text(struct html *html, const char *text);
-
-/* Adds the head of a column or a row, as its scope says. */
-void html_head(struct html *html, const char *scope, const char *text);
+void html_code(struct html *html, const char *text);
 
 /* Adds a script. */
 void html_script(struct html *html, const char *script);
@@ -32,19 +30,31 @@ void html_begin(struct html *html, const char *title, const char *rules);
 /* The page as a text for memory_free; NULL, with a message, without memory. */
 char *html_end(struct html *html);
 
-/* A picture of this size, up to and with its title; "</svg>" ends it. One alone has its own colours
-   and ground, light and dark. */
+/* A picture of this size, up to and with its title; "</svg>" ends it. The page's style sizes one of
+   width 0. One alone has its own colours and ground, light and dark. */
 void html_svg_begin(struct html *html, int64_t width, int64_t height, const char *format, ...)
     SB_PRINTF(4, 5);
+/* A square of a picture: its colour at a share of its strength, and a text, legible on it. */
+void html_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
+                 double share, const char *format, ...) SB_PRINTF(7, 8);
 /* A picture alone as a text for memory_free; NULL, with a message, without memory. */
 char *html_svg_end(struct html *html);
 
-/* A cell of a table with a number, shaded by the theme's blue from 0 to 1. */
-void html_shade(struct html *html, double shade, double x);
+/* A table with a caption ("": none) and the heads of its columns, divided by "|", and then its
+   rows. html_head adds another column. */
+void html_table(struct html *html, const char *caption, const char *heads);
+void html_table_end(struct html *html);
+/* Begins a row, with a head or none (NULL). */
+void html_row(struct html *html, const char *head);
+/* Adds the head of a column or a row, as its scope says. */
+void html_head(struct html *html, const char *scope, const char *text);
 
-/* A table below a picture, folded: its numbers. Rows of cells follow. */
-void html_data_begin(struct html *html, int columns, const char *const names[]);
-void html_data_row(struct html *html, int columns, const double cells[]); /* NaN: empty */
-void html_data_end(struct html *html);
+/* Cells, as html_say, of any text, and of a number: up to four digits of one that is not whole, and
+   nothing for NaN. */
+void html_cell(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
+void html_cell_text(struct html *html, const char *text);
+void html_cell_number(struct html *html, double x);
+/* A number, shaded by the theme's blue from 0 to 1. */
+void html_cell_shade(struct html *html, double shade, double x);
 
 #endif

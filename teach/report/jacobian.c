@@ -16,20 +16,13 @@ enum {
 /* Blue and "+" above 0, orange and "-" below; where there is room, the number. */
 static void cell(struct html *html, int size, int i, int j, double value, double largest)
 {
-    const int x = LEFT + j * size, y = TOP + i * size;
     const double share = largest > 0 ? fabs(value) / largest : 0;
-    html_print(html,
-               "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"var(--%s)\" "
-               "opacity=\"%.3f\"/><text x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
-               x, y, size, size, value < 0 ? "orange" : "blue", 0.6 * share, x + size / 2,
-               y + size / 2 + 4);
-    if (value == 0 || share < 0.001)
-        html_add(html, "0");
-    else if (size == LARGE)
-        html_print(html, "%+.3f", value);
-    else
-        html_add(html, value < 0 ? "-" : "+");
-    html_add(html, "</text>\n");
+    html_square(html, LEFT + j * size, TOP + i * size, size, value < 0 ? "orange" : "blue", share,
+                share < 0.001   ? "0"
+                : size == LARGE ? "%+.3f"
+                : value < 0     ? "-"
+                                : "+",
+                value);
 }
 
 static void grid(struct html *html, const struct row *row, double J[][EXPLAIN_NUMBERS],

@@ -12,24 +12,6 @@ const sb_tensor *maps_layer(const struct maps *maps, const sb_example_attention 
     return maps->found->map[at->first + layer].weights;
 }
 
-/* The mean over rows of entropy / ln n, where n is the number of keys that a row may attend to;
-   rows with one key are left out. */
-static double evenness(const sb_tensor *w, int64_t h, bool causal)
-{
-    const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
-    double sum = 0;
-    int64_t rows = 0;
-    for (int64_t i = 0; i < Lq; i++) {
-        const int64_t n = causal ? i + 1 : Lk;
-        double entropy = 0;
-        for (int64_t j = 0; j < n; j++)
-            entropy += diagnosis_entropy_of(subject_weight(w, h, i, j));
-        sum += n > 1 ? entropy / log((double)n) : 0;
-        rows += n > 1;
-    }
-    return rows > 0 ? sum / (double)rows : 0;
-}
-
 static void gap(struct html *html, int64_t cells)
 {
     if (cells > 0)
@@ -57,7 +39,7 @@ static void table(struct html *html, const sb_example_attention *at, const sb_te
             }
             gap(html, empty);
             empty = 0;
-            html_shade(html, round(100 * a) / 100, round(100 * a));
+            html_cell_shade(html, round(100 * a) / 100, round(100 * a));
         }
         gap(html, empty);
     }
@@ -107,7 +89,7 @@ static void map(struct html *html, const struct maps *maps, const sb_example_att
                "<figure class=\"shades\" tabindex=\"0\" style=\"--rows:%lld\">"
                "<figcaption>layer %d, head %lld<br>evenness %.2f<br>",
                (long long)at->queries.length, layer + 1, (long long)h + 1,
-               evenness(w, h, at->causal));
+               maps->evenness[(at->first + layer) * maps->subject->example.heads + h]);
     map_summary(html, w, at->self, h);
     html_add(html, "</figcaption>\n");
     table(html, at, w, h, cells > MOST_NUMBERS ? 0.05 : 0.005);
@@ -193,9 +175,13 @@ bool maps_of(struct html *html, const struct subject *s, maps_draw *draw)
     if (!are_short(s))
         return false;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    const bool ok = s->model.kind->attentions(s->model.self, s->example.batch, &found);
+    bool ok = s->model.kind->attentions(s->model.self, s->example.batch, &found);
     if (ok) {
-        draw(html, &(struct maps){s, &found});
+        struct diagnosis heads = {0};
+        ok = diagnosis_make_heads(&heads, &found);
+        if (ok)
+            draw(html, &(struct maps){s, &found, heads.evenness});
+        diagnosis_free(&heads);
         sb_free(found.map);
     }
     return sb_tape_end(&tape) && ok;

@@ -9,6 +9,7 @@
 struct maps {
     const struct subject *subject;
     const sb_attentions *found;
+    const double *evenness; /* of each head of all maps */
 };
 
 /* Those of a layer, from 0, of one of the subject's attentions. */

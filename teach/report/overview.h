@@ -2,22 +2,22 @@
 #ifndef SOFTBACK_TEACH_REPORT_OVERVIEW_H
 #define SOFTBACK_TEACH_REPORT_OVERVIEW_H
 
+#include "models/training/checkpoint.h"
 #include "teach/explain/subject.h"
 #include "teach/report/html.h"
 #include "teach/report/run_log.h"
 
-/* A verdict with its numbers, the task ("": none), and the text with what the model writes for it.
- */
+/* A verdict with its numbers, the model's task, if it has one, and the text with what the model
+   writes for it. */
 void overview_add(struct html *html, const struct subject *subject, const char *text,
-                  const char *task, const struct run_log *run);
+                  const struct checkpoint *checkpoint, const struct run_log *run);
 
 /* What of a run counts in the end; NaN where the log does not have it. */
 struct run_end {
     double steps, first_loss,
-        last_loss;               /* of training; the last is a mean of a tenth of the lines */
-    double held_out_loss, exact; /* of the best evaluation, by exact texts and then by loss */
-    double guessing;             /* the loss of equal probabilities */
+        last_loss; /* of training; the last is a mean of a tenth of the lines */
+    double best_step, held_out_loss, exact; /* of the evaluation whose model was saved; per cent */
 };
-struct run_end run_end(const struct run_log *run, int64_t symbols);
+struct run_end run_end(const struct run_log *run);
 
 #endif

@@ -1,5 +1,6 @@
 #include "teach/report/report.h"
 #include "models/drawing_graph.h"
+#include "models/text_model.h"
 #include "teach/report/chart.h"
 #include "teach/report/check.h"
 #include "teach/report/curves.h"
@@ -8,58 +9,17 @@
 #include "teach/report/maps.h"
 #include "teach/report/tape.h"
 #include "tensor/memory.h"
-#include <stdio.h>
 
 /* ---- parts, which the script turns into tabs ---- */
 
 static const char script[] = {
-#include "tabs.inc"
+#include "tabs.js.inc"
     0};
 
-static void part_begin(struct html *html, const char *name)
+void report_part(struct html *html, const char *name)
 {
-    html_print(html, "<section class=\"part\" data-name=\"%s\" aria-label=\"%s\">\n", name, name);
-}
-
-static void tabs_begin(struct html *html, const char *name)
-{
-    html_add(html, "<nav id=\"tabs\" aria-label=\"Parts\" hidden></nav>\n");
-    part_begin(html, name);
-}
-
-static void tabs_next(struct html *html, const char *name)
-{
-    html_add(html, "</section>\n");
-    part_begin(html, name);
-}
-
-static void tabs_end(struct html *html)
-{
-    html_add(html, "</section>\n");
-    html_script(html, script);
-}
-
-/* The name of head `row` of all maps of the model. */
-static const char *head_name(const void *context, int64_t row)
-{
-    static _Thread_local char text[64];
-    const sb_example *e = context;
-    const sb_example_attention *at = e->attention;
-    const int map = (int)(row / e->heads);
-    while (map < at->first || map >= at->first + at->layers)
-        at++;
-    snprintf(text, sizeof text, "%s%slayer %d, head %lld", e->attentions > 1 ? at->name : "",
-             e->attentions > 1 ? ", " : "", map - at->first + 1, (long long)(row % e->heads + 1));
-    return text;
-}
-
-static bool add_inside(struct html *html, const struct report *r)
-{
-    const sb_example *e = &r->subject->example;
-    int64_t maps = 0;
-    for (int i = 0; i < e->attentions; i++)
-        maps += e->attention[i].layers;
-    return inside_add(html, r->log, r->checkpoint->weights, maps * e->heads, head_name, e);
+    html_print(html, "</section>\n<section class=\"part\" data-name=\"%s\" aria-label=\"%s\">\n",
+               name, name);
 }
 
 /* A text that the report took by itself, or that the model wrote, may be too long to be drawn. */
@@ -78,41 +38,60 @@ static bool add_maps(struct html *html, const struct report *r)
     return true;
 }
 
-static bool add_parts(struct html *html, const struct report *r, const struct report_kind *kind,
-                      void *found)
+static void add_model(struct html *html, const struct report *r, const struct report_kind *kind)
 {
-    tabs_begin(html, "Curves");
+    const struct text_model *model = r->subject->model.self;
+    const sb_transformer_options *o = &model->options.common.transformer;
+    html_say(html, "<p>%s with %lld weights: width %lld, heads %lld, feed-forward %lld",
+             kind->title, (long long)sb_parameters_size(r->checkpoint->weights),
+             (long long)o->width, (long long)o->heads, (long long)o->feed_forward);
+    if (model->encoder)
+        html_say(html, ", encoder layers %d", o->encoder_layers);
+    if (model->decoder)
+        html_say(html, ", decoder layers %d", o->decoder_layers);
+    html_say(html, ", %s %lld.</p>\n", kind->outputs, (long long)r->subject->example.choices);
+}
+
+static bool add_all(struct html *html, const struct report *r, const struct report_kind *kind,
+                    void *found)
+{
+    bool ok = !kind->find || kind->find(found, r);
+    ok = ok && (!kind->begin || kind->begin(html, r, found));
+    if (kind->title)
+        add_model(html, r, kind);
+    html_add(html, "<nav id=\"tabs\" aria-label=\"Parts\" hidden></nav>\n<section class=\"part\" "
+                   "data-name=\"Curves\" aria-label=\"Curves\">\n");
     chart_controls(html);
-    bool ok = curves_add(html, r->log, r->subject->example.choices);
-    ok = ok && (!kind->curves || kind->curves(html, r));
-    tabs_next(html, "Attention");
+    curves_add(html, r->log, r->subject->example.choices);
+    if (kind->curves)
+        kind->curves(html, r);
+    report_part(html, "Attention");
     ok = ok && add_maps(html, r);
-    tabs_next(html, "Gradients");
-    ok = ok && add_inside(html, r);
-    if (kind->errors) {
-        tabs_next(html, "Errors");
-        ok = ok && kind->errors(html, r, found);
-    }
-    tabs_next(html, "Check and tape");
+    report_part(html, "Gradients");
+    ok = ok && inside_add(html, r->log, r->checkpoint->weights, &r->subject->example) &&
+         (!kind->errors || kind->errors(html, r, found));
+    report_part(html, "Check and tape");
     ok = ok && check_add(html, r->subject) && tape_picture_add(html, r->subject);
-    tabs_next(html, "Details");
+    report_part(html, "Details");
     ok = ok && details_add(html, r->checkpoint, r->data_hash, r->log->seconds);
-    tabs_end(html);
+    html_add(html, "</section>\n");
+    html_script(html, script);
     chart_script(html);
     return ok;
 }
 
 char *report_page(const struct report *r, const struct report_kind *kind)
 {
-    static const struct report_kind other = {.open = NULL};
-    struct html html = {0};
+    static const struct report_kind other = {.title = NULL};
     kind = kind ? kind : &other;
-    void *found = kind->open ? kind->open(r) : NULL;
+    struct html html = {0};
+    void *found = memory_new(kind->size + 1);
     html_begin(&html, r->title, drawing_svg_rules);
-    const bool ok = (found || !kind->open) && (!kind->begin || kind->begin(&html, r, found)) &&
-                    add_parts(&html, r, kind, found);
-    if (found)
-        kind->close(found);
+    const bool ok =
+        found ? add_all(&html, r, kind, found) : sb_fail("report: out of memory") != NULL;
+    if (found && kind->forget)
+        kind->forget(found);
+    memory_free(found);
     char *page = html_end(&html);
     if (ok)
         return page;

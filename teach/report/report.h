@@ -19,20 +19,28 @@ struct report {
     bool text_given, target_given; /* by the user: refused where they are too long to be drawn */
     const struct run_log *log;
     const sb_pairs *pairs; /* held out, to show what the model gets wrong; NULL: none */
+    const char *pairs_are; /* what they are: "test texts of the task" */
     uint64_t data_hash;    /* of the training data; 0: unknown */
 };
 
-/* What only the report on one kind of model has; members may be NULL. */
+/* What only the report on one kind of model has; functions may be NULL. */
 struct report_kind {
-    /* What the model does with `pairs`, for the two below; NULL, with a message, on failure. */
-    void *(*open)(const struct report *report);
-    void (*close)(void *found);
-    bool (*begin)(struct html *html, const struct report *report, void *found);
-    bool (*curves)(struct html *html, const struct report *report);
-    bool (*errors)(struct html *html, const struct report *report, void *found);
+    const char *title, *outputs; /* "A classifier", and what it chooses from: "labels" */
+    /* What the model does with `pairs`: an object of `size` bytes, zeroed, for the functions below.
+     */
+    size_t size;
+    bool (*find)(void *found, const struct report *report);
+    void (*forget)(void *found); /* also after a failure */
+    bool (*begin)(struct html *html, const struct report *report, const void *found);
+    void (*curves)(struct html *html, const struct report *report);
+    /* Begins a part where there are errors to be shown. */
+    bool (*errors)(struct html *html, const struct report *report, const void *found);
 };
 
 extern const struct report_kind report_pairs, report_language, report_classifier;
+
+/* Begins the next part of a page, which the script turns into a tab. */
+void report_part(struct html *html, const char *name);
 
 /* The page as a text for memory_free; NULL, with a message, when it cannot be made. `kind` may be
    NULL. */

@@ -2,66 +2,42 @@
 #include "models/classifier.h"
 #include "models/confusion.h"
 #include "teach/report/report.h"
-#include "tensor/memory.h"
 
-static void close_confusion(void *found)
+static bool find(void *confusion, const struct report *r)
 {
-    confusion_free(found);
-    memory_free(found);
+    return !r->pairs || confusion_measure(confusion, r->subject->model.self, r->pairs);
 }
 
-static void *open_confusion(const struct report *r)
+static void forget(void *confusion)
 {
-    struct confusion *confusion = memory_new(sizeof *confusion);
-    if (!confusion)
-        return sb_fail("report: out of memory");
-    if (!r->pairs || confusion_measure(confusion, r->subject->model.self, r->pairs))
-        return confusion;
-    close_confusion(confusion);
-    return NULL;
+    confusion_free(confusion);
 }
 
-static bool begin(struct html *html, const struct report *r, void *found)
+static bool begin(struct html *html, const struct report *r, const void *confusion)
 {
     const sb_classifier *model = r->subject->model.self;
-    const sb_transformer_options *o = &sb_classifier_options_of(model)->transformer;
     sb_class class;
-    (void)found;
+    (void)confusion;
     if (!sb_classify(model, &r->text, 1, &class))
         return false;
-    html_say(html,
-             "<p>A classifier with %lld weights: width %lld, %lld heads, feed-forward %lld, %d "
-             "layers, %lld labels.</p>\n<p>The text: <code>",
-             (long long)sb_parameters_size(r->checkpoint->weights), (long long)o->width,
-             (long long)o->heads, (long long)o->feed_forward, o->encoder_layers,
-             (long long)r->subject->example.choices);
-    html_text(html, r->text);
-    html_add(html, "</code>. The model classifies it as <code>");
-    html_text(html, sb_classifier_label(model, class.label));
-    html_print(html, "</code>, with probability %.3f.</p>\n", class.probability);
+    html_add(html, "<p>The text: ");
+    html_code(html, r->text);
+    html_add(html, ". The model classifies it as ");
+    html_code(html, sb_classifier_label(model, class.label));
+    html_print(html, ", with probability %.3f.</p>\n", class.probability);
+    if (!r->pairs)
+        html_add(html, "<p>No held-out texts were given (--data FILE).</p>\n");
     return true;
 }
 
-static void add_row(struct html *html, const sb_classifier *model, const struct confusion *c,
-                    int64_t label)
-{
-    html_add(html, "<tr>");
-    html_head(html, "row", sb_classifier_label(model, label));
-    for (int64_t taken = 0; taken < c->labels; taken++)
-        html_print(html, taken == label ? "<td><b>%lld</b></td>" : "<td>%lld</td>",
-                   (long long)confusion_at(c, label, taken));
-    html_add(html, "</tr>\n");
-}
-
-static bool add_confusion(struct html *html, const struct report *r, void *found)
+static bool add_confusion(struct html *html, const struct report *r, const void *confusion)
 {
     enum { WIDEST_TABLE = 64 };
     const sb_classifier *model = r->subject->model.self;
-    const struct confusion *c = found;
-    if (!r->pairs) {
-        html_add(html, "<h2>Errors</h2>\n<p>No held-out texts were given (--data FILE).</p>\n");
+    const struct confusion *c = confusion;
+    if (!r->pairs)
         return true;
-    }
+    report_part(html, "Errors");
     html_print(html,
                "<h2>What it confuses</h2>\n<p>%lld texts that it was not trained on: accuracy "
                "%.2f %%, macro-F1 %.4f.",
@@ -71,16 +47,24 @@ static bool add_confusion(struct html *html, const struct report *r, void *found
                    (long long)c->labels);
         return true;
     }
-    html_add(html, " Rows: their labels. Columns: what they were classified as.</p>\n"
-                   "<div class=\"wide\"><table>\n<tr><td></td>");
+    html_add(html, " Rows: their labels. Columns: what they were classified as.</p>\n");
+    html_table(html, "", "");
     for (int64_t i = 0; i < c->labels; i++)
         html_head(html, "col", sb_classifier_label(model, i));
-    html_add(html, "</tr>\n");
-    for (int64_t label = 0; label < c->labels; label++)
-        add_row(html, model, c, label);
-    html_add(html, "</table></div>\n");
+    for (int64_t label = 0; label < c->labels; label++) {
+        html_row(html, sb_classifier_label(model, label));
+        for (int64_t taken = 0; taken < c->labels; taken++)
+            html_cell(html, taken == label ? "<b>%lld</b>" : "%lld",
+                      (long long)confusion_at(c, label, taken));
+    }
+    html_table_end(html);
     return true;
 }
 
-const struct report_kind report_classifier = {
-    .open = open_confusion, .close = close_confusion, .begin = begin, .errors = add_confusion};
+const struct report_kind report_classifier = {.title = "A classifier",
+                                              .outputs = "labels",
+                                              .size = sizeof(struct confusion),
+                                              .find = find,
+                                              .forget = forget,
+                                              .begin = begin,
+                                              .errors = add_confusion};

@@ -15,10 +15,9 @@
 
 enum { LONGEST_LINE = 1 << 27 };
 
-static double number(const json_t *json, const char *name)
+static double number(const json_t *value)
 {
-    const json_t *value = json_object_get(json, name);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+    return json_is_number(value) ? json_number_value(value) : json_is_true(value) ? 1 : (double)NAN;
 }
 
 static bool add(struct run_log *log, const struct run_line *line)
@@ -29,44 +28,39 @@ static bool add(struct run_log *log, const struct run_line *line)
     return true;
 }
 
-/* The *n numbers of an array; every diagnosis must have the same count. */
-static double *numbers(const json_t *array, int64_t *n)
+/* The n numbers of an array. */
+static bool fill(double *values, const json_t *array, int64_t n)
 {
     const int64_t size = (int64_t)json_array_size(array);
     if (size == 0)
         return sb_fail("a diagnosis in the log holds no numbers");
-    if (*n > 0 && size != *n)
+    if (size != n)
         return sb_fail("a diagnosis in the log has %lld numbers; %lld are expected",
-                       (long long)size, (long long)*n);
-    double *values = memory_new((size_t)size * sizeof *values);
-    for (int64_t i = 0; values && i < size; i++) {
-        const json_t *value = json_array_get(array, (size_t)i);
-        values[i] = json_is_number(value) ? json_number_value(value) : (double)NAN;
-    }
-    *n = size;
-    return values ? values : sb_fail("out of memory for the log");
+                       (long long)size, (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = number(json_array_get(array, (size_t)i));
+    return true;
+}
+
+/* Every diagnosis must have the same count. */
+static bool read_numbers(double **values, const json_t *array, int64_t *n)
+{
+    *n = *n > 0 ? *n : (int64_t)json_array_size(array);
+    *values = memory_new((size_t)(*n + 1) * sizeof **values);
+    return *values ? fill(*values, array, *n) : sb_fail("out of memory for the log") != NULL;
 }
 
 /* A row for each parameter, one after the other. */
-static double *histograms_of(const json_t *rows, int64_t parameters)
+static bool read_histograms(double **values, const json_t *rows, int64_t parameters)
 {
     if ((int64_t)json_array_size(rows) != parameters)
         return sb_fail("a diagnosis in the log has %zu histograms; %lld are expected",
                        json_array_size(rows), (long long)parameters);
-    double *all = memory_new((size_t)(parameters * DIAGNOSIS_BINS) * sizeof *all);
-    int64_t bins = DIAGNOSIS_BINS;
-    bool ok = all || sb_fail("out of memory for the log");
-    for (int64_t i = 0; ok && i < parameters; i++) {
-        double *row = numbers(json_array_get(rows, (size_t)i), &bins);
-        ok = row != NULL;
-        if (ok)
-            memcpy(all + i * DIAGNOSIS_BINS, row, DIAGNOSIS_BINS * sizeof *row);
-        memory_free(row);
-    }
-    if (ok)
-        return all;
-    memory_free(all);
-    return NULL;
+    *values = memory_new((size_t)(parameters * DIAGNOSIS_BINS) * sizeof **values);
+    bool ok = *values || sb_fail("out of memory for the log");
+    for (int64_t i = 0; ok && i < parameters; i++)
+        ok = fill(*values + i * DIAGNOSIS_BINS, json_array_get(rows, (size_t)i), DIAGNOSIS_BINS);
+    return ok;
 }
 
 static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
@@ -75,37 +69,39 @@ static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
         return sb_fail("out of memory for the log");
     struct run_diagnosis *d = &log->diagnosis[log->diagnoses++];
     *d = (struct run_diagnosis){.step = step};
-    d->gradients = numbers(json_object_get(json, "gradients"), &log->parameters);
-    d->saturated = d->gradients ? numbers(json_object_get(json, "saturated"), &log->heads) : NULL;
-    d->evenness = d->saturated ? numbers(json_object_get(json, "evenness"), &log->heads) : NULL;
-    d->histograms =
-        d->evenness ? histograms_of(json_object_get(json, "histograms"), log->parameters) : NULL;
-    return d->histograms != NULL;
+    return read_numbers(&d->gradients, json_object_get(json, "gradients"), &log->parameters) &&
+           read_numbers(&d->saturated, json_object_get(json, "saturated"), &log->heads) &&
+           read_numbers(&d->evenness, json_object_get(json, "evenness"), &log->heads) &&
+           read_histograms(&d->histograms, json_object_get(json, "histograms"), log->parameters);
+}
+
+static struct run_line line_of(const json_t *json)
+{
+    static const char *const names[RUN_VALUES] = {
+        "step", "loss", "rate", "norm", "held_out_loss", "held_out_loss", "held_out_error", "best"};
+    struct run_line line;
+    for (int v = 0; v < RUN_VALUES; v++)
+        line.of[v] = number(json_object_get(json, names[v]));
+    line.of[RUN_PERPLEXITY] = exp(line.of[RUN_PERPLEXITY]);
+    line.of[RUN_EXACT] = 100 * (1 - line.of[RUN_EXACT]);
+    return line;
 }
 
 /* Seconds are summed, as each line has those since the last one. */
-static void add_seconds(struct run_log *log, double seconds)
-{
-    log->seconds = isnan(log->seconds) ? seconds : log->seconds + seconds;
-}
-
 static bool read_line(struct run_log *log, const char *text, int64_t place, const char *path)
 {
     json_t *json = json_loads(text, 0, NULL);
-    const struct run_line line = {.step = number(json, "step"),
-                                  .loss = number(json, "loss"),
-                                  .rate = number(json, "rate"),
-                                  .norm = number(json, "norm"),
-                                  .held_out_loss = number(json, "held_out_loss"),
-                                  .held_out_error = number(json, "held_out_error")};
-    bool ok = line.step >= 0 ||
-              sb_fail("line %lld of %s is not a line of a training log", (long long)place, path);
-    const double seconds = number(json, "seconds");
-    if (ok && !isnan(seconds))
-        add_seconds(log, seconds);
-    else if (ok)
-        ok = json_object_get(json, "gradients") ? add_diagnosis(log, line.step, json)
-                                                : add(log, &line);
+    const struct run_line line = line_of(json);
+    const double seconds = number(json_object_get(json, "seconds")), step = line.of[RUN_STEP];
+    bool ok = true;
+    if (!(step >= 0))
+        ok = sb_fail("line %lld of %s is not a line of a training log", (long long)place, path);
+    else if (!isnan(seconds))
+        log->seconds = isnan(log->seconds) ? seconds : log->seconds + seconds;
+    else if (json_object_get(json, "gradients"))
+        ok = add_diagnosis(log, step, json);
+    else
+        ok = add(log, &line);
     json_decref(json);
     return ok;
 }

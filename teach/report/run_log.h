@@ -5,9 +5,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What a line may have; the last ones are of evaluations. */
+enum run_value {
+    RUN_STEP,
+    RUN_LOSS,
+    RUN_RATE,
+    RUN_NORM,
+    RUN_HELD_OUT_LOSS,
+    RUN_PERPLEXITY,
+    RUN_EXACT, /* per cent of the held-out texts that it writes exactly right */
+    RUN_BEST,  /* 1: the best evaluation so far, whose model was saved */
+    RUN_VALUES
+};
+
 /* NaN where a line has no value. */
 struct run_line {
-    double step, loss, rate, norm, held_out_loss, held_out_error;
+    double of[RUN_VALUES];
 };
 
 /* A line with a diagnosis (models/training/diagnosis.h). */

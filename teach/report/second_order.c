@@ -15,8 +15,9 @@ struct second_order {
 static void add_row(struct html *html, const char *check, double error, double limit,
                     const char *otherwise)
 {
-    html_say(html, "<tr><th scope=\"row\">%s</th><td>%.1e</td><td>%.0e</td><td>%s</td></tr>\n",
-             check, error, limit, error <= limit ? "agrees" : otherwise);
+    html_row(html, check);
+    html_say(html, "<td>%.1e</td><td>%.0e</td><td>%s</td>", error, limit,
+             error <= limit ? "agrees" : otherwise);
 }
 
 static void add_table(struct html *html, const struct second_order *s, int64_t parameters)
@@ -26,16 +27,14 @@ static void add_table(struct html *html, const struct second_order *s, int64_t p
              "the exact derivative of the loss along a random direction v, and H v that of the "
              "gradient, a product with the Hessian. Both are computed in float64.</p>\n",
              (long long)parameters);
-    html_add(html, "<div class=\"wide\"><table>\n<caption>Exact derivatives, first and second order"
-                   "</caption>\n<tr><th scope=\"col\">check</th><th scope=\"col\">error</th>"
-                   "<th scope=\"col\">at most</th><th scope=\"col\">result</th></tr>\n");
-    add_row(html, "gradient: g&#39;v = J v", s->result.error, EXACT, "DIFFERS");
+    html_table(html, "Exact derivatives, first and second order", "check;error;at most;result");
+    add_row(html, "gradient: g'v = J v", s->result.error, EXACT, "DIFFERS");
     if (s->result.error <= EXACT) {
-        add_row(html, "Hessian: u&#39;H v = v&#39;H u", s->result.symmetry, SYMMETRIC, "DIFFERS");
+        add_row(html, "Hessian: u'H v = v'H u", s->result.symmetry, SYMMETRIC, "DIFFERS");
         add_row(html, "H v = differences of gradients", s->result.curvature, AGREES,
                 "differences are inexact");
     }
-    html_add(html, "</table></div>\n");
+    html_table_end(html);
     if (s->result.error <= EXACT)
         html_say(html,
                  "<p>The differences (g(w + h v) - g(w - h v)) / 2h are taken with h = %.0e. They "

@@ -1,35 +1,32 @@
 #include "teach/report/steps.h"
 
 static const char script[] = {
-#include "steps.inc"
+#include "steps.js.inc"
     0};
 
 static void head(struct html *html, const sb_tensor *w, int layer, int64_t h)
 {
     const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
-    html_add(html, "<tr data-weights=\"");
+    html_add(html, "</tr>\n<tr data-weights=\"");
     for (int64_t n = 0; n < Lq * Lk; n++)
         html_print(html, "%s%.0f", n > 0 ? " " : "", 100 * sb_tensor_get(w, h * Lq * Lk + n));
     html_print(html, "\"><th scope=\"row\">layer %d, head %lld</th>", layer + 1, (long long)h + 1);
     for (int64_t j = 0; j < Lk; j++)
         html_add(html, "<td></td>");
-    html_add(html, "</tr>\n");
 }
 
 static void table(struct html *html, const struct maps *maps, const sb_example_attention *cross)
 {
-    html_add(
-        html,
-        "<div class=\"wide\"><table>\n<caption>Attention weights of each head at this step, in "
-        "per cent; the largest of a row is bold.</caption>\n<tr><th scope=\"col\">the "
-        "text</th>");
+    html_table(html,
+               "Attention weights of each head at this step, in per cent; the largest of a row is "
+               "bold.",
+               "the text");
     for (int64_t j = 0; j < cross->keys.length; j++)
         html_head(html, "col", subject_label(&cross->keys, j).text);
-    html_add(html, "</tr>\n");
     for (int layer = 0; layer < cross->layers; layer++)
         for (int64_t h = 0; h < maps->subject->example.heads; h++)
             head(html, maps_layer(maps, cross, layer), layer, h);
-    html_add(html, "</table></div>\n");
+    html_table_end(html);
 }
 
 void steps_add(struct html *html, const struct maps *maps, const sb_example_attention *cross)

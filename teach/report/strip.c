@@ -1,70 +1,11 @@
 #include "teach/report/strip.h"
-#include "tensor/memory.h"
 #include <math.h>
 #include <string.h>
 
 enum { FEW = 12 }; /* columns whose heads have room */
-
-static double largest_of(const struct strip *s)
-{
-    double largest = 0;
-    for (int64_t c = 0; c < s->columns; c++)
-        for (int64_t r = 0; r < s->rows; r++)
-            largest = fmax(largest, s->values[c][r]);
-    return largest;
-}
-
-static double shade(const struct strip *s, double value, double largest)
-{
-    if (!(value > 0) || !(largest > 0))
-        return 0;
-    return fmax(0, s->logarithmic ? 1 + log10(value / largest) / 4 : value / largest);
-}
-
-static void head(struct html *html, const struct strip *s)
-{
-    html_add(html,
-             s->columns_named ? "<tr><th scope=\"col\"></th>" : "<tr><th scope=\"col\">step</th>");
-    for (int64_t c = 0; c < s->columns; c++)
-        if (s->columns_named)
-            html_head(html, "col", s->columns_named[c]);
-        else
-            html_say(html, "<th scope=\"col\">%.10g</th>", s->steps[c]);
-    html_add(html, "</tr>\n");
-}
-
-static void table(struct html *html, const struct strip *s, double largest)
-{
-    html_print(html,
-               "<div class=\"wide shades\" tabindex=\"0\" style=\"--columns:%lld\">\n"
-               "<table class=\"strip%s\">\n",
-               (long long)s->columns, s->columns > FEW ? " many" : "");
-    head(html, s);
-    for (int64_t r = 0; r < s->rows; r++) {
-        html_add(html, "<tr>");
-        html_head(html, "row", s->name(s->context, r));
-        for (int64_t c = 0; c < s->columns; c++)
-            html_shade(html, shade(s, s->values[c][r], largest), s->values[c][r]);
-        html_add(html, "</tr>\n");
-    }
-    html_add(html, "</table></div>\n");
-}
-
-void strip_add(struct html *html, const struct strip *s)
-{
-    if (s->columns == 0 || s->rows == 0)
-        return;
-    const double largest = largest_of(s);
-    html_say(html, "<h2>%s</h2>\n<p>%s The strongest shade is %.3g. Click for the numbers.</p>\n",
-             s->title, s->text, largest);
-    table(html, s, largest);
-}
-
-/* ---- parts of a model ---- */
-
 enum { PARTS = 9 };
 
-/* What the names of its parameters contain, and its own name; the first that fits. */
+/* What the names of a part's parameters contain, and its own name; the first that fits. */
 static const char *const parts[PARTS][2] = {{"embedding", "embeddings"},
                                             {".query.", "queries"},
                                             {".key.bias", "biases of keys"},
@@ -75,82 +16,106 @@ static const char *const parts[PARTS][2] = {{"embedding", "embeddings"},
                                             {"norm", "norms"},
                                             {"", "output and others"}};
 
-static int part_of(const char *name)
+static bool is_of_part(const struct strip *s, int64_t parameter, int64_t part)
 {
-    int part = 0;
-    while (!strstr(name, parts[part][0]))
-        part++;
-    return part;
+    int of = 0;
+    while (!strstr(sb_parameters_name(s->weights, parameter), parts[of][0]))
+        of++;
+    return of == part;
 }
 
-static const char *part_name(const void *present, int64_t row)
+/* The norm of all parameters of a part, or the share of all of their elements. */
+static double part_value(const struct strip *s, int64_t part, int64_t column)
 {
-    return parts[((const int *)present)[row]][1];
-}
-
-static const char *parameter_name(const void *set, int64_t row)
-{
-    return sb_parameters_name(set, row);
-}
-
-/* The values of a column by parts: the norm of all, or the share of all elements. */
-static void combine(const struct strip *s, const sb_parameters *weights, int64_t column,
-                    double value[PARTS])
-{
-    double size[PARTS] = {0};
+    double value = 0, size = 0;
     for (int64_t p = 0; p < s->rows; p++) {
-        const double x = s->values[column][p],
-                     n = (double)sb_tensor_size(sb_parameters_get(weights, p));
-        const int part = part_of(sb_parameters_name(weights, p));
-        value[part] += s->logarithmic ? x * x : x * n;
-        size[part] += n;
+        if (!is_of_part(s, p, part))
+            continue;
+        const double x = s->value(s->run, p, column),
+                     n = (double)sb_tensor_size(sb_parameters_get(s->weights, p));
+        value += s->logarithmic ? x * x : x * n;
+        size += n;
     }
-    for (int part = 0; part < PARTS; part++)
-        value[part] = s->logarithmic ? sqrt(value[part]) : value[part] / fmax(size[part], 1);
+    return s->logarithmic ? sqrt(value) : value / fmax(size, 1);
 }
 
-/* The parts that a model has; their number. */
-static int present_parts(const struct strip *s, const sb_parameters *weights, int present[PARTS])
+/* NULL: the model lacks this part. */
+static const char *part_name(const struct strip *s, int64_t part)
 {
-    bool has[PARTS] = {false};
-    int n = 0;
-    for (int64_t p = 0; p < s->rows; p++)
-        has[part_of(sb_parameters_name(weights, p))] = true;
-    for (int part = 0; part < PARTS; part++)
-        if (has[part])
-            present[n++] = part;
-    return n;
+    int64_t p = 0;
+    while (p < s->rows && !is_of_part(s, p, part))
+        p++;
+    return p < s->rows ? parts[part][1] : NULL;
 }
 
-bool strip_add_parts(struct html *html, const struct strip *s, const sb_parameters *weights)
+/* ---- the table, whose rows may be parts ---- */
+
+static double value_of(const struct strip *s, bool by_part, int64_t row, int64_t column)
 {
-    if (s->columns == 0 || s->rows == 0)
-        return true;
-    int present[PARTS];
-    struct strip of_parts = *s, of_parameters = *s;
-    double *all = memory_new((size_t)(s->columns * PARTS) * sizeof *all);
-    const double **values = memory_new((size_t)s->columns * sizeof *values);
-    const bool ok = (all && values) || sb_fail("out of memory for the log");
-    of_parts.rows = present_parts(s, weights, present);
-    for (int64_t c = 0; ok && c < s->columns; c++) {
-        double value[PARTS] = {0};
-        combine(s, weights, c, value);
-        for (int64_t row = 0; row < of_parts.rows; row++)
-            all[c * PARTS + row] = value[present[row]];
-        values[c] = all + c * PARTS;
+    return by_part ? part_value(s, row, column) : s->value(s->run, row, column);
+}
+
+static const char *name_of(const struct strip *s, bool by_part, int64_t row)
+{
+    return by_part      ? part_name(s, row)
+           : s->weights ? sb_parameters_name(s->weights, row)
+                        : s->name(s->names, row);
+}
+
+static double largest_of(const struct strip *s, bool by_part)
+{
+    double largest = 0;
+    for (int64_t row = 0; row < (by_part ? PARTS : s->rows); row++)
+        for (int64_t column = 0; column < s->columns; column++)
+            largest = fmax(largest, value_of(s, by_part, row, column));
+    return largest;
+}
+
+static double shade(const struct strip *s, double value, double largest)
+{
+    if (!(value > 0) || !(largest > 0))
+        return 0;
+    return fmax(0, s->logarithmic ? 1 + log10(value / largest) / 4 : value / largest);
+}
+
+static void table(struct html *html, const struct strip *s, bool by_part)
+{
+    const double largest = largest_of(s, by_part);
+    html_print(html, "<div class=\"shades strip%s\" tabindex=\"0\" style=\"--columns:%lld\">\n",
+               s->columns > FEW ? " many" : "", (long long)s->columns);
+    html_table(html, "", s->column_names ? "" : "step");
+    for (int64_t c = 0; c < s->columns; c++)
+        if (s->column_names)
+            html_head(html, "col", s->column_names[c]);
+        else
+            html_say(html, "<th scope=\"col\">%.10g</th>", s->run->diagnosis[c].step);
+    for (int64_t row = 0; row < (by_part ? PARTS : s->rows); row++) {
+        const char *name = name_of(s, by_part, row);
+        if (!name)
+            continue;
+        html_row(html, name);
+        for (int64_t c = 0; c < s->columns; c++) {
+            const double x = value_of(s, by_part, row, c);
+            html_cell_shade(html, shade(s, x, largest), x);
+        }
     }
-    if (ok) {
-        of_parts.values = values;
-        of_parts.name = part_name;
-        of_parts.context = present;
-        of_parameters.name = parameter_name;
-        of_parameters.context = weights;
-        strip_add(html, &of_parts);
-        html_add(html, "<details><summary>Each parameter</summary>\n");
-        table(html, &of_parameters, largest_of(s));
-        html_add(html, "</details>\n");
-    }
-    memory_free(all);
-    memory_free(values);
-    return ok;
+    html_table_end(html);
+    html_add(html, "</div>\n");
+}
+
+void strip_add(struct html *html, const struct strip *strip)
+{
+    struct strip s = *strip;
+    if (!s.column_names)
+        s.columns = s.run->diagnoses;
+    if (s.weights)
+        s.rows = sb_parameters_count(s.weights);
+    html_say(html, "<h2>%s</h2>\n<p>%s The strongest shade is %.3g. Click for the numbers.</p>\n",
+             s.title, s.text, largest_of(&s, s.weights != NULL));
+    table(html, &s, s.weights != NULL);
+    if (!s.weights)
+        return;
+    html_add(html, "<details><summary>Each parameter</summary>\n");
+    table(html, &s, false);
+    html_add(html, "</details>\n");
 }

@@ -1,27 +1,26 @@
-/* Values over the steps of a run, a row for each of many things: a shaded table. */
+/* Values in rows and columns: a shaded table. */
 #ifndef SOFTBACK_TEACH_REPORT_STRIP_H
 #define SOFTBACK_TEACH_REPORT_STRIP_H
 
 #include "nn/parameters.h"
 #include "teach/report/html.h"
+#include "teach/report/run_log.h"
 
 struct strip {
     const char *title, *text; /* text: what the shades mean */
-    int64_t rows, columns;
-    const double *steps; /* of each column; NULL where columns have names */
-    const char *const *columns_named;
-    const double *const *values; /* of each column, those of its rows */
-    /* Names a row, in a text that lives until the next call. */
-    const char *(*name)(const void *context, int64_t row);
-    const void *context;
+    double (*value)(const struct run_log *run, int64_t row, int64_t column);
+    const struct run_log *run;
+    int64_t columns;
+    const char *const *column_names; /* NULL: the columns are the run's diagnoses */
+    int64_t rows;
+    const char *(*name)(const void *names, int64_t row); /* lives until the next call */
+    const void *names;
+    const sb_parameters *weights; /* or, if given, the rows are parameters */
     bool logarithmic; /* shades are of the logarithm, over four powers of ten below the largest */
 };
 
-/* Nothing where there are no columns. */
+/* Parameters have a row for each part of a model, and, folded, one for each of them; logarithmic
+   values are norms, others are shares of a parameter's elements. */
 void strip_add(struct html *html, const struct strip *strip);
-/* A row for each part of a model, and, folded, one for each parameter, which are the strip's rows.
-   Logarithmic values are norms, others are shares of a parameter's elements. False, with a message,
-   without memory. */
-bool strip_add_parts(struct html *html, const struct strip *strip, const sb_parameters *weights);
 
 #endif

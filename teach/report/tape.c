@@ -1,36 +1,38 @@
 #include "teach/report/tape.h"
 #include "teach/explain/model.h"
 #include "tensor/memory.h"
-#include <string.h>
 
-static void row(struct drawing *d, int64_t n)
+static void row(struct html *html, const struct drawn_node *node, int64_t number)
 {
-    const struct drawn_node *node = &d->node[n];
-    drawing_print(d, "<tr><td>%lld</td><th scope=\"row\">%s</th><td>%s</td><td>", (long long)n + 1,
-                  node->operation, node->shape.text);
+    html_row(html, NULL);
+    html_cell(html, "%lld", (long long)number);
+    html_head(html, "row", node->operation);
+    html_cell_text(html, node->shape.text);
+    html_add(html, "<td>");
     for (int i = 0; i < node->inputs; i++)
-        drawing_print(d, "%s%lld", i > 0 ? ", " : "", (long long)node->from[i] + 1);
-    drawing_print(d, "</td><td class=\"names\">");
+        html_print(html, "%s%lld", i > 0 ? ", " : "", (long long)node->from[i] + 1);
+    html_add(html, "</td><td>");
     for (int i = 0; i < node->weights; i++) {
-        drawing_print(d, "%s", i > 0 ? ", " : "");
-        drawing_print_escaped(d, node->weight[i], strlen(node->weight[i]));
+        html_add(html, i > 0 ? ", " : "");
+        html_text(html, node->weight[i]);
     }
-    drawing_print(d, node->norm < 0 ? "</td><td></td></tr>\n" : "</td><td>%.3g</td></tr>\n",
-                  node->norm);
+    html_print(html, node->norm < 0 ? "</td><td></td>" : "</td><td>%.3g</td>", node->norm);
 }
 
+/* Its table goes to the text of the drawing. */
 static void write(struct drawing *d)
 {
     d->in_page = true;
     drawing_svg(d);
-    drawing_print(d, "</div></details>\n<details><summary>The numbers</summary>\n"
-                     "<div class=\"wide\"><table>\n<tr><th scope=\"col\">number</th>"
-                     "<th scope=\"col\">operation</th><th scope=\"col\">shape</th>"
-                     "<th scope=\"col\">takes</th><th scope=\"col\">weights</th>"
-                     "<th scope=\"col\">|dy|</th></tr>\n");
+    struct html html = {.text = d->text, .failed = !d->ok};
+    html_add(&html, "</div></details>\n<details class=\"texts\"><summary>The numbers</summary>\n");
+    html_table(&html, "", "number;operation;shape;takes;weights;|dy|");
     for (int64_t n = 0; n < d->count; n++)
-        row(d, n);
-    drawing_print(d, "</table></div></details>\n");
+        row(&html, &d->node[n], n + 1);
+    html_table_end(&html);
+    html_add(&html, "</details>\n");
+    d->text = html.text;
+    d->ok = !html.failed;
 }
 
 bool tape_picture_add(struct html *html, const struct subject *subject)

@@ -1,4 +1,5 @@
-/* softback report, and train --report, of language models and classifiers. */
+/* softback report, and train --report, of language models and classifiers; and what a report says
+   of held-out texts. */
 #include "teach/report/signature.h"
 #include "tests/support/program.h"
 #include <stdio.h>
@@ -67,4 +68,23 @@ CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
     char *page = program_read("plain.html", NULL);
     cr_expect(o.code == 0 && page && !strstr(page, "confuses"), "%s", o.err);
     free(page);
+}
+
+/* Each number says which texts it is of, and of which step the model is. */
+CPU_TEST(text_report, held_out_numbers_are_those_of_the_saved_model)
+{
+    static const char log[] =
+        "{\"softback\":\"log\",\"format\":2}\n"
+        "{\"step\":10,\"held_out_loss\":2,\"held_out_error\":0.25,\"best\":true}\n"
+        "{\"step\":20,\"held_out_loss\":1,\"held_out_error\":0,\"best\":false}\n";
+    static const char *const parts[] = {
+        "held-out texts exactly right</span> <strong>75 %</strong>",
+        "held-out loss, nats a symbol</span> <strong>2</strong>",
+        "in training, at step 10, whose weights were saved as this model. An evaluation decodes up "
+        "to 8 texts.",
+        "Of 100 test texts of the task, none of which training evaluates, it writes ", NULL};
+    run_well("train --task copy --encoder-layers 1 --decoder-layers 1 --evaluate-pairs 8 " TINY);
+    program_write("other.log", log, strlen(log));
+    run_well("report m --input 314 --log other.log --out page.html");
+    expect_parts("page.html", parts);
 }
