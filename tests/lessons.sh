@@ -102,6 +102,8 @@ try_statement() {
 }
 
 try_numbers() {
+    agree 02 '0.6381 0.2347 0.0954 0.0318'
+    agree 02 '0.2309 -0.1498 -0.0609 -0.0203'
     agree 06 'overflows when logits are 710 apart'
     agree 07 '0.83 +- 0.02'
     agree 07 '1.28 +- 0.09'
