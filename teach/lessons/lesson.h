@@ -40,7 +40,7 @@ void masked_backward(int64_t n, const bool *keep, const double *a, const double 
 
 /* 9. Online softmax: attention of one query over its keys, a block at a time. */
 struct online {
-    double max, sum, y;
+    double m, l, o; /* the largest score, the sum of exp(s - m), and that of exp(s - m) v */
 };
 void online_add(struct online *state, int64_t n, const double *s, const double *v);
 void online_backward(const struct online *end, double dy, int64_t n, const double *s,
