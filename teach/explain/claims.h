@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_TEACH_EXPLAIN_CLAIMS_H
 #define SOFTBACK_TEACH_EXPLAIN_CLAIMS_H
 
+#include "tensor/error.h"
 #include <stdbool.h>
 
 enum verdict { VERDICT_FALSE, VERDICT_HALF, VERDICT_TRUE };
@@ -10,6 +11,11 @@ struct measured {
     char text[320];
     enum verdict verdict;
 };
+
+/* Fills in what was measured, and the verdict: true where the claim holds, else half where it holds
+   in part. Returns ok. */
+bool conclude(struct measured *measured, bool ok, bool holds, bool partly, const char *format, ...)
+    SB_PRINTF(5, 6);
 
 struct claim {
     const char *says;

@@ -1,24 +1,12 @@
 /* softback explain wrong-gradient: what happens to a model trained with a wrong softmax. */
+#include "teach/explain/row.h"
 #include "teach/explain/topics.h"
 #include "teach/explain/wrong_softmax.h"
 #include "tensor/mathematics.h"
-#include <math.h>
 
 enum { SEEDS = 3 };
 
-/* The mean over the seeds, and its standard error. */
-static double mean_with_error(const double x[SEEDS], double *error)
-{
-    double mean = 0, squares = 0;
-    for (int i = 0; i < SEEDS; i++)
-        mean += x[i] / SEEDS;
-    for (int i = 0; i < SEEDS; i++)
-        squares += (x[i] - mean) * (x[i] - mean);
-    *error = sqrt(squares / (SEEDS - 1) / SEEDS);
-    return mean;
-}
-
-/* Trains with one gradient from each seed, and adds the row of their means. */
+/* Trains with one gradient from each seed, and adds the row of their means and standard errors. */
 static void write_row(struct page *page, enum wrong wrong, uint64_t seed, int steps,
                       double right[SEEDS])
 {
@@ -31,10 +19,10 @@ static void write_row(struct page *page, enum wrong wrong, uint64_t seed, int st
         last[i] = r.last;
         right[i] = 100 * r.accuracy;
     }
-    const double means[] = {mean_with_error(early, &error[0]), mean_with_error(last, &error[1]),
-                            mean_with_error(right, &error[2])};
-    PAGE_ROW(page, cell_word(wrong_name(wrong)), cell_of(means[0]), cell_of(error[0]),
-             cell_of(means[1]), cell_of(error[1]), cell_of(means[2]), cell_of(error[2]));
+    const double means[] = {row_mean(SEEDS, early, &error[0]), row_mean(SEEDS, last, &error[1]),
+                            row_mean(SEEDS, right, &error[2])};
+    PAGE_NUMBERS(page, wrong_name(wrong), means[0], error[0], means[1], error[1], means[2],
+                 error[2]);
 }
 
 static void write_table(struct page *page, uint64_t seed, int steps, double right[WRONGS][SEEDS])
