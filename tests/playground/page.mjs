@@ -821,4 +821,17 @@ await test("the table of contents leads to an exhibit and keeps the address",
                expectEqual(await page.value("location.hash"), "#seed=3&panel=4", "the address");
            }));
 
+for (const panel of [1, 2, 3, 4, 5])
+    await test(`an address with panel ${panel} shows that exhibit from its top`,
+               () => visit({...still, hash: `#panel=${panel}`}, async (page) => {
+                   const [top, numeral, isEnd] = await page.run((i) => {
+                       const exhibit = document.querySelectorAll(".exhibit")[i - 1];
+                       const tops = [exhibit, exhibit.querySelector("h2")].map((x) => x.getBoundingClientRect().top);
+                       return [...tops, scrollY + innerHeight >= document.body.scrollHeight - 1];
+                   }, panel);
+                   expect(top >= 0 && (top <= 16 || isEnd && await inView(page, "flash-command")),
+                          `it begins at ${top}, its numeral at ${numeral}`);
+                   expect(numeral > top, `the numeral begins at ${numeral}`);
+               }));
+
 end("page");
