@@ -107,12 +107,9 @@ void page_text(struct page *page, const char *format, ...)
 
 void page_lines(struct page *page, const char *lines)
 {
-    struct page_part *part = part_new(page);
-    if (!part)
-        return;
-    part->lines = true;
-    part->text = memory_text(lines);
-    is_made(page, part->text);
+    page_text(page, "%s", lines);
+    if (!page->failed)
+        page->part[page->parts - 1].lines = true;
 }
 
 /* Reads "name .4" into a column. */

@@ -79,7 +79,7 @@ static sb_tensor *softmax_of(const struct row *row, sb_tensor *x)
     double kept[EXPLAIN_NUMBERS];
     for (int i = 0; i < row->n; i++)
         kept[i] = row->kept[i];
-    const sb_mask *mask = sb_mask_allow(constant_of(SB_BOOL, SB_SHAPE(row->n), kept));
+    sb_mask *mask = sb_mask_allow(constant_of(SB_BOOL, SB_SHAPE(row->n), kept));
     return sb_masked_softmax(x, mask, row->temperature);
 }
 

@@ -69,11 +69,8 @@ static void name_mistake(const double *a, const double *J, const double *measure
         };
         memcpy(guess[k], known, sizeof known);
     }
-    const int found = find_guess(N * N, J, COUNT, guess[0]);
-    if (found >= 0) {
-        hint("%s", guess[0][found].name);
+    if (hint_guess(N * N, J, COUNT, guess[0]))
         return;
-    }
     int worst = 0;
     for (int i = 0; i < N * N; i++)
         if (!(fabs(J[i] - measured[i]) <= fabs(J[worst] - measured[worst])))

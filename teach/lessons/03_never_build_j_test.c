@@ -52,9 +52,7 @@ static void name_mistake(const double *a, const double *g, const double *ds)
         };
         memcpy(guess[i], known, sizeof known);
     }
-    const int found = find_guess(N, ds, COUNT, guess[0]);
-    if (found >= 0)
-        hint("%s", guess[0][found].name);
+    hint_guess(N, ds, COUNT, guess[0]);
 }
 
 /* Processor seconds of a number of rows of length n, the least of three tries. */

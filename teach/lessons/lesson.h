@@ -79,8 +79,8 @@ struct guess {
     double value;
     const char *name;
 };
-/* Which formula gives all of yours, -1 when none does: guess[i * count + k] is formula k at i. */
-int find_guess(int64_t n, const double *yours, int count, const struct guess *guess);
+/* Says which formula gives all of yours, if one does: guess[i * count + k] is formula k at i. */
+bool hint_guess(int64_t n, const double *yours, int count, const struct guess *guess);
 
 /* The largest |a_i - b_i|; NaN when one of them is not finite. */
 double distance(int64_t n, const double *a, const double *b);
