@@ -34,10 +34,10 @@ static bool make_room(struct observed_attention *o, const sb_node *node)
     o->keys = a->Lk;
     o->size = a->D;
     o->scale = a->scale;
-    bool ok = true;
-    for (int i = 0; ok && i < OBSERVED_NUMBERS; i++)
-        ok = o->number[i] = numbers_new(length_of(o, (enum observed)i));
-    return ok;
+    for (int i = 0; i < OBSERVED_NUMBERS; i++)
+        if (!(o->number[i] = numbers_new(length_of(o, (enum observed)i))))
+            return false;
+    return true;
 }
 
 void observation_free(struct observation *o)
