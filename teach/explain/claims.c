@@ -24,15 +24,6 @@ bool conclude(struct measured *measured, bool ok, bool holds, bool partly, const
     return ok;
 }
 
-const struct claim *claim_at(int i)
-{
-    for (int l = 0; l < LISTS; l++)
-        for (const struct claim *claim = lists[l].claims; claim->says; claim++)
-            if (i-- == 0)
-                return claim;
-    return NULL;
-}
-
 static void write(struct page *page, const struct explain_options *o)
 {
     static const char *const verdicts[] = {"false", "depends", "true"};

@@ -22,9 +22,6 @@ struct claim {
     bool (*measure)(struct measured *measured); /* false when it cannot be computed */
 };
 
-/* NULL when i is past the end. */
-const struct claim *claim_at(int i);
-
 /* The claims of each file; an entry without a text ends a list. */
 extern const struct claim claims_of_scores[], claims_of_masks[], claims_of_attention[],
     claims_of_cost[];

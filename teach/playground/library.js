@@ -15,8 +15,8 @@ const Library = (() => {
         if (!ok) throw Error(message());
     };
 
-    /* The page that is open: its title, its paragraphs, and its tables by name, each with rows of
-       cells by column. A cell is {text, number}: as the terminal shows it, and all its digits. */
+    /* The page that is open: its paragraphs, and its tables by name, each with rows of cells by
+       column. A cell is {text, number}: as the terminal shows it, and all its digits. */
     const table = (part) => {
         const columns = range(calls.table_columns(part));
         const names = columns.map((c) => text(calls.column_name(part, c)));
@@ -27,7 +27,7 @@ const Library = (() => {
             .map((r) => Object.fromEntries(named.map((c) => [names[c], cell(r, c)])));
     };
     const page = () => {
-        const all = {title: text(calls.page_name()), texts: [], tables: {}};
+        const all = {texts: [], tables: {}};
         for (const part of range(calls.page_parts())) {
             const paragraph = text(calls.part_text(part));
             if (paragraph)

@@ -63,7 +63,6 @@ EXPORT(explain) int explain(int i)
 }
 
 TEXT(topic_name, (int i), i < TOPICS ? topics[i]->name : NULL)
-TEXT(page_name, (void), page->title)
 NUMBER(page_parts, (void), page->parts)
 
 /* A paragraph; NULL where the part is a table. */

@@ -56,8 +56,10 @@ const Row = (() => {
         return [
             rowHead(tag("label", {}, tag("input", {...kept, "aria-label": `keep key ${key(i)}`}), " ",
                         escaped(key(i)))),
-            columns.map(([name, id]) => cellOf(name, typed[name] ?? "",
-                                               {id: id && `${id}-${i}`, class: name === "score s" && "score"})),
+            columns.map(([name, id]) => cellOf(name, typed[name] ?? "", {
+                id: id && `${id}-${i}`,
+                class: name === "score s" && "score"
+            })),
         ];
     };
 
@@ -201,10 +203,10 @@ const Row = (() => {
     };
     const resize = (by) => {
         const n = s.scores.length + by;
-        const resized = (list, more) => (by > 0 ? [...list, more] : list.slice(0, n));
+        const of = (list, more) => (by > 0 ? [...list, more] : list.slice(0, n));
         if (n < 2 || n > MOST_KEYS) return;
         forget();
-        change({scores: resized(s.scores, 0), upstream: resized(s.upstream, 0), mask: resized(s.mask, 1)}, build);
+        change({scores: of(s.scores, 0), upstream: of(s.upstream, 0), mask: of(s.mask, 1)}, build);
     };
 
     /* A row of the model's attention: where it is from, and its keys. */
