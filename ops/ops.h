@@ -583,10 +583,10 @@ typedef struct {
  * Tiled     the same function without a (Lq, Lk) tensor. Forward processes tiles of 256 keys and
  *           updates the largest score m and the sum l (online softmax):
  *               m' = max(m, rowmax s)    l = l exp(m - m') + rowsum exp(s - m')
- *               y = y exp(m - m') + exp(s - m') v      and at the end y / l
+ *               o = o exp(m - m') + exp(s - m') v      and at the end o / l
  *           It saves m and l of each query, and not log-sum-exp = m + log l, which would round the
  *           scores of a float. Backward recomputes each tile:
- *               a = exp(s - m) / l    delta = rowsum(do y), which is rowsum(a g)
+ *               a = exp(s - m) / l    delta = rowsum(do o), which is rowsum(a g)
  *               dv += a' do    ds = a (do v' - delta)    dq += ds k scale / T    ...
  *           Fully masked tiles are skipped.
  * TF32x3    With this option, tiles of f32 are multiplied on a GPU's tensor cores. Each number is

@@ -167,9 +167,9 @@ static tensor *layer_norm(tensor *x, tensor *gain)
     return z;
 }
 
-/* m and s depend on x, too. A change of x that leaves h as it is gets no gradient. So dx loses two
-   parts of dh: its mean, since x + 1 has the same h, and its part along h, since 2 x has the same h
-   (but for the 1e-5). */
+/* m and s depend on x, too: by x[j], the derivative of m is 1 / n and that of s is h[j] / n. So
+   that of h[i] is ((i == j) - 1 / n - h[i] * h[j] / n) / s. Times dh[i] and summed over i, that is
+   dh[j] less its mean and its part along h, over s: x + 1 and 2 x have the same h but for 1e-5. */
 static void layer_norm_backward(tensor *z)
 {
     tensor *x = z->a, *gain = z->b;
@@ -323,7 +323,8 @@ static tensor *weight(const char *part, const char *name, int rows, int cols)
     return w;
 }
 
-/* x + attention, whose keys and values come from the memory, or from x, too. The sum passes dz to x
+/* x + attention: self-attention, whose keys and values come from h = norm(x), too, or
+   cross-attention, whose come from the memory, the encoder's output. The sum passes dz to x
    unchanged, past the attention: this is why a stack of many layers can be trained. */
 static const tensor *attended; /* the weights of the last attention, to be drawn */
 static tensor *attend(const char *part, tensor *x, tensor *memory, int causal)
@@ -422,8 +423,7 @@ static int gradients_are_right(void)
     double largest = 0;
     draw_batch();
     backpropagate(loss_of_batch());
-    printf(
-        "Gradient check: |backward - (loss(x + h) - loss(x - h)) / 2h|, the most of 4 numbers\n");
+    printf("Gradient check: |backward - (loss(x + h) - loss(x - h)) / 2h|, the largest of 4\n");
     for (int w = 0; w < weights.tensors; w++) {
         double worst = 0;
         for (int n = 0; n < 4; n++) {

@@ -99,7 +99,8 @@ static int explain_list_topics(void)
     for (int i = 0; topic_at(i); i++)
         printf("  %-15s %s\n", topic_at(i)->name, topic_at(i)->summary);
     puts("  OPERATION       any operation, such as layer_norm: its formulas, checked\n\n"
-         "'softback explain TOPIC' explains one of them.");
+         "'softback explain TOPIC' explains one of them. Read from top to bottom at first:\n"
+         "they follow the lessons, from 1 (softmax) to 10 (tape), and then go beyond them.");
     return EXIT_OK;
 }
 

@@ -1,6 +1,7 @@
 /* softback explain attention: "The cat sat on the mat"; a query matches a key, and backward. */
 #include "autograd/gradcheck.h"
 #include "ops/ops.h"
+#include "teach/explain/row.h"
 #include "teach/explain/topics.h"
 #include <math.h>
 #include <stdio.h>
@@ -45,9 +46,8 @@ static bool compute(struct outcome *o)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     for (int i = 0; i < 4; i++)
-        x[i] = sb_tensor_requires_grad(
-            sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, i == 3 ? L : D), start[i])));
-    sb_tensor *dy = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), upstream[0]));
+        x[i] = variable_of(SB_F64, SB_SHAPE(L, i == 3 ? L : D), start[i]);
+    sb_tensor *dy = constant_of(SB_F64, SB_SHAPE(L, D), upstream[0]);
     sb_tensor *y = sb_keep(attend(&weights, x));
     bool ok = y && sb_keep(weights) && sb_backward_from(y, dy) &&
               sb_tensor_read(weights, o->a[0]) && sb_tensor_read(y, o->y[0]) &&
@@ -67,9 +67,7 @@ static void write_words(struct page *page)
         "word | q_1 ~2 | q_2 ~2 | q_3 ~2 | k_1 ~2 | k_2 ~2 | k_3 ~2 | v_1 ~2 | v_2 ~2 | v_3 ~2");
     for (int i = 0; i < L; i++) {
         const double *q = queries[i], *k = keys[i], *v = values[i];
-        PAGE_ROW(page, cell_word(words[i]), cell_of(q[0]), cell_of(q[1]), cell_of(q[2]),
-                 cell_of(k[0]), cell_of(k[1]), cell_of(k[2]), cell_of(v[0]), cell_of(v[1]),
-                 cell_of(v[2]));
+        PAGE_NUMBERS(page, words[i], q[0], q[1], q[2], k[0], k[1], k[2], v[0], v[1], v[2]);
     }
 }
 
@@ -93,9 +91,8 @@ static void write_row(struct page *page, const struct outcome *o)
 {
     page_table(page, "sat", "key | a = dv_1 .4 | da .0 | ds .4 | #4 | dk_1 .4 | dk_2 .0 | dk_3 .4");
     for (int j = 0; j < L; j++)
-        PAGE_ROW(page, cell_word(words[j]), cell_of(o->dv[j][0]), cell_of(o->da[SAT][j]),
-                 cell_of(o->ds[SAT][j]), cell_of(o->ds[SAT][j]), cell_of(o->dk[j][0]),
-                 cell_of(o->dk[j][1]), cell_of(o->dk[j][2]));
+        PAGE_NUMBERS(page, words[j], o->dv[j][0], o->da[SAT][j], o->ds[SAT][j], o->dk[j][0],
+                     o->dk[j][1], o->dk[j][2]);
 }
 
 /* Gradients by the formulas with a mistake: what ds is, which key gets it, the divisor. */
@@ -107,8 +104,7 @@ static void write_mistake(struct page *page, const char *name, const double ds[L
         dq += ds[j] * keys[j][0] / divisor;
         dk[turned ? SAT : j] += ds[j] * queries[turned ? j : SAT][0] / divisor;
     }
-    PAGE_ROW(page, cell_word(name), cell_of(dq), cell_of(dk[CAT]), cell_of(dk[SAT]),
-             cell_of(dk[L - 1]));
+    PAGE_NUMBERS(page, name, dq, dk[CAT], dk[SAT], dk[L - 1]);
 }
 
 static void write_mistakes(struct page *page, const struct outcome *o)

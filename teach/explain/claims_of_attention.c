@@ -5,7 +5,6 @@
 #include "teach/explain/claims.h"
 #include "teach/explain/row.h"
 #include <math.h>
-#include <stdio.h>
 
 static double variance(sb_tensor *x)
 {
@@ -35,34 +34,20 @@ static bool draw_heads(uint64_t seed, double *average, double *projected)
     return ok;
 }
 
-/* The mean of all draws, and its standard error. */
-static double mean_of_draws(const double x[DRAWS], double *error)
-{
-    double mean = 0, squares = 0;
-    for (int i = 0; i < DRAWS; i++)
-        mean += x[i] / DRAWS;
-    for (int i = 0; i < DRAWS; i++)
-        squares += (x[i] - mean) * (x[i] - mean);
-    *error = sqrt(squares / (DRAWS - 1) / DRAWS);
-    return mean;
-}
-
 static bool head_variance(struct measured *m)
 {
     double average[DRAWS], projected[DRAWS], average_error, projected_error;
     for (int i = 0; i < DRAWS; i++)
         if (!draw_heads((uint64_t)i + 1, &average[i], &projected[i]))
             return false;
-    const double of_mean = mean_of_draws(average, &average_error);
-    const double of_all = mean_of_draws(projected, &projected_error);
-    snprintf(
-        m->text, sizeof m->text,
+    const double of_mean = row_mean(DRAWS, average, &average_error);
+    const double of_all = row_mean(DRAWS, projected, &projected_error);
+    return conclude(
+        m, true, of_all < 0.5, false,
         "16 heads of variance 1: their mean has variance %.4f +- %.4f, but heads are not "
         "averaged; concatenated and projected by W_o they have %.3f +- %.3f (mean and standard "
         "error of %d draws).",
         of_mean, average_error, of_all, projected_error, DRAWS);
-    m->verdict = of_all < 0.5 ? VERDICT_TRUE : VERDICT_FALSE;
-    return true;
 }
 
 /* max |s(-q, -k) + s(q, k)| of additive scores, less their mean over the keys: softmax sees only
@@ -104,12 +89,10 @@ static bool additive(struct measured *m)
     double without, with;
     if (!oddness(false, &without) || !oddness(true, &with))
         return false;
-    snprintf(
-        m->text, sizeof m->text,
+    return conclude(
+        m, true, without == 0 && with == 0, without == 0,
         "s(-q, -k) + s(q, k), compared between keys: %.2g without a bias, up to %.2g with one.",
         without, with);
-    m->verdict = without > 0 ? VERDICT_FALSE : with > 0 ? VERDICT_HALF : VERDICT_TRUE;
-    return true;
 }
 
 /* Rows of x (L, D) in another order. */
@@ -141,12 +124,11 @@ static bool permutation(struct measured *m)
     double joint =
         difference(y, sb_attention(q, reordered(k, order, L), reordered(v, order, L), NULL));
     bool ok = sb_tape_end(&tape);
-    snprintf(m->text, sizeof m->text,
-             "Permuted keys and values change the output by %.2g. Permuted queries change it by "
-             "%.2g, since outputs are permuted with them (%.2g apart): it is equivariant.",
-             joint, changed, equivariant);
-    m->verdict = joint > 0 ? VERDICT_FALSE : changed > 0 ? VERDICT_HALF : VERDICT_TRUE;
-    return ok;
+    return conclude(
+        m, ok, joint == 0 && changed == 0, joint == 0,
+        "Permuted keys and values change the output by %.2g. Permuted queries change it by "
+        "%.2g, since outputs are permuted with them (%.2g apart): it is equivariant.",
+        joint, changed, equivariant);
 }
 
 /* One attention with linear maps around it: the scores of x are w (x c_j - c_j^2 / 2), largest at
@@ -167,9 +149,9 @@ static double interpolation_error(void)
         k[2 * j + 1] = -sharp * centre * centre / 2;
         v[j] = sin(centre);
     }
-    sb_tensor *q = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(ROWS, 2), x));
-    sb_tensor *keys = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(CENTRES, 2), k));
-    sb_tensor *values = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(CENTRES, 1), v));
+    sb_tensor *q = constant_of(SB_F64, SB_SHAPE(ROWS, 2), x);
+    sb_tensor *keys = constant_of(SB_F64, SB_SHAPE(CENTRES, 2), k);
+    sb_tensor *values = constant_of(SB_F64, SB_SHAPE(CENTRES, 1), v);
     const sb_attention_options raw = {.temperature = sqrt(0.5)}; /* no division by sqrt 2 */
     sb_tensor *result = sb_attention(q, keys, values, &raw);
     if (!result || !sb_tensor_read(result, y))
@@ -195,16 +177,12 @@ static bool approximation(struct measured *m)
     double least = -sb_tensor_value(sb_max(sb_negate(v), SB_ALL, false));
     double error = interpolation_error();
     bool ok = sb_tape_end(&tape) && error >= 0;
-    snprintf(
-        m->text, sizeof m->text,
+    return conclude(
+        m, ok, top > largest || low < least, error < 0.01,
         "With values given, no: outputs are their weighted means, %.2f..%.2f for values in "
         "%.2f..%.2f. With linear maps that make keys and values, yes (arXiv 2504.19901): here 96 "
         "keys give sin x up to %.1g. To tell positions apart, it needs their encodings.",
         low, top, least, largest, error);
-    m->verdict = top > largest || low < least ? VERDICT_TRUE
-                 : error < 0.01               ? VERDICT_HALF
-                                              : VERDICT_FALSE;
-    return ok;
 }
 
 /* The best case: one key like q, nine opposite. */
@@ -222,13 +200,11 @@ static bool cosine(struct measured *m)
         .score = SB_SCORE_COSINE, .weights = &weights, .algorithm = SB_ATTENTION_COMPOSED};
     double most = sb_attention(q, k, k, &options) ? sb_tensor_get(weights, 0) : 0;
     bool ok = sb_tape_end(&tape);
-    snprintf(
-        m->text, sizeof m->text,
+    return conclude(
+        m, ok, most > 0.9, false,
         "With temperature 1 and 10 keys, the largest possible weight is %.3f: it cannot select "
         "one key. It needs a temperature, fixed or learned.",
         most);
-    m->verdict = most > 0.9 ? VERDICT_TRUE : VERDICT_FALSE;
-    return ok;
 }
 
 const struct claim claims_of_attention[] = {

@@ -3,7 +3,6 @@
 #include "nn/attention.h"
 #include "ops/kv_cache.h"
 #include "teach/explain/claims.h"
-#include <stdio.h>
 
 /* Multiply-adds of a cached step: one for each weight of the projections, and one for each number
    of keys and values that it reads. */
@@ -32,12 +31,11 @@ static bool cached_step(struct measured *m)
     sb_kv_cache_free(cache);
     sb_parameters_free(set);
     double share = ok ? 100 * read / (read + projections) : 0;
-    snprintf(m->text, sizeof m->text,
-             "Only the cost of the projections is constant. With %d positions of width %d in the "
-             "cache, attention over them is %.0f %% of a step's multiply-adds: %.0f of %.0f.",
-             T, C, share, read, read + projections);
-    m->verdict = share > 1 ? VERDICT_HALF : VERDICT_TRUE;
-    return ok;
+    return conclude(
+        m, ok, share <= 1, true,
+        "Only the cost of the projections is constant. With %d positions of width %d in the "
+        "cache, attention over them is %.0f %% of a step's multiply-adds: %.0f of %.0f.",
+        T, C, share, read, read + projections);
 }
 
 static sb_tensor *zeros(int64_t rows, int64_t C)
@@ -82,13 +80,11 @@ static bool chunks(struct measured *m)
     if (!ok)
         return false;
     double recorded = (double)parts / (double)whole, free = (double)parts_peak / (double)whole_peak;
-    snprintf(
-        m->text, sizeof m->text,
+    return conclude(
+        m, true, recorded < 0.9, free < 0.9,
         "512 queries in 8 chunks take %.1f times the memory while recording, since backward keeps "
         "the weights of every chunk; without recording %.1f times.",
         recorded, free);
-    m->verdict = recorded < 0.9 ? VERDICT_TRUE : free < 0.9 ? VERDICT_HALF : VERDICT_FALSE;
-    return true;
 }
 
 /* What each further query takes with tiles, and how often they must read the keys. What a thread
@@ -105,15 +101,12 @@ static bool flash(struct measured *m)
     const double n = 2048, d = 64, fast = 16384; /* M numbers of fast memory, 64 KiB of float32 */
     double tiles = (double)(large - small) / 1024;
     double stored = (double)(stored_large - stored_small) / 1024;
-    snprintf(
-        m->text, sizeof m->text,
+    return conclude(
+        m, true, n * d / fast <= 1, tiles < stored / 10,
         "From 1024 to 2048 queries and keys, each takes %.0f bytes more with tiles, its output "
         "and two numbers; %.0f with stored weights. But each block of queries reads all keys "
         "and values again: n^2 d^2 / M = %.0f times n d at n = %.0f, d = %.0f, M = %.0f.",
         tiles, stored, n * d / fast, n, d, fast);
-    m->verdict =
-        n * d / fast > 1 ? tiles < stored / 10 ? VERDICT_HALF : VERDICT_FALSE : VERDICT_TRUE;
-    return true;
 }
 
 const struct claim claims_of_cost[] = {

@@ -2,21 +2,14 @@
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/claims.h"
+#include "teach/explain/row.h"
 #include <math.h>
-#include <stdio.h>
 
 enum { N = 4 };
 
 static sb_tensor *constant(const double values[N])
 {
-    return sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, N), values));
-}
-
-/* Deliberately naive: exp over its sum, which ignores fully masked rows. */
-static sb_tensor *naive_softmax(sb_tensor *x)
-{
-    sb_tensor *e = sb_exp(sb_subtract(x, sb_max(x, -1, true)));
-    return sb_divide(e, sb_sum(e, -1, true));
+    return constant_of(SB_F32, SB_SHAPE(1, N), values);
 }
 
 static int count_nan(const double a[N])
@@ -38,12 +31,11 @@ static bool product(struct measured *m)
     sb_tensor *y = sb_add(constant((const double[]){2, 1, 0.1, -1}), sb_scale(blocked, -INFINITY));
     bool ok = y && sb_tensor_read(y, s);
     ok = sb_tape_end(&tape) && ok;
-    snprintf(m->text, sizeof m->text,
-             "Of 2 kept and 2 blocked scores, %d become NaN: the kept ones, where 1 - M is 0 and "
-             "0 (-inf) is NaN.",
-             count_nan(s));
-    m->verdict = count_nan(s) > 0 ? VERDICT_FALSE : VERDICT_TRUE;
-    return ok;
+    return conclude(
+        m, ok, count_nan(s) == 0, false,
+        "Of 2 kept and 2 blocked scores, %d become NaN: the kept ones, where 1 - M is 0 and "
+        "0 (-inf) is NaN.",
+        count_nan(s));
 }
 
 static bool weights_with(double blocked, bool any, double a[N])
@@ -63,12 +55,11 @@ static bool large_number(struct measured *m)
         !weights_with(-1e9, false, empty))
         return false;
     bool same = memcmp(finite, infinite, sizeof finite) == 0;
-    snprintf(m->text, sizeof m->text,
-             "In a row with kept keys, %s. In a fully masked row every weight is %.2f: in float32, "
-             "2 - 1e9 = -1e9 absorbs the score.",
-             same ? "the weights are the same to the bit" : "the weights differ", empty[0]);
-    m->verdict = same ? empty[0] > 0 ? VERDICT_HALF : VERDICT_TRUE : VERDICT_FALSE;
-    return true;
+    return conclude(
+        m, true, same && empty[0] == 0, same,
+        "In a row with kept keys, %s. In a fully masked row every weight is %.2f: in float32, "
+        "2 - 1e9 = -1e9 absorbs the score.",
+        same ? "the weights are the same to the bit" : "the weights differ", empty[0]);
 }
 
 /* What nan_to_num does: zero in the place of each NaN. */
@@ -94,15 +85,11 @@ static bool nan_to_num(struct measured *m)
     bool ok = shown && sb_tensor_read(mended, empty) && sb_tensor_read(hidden, broken) &&
               sb_tensor_read(shown, honest);
     ok = sb_tape_end(&tape) && ok;
-    snprintf(m->text, sizeof m->text,
-             "A fully masked row becomes %.0f. But so does a row with a NaN in its data: %d NaN "
-             "are left "
-             "of it, where sb_masked_softmax shows %d.",
-             empty[0], count_nan(broken), count_nan(honest));
-    m->verdict = count_nan(empty) > 0     ? VERDICT_FALSE
-                 : count_nan(broken) == 0 ? VERDICT_HALF
-                                          : VERDICT_TRUE;
-    return ok;
+    return conclude(
+        m, ok, count_nan(empty) == 0 && count_nan(broken) > 0, count_nan(empty) == 0,
+        "A fully masked row becomes %.0f. But so does a row with a NaN in its data: %d NaN "
+        "are left of it, where sb_masked_softmax shows %d.",
+        empty[0], count_nan(broken), count_nan(honest));
 }
 
 const struct claim claims_of_masks[] = {{"S + (1 - M)(-inf) masks", product},

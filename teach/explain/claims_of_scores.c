@@ -3,7 +3,6 @@
 #include "teach/explain/row.h"
 #include "teach/explain/width.h"
 #include "tensor/mathematics.h"
-#include <stdio.h>
 
 static const double example[] = {20, 22, 18, 21};
 
@@ -28,9 +27,8 @@ static bool plain_example(struct measured *m)
     static const double claimed[] = {0.018, 0.731, 0.002, 0.249};
     double a[EXPLAIN_NUMBERS] = {0};
     bool ok = forward(1, a);
-    snprintf(m->text, sizeof m->text, "(%.4f, %.4f, %.4f, %.4f)", a[0], a[1], a[2], a[3]);
-    m->verdict = farthest(a, claimed) < 0.001 ? VERDICT_TRUE : VERDICT_FALSE;
-    return ok;
+    return conclude(m, ok, farthest(a, claimed) < 0.001, false, "(%.4f, %.4f, %.4f, %.4f)", a[0],
+                    a[1], a[2], a[3]);
 }
 
 static bool scaled_example(struct measured *m)
@@ -38,11 +36,9 @@ static bool scaled_example(struct measured *m)
     static const double claimed[] = {0.227, 0.249, 0.210, 0.314};
     double a[EXPLAIN_NUMBERS] = {0};
     bool ok = forward(sqrt(512), a);
-    snprintf(m->text, sizeof m->text,
-             "(%.4f, %.4f, %.4f, %.4f). The statement even ranks 21 above 22.", a[0], a[1], a[2],
-             a[3]);
-    m->verdict = farthest(a, claimed) < 0.001 ? VERDICT_TRUE : VERDICT_FALSE;
-    return ok;
+    return conclude(m, ok, farthest(a, claimed) < 0.001, false,
+                    "(%.4f, %.4f, %.4f, %.4f). The statement even ranks 21 above 22.", a[0], a[1],
+                    a[2], a[3]);
 }
 
 static bool saturation(struct measured *m)
@@ -54,29 +50,24 @@ static bool saturation(struct measured *m)
     ok = ok && row_jacobian(&row, scaled);
     double before = ok ? row_norm(4, raw) : 0, by_raw = ok ? row_norm(4, scaled) : 1;
     double after = by_raw * row.temperature;
-    snprintf(m->text, sizeof m->text,
-             "||J|| goes only from %.3f to %.3f. With respect to the raw scores, the division even "
-             "makes it %.0f times smaller.",
-             before, after, before / by_raw);
-    m->verdict = after > 2 * before ? VERDICT_TRUE : VERDICT_FALSE;
-    return ok;
+    return conclude(
+        m, ok, after > 2 * before, false,
+        "||J|| goes only from %.3f to %.3f. With respect to the raw scores, the division even "
+        "makes it %.0f times smaller.",
+        before, after, before / by_raw);
 }
 
 static bool vanishing(struct measured *m)
 {
     struct width_measured raw = {0}, scaled = {0};
     bool ok = width_measure(256, 1, &raw) && width_measure(256, 1.0 / 16, &scaled);
-    snprintf(
-        m->text, sizeof m->text,
+    return conclude(
+        m, ok, raw.gradient<scaled.gradient, raw.saturated> 0.1,
         "10 random keys, d = 256: %.0f +- %.0f %% of raw rows are saturated, and no scaled ones; "
         "but the mean |dq| is %.2f +- %.2f raw and %.2f +- %.2f scaled, since the remaining rows "
         "have large gradients.",
         100 * raw.saturated, 100 * raw.saturated_error, raw.gradient, raw.gradient_error,
         scaled.gradient, scaled.gradient_error);
-    m->verdict = raw.gradient < scaled.gradient ? VERDICT_TRUE
-                 : raw.saturated > 0.1          ? VERDICT_HALF
-                                                : VERDICT_FALSE;
-    return ok;
 }
 
 static bool entropy_at(const struct row *row, double T, double *entropy)
@@ -117,12 +108,11 @@ static bool entropy_rises(struct measured *m)
     if (!ok)
         return false;
     flat = fabs(flat) < 1e-9 ? 0 : flat;
-    snprintf(m->text, sizeof m->text,
-             "Scores 2, 1, 0.1, -1 at T = 2: dH/dT = %.4f, and Var(s)/T^3 = %.4f, which is never "
-             "negative. Equal scores: %.0f.",
-             slope, predicted, flat);
-    m->verdict = slope > 0 ? flat > 0 ? VERDICT_TRUE : VERDICT_HALF : VERDICT_FALSE;
-    return true;
+    return conclude(
+        m, true, slope > 0 && flat > 0, slope > 0,
+        "Scores 2, 1, 0.1, -1 at T = 2: dH/dT = %.4f, and Var(s)/T^3 = %.4f, which is never "
+        "negative. Equal scores: %.0f.",
+        slope, predicted, flat);
 }
 
 const struct claim claims_of_scores[] = {

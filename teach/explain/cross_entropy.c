@@ -1,6 +1,7 @@
 /* softback explain cross-entropy: softmax and log in two steps, against the fused p - y. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
+#include "teach/explain/row.h"
 #include "teach/explain/topics.h"
 #include <stdio.h>
 
@@ -28,9 +29,8 @@ static bool compute(const struct numbers *logits, int64_t target, bool fused,
     int n = logits->count;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, n), logits->value));
+    sb_tensor *x = variable_of(SB_F32, SB_SHAPE(1, n), logits->value);
     sb_tensor *id = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1), (double)target));
-    sb_tensor_requires_grad(x);
     sb_tensor *loss = fused
                           ? sb_cross_entropy(x, id, NULL)
                           : sb_negate(sb_sum(sb_log(sb_gather(sb_softmax(x), id)), SB_ALL, false));
@@ -43,9 +43,7 @@ static bool softmax(const struct numbers *logits, double p[])
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x =
-        sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(logits->count), logits->value));
-    sb_tensor *y = sb_softmax(x);
+    sb_tensor *y = sb_softmax(constant_of(SB_F32, SB_SHAPE(logits->count), logits->value));
     bool ok = y && sb_tensor_read(y, p);
     return sb_tape_end(&tape) && ok;
 }
@@ -59,8 +57,7 @@ static void write_case(struct page *page, const char *name, const struct numbers
                         compute(logits, target, true, &fused));
     page_table(page, name, "i .0 | logit ~4 | p ~4 | y .0 | two steps ~4 | fused ~4");
     for (int i = 0; i < logits->count; i++)
-        PAGE_ROW(page, cell_of(i), cell_of(logits->value[i]), cell_of(p[i]), cell_of(i == target),
-                 cell_of(two.dx[i]), cell_of(fused.dx[i]));
+        PAGE_NUMBERS(page, NULL, i, logits->value[i], p[i], i == target, two.dx[i], fused.dx[i]);
     const struct page_column shown = {"", PAGE_SHORT, 4};
     page_text(page, "Loss in two steps: %s; fused: %s.", page_show(&shown, two.loss).text,
               page_show(&shown, fused.loss).text);

@@ -39,8 +39,8 @@ static bool take_block(struct state *state, bool first, int n, const double s[],
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(n), s));
-    sb_tensor *values = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(n), v));
+    sb_tensor *x = constant_of(SB_F64, SB_SHAPE(n), s);
+    sb_tensor *values = constant_of(SB_F64, SB_SHAPE(n), v);
     double top = sb_tensor_value(sb_max(x, SB_ALL, false)),
            m = first || top > state->m ? top : state->m;
     sb_tensor *p = sb_exp(sb_subtract(x, sb_tape_own(sb_tensor_scalar(SB_F64, m))));
@@ -96,9 +96,8 @@ static double attend(struct page *page, const struct numbers *s, const struct nu
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *q = sb_tape_own(sb_tensor_full(SB_F64, SB_SHAPE(1, 1), 1));
-    sb_tensor *k = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(s->count, 1), s->value));
-    sb_tensor *values =
-        sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(v->count, 1), v->value));
+    sb_tensor *k = constant_of(SB_F64, SB_SHAPE(s->count, 1), s->value);
+    sb_tensor *values = constant_of(SB_F64, SB_SHAPE(v->count, 1), v->value);
     const sb_attention_options options = {.algorithm = algorithm};
     sb_tensor *y = sb_attention(q, k, values, &options);
     double value = y ? sb_tensor_value(y) : 0;

@@ -1,6 +1,7 @@
 /* softback explain gradcheck: the step of a difference, and what a check reports of mistakes. */
 #include "autograd/gradcheck.h"
 #include "ops/ops.h"
+#include "teach/explain/row.h"
 #include "teach/explain/topics.h"
 #include "teach/explain/wrong_softmax.h"
 #include <math.h>
@@ -21,9 +22,8 @@ static bool sample_make(struct sample *sample)
     }
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(ROWS, KEYS), sample->s));
-    sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(ROWS, KEYS), sample->g));
-    sb_tensor_requires_grad(x);
+    sb_tensor *x = variable_of(SB_F64, SB_SHAPE(ROWS, KEYS), sample->s);
+    sb_tensor *g = constant_of(SB_F64, SB_SHAPE(ROWS, KEYS), sample->g);
     bool ok = sb_backward_from(sb_softmax(x), g) && sb_tensor_read(sb_tensor_grad(x), sample->ds);
     return sb_tape_end(&tape) && ok;
 }
@@ -36,8 +36,8 @@ static bool losses(const struct sample *sample, sb_dtype dtype, double h, double
         s[i] = sample->s[i] + (i % KEYS == 0 ? h : 0);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(dtype, SB_SHAPE(ROWS, KEYS), s));
-    sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(dtype, SB_SHAPE(ROWS, KEYS), sample->g));
+    sb_tensor *x = constant_of(dtype, SB_SHAPE(ROWS, KEYS), s);
+    sb_tensor *g = constant_of(dtype, SB_SHAPE(ROWS, KEYS), sample->g);
     sb_tensor *sum = sb_sum(sb_multiply(sb_softmax(x), g), -1, false);
     bool ok = sum && sb_tensor_read(sum, loss);
     return sb_tape_end(&tape) && ok;
@@ -75,9 +75,8 @@ static void write_steps(struct page *page)
         h /= 10;
         const struct deviation single = deviation_of(page, &sample, SB_F32, h);
         const struct deviation exact = deviation_of(page, &sample, SB_F64, h);
-        PAGE_ROW(page, cell_of(h), cell_of(single.size), cell_of(single.error),
-                 cell_of(-log10(single.size)), cell_of(exact.size), cell_of(exact.error),
-                 cell_of(-log10(exact.size)));
+        PAGE_NUMBERS(page, NULL, h, single.size, single.error, -log10(single.size), exact.size,
+                     exact.error, -log10(exact.size));
     }
 }
 

@@ -108,8 +108,7 @@ static bool evaluate(struct sample *s, sb_function f, int a, double da, int b, d
         moved[i] = s->s[i] + (i == a ? da : 0) + (i == b ? db : 0);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, s->n), moved));
-    sb_tensor_requires_grad(x);
+    sb_tensor *x = variable_of(SB_F64, SB_SHAPE(1, s->n), moved);
     sb_tensor *y = f(s, &x);
     const bool ok = y && sb_backward(y) && sb_tensor_read(sb_tensor_grad(x), gradient);
     *loss = ok ? sb_tensor_value(y) : 0;

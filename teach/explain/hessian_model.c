@@ -163,7 +163,7 @@ static void write_along(struct page *page, struct curvature *c)
         const double h = pow(10, -(k + 1));
         double curvature = 0;
         page_need(page, difference_along(c, original, h, &curvature));
-        PAGE_ROW(page, cell_word("losses"), cell_of(h), cell_of(curvature));
+        PAGE_NUMBERS(page, "losses", h, curvature);
     }
     sb_parameters_free(original);
 }
@@ -176,8 +176,7 @@ static void write_eigenvalue(struct page *page, const struct curvature *c)
               "of l; it is the largest in size unless v started orthogonal to it.");
     page_table(page, "power iteration",
                "iterations .0 | eigenvalue ~6 | residual ~2 | cosine to g ~2");
-    PAGE_ROW(page, cell_of(c->iterations), cell_of(c->eigenvalue), cell_of(c->residual),
-             cell_of(c->cosine));
+    PAGE_NUMBERS(page, NULL, c->iterations, c->eigenvalue, c->residual, c->cosine);
     if (c->residual > RESIDUAL * fabs(c->eigenvalue))
         page_text(page,
                   "After %d iterations the residual is still above %g of the eigenvalue: "

@@ -17,7 +17,7 @@ struct outcome {
 static sb_tensor *row(int rank, const double values[N])
 {
     const int64_t dim[] = {1, N};
-    return sb_tape_own(sb_tensor_from_doubles(SB_F64, rank, dim + 2 - rank, values));
+    return constant_of(SB_F64, rank, dim + 2 - rank, values);
 }
 
 /* y, and backward from dy. */
@@ -76,8 +76,7 @@ static void write_forward(struct page *page, const struct steps *t, const struct
 {
     page_table(page, "forward", "i .0 | x .0 | x - m .0 | h .4 | gain .0 | y .4");
     for (int i = 0; i < N; i++)
-        PAGE_ROW(page, cell_of(i), cell_of(x[i]), cell_of(x[i] - t->m), cell_of(t->h[i]),
-                 cell_of(gain[i]), cell_of(o->y[i]));
+        PAGE_NUMBERS(page, NULL, i, x[i], x[i] - t->m, t->h[i], gain[i], o->y[i]);
 }
 
 static void write_backward(struct page *page, const struct steps *t, const struct outcome *o)
@@ -86,9 +85,8 @@ static void write_backward(struct page *page, const struct steps *t, const struc
         page, "backward",
         "i .0 | u .0 | less mean .4 | less its part along h .4 | / s: dx .4 | #4 | difference .4");
     for (int i = 0; i < N; i++)
-        PAGE_ROW(page, cell_of(i), cell_of(t->u[i]), cell_of(t->u[i] - t->mean),
-                 cell_of(t->dx[i] * t->s), cell_of(o->dx[i]), cell_of(o->dx[i]),
-                 cell_of(difference(page, i)));
+        PAGE_NUMBERS(page, NULL, i, t->u[i], t->u[i] - t->mean, t->dx[i] * t->s, o->dx[i],
+                     difference(page, i));
 }
 
 /* What remains of a shift of x and of its stretching, where a part of dx is left out. */
@@ -108,9 +106,8 @@ static void write_mistakes(struct page *page, const struct steps *t)
         for (int i = 0; i < N; i++)
             d[i] = (t->u[i] - kept[k].mean * t->mean - kept[k].along * t->along * t->h[i]) / t->s;
         const double sum = row_sum(N, d), along = row_dot(N, d, t->h);
-        PAGE_ROW(page, cell_word(kept[k].name), cell_of(d[0]), cell_of(d[1]), cell_of(d[2]),
-                 cell_of(d[3]), cell_of(fabs(sum) < 1e-12 ? 0 : sum),
-                 cell_of(fabs(along) < 1e-4 ? 0 : along));
+        PAGE_NUMBERS(page, kept[k].name, d[0], d[1], d[2], d[3], fabs(sum) < 1e-12 ? 0 : sum,
+                     fabs(along) < 1e-4 ? 0 : along);
     }
 }
 

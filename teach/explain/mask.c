@@ -1,6 +1,7 @@
 /* softback explain mask: the ways to block keys, and what each does to weights and gradients. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
+#include "teach/explain/row.h"
 #include "teach/explain/topics.h"
 #include <math.h>
 
@@ -13,15 +14,7 @@ typedef sb_tensor *(*way)(sb_tensor *x, const double kept[N]);
 
 static sb_tensor *by_mask(sb_tensor *x, const double kept[N])
 {
-    sb_tensor *allowed = sb_tape_own(sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(N), kept));
-    return sb_masked_softmax(x, sb_mask_allow(allowed), 1);
-}
-
-/* Deliberately naive: the softmax of a textbook, which ignores fully masked rows. */
-static sb_tensor *naive_softmax(sb_tensor *x)
-{
-    sb_tensor *e = sb_exp(sb_subtract(x, sb_detach(sb_max(x, -1, true))));
-    return sb_divide(e, sb_sum(e, -1, true));
+    return sb_masked_softmax(x, sb_mask_allow(constant_of(SB_BOOL, SB_SHAPE(N), kept)), 1);
 }
 
 static sb_tensor *added(sb_tensor *x, const double kept[N], double blocked)
@@ -29,7 +22,7 @@ static sb_tensor *added(sb_tensor *x, const double kept[N], double blocked)
     double bias[N];
     for (int i = 0; i < N; i++)
         bias[i] = kept[i] != 0 ? 0 : blocked;
-    return sb_add(x, sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N), bias)));
+    return sb_add(x, constant_of(SB_F32, SB_SHAPE(N), bias));
 }
 
 static sb_tensor *by_infinity(sb_tensor *x, const double kept[N])
@@ -45,7 +38,7 @@ static sb_tensor *by_large_number(sb_tensor *x, const double kept[N])
 /* S + (1 - M) (-inf): at kept pairs 0 (-inf), which is NaN. */
 static sb_tensor *by_product(sb_tensor *x, const double kept[N])
 {
-    sb_tensor *m = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N), kept));
+    sb_tensor *m = constant_of(SB_F32, SB_SHAPE(N), kept);
     sb_tensor *one = sb_tape_own(sb_tensor_scalar(SB_F32, 1));
     return naive_softmax(sb_add(x, sb_scale(sb_subtract(one, m), -INFINITY)));
 }
@@ -56,15 +49,13 @@ static void add_row(struct page *page, const char *name, way mask, const double 
     double a[N] = {0}, ds[N] = {0};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, N), scores));
-    sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, N), upstream));
-    sb_tensor_requires_grad(x);
+    sb_tensor *x = variable_of(SB_F32, SB_SHAPE(1, N), scores);
+    sb_tensor *g = constant_of(SB_F32, SB_SHAPE(1, N), upstream);
     sb_tensor *y = sb_keep(mask(x, kept));
     bool ok = y && sb_backward_from(y, g) && sb_tensor_read(y, a) &&
               sb_tensor_read(sb_tensor_grad(x), ds);
     page_need(page, sb_tape_end(&tape) && ok);
-    PAGE_ROW(page, cell_word(name), cell_of(a[0]), cell_of(a[1]), cell_of(a[2]), cell_of(a[3]),
-             cell_of(ds[0]), cell_of(ds[1]), cell_of(ds[2]), cell_of(ds[3]));
+    PAGE_NUMBERS(page, name, a[0], a[1], a[2], a[3], ds[0], ds[1], ds[2], ds[3]);
 }
 
 static void write_ways(struct page *page)
@@ -99,19 +90,16 @@ static void write_nan(struct page *page, bool blocked)
     double y[2] = {0}, dq[4] = {0}, dv[N] = {0};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *tq =
-        sb_tensor_requires_grad(sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), q)));
-    sb_tensor *tk = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N, 2), k));
-    sb_tensor *tv =
-        sb_tensor_requires_grad(sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N, 1), v)));
-    sb_tensor *allowed = sb_tape_own(sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(N), kept));
+    sb_tensor *tq = variable_of(SB_F32, SB_SHAPE(2, 2), q);
+    sb_tensor *tk = constant_of(SB_F32, SB_SHAPE(N, 2), k);
+    sb_tensor *tv = variable_of(SB_F32, SB_SHAPE(N, 1), v);
+    sb_tensor *allowed = constant_of(SB_BOOL, SB_SHAPE(N), kept);
     const sb_attention_options options = {.mask = blocked ? sb_mask_allow(allowed) : NULL};
     sb_tensor *out = sb_keep(sb_attention(tq, tk, tv, &options));
     bool ok = out && sb_backward(sb_sum(out, SB_ALL, false)) && sb_tensor_read(out, y) &&
               sb_tensor_read(sb_tensor_grad(tq), dq) && sb_tensor_read(sb_tensor_grad(tv), dv);
     page_need(page, sb_tape_end(&tape) && ok);
-    PAGE_ROW(page, cell_word(blocked ? "blocked" : "kept"), cell_of(y[0]), cell_of(y[1]),
-             cell_of(dq[0]), cell_of(dq[1]), cell_of(dv[0]), cell_of(dv[2]));
+    PAGE_NUMBERS(page, blocked ? "blocked" : "kept", y[0], y[1], dq[0], dq[1], dv[0], dv[2]);
 }
 
 static void write(struct page *page, const struct explain_options *o)

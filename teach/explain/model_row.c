@@ -155,8 +155,7 @@ static void write_row(struct page *page, const sb_example_axis *keys,
         page_need(page, row_difference(row, unit, j, &difference));
         const struct page_cell s = row->kept[j] ? cell_of(row->s[j]) : cell_word("blocked");
         PAGE_ROW(page, cell_word(label.text), s, cell_of(a[j]), cell_of(n->g[j]),
-                 cell_of(n->g[j] - average), cell_of(ds[j]), cell_of(ds[j]),
-                 cell_of(size * difference));
+                 cell_of(n->g[j] - average), cell_of(ds[j]), cell_of(size * difference));
     }
     if (size < 1e-4)
         page_text(page, "All gradients are small, since the model is nearly sure of this text. "

@@ -23,7 +23,7 @@ static void table_free(struct page_table *table)
     for (int i = 0; i < table->columns; i++)
         memory_free((char *)(uintptr_t)table->column[i].name);
     for (int64_t i = 0; table->cells && i < (int64_t)table->rows * table->columns; i++)
-        memory_free((char *)(uintptr_t)table->cells[i].word);
+        memory_free((char *)(uintptr_t)table->cells[i].shown);
     memory_free(table->cells);
     memory_free(table->name);
 }
@@ -47,20 +47,19 @@ void page_need(struct page *page, bool ok)
     page->failed |= !ok;
 }
 
-static void page_lacks_memory(struct page *page)
+/* Whether there was memory for what was made. */
+static bool is_made(struct page *page, bool made)
 {
-    page->failed = true;
-    sb_fail("explain: out of memory");
+    page_need(page, made || sb_fail("explain: out of memory"));
+    return made;
 }
 
 static struct page_part *part_new(struct page *page)
 {
     if (page->failed)
         return NULL;
-    if (!memory_room(&page->part, page->parts, &page->room, sizeof *page->part)) {
-        page_lacks_memory(page);
+    if (!is_made(page, memory_room(&page->part, page->parts, &page->room, sizeof *page->part)))
         return NULL;
-    }
     struct page_part *part = &page->part[page->parts++];
     *part = (struct page_part){0};
     return part;
@@ -69,8 +68,7 @@ static struct page_part *part_new(struct page *page)
 static char *text_of(struct page *page, const char *format, va_list values)
 {
     char *text = memory_format_list(format, values);
-    if (!text)
-        page_lacks_memory(page);
+    is_made(page, text);
     return text;
 }
 
@@ -109,17 +107,13 @@ void page_text(struct page *page, const char *format, ...)
 
 void page_lines(struct page *page, const char *lines)
 {
-    struct page_part *part = part_new(page);
-    if (!part)
-        return;
-    part->lines = true;
-    part->text = memory_text(lines);
-    if (!part->text)
-        page_lacks_memory(page);
+    page_text(page, "%s", lines);
+    if (!page->failed)
+        page->part[page->parts - 1].lines = true;
 }
 
 /* Reads "name .4" into a column. */
-static bool column_read(struct page_column *column, const char *text, size_t size)
+static const char *column_read(struct page_column *column, const char *text, size_t size)
 {
     static const char signs[] = {[PAGE_NUMBER] = '.', [PAGE_SHORT] = '~', [PAGE_BAR] = '#'};
     size_t end = size;
@@ -130,8 +124,7 @@ static bool column_read(struct page_column *column, const char *text, size_t siz
             *column = (struct page_column){.kind = kind, .digits = atoi(text + end)};
             size = end > 1 ? end - 2 : 0; /* without the space before the sign */
         }
-    column->name = memory_text_part(text, size);
-    return column->name;
+    return column->name = memory_text_part(text, size);
 }
 
 void page_table(struct page *page, const char *name, const char *columns)
@@ -141,14 +134,13 @@ void page_table(struct page *page, const char *name, const char *columns)
         return;
     struct page_table *table = &part->table;
     table->name = memory_text(name);
-    bool ok = table->name;
-    for (const char *at = columns; ok && at; table->columns++) {
+    is_made(page, table->name);
+    for (const char *at = columns; !page->failed && at; table->columns++) {
         const char *bar = strstr(at, " | ");
-        ok = column_read(&table->column[table->columns], at, bar ? (size_t)(bar - at) : strlen(at));
+        struct page_column *column = &table->column[table->columns];
+        is_made(page, column_read(column, at, bar ? (size_t)(bar - at) : strlen(at)));
         at = bar ? bar + strlen(" | ") : NULL;
     }
-    if (!ok)
-        page_lacks_memory(page);
 }
 
 void page_row(struct page *page, const struct page_cell cells[])
@@ -157,19 +149,29 @@ void page_row(struct page *page, const struct page_cell cells[])
         return;
     struct page_table *table = &page->part[page->parts - 1].table;
     size_t row = (size_t)table->columns * sizeof *cells;
-    if (!memory_room(&table->cells, table->rows, &table->room, row)) {
-        page_lacks_memory(page);
+    if (!is_made(page, memory_room(&table->cells, table->rows, &table->room, row)))
         return;
-    }
-    struct page_cell *own = table->cells + (size_t)table->rows * (size_t)table->columns;
-    memset(own, 0, row);
-    table->rows++;
+    struct page_cell *own = table->cells + (size_t)table->rows++ * (size_t)table->columns;
     for (int i = 0; i < table->columns; i++) {
-        own[i].number = cells[i].number;
-        own[i].word = cells[i].word ? memory_text(cells[i].word) : NULL;
-        if (cells[i].word && !own[i].word)
-            page_lacks_memory(page);
+        const struct page_cell cell = page_repeats(&table->column[i]) ? own[i - 1] : *cells++;
+        const struct page_shown number = page_show(&table->column[i], cell.number);
+        own[i] = (struct page_cell){.number = cell.number};
+        own[i].shown = memory_text(cell.word ? cell.word : number.text);
+        own[i].word = cell.word ? own[i].shown : NULL;
+        is_made(page, own[i].shown);
     }
+}
+
+void page_numbers(struct page *page, const char *word, const double numbers[])
+{
+    struct page_cell cells[PAGE_COLUMNS] = {cell_word(word)};
+    if (page->failed)
+        return;
+    const struct page_table *table = &page->part[page->parts - 1].table;
+    for (int i = word != NULL, n = i; i < table->columns; i++)
+        if (!page_repeats(&table->column[i]))
+            cells[n++] = cell_of(*numbers++);
+    page_row(page, cells);
 }
 
 void page_records(struct page *page)

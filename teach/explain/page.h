@@ -29,20 +29,27 @@ struct page_column {
     int digits;
 };
 
-/* A number; or a word, where `word` is set, also in a column of numbers. */
+/* Whether it is a bar without a name. */
+static inline bool page_repeats(const struct page_column *column)
+{
+    return column->kind == PAGE_BAR && !column->name[0];
+}
+
+/* A number; or a word, where `word` is set, also in a column of numbers. In a table `shown` is the
+   text of either, without padding; that of a bar is its number. */
 struct page_cell {
     double number;
-    const char *word;
+    const char *word, *shown;
 };
 
 static inline struct page_cell cell_of(double number)
 {
-    return (struct page_cell){number, NULL};
+    return (struct page_cell){.number = number};
 }
 
 static inline struct page_cell cell_word(const char *word)
 {
-    return (struct page_cell){0, word};
+    return (struct page_cell){.word = word};
 }
 
 struct page_table {
@@ -76,13 +83,18 @@ void page_free(struct page *page); /* NULL is allowed */
 void page_title(struct page *page, const char *format, ...) SB_PRINTF(2, 3);
 void page_text(struct page *page, const char *format, ...) SB_PRINTF(2, 3);
 void page_lines(struct page *page, const char *lines);
-/* Begins a table; rows go to the last one begun, one cell for each column. Columns are written as
+/* Begins a table; rows go to the last one begun, one cell for each column but the bars without a
+   name. Columns are written as
    "key | a .4 | g ~3 | ds #4": words; numbers with 4 digits after the point; with 3 significant
    digits; a bar with the digits of its number. */
 void page_table(struct page *page, const char *name, const char *columns);
 void page_row(struct page *page, const struct page_cell cells[]);
 #define PAGE_ROW(page, ...) page_row(page, (const struct page_cell[]){__VA_ARGS__})
-/* Shows the last table row by row, a line or more for each cell: for long texts. */
+/* The same from a word, unless that is NULL, and numbers. */
+void page_numbers(struct page *page, const char *word, const double numbers[]);
+#define PAGE_NUMBERS(page, word, ...) page_numbers(page, word, (const double[]){__VA_ARGS__})
+/* Shows the last table row by row, for long texts: the first cell in the margin, and the others
+   below each other, the second one as a heading. */
 void page_records(struct page *page);
 
 /* Marks the page as failed unless ok. */
@@ -92,7 +104,7 @@ void page_need(struct page *page, bool ok);
 char *page_as_text(const struct page *page, bool terminal);
 char *page_as_json(const struct page *page);
 
-/* A cell as it is shown in its column, without padding. Bars are shown as numbers. */
+/* A number as it is shown in its column. */
 struct page_shown {
     char text[40];
 };

@@ -13,19 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *cell_to_json(const struct page_column *column, const struct page_cell *cell)
+static json_t *cell_to_json(const struct page_cell *cell)
 {
-    struct page_shown shown = page_show(column, cell->number);
     if (cell->word || !isfinite(cell->number))
-        return json_string(cell->word ? cell->word : shown.text);
-    bool whole = !strpbrk(shown.text, ".e");
-    return whole ? json_integer(atoll(shown.text)) : json_real(strtod(shown.text, NULL));
-}
-
-/* A bar without a name repeats its neighbour. */
-static bool is_left_out(const struct page_column *column)
-{
-    return column->kind == PAGE_BAR && !column->name[0];
+        return json_string(cell->shown);
+    bool whole = !strpbrk(cell->shown, ".e");
+    return whole ? json_integer(atoll(cell->shown)) : json_real(strtod(cell->shown, NULL));
 }
 
 /* Takes the item, and fails when it is NULL. */
@@ -38,14 +31,13 @@ static bool fill_table(json_t *names, json_t *rows, const struct page_table *tab
 {
     bool ok = names && rows;
     for (int c = 0; ok && c < table->columns; c++)
-        ok = is_left_out(&table->column[c]) || append(names, json_string(table->column[c].name));
+        ok = page_repeats(&table->column[c]) || append(names, json_string(table->column[c].name));
     for (int r = 0; ok && r < table->rows; r++) {
         json_t *row = json_array();
         const struct page_cell *cells = &table->cells[r * table->columns];
         ok = append(rows, row);
         for (int c = 0; ok && c < table->columns; c++)
-            ok = is_left_out(&table->column[c]) ||
-                 append(row, cell_to_json(&table->column[c], &cells[c]));
+            ok = page_repeats(&table->column[c]) || append(row, cell_to_json(&cells[c]));
     }
     return ok;
 }

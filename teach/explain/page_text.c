@@ -175,20 +175,12 @@ static void put_bar(struct writer *w, double number, double most, int side)
     put_spaces(w, negative ? side : side - n);
 }
 
-static struct page_shown shown_cell(const struct page_table *table, int row, int column)
-{
-    const struct page_cell *cell = &table->cells[row * table->columns + column];
-    return page_show(&table->column[column], cell->number);
-}
-
 static int width_of(const struct page_table *table, int column)
 {
     const char *name = table->column[column].name;
     int width = letters(name, strlen(name));
     for (int r = 0; r < table->rows; r++) {
-        const char *word = table->cells[r * table->columns + column].word;
-        struct page_shown shown = shown_cell(table, r, column);
-        const char *text = word ? word : shown.text;
+        const char *text = table->cells[r * table->columns + column].shown;
         int n = letters(text, strlen(text));
         width = n > width ? n : width;
     }
@@ -231,8 +223,7 @@ static void put_cell(struct writer *w, const struct page_table *table, int row, 
         put_spaces(w, last ? 0 : width - 2 * side - 1);
         return;
     }
-    struct page_shown shown = shown_cell(table, row, column);
-    put_padded(w, cell->word ? cell->word : shown.text, width, kind == PAGE_WORD, last);
+    put_padded(w, cell->shown, width, kind == PAGE_WORD, last);
 }
 
 /* Takes spaces at the end of the line back. */
@@ -267,23 +258,20 @@ static void put_table(struct writer *w, const struct page_table *table)
     }
 }
 
-/* Each row as lines of "name  text", the texts below each other, and an empty line after it. */
+/* Each row as a paragraph: its first cell in the margin, a heading, and texts below that. */
 static void put_records(struct writer *w, const struct page_table *table)
 {
-    int label = 0;
-    for (int c = 0; c < table->columns; c++) {
-        int n = letters(table->column[c].name, strlen(table->column[c].name));
-        label = n > label ? n : label;
-    }
+    const int width = width_of(table, 0) + 2;
     for (int r = 0; r < table->rows; r++) {
+        const struct page_cell *cells = &table->cells[r * table->columns];
         put(w, r > 0 ? "\n" : "");
-        for (int c = 0; c < table->columns; c++) {
-            const char *word = table->cells[r * table->columns + c].word;
-            struct page_shown shown = shown_cell(table, r, c);
-            const char *text = word ? word : shown.text;
-            put_spaces(w, INDENT);
-            put_padded(w, table->column[c].name, label + 2, true, false);
-            put_filled(w, text, strlen(text), INDENT + label + 2, false);
+        put_spaces(w, INDENT);
+        put_padded(w, cells[0].shown, width, true, false);
+        for (int c = 1; c < table->columns; c++) {
+            put_spaces(w, c > 1 ? INDENT + width : 0);
+            put_colour(w, c > 1 ? "" : "\033[1m");
+            put_filled(w, cells[c].shown, strlen(cells[c].shown), INDENT + width, false);
+            put_colour(w, "\033[0m");
         }
     }
 }

@@ -65,7 +65,7 @@ static void write_waves(struct page *page, const struct numbers *periods)
     page_table(page, "distances", "distance .0 | p(0) p(t) .4 | #4");
     for (int t = 0; t < FARTHEST && t <= 2 * alias; t++)
         if (is_worth_showing(periods, t, alias))
-            PAGE_ROW(page, cell_of(t), cell_of(dot[t]), cell_of(dot[t]));
+            PAGE_NUMBERS(page, NULL, t, dot[t]);
     if (alias < FARTHEST)
         page_text(
             page,
@@ -84,9 +84,7 @@ static void write_terms(struct page *page, const struct numbers *periods)
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_random random = sb_random_new(5, SB_STREAM_USER);
-    sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(1, C))), *p = waves(periods, KEYS);
-    for (int64_t i = 0; x && i < C; i++)
-        sb_tensor_set(x, i, sb_random_normal(&random));
+    sb_tensor *x = normal_numbers(&random, SB_SHAPE(1, C)), *p = waves(periods, KEYS);
     sb_tensor *content = sb_expand(x, 2, (const int64_t[]){KEYS, C}); /* one word everywhere */
     sb_tensor *at = sb_slice(p, 0, 2, 1), *both = sb_add(content, p), *query = sb_add(x, at);
     sb_tensor *terms[] = {sb_matmul_nt(x, content), sb_matmul_nt(x, p), sb_matmul_nt(at, content),
@@ -107,8 +105,8 @@ static double rotary_score(struct page *page, int64_t start, int64_t behind)
     static const double q[] = {1, 2, 0.5, -1}, k[] = {0.5, 1, -1, 2};
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *tq = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 1, 1, 4), q));
-    sb_tensor *tk = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 1, 1, 4), k));
+    sb_tensor *tq = constant_of(SB_F64, SB_SHAPE(1, 1, 1, 4), q);
+    sb_tensor *tk = constant_of(SB_F64, SB_SHAPE(1, 1, 1, 4), k);
     sb_tensor *turned = sb_rotary(tq, start + behind, 0), *other = sb_rotary(tk, start, 0);
     sb_tensor *product = sb_sum(sb_multiply(turned, other), SB_ALL, false);
     double score = product ? sb_tensor_value(product) : 0;

@@ -49,6 +49,16 @@ void row_cells(struct page *page, int given, const struct page_cell cells[], int
     page_row(page, all);
 }
 
+sb_tensor *constant_of(sb_dtype dtype, int rank, const int64_t dim[], const double values[])
+{
+    return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
+}
+
+sb_tensor *variable_of(sb_dtype dtype, int rank, const int64_t dim[], const double values[])
+{
+    return sb_tensor_requires_grad(constant_of(dtype, rank, dim, values));
+}
+
 sb_tensor *normal_numbers(sb_random *random, int rank, const int64_t dim[])
 {
     sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
@@ -57,22 +67,27 @@ sb_tensor *normal_numbers(sb_random *random, int rank, const int64_t dim[])
     return t;
 }
 
+sb_tensor *naive_softmax(sb_tensor *x)
+{
+    sb_tensor *e = sb_exp(sb_subtract(x, sb_detach(sb_max(x, -1, true))));
+    return sb_divide(e, sb_sum(e, -1, true));
+}
+
 /* The softmax of x (rows, n), of which all rows are masked alike. */
 static sb_tensor *softmax_of(const struct row *row, sb_tensor *x)
 {
     double kept[EXPLAIN_NUMBERS];
     for (int i = 0; i < row->n; i++)
         kept[i] = row->kept[i];
-    sb_tensor *allowed = sb_tape_own(sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(row->n), kept));
-    return sb_masked_softmax(x, sb_mask_allow(allowed), row->temperature);
+    sb_mask *mask = sb_mask_allow(constant_of(SB_BOOL, SB_SHAPE(row->n), kept));
+    return sb_masked_softmax(x, mask, row->temperature);
 }
 
 bool row_forward(const struct row *row, double a[])
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, row->n), row->s));
-    sb_tensor *y = softmax_of(row, x);
+    sb_tensor *y = softmax_of(row, constant_of(SB_F64, SB_SHAPE(1, row->n), row->s));
     bool ok = y && sb_tensor_read(y, a);
     return sb_tape_end(&tape) && ok;
 }
@@ -85,10 +100,9 @@ static bool backward(const struct row *row, int m, const double g[], double dx[]
         s[i] = row->s[i % row->n];
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(m, row->n), s));
-    sb_tensor *dy = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(m, row->n), g));
-    bool ok = sb_tensor_requires_grad(x) && sb_backward_from(softmax_of(row, x), dy) &&
-              sb_tensor_read(sb_tensor_grad(x), dx);
+    sb_tensor *x = variable_of(SB_F64, SB_SHAPE(m, row->n), s);
+    sb_tensor *dy = constant_of(SB_F64, SB_SHAPE(m, row->n), g);
+    bool ok = sb_backward_from(softmax_of(row, x), dy) && sb_tensor_read(sb_tensor_grad(x), dx);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -140,18 +154,28 @@ double row_entropy(int n, const double a[])
     return sum;
 }
 
-double row_sum(int n, const double x[])
+double row_sum(int64_t n, const double x[])
 {
     double sum = 0;
-    for (int i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         sum += x[i];
     return sum;
 }
 
-double row_dot(int n, const double x[], const double y[])
+double row_mean(int n, const double x[], double *error)
+{
+    const double mean = row_sum(n, x) / n;
+    double squares = 0;
+    for (int i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    *error = sqrt(squares / (n - 1) / n);
+    return mean;
+}
+
+double row_dot(int64_t n, const double x[], const double y[])
 {
     double sum = 0;
-    for (int i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         sum += x[i] * y[i];
     return sum;
 }

@@ -27,8 +27,15 @@ void row_table(struct page *page, const char *name, const char *columns, int n);
 void row_cells(struct page *page, int given, const struct page_cell cells[], int n,
                const double numbers[]);
 
-/* A constant of normal numbers in float64, owned by the tape. */
+/* Tensors owned by the tape: of these numbers, without and with a gradient, and of normal numbers
+   in float64. */
+sb_tensor *constant_of(sb_dtype dtype, int rank, const int64_t dim[], const double values[]);
+sb_tensor *variable_of(sb_dtype dtype, int rank, const int64_t dim[], const double values[]);
 sb_tensor *normal_numbers(sb_random *random, int rank, const int64_t dim[]);
+
+/* Deliberately naive: the softmax of a textbook, exp over its sum, which ignores fully masked
+   rows. */
+sb_tensor *naive_softmax(sb_tensor *x);
 
 /* a = softmax(s / T) over what is kept. */
 bool row_forward(const struct row *row, double a[]);
@@ -44,7 +51,9 @@ double row_norm(int n, double J[][EXPLAIN_NUMBERS]);
 /* -sum_i a_i ln a_i. */
 double row_entropy(int n, const double a[]);
 
-double row_sum(int n, const double x[]);
-double row_dot(int n, const double x[], const double y[]);
+double row_sum(int64_t n, const double x[]);
+/* The mean of n independent numbers, and its standard error. */
+double row_mean(int n, const double x[], double *error);
+double row_dot(int64_t n, const double x[], const double y[]);
 
 #endif

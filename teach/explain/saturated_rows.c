@@ -16,8 +16,8 @@ static void write(struct page *page, const struct explain_options *o)
               WIDTH_ROWS, (long long)d, WIDTH_KEYS);
     page_table(page, "rows", "||J|| from ~3 | raw .0 | #0 | over sqrt d .0 | #0 | row");
     for (int bin = 0; bin < WIDTH_BINS; bin++)
-        PAGE_ROW(page, cell_of(width_edges[bin]), cell_of(raw.norms[bin]), cell_of(raw.norms[bin]),
-                 cell_of(scaled.norms[bin]), cell_of(scaled.norms[bin]),
+        PAGE_ROW(page, cell_of(width_edges[bin]), cell_of(raw.norms[bin]),
+                 cell_of(scaled.norms[bin]),
                  cell_word(bin < WIDTH_SATURATED_BINS ? "saturated" : ""));
     page_text(
         page,

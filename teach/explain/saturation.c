@@ -11,8 +11,7 @@ static void add_row(struct page *page, struct row *row, double T)
     row->temperature = T;
     page_need(page, row_forward(row, a) && row_jacobian(row, J));
     double norm = row_norm(row->n, J);
-    PAGE_ROW(page, cell_of(T), cell_of(a[0]), cell_of(row_entropy(row->n, a) / math_log(row->n)),
-             cell_of(norm * T), cell_of(norm), cell_of(norm));
+    PAGE_NUMBERS(page, NULL, T, a[0], row_entropy(row->n, a) / math_log(row->n), norm * T, norm);
 }
 
 static void write(struct page *page, const struct explain_options *o)

@@ -16,9 +16,8 @@ static void write_opening(struct page *page)
         row.temperature = scaled ? sqrt(512) : 1;
         page_need(page, row_forward(&row, a) && row_jacobian(&row, J));
         double norm = row_norm(4, J);
-        PAGE_ROW(page, cell_word(scaled ? "over sqrt 512" : "20 22 18 21"), cell_of(a[0]),
-                 cell_of(a[1]), cell_of(a[2]), cell_of(a[3]), cell_of(norm * row.temperature),
-                 cell_of(norm));
+        PAGE_NUMBERS(page, scaled ? "over sqrt 512" : "20 22 18 21", a[0], a[1], a[2], a[3],
+                     norm * row.temperature, norm);
     }
 }
 

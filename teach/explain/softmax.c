@@ -39,7 +39,7 @@ static bool compute_steps(const struct row *row, struct steps *steps)
         s[i] = row->kept[i] ? row->s[i] : -INFINITY;
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(row->n), s));
+    sb_tensor *x = constant_of(SB_F64, SB_SHAPE(row->n), s);
     sb_tensor *z = sb_scale(x, 1 / row->temperature), *max = sb_max(z, -1, true);
     sb_tensor *shifted = sb_subtract(z, max), *power = sb_exp(shifted);
     sb_tensor *sum = sb_sum(power, SB_ALL, false);
@@ -114,8 +114,7 @@ static void write_backward(struct page *page, const struct row *row, const doubl
         wrong += mistake;
         bool same = fabs(difference - ds[i]) <= 1e-8 * fmax(1, fabs(ds[i]));
         PAGE_ROW(page, cell_of(i), cell_of(g[i]), cell_of(g[i] - average), cell_of(ds[i]),
-                 cell_of(ds[i]), cell_of(difference), cell_word(same ? "ok" : "off"),
-                 cell_of(mistake));
+                 cell_of(difference), cell_word(same ? "ok" : "off"), cell_of(mistake));
     }
     double sum = row_sum(row->n, ds);
     page_text(page,

@@ -115,9 +115,8 @@ static void write_leaves(struct page *page, const struct graph *graph)
 {
     page_table(page, "leaves", "leaf | shape | |gradient| .4 | #4");
     for (int i = 0; i < LEAVES; i++) {
-        double norm = length(sb_tensor_grad(graph->leaf[i]));
         PAGE_ROW(page, cell_word(leaf_names[i]), cell_word(tensor_shape(graph->leaf[i]).text),
-                 cell_of(norm), cell_of(norm));
+                 cell_of(length(sb_tensor_grad(graph->leaf[i]))));
     }
 }
 

@@ -42,7 +42,7 @@ struct topic {
     void (*write)(struct page *page, const struct explain_options *options);
 };
 
-/* In the order in which they are listed; NULL when i is past the end. */
+/* In the order in which they are listed, that of a first reading; NULL when i is past the end. */
 const struct topic *topic_at(int i);
 /* NULL when there is none. */
 const struct topic *topic_named(const char *name);

@@ -2,15 +2,17 @@
 #include "tensor/failure.h"
 #include <string.h>
 
-/* Portable builds have no dual numbers, and so no Hessians. */
+/* In the order of the lessons, and so of a first reading. Portable builds have no dual numbers, and
+   so no Hessians. */
 static const struct topic *const topics[] = {
-    &topic_softmax,        &topic_mask,       &topic_flash,          &topic_cross_entropy,
-    &topic_saturation,     &topic_scaling,    &topic_saturated_rows, &topic_positions,
-    &topic_attention,      &topic_layer_norm, &topic_tape,           &topic_gradcheck,
+    &topic_softmax,    &topic_wrong_gradient, &topic_gradcheck,      &topic_cross_entropy,
+    &topic_saturation, &topic_scaling,        &topic_saturated_rows, &topic_mask,
+    &topic_attention,  &topic_flash,          &topic_tape,           &topic_positions,
+    &topic_layer_norm,
 #ifndef SOFTBACK_PORTABLE
     &topic_hessian,
 #endif
-    &topic_wrong_gradient, &topic_claims};
+    &topic_claims};
 
 enum { TOPICS = sizeof topics / sizeof topics[0] };
 

@@ -62,7 +62,7 @@ static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS], double saturated[WI
     double one[K * K] = {0};
     for (int i = 0; i < K; i++)
         one[i * K + i] = 1;
-    sb_tensor *identity = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, K, K), one));
+    sb_tensor *identity = constant_of(SB_F64, SB_SHAPE(1, K, K), one);
     const int64_t dim[] = {WIDTH_ROWS, K, K};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -58,10 +58,9 @@ static void name_gradient(int64_t target, const double *p, const double *dz)
         };
         memcpy(guess[i], known, sizeof known);
     }
-    const int found = find_guess(N, dz, COUNT, guess[0]);
-    if (found >= 0)
-        hint("%s", guess[0][found].name);
-    else if (!finite_all(N, dz) && p[target] > 1e-30)
+    if (hint_guess(N, dz, COUNT, guess[0]))
+        return;
+    if (!finite_all(N, dz) && p[target] > 1e-30)
         hint("an exp overflowed; subtract the largest z first");
     else if (!finite_all(N, dz))
         hint("dp = -1 / p[target] is infinite where p is 0, and 0 times infinity is NaN: on "

@@ -4,15 +4,15 @@
 
 void online_add(struct online *state, int64_t n, const double *s, const double *v)
 {
-    /* HOLE, first part: sum is the sum of exp(s_j - max) over all keys so far, and y that of
-       exp(s_j - max) v_j. Here max never changes: right for the first block alone. */
-    if (state->sum == 0)
+    /* HOLE, first part: l is the sum of exp(s_j - m) over all keys so far, and o that of
+       exp(s_j - m) v_j. Here m never changes: right for the first block alone. */
+    if (state->l == 0)
         for (int64_t j = 0; j < n; j++)
-            state->max = fmax(state->max, s[j]);
+            state->m = fmax(state->m, s[j]);
     for (int64_t j = 0; j < n; j++) {
-        double e = exp(s[j] - state->max);
-        state->sum += e;
-        state->y += e * v[j];
+        double p = exp(s[j] - state->m);
+        state->l += p;
+        state->o += p * v[j];
     }
 }
 

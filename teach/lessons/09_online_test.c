@@ -26,21 +26,21 @@ static struct online in_blocks(int64_t block)
     return state;
 }
 
-/* The state after a wrong rescaling: factors (exponents) of the sum and of y. */
-static struct online wrong_state(int64_t block, int sum_power, int y_power)
+/* The state after blocks whose rescaling has these factors as exponents: 1 and 1 are right. */
+static struct online rescaled(int64_t block, int l_power, int o_power)
 {
     struct online state = start;
     for (int64_t j = 0; j < N; j += block) {
-        double max = state.max;
+        double m = state.m;
         for (int64_t k = j; k < j + block && k < N; k++)
-            max = fmax(max, s[k]);
-        const double less = j ? max - state.max : 0;
-        state.max = max;
-        state.sum *= exp(-sum_power * less);
-        state.y *= exp(-y_power * less);
+            m = fmax(m, s[k]);
+        const double less = j ? m - state.m : 0;
+        state.m = m;
+        state.l *= exp(-l_power * less);
+        state.o *= exp(-o_power * less);
         for (int64_t k = j; k < j + block && k < N; k++) {
-            state.sum += exp(s[k] - max);
-            state.y += exp(s[k] - max) * v[k];
+            state.l += exp(s[k] - m);
+            state.o += exp(s[k] - m) * v[k];
         }
     }
     return state;
@@ -54,25 +54,25 @@ static bool alike(double x, double y)
 static void name_state(int64_t block, const struct online *yours)
 {
     static const struct {
-        int sum_power, y_power;
+        int l_power, o_power;
         const char *name;
     } wrong[] = {
         {0, 0,
          "what came before is never scaled down: the first blocks were summed with a smaller "
-         "max, so their exponentials are too large by exp(max' - max)"},
-        {1, 0, "the sum is scaled when the max grows, but y is not"},
-        {0, 1, "y is scaled when the max grows, but the sum is not"},
-        {-1, -1, "scaled the wrong way round: the factor is exp(old max - new max), at most 1"},
+         "m, so their exponentials are too large by exp(new m - old m)"},
+        {1, 0, "l is scaled when m grows, but o is not"},
+        {0, 1, "o is scaled when m grows, but l is not"},
+        {-1, -1, "scaled the wrong way round: the factor is exp(old m - new m), at most 1"},
     };
     for (int k = 0; k < 4; k++) {
-        struct online state = wrong_state(block, wrong[k].sum_power, wrong[k].y_power);
-        if (alike(state.sum, yours->sum) && alike(state.y, yours->y)) {
+        struct online state = rescaled(block, wrong[k].l_power, wrong[k].o_power);
+        if (alike(state.l, yours->l) && alike(state.o, yours->o)) {
             hint("%s", wrong[k].name);
             return;
         }
     }
-    if (!alike(yours->max, in_blocks(N).max))
-        hint("max is not the largest score of all blocks");
+    if (!alike(yours->m, in_blocks(N).m))
+        hint("m is not the largest score of all blocks");
 }
 
 static bool test_forward(void)
@@ -84,9 +84,9 @@ static bool test_forward(void)
         right += a[j] * v[j];
     for (int b = 0; b < 5; b++) {
         struct online end = in_blocks(blocks[b]);
-        if (!holds(fabs(end.y / end.sum - right) < 1e-12,
+        if (!holds(fabs(end.o / end.l - right) < 1e-12,
                    "%d keys in blocks of %d: y is %.6f, yours %.6f", N, (int)blocks[b], right,
-                   shown(end.y / end.sum))) {
+                   shown(end.o / end.l))) {
             if (ok)
                 name_state(blocks[b], &end);
             ok = false;
@@ -96,11 +96,11 @@ static bool test_forward(void)
     struct online state = start;
     online_add(&state, 2, low, values);
     online_add(&state, 2, high, values + 2);
-    if (!holds(fabs(state.y / state.sum - 3.5) < 1e-12 && state.max == 1000,
-               "scores 0 0, then 1000 1000: y is 3.5, yours %g; max is 1000, yours %g",
-               shown(state.y / state.sum), state.max)) {
-        if (state.max == 0)
-            hint("exp(1000 - 0) is infinite: the max must grow with the scores, and what was "
+    if (!holds(fabs(state.o / state.l - 3.5) < 1e-12 && state.m == 1000,
+               "scores 0 0, then 1000 1000: y is 3.5, yours %g; m is 1000, yours %g",
+               shown(state.o / state.l), state.m)) {
+        if (state.m == 0)
+            hint("exp(1000 - 0) is infinite: m must grow with the scores, and what was "
                  "summed with the old one must be scaled to the new one");
         ok = false;
     }
@@ -109,42 +109,38 @@ static bool test_forward(void)
     online_add(&state, 2, blocked, v);
     online_add(&state, N, s, v);
     online_add(&state, 2, blocked, v);
-    if (!holds(fabs(state.y / state.sum - right) < 1e-12,
+    if (!holds(fabs(state.o / state.l - right) < 1e-12,
                "blocks with only blocked keys, before and after, change nothing"))
-        hint("-inf - -inf is NaN: as long as the new max is -infinity there is nothing to add");
+        hint("-inf - -inf is NaN: as long as the new m is -infinity there is nothing to add");
     return ok;
 }
 
 static void name_backward(const struct online *end, const double *ds, const double *dv)
 {
-    const double y = end->y / end->sum;
-    if (fabs(dv[N - 1] - dy * a[N - 1] * end->sum) < 1e-12)
-        hint("a is exp(s - max) / sum: the sum is missing");
+    const double y = end->o / end->l;
+    if (fabs(dv[N - 1] - dy * a[N - 1] * end->l) < 1e-12)
+        hint("a is exp(s - m) / l: l is missing");
     else if (!(fabs(dv[N - 1] - dy * a[N - 1]) <= 1e-12))
-        hint("dv_j = a_j dy with a_j = exp(s_j - max) / sum, of the end's max and sum");
+        hint("dv_j = a_j dy with a_j = exp(s_j - m) / l, of the m and l at the end");
     else if (fabs(ds[N - 1] - a[N - 1] * dy * v[N - 1]) < 1e-12)
         hint("g is dy v_j, and the average of all g must be subtracted");
-    else if (fabs(ds[N - 1] - a[N - 1] * (dy * v[N - 1] - dy * end->y)) < 1e-9)
-        hint("the state's y is still to be divided by the sum");
+    else if (fabs(ds[N - 1] - a[N - 1] * (dy * v[N - 1] - dy * end->o)) < 1e-9)
+        hint("the state's o is still to be divided by l");
     else if (fabs(ds[N - 1] - a[N - 1] * (dy * v[N - 1] - y)) < 1e-12)
         hint("the average of the g is dy y, not y");
     else
         hint(
             "is your average that of this block's keys only? sum_j a_j g_j goes over all keys; but "
-            "it is sum_j a_j v_j dy, and so y dy, which the state knows");
+            "it is sum_j a_j v_j dy, and so y dy with y = o / l, which the state knows");
 }
 
 static void test_backward(void)
 {
     double right[N], right_dv[N], ds[N], dv[N], average = 0;
-    struct online end = start;
-    for (int j = 0; j < N; j++) {
-        end.max = fmax(end.max, s[j]);
+    const struct online end = rescaled(N, 1, 1);
+    for (int j = 0; j < N; j++)
         average += a[j] * dy * v[j];
-    }
     for (int j = 0; j < N; j++) {
-        end.sum += exp(s[j] - end.max);
-        end.y += exp(s[j] - end.max) * v[j];
         right[j] = a[j] * (dy * v[j] - average);
         right_dv[j] = a[j] * dy;
     }
@@ -174,7 +170,7 @@ static void test_memory(void)
     say("%d keys in blocks of %d: the row would be %.1f MB; the block is %.1f kB, the state %d "
         "bytes",
         MANY, BLOCK, 8e-6 * MANY, 8e-3 * BLOCK, (int)sizeof state);
-    holds(fabs(state.y / state.sum - 1) < 1e-9, "and the mean of values that are all 1 is 1");
+    holds(fabs(state.o / state.l - 1) < 1e-9, "and the mean of values that are all 1 is 1");
 }
 
 int main(void)

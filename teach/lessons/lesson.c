@@ -80,16 +80,18 @@ double distance(int64_t n, const double *a, const double *b)
     return most;
 }
 
-int find_guess(int64_t n, const double *yours, int count, const struct guess *guess)
+bool hint_guess(int64_t n, const double *yours, int count, const struct guess *guess)
 {
     for (int k = 0; k < count; k++) {
         bool alike = true;
         for (int64_t i = 0; i < n; i++)
             alike = alike && fabs(yours[i] - guess[i * count + k].value) < 1e-5;
-        if (alike)
-            return k;
+        if (alike) {
+            hint("%s", guess[k].name);
+            return true;
+        }
     }
-    return -1;
+    return false;
 }
 
 double total(int64_t n, const double *a)

@@ -40,7 +40,7 @@ void masked_backward(int64_t n, const bool *keep, const double *a, const double 
 
 /* 9. Online softmax: attention of one query over its keys, a block at a time. */
 struct online {
-    double max, sum, y;
+    double m, l, o; /* the largest score, the sum of exp(s - m), and that of exp(s - m) v */
 };
 void online_add(struct online *state, int64_t n, const double *s, const double *v);
 void online_backward(const struct online *end, double dy, int64_t n, const double *s,
@@ -79,8 +79,8 @@ struct guess {
     double value;
     const char *name;
 };
-/* Which formula gives all of yours, -1 when none does: guess[i * count + k] is formula k at i. */
-int find_guess(int64_t n, const double *yours, int count, const struct guess *guess);
+/* Says which formula gives all of yours, if one does: guess[i * count + k] is formula k at i. */
+bool hint_guess(int64_t n, const double *yours, int count, const struct guess *guess);
 
 /* The largest |a_i - b_i|; NaN when one of them is not finite. */
 double distance(int64_t n, const double *a, const double *b);

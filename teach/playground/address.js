@@ -48,6 +48,7 @@ const Address = (() => {
         width: [1, 10],
         block: [1, 32],
         fstep: [0, 1e6],
+        panel: [0, 5],
     };
     const state = structuredClone(own);
     const clip = () => {
@@ -88,7 +89,10 @@ const Address = (() => {
             const [name, text] = part.split("=");
             if (!take(name, decoded(text || ""))) refused.push(part.slice(0, 40));
         }
-        sayRefused();
+        $("address-refused").hidden = refused.length === 0;
+        $("address-refused").textContent =
+            `The address has what this page cannot read: ${refused.join(", ")}. The page shows ` +
+            "its own values instead.";
         const {scores, fscores} = state;
         if (state.upstream.length !== scores.length) state.upstream = scores.map(() => 0);
         if (state.mask.length !== scores.length) state.mask = scores.map(() => 1);
@@ -98,19 +102,15 @@ const Address = (() => {
         state.events = state.events.map(Math.round).filter((x) => x >= 0).sort((x, y) => x - y);
     };
 
-    const sayRefused = () => {
-        $("address-refused").hidden = refused.length === 0;
-        $("address-refused").textContent =
-            `The address has what this page cannot read: ${refused.join(", ")}. The page shows ` +
-            "its own values instead.";
-    };
-
-    const write = () => {
+    /* Changes the state, and names it in the address. */
+    const set = (changes) => {
+        Object.assign(state, changes);
+        clip();
         const changed = Object.keys(own).filter((key) => String(state[key]) !== String(own[key]));
         const value = (key) => (key === "rule" ? encodeURIComponent(state[key]) : state[key]);
         const parts = changed.map((key) => `${key}=${value(key)}`);
         history.replaceState(null, "", "#" + parts.join("&"));
     };
 
-    return {state, own, read, write, clip};
+    return {state, own, read, set};
 })();

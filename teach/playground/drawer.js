@@ -30,65 +30,39 @@ const Drawer = (() => {
         const kept = row("s").map((x) => x > -Infinity);
         const ds = row("ds"), right = row("right");
         const wrong = largest(ds.map((x, k) => x - right[k])) > 1e-9 * largest(right);
-        return {
-            step,
-            frame,
-            seen,
-            q,
-            n,
-            kept,
-            vector,
-            ofKey,
-            wrong,
-            s: row("s"),
-            a: row("a"),
-            g: row("g"),
-            ds,
-            right,
-            average: seen.average[at],
-            sum: seen.sum[at]
-        };
+        const numbers = {s: row("s"), a: row("a"), g: row("g"), ds, right};
+        const sums = {average: seen.average[at], sum: seen.sum[at]};
+        return {step, frame, seen, q, n, kept, vector, ofKey, wrong, ...numbers, ...sums};
     };
     const where = (c) => `“${c.seen.rows[c.q]}” attends, row ${c.q + 1} of head ${s.head + 1}, ` +
                          `${kinds[s.attention]}-attention, step ${c.step}`;
 
     /* ---- numbers ---- */
 
-    /* Scores less their maximum, which softmax ignores; each column with one power of ten. */
+    /* Columns: a name, numbers with one power of ten, and what is drawn of a number and its text. Scores
+       are less their maximum, which softmax ignores. */
     const columns = (c) => {
         const most = Math.max(...c.s.filter((x) => x > -Infinity)), bars = largest(c.ds);
-        const number = (x) => tag("span", {class: "number"}, short(x));
-        const plainColumn = (name, numbers) => {
+        const all = [
+            ["s − max", c.s.map((x) => x - most)],
+            ["a", c.a, (x, text) => [share(x), " ", tag("span", {class: "number"}, text)]],
+            ["g", c.g],
+            !c.wrong && ["g − avg", c.g.map((x) => x - c.average)],
+            [c.wrong ? "ds here" : "ds", c.ds, (x, text) => signed(x, bars, text)],
+            c.wrong && ["correct ds", c.right],
+        ];
+        return all.filter(Boolean).map(([name, numbers, drawn = (x, text) => text]) => {
             const {name: title, text} = scaled(name, numbers);
-            return {name: title, cell: (k) => text(numbers[k])};
-        };
-        const barColumn = (name, numbers) => {
-            const {name: title, text} = scaled(name, numbers);
-            return {name: title, cell: (k) => signed(numbers[k], bars, text(numbers[k]))};
-        };
-        return [
-            plainColumn("s − max", c.s.map((x) => x - most)),
-            {name: "a", cell: (k) => [share(c.a[k]), " ", number(c.a[k])]},
-            plainColumn("g", c.g),
-            c.wrong ? false : plainColumn("g − avg", c.g.map((x) => x - c.average)),
-            barColumn(c.wrong ? "ds here" : "ds", c.ds),
-            c.wrong && plainColumn("correct ds", c.right),
-        ].filter(Boolean);
+            const sum = /^a$|ds/.test(name) ? sumOf(numbers) : "";
+            return {title, sum, cell: (k) => drawn(numbers[k], text(numbers[k]))};
+        });
     };
-    const sumRow = (c, names) => [
-        tag("th", {scope: "row"}, "sum"),
-        names.map((name) => cellOf(name, /^a$/.test(name)          ? sumOf(c.a)
-                                         : /^correct ds/.test(name) ? sumOf(c.right)
-                                         : /^ds/.test(name)         ? sumOf(c.ds)
-                                                                    : "")),
-    ];
     const table = (c) => {
-        const all = columns(c), names = all.map((x) => x.name);
-        const row = (k) => [tag("th", {scope: "row"}, escaped(c.seen.keys[k])),
-                            c.kept[k] ? all.map(({name, cell}) => cellOf(name, cell(k)))
-                                      : [cellOf(names[0], "blocked"),
-                                         names.slice(1).map((name) => cellOf(name, ""))]];
-        return tableOf(["key", ...names], [...range(c.n).map(row), sumRow(c, names)], c.n);
+        const all = columns(c), head = ["key", ...all.map((x) => x.title)];
+        const cell = (x, i, k) => (c.kept[k] ? x.cell(k) : i === 0 ? "blocked" : "");
+        const row = (k) => rowOf(head, escaped(c.seen.keys[k]), all.map((x, i) => cell(x, i, k)));
+        const sums = rowOf(head, "sum", all.map((x) => x.sum));
+        return tableOf(head, [...range(c.n).map(row), sums], c.n);
     };
 
     /* ---- flow: ds_i is the sum over j of a_i a_j (g_i − g_j), which j passes to i ---- */
@@ -199,32 +173,29 @@ const Drawer = (() => {
 
     const show = (racer, head, row, key) => {
         cameFrom = [racer, head, row, key];
-        Object.assign(s, {racer, head, row, drawer: 1});
-        Address.write();
+        Address.set({racer, head, row, drawer: 1});
         Race.draw();
         $("drawer").scrollTop = 0;
         $("drawer").focus({preventScroll: true});
     };
+    const close = () => {
+        Address.set({drawer: 0});
+        Race.draw();
+    };
     /* On a narrow screen it covers the page, and so it closes before the page scrolls. */
     const makeRoom = () => {
-        if (!matchMedia("(max-width: 60rem)").matches) return;
-        s.drawer = 0;
-        Address.write();
-        Race.draw();
+        if (matchMedia("(max-width: 60rem)").matches) close();
     };
     /* Up and down lead to the rows before and after. */
     const move = (by) => {
         const c = chosen();
         if (!c) return;
-        s.row = Math.max(0, Math.min(c.seen.rows.length - 1, c.q + by));
+        Address.set({row: Math.max(0, Math.min(c.seen.rows.length - 1, c.q + by))});
         cameFrom = [s.racer, s.head, s.row, cameFrom?.[3] ?? 0];
-        Address.write();
         Race.draw();
     };
     const back = () => {
-        s.drawer = 0;
-        Address.write();
-        Race.draw();
+        close();
         Maps.focusCell(...(cameFrom || [s.racer, s.head, s.row, 0]));
     };
     /* Its numbers in the panel below, where they can be changed. */
@@ -242,13 +213,14 @@ const Drawer = (() => {
         $("drawer-edit").onclick = edit;
         $("drawer-follow").onclick = () => {
             makeRoom();
-            Follow.goTo();
+            turnTo("follow");
         };
         $("drawer").onkeydown = (e) => {
             if (e.key === "Escape") back();
-            if (e.target !== $("drawer") || !/^Arrow(Up|Down)$/.test(e.key)) return;
+            const [by] = arrows[e.key] || [0];
+            if (e.target !== $("drawer") || by === 0) return;
             e.preventDefault();
-            move(e.key === "ArrowUp" ? -1 : 1);
+            move(by);
         };
         Race.whenDrawn(draw);
     };

@@ -1,6 +1,14 @@
 /* Elements as texts of HTML and SVG, tables, bars and charts. */
 const $ = (id) => document.getElementById(id);
 const range = (n) => Array.from({length: n}, (_, i) => i);
+/* Rows and columns by which the arrow keys move. */
+const arrows = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]};
+/* Shows the exhibit of a heading from its top, and gives the heading the focus. */
+const showExhibit = (id) => $(id).closest("section").scrollIntoView();
+const turnTo = (id) => {
+    $(id).focus({preventScroll: true});
+    showExhibit(id);
+};
 const largest = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
 const letters = {
@@ -87,6 +95,10 @@ const tableOf = (head, rows, now = -1) =>
      tag("tbody", {}, rows.map((row, i) => tag("tr", {class: i === now && "now"}, row))),
 ].join("");
 const cellOf = (column, inside, more) => tag("td", {"data-name": column, ...more}, inside);
+const rowHead = (inside) => tag("th", {scope: "row"}, inside);
+/* A row of a table with this head: what begins it, and a cell for each further column. */
+const rowOf = ([, ...columns], name, cells) =>
+    [rowHead(name), cells.map((cell, i) => cellOf(columns[i], cell))];
 
 /* ---- bars ---- */
 
@@ -202,10 +214,8 @@ const series = [
 ];
 const sample = (i) => {
     const {colour, dashes} = series[i];
-    const line = {x1: 0, x2: 34, y1: 4, y2: 4, stroke: `var(--${colour})`, "stroke-width": 3};
-    return tag("svg",
-               {class: "bar", width: 34, height: 8, viewBox: "0 0 34 8", "aria-hidden": "true"},
-               tag("line", {...line, "stroke-dasharray": dashes}));
+    const line = {x1: 0, x2: 34, y1: 6, y2: 6, stroke: `var(--${colour})`, "stroke-width": 3};
+    return small(34, tag("line", {...line, "stroke-dasharray": dashes}));
 };
 
 /* Losses over steps with a logarithmic y axis. `all` are up to four {points: [[x, y], ...], name,

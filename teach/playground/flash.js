@@ -1,4 +1,4 @@
-/* Panel 3: the online softmax, block by block, and its backward. */
+/* The online softmax, block by block, and its backward. */
 const Flash = (() => {
     const s = Address.state;
     const forwardColumns = ["block", "scores", "m", "rescale", "l", "o / l", "held"];
@@ -24,11 +24,8 @@ const Flash = (() => {
         const isGone = (i) => isForward() && Math.floor(i / s.block) >= done();
         $("flash-cells").innerHTML =
             s.fscores
-                .map((x, i) => {
-                    const value = tag("small", {}, "v " + short(s.fvalues[i]));
-                    const state = isNow(i) ? "now" : isGone(i) ? "gone" : false;
-                    return tag("span", {class: state}, short(x), tag("br", {}), value);
-                })
+                .map((x, i) => tag("span", {class: isNow(i) ? "now" : isGone(i) && "gone"}, short(x),
+                                   tag("br", {}), tag("small", {}, "v " + short(s.fvalues[i]))))
                 .join("");
     };
     const drawTable = () => {
@@ -40,22 +37,14 @@ const Flash = (() => {
     };
     const drawMemory = () => {
         const held = done() > 0 ? blocks()[done() - 1].held.number : 0, whole = s.fscores.length;
-        const all = [
-            {name: "block by block", value: held},
-            {name: "the whole row", value: whole, colour: "quiet"},
-        ];
-        bars("flash-memory", "numbers in memory", all, (x) => x / Math.max(whole, held));
         const passes = done() / blocks().length + (isForward() ? 0 : back() / whole);
-        const reads = [
-            {name: "block by block", value: passes, note: short(passes) + " of 2"},
-            {
-                name: "the whole row",
-                value: isForward() ? passes : 1,
-                colour: "quiet",
-                note: isForward() ? short(passes) : "1, and the row stays stored"
-            },
-        ];
-        bars("flash-passes", "how often each score is computed", reads, (x) => x / 2);
+        const compare = (id, label, online, stored, most) =>
+            bars(id, label, [{name: "block by block", ...online},
+                             {name: "the whole row", colour: "quiet", ...stored}], (x) => x / most);
+        compare("flash-memory", "numbers in memory", {value: held}, {value: whole}, Math.max(whole, held));
+        compare("flash-passes", "how often each score is computed",
+                {value: passes, note: short(passes) + " of 2"},
+                isForward() ? {value: passes} : {value: 1, note: "1, and the row stays stored"}, 2);
     };
 
     const place = () => {
@@ -77,24 +66,28 @@ const Flash = (() => {
         $("flash-play").textContent = timer ? "❚❚ pause" : "▶ play";
     };
 
-    const change = (act) => {
-        act();
+    const change = (changes) => {
+        Address.set(changes);
         compute();
         draw();
-        Address.write();
     };
-    /* One step after the other, until somebody presses anything. */
     const rest = () => {
         clearTimeout(timer);
         timer = null;
     };
+    const goTo = (fstep) => {
+        rest();
+        change({fstep});
+    };
+    /* One step after the other, until somebody presses or types anything. */
+    const tick = () => {
+        if (s.fstep === last()) return goTo(s.fstep);
+        timer = setTimeout(tick, isForward() ? BLOCK_MS : KEY_MS);
+        change({fstep: s.fstep + 1});
+    };
     const play = () => {
-        if (timer) return change(rest);
+        if (timer) return goTo(s.fstep);
         if (s.fstep === last()) s.fstep = 0;
-        const tick = () => {
-            timer = setTimeout(tick, isForward() ? BLOCK_MS : KEY_MS);
-            change(() => (s.fstep < last() ? s.fstep++ : rest()));
-        };
         tick();
     };
     const few = () => {
@@ -111,6 +104,7 @@ const Flash = (() => {
     const typed = () => {
         const fscores = listIn("flash-scores"), fvalues = listIn("flash-values");
         const block = +$("flash-block").value, n = fscores.length;
+        rest();
         const fits = n >= 2 && n <= 32 && fvalues.length === n;
         const ok = fits && areNumbers(fscores) && areNumbers(fvalues);
         const whole = Number.isInteger(block) && block >= 1 && block <= 32;
@@ -120,7 +114,7 @@ const Flash = (() => {
         if (!ok)
             $("flash-place").textContent = "expected: 2 to 32 scores, and a value for each";
         else if (whole)
-            change(() => Object.assign(s, {fscores, fvalues, block, fstep: 0}));
+            change({fscores, fvalues, block, fstep: 0});
     };
 
     const open = () => {
@@ -128,15 +122,11 @@ const Flash = (() => {
         $("flash-values").value = s.fvalues.join(", ");
         $("flash-block").value = s.block;
         for (const id of ["flash-scores", "flash-values", "flash-block"]) $(id).oninput = typed;
-        const press = (act) => () => {
-            rest();
-            change(act);
-        };
         $("flash-play").onclick = play;
-        $("flash-few").onclick = press(few);
-        $("flash-step").onclick = press(() => s.fstep++);
-        $("flash-back").onclick = press(() => s.fstep--);
-        $("flash-restart").onclick = press(() => (s.fstep = 0));
+        $("flash-few").onclick = few;
+        $("flash-step").onclick = () => goTo(s.fstep + 1);
+        $("flash-back").onclick = () => goTo(s.fstep - 1);
+        $("flash-restart").onclick = () => goTo(0);
         compute();
         draw();
         onWidth("flash-memory", draw);

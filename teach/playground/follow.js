@@ -6,7 +6,7 @@ const Follow = (() => {
     const para = (text) => tag("p", {}, text);
     /* Rows of a name, a picture, and a note. */
     const lines = (rows) => tag("table", {class: "vectors"}, rows.map(
-        ([name, ...cells]) => tag("tr", {}, tag("th", {scope: "row"}, name),
+        ([name, ...cells]) => tag("tr", {}, rowHead(name),
                                   cells.map((x) => tag("td", {}, x)))));
     const vector = (name, numbers, most, note = "‖·‖ " + short(norm(numbers))) =>
         [name, strip(numbers, most, name), note];
@@ -185,14 +185,8 @@ const Follow = (() => {
         $("follow-next").disabled = s.stop === stops.length - 1;
     };
     const go = (stop) => {
-        s.stop = stop;
-        Address.clip();
-        Address.write();
+        Address.set({stop});
         draw();
-    };
-    const goTo = () => {
-        $("follow").focus();
-        $("follow").scrollIntoView();
     };
     const open = () => {
         $("follow-stops").onclick = (e) => {
@@ -205,8 +199,7 @@ const Follow = (() => {
             go(+e.target.dataset.stop);
         };
         $("follow-live").onchange = (e) => {
-            s.live = e.target.checked ? 1 : 0;
-            Address.write();
+            Address.set({live: +e.target.checked});
             draw();
         };
         $("follow-before").onclick = () => go(s.stop - 1);
@@ -214,5 +207,5 @@ const Follow = (() => {
         Race.whenDrawn(draw);
         onWidth("follow-stops", draw);
     };
-    return {open, goTo};
+    return {open};
 })();

@@ -15,8 +15,8 @@ const Library = (() => {
         if (!ok) throw Error(message());
     };
 
-    /* The page that is open: its title, its paragraphs, and its tables by name, each with rows of
-       cells by column. A cell is {text, number}: as the terminal shows it, and all its digits. */
+    /* The page that is open: its paragraphs, and its tables by name, each with rows of cells by
+       column. A cell is {text, number}: as the terminal shows it, and all its digits. */
     const table = (part) => {
         const columns = range(calls.table_columns(part));
         const names = columns.map((c) => text(calls.column_name(part, c)));
@@ -27,7 +27,7 @@ const Library = (() => {
             .map((r) => Object.fromEntries(named.map((c) => [names[c], cell(r, c)])));
     };
     const page = () => {
-        const all = {title: text(calls.page_name()), texts: [], tables: {}};
+        const all = {texts: [], tables: {}};
         for (const part of range(calls.page_parts())) {
             const paragraph = text(calls.part_text(part));
             if (paragraph)
@@ -54,21 +54,17 @@ const Library = (() => {
         return page();
     };
 
-    /* An array of EXPLAIN_NUMBERS x EXPLAIN_NUMBERS numbers, of which n x n are used. */
-    const square = (at, n) => {
-        const apart = 32;
+    /* A copy of n numbers. */
+    const numbers = (at, n) => {
         need(at);
-        const all = new Float64Array(calls.memory.buffer, at, apart * apart);
+        return new Float64Array(calls.memory.buffer, at, n).slice();
+    };
+    /* An array of EXPLAIN_NUMBERS x EXPLAIN_NUMBERS numbers, of which n x n are used. */
+    const square = (call) => (options) => {
+        const apart = 32, n = options.scores.length;
+        set(options);
+        const all = numbers(calls[call](), apart * apart);
         return range(n).map((i) => Array.from(all.subarray(i * apart, i * apart + n)));
-    };
-    const jacobian = (options) => {
-        set(options);
-        return square(calls.jacobian(), options.scores.length);
-    };
-    /* flow[i][j]: what score i passes to score j; a row sums to ds. */
-    const flow = (options) => {
-        set(options);
-        return square(calls.flow(), options.scores.length);
     };
 
     /* ---- rules for the gradient of softmax ---- */
@@ -94,9 +90,7 @@ const Library = (() => {
         row: (text, options) => {
             typeRule(text);
             set(options);
-            const at = calls.rule_row();
-            need(at);
-            return Array.from(new Float64Array(calls.memory.buffer, at, options.scores.length));
+            return Array.from(numbers(calls.rule_row(), options.scores.length));
         },
     };
 
@@ -106,6 +100,9 @@ const Library = (() => {
     const byKey = ["s", "a", "g", "ds", "right"], byQuery = ["q", "dq", "dy"];
     const names = [...byKey, ...byQuery, "k", "v", "average", "sum"];
 
+    /* <end> without its brackets. */
+    const symbol = (at) => text(at).replace(/[<>]/g, "");
+
     /* One attention, forward and backward: see observation.h. */
     const seen = (attention) => {
         const rows = calls.seen_rows(attention), keys = calls.seen_keys(attention);
@@ -113,12 +110,9 @@ const Library = (() => {
         const isSum = (name) => name === "average" || name === "sum";
         const width = (name) => (byKey.includes(name) ? keys : isSum(name) ? 1 : size);
         const height = (name) => (/^[kv]$/.test(name) ? keys : rows);
-        const array = (name, i) => {
-            const length = HEADS * height(name) * width(name);
-            return new Float64Array(calls.memory.buffer, calls.seen(attention, i), length).slice();
-        };
-        const name = (isKey, i) => text(calls.label(attention, isKey, i)).replace(/[<>]/g, "");
-        const labels = (isKey, n) => range(n).map((i) => name(isKey, i));
+        const array = (name, i) =>
+            numbers(calls.seen(attention, i), HEADS * height(name) * width(name));
+        const labels = (isKey, n) => range(n).map((i) => symbol(calls.label(attention, isKey, i)));
         return {
             rows: labels(0, rows),
             keys: labels(1, keys),
@@ -138,10 +132,10 @@ const Library = (() => {
         return {source, target, output};
     };
     const probabilities = (rows) => {
-        const n = calls.seen_symbols(), at = calls.seen_probabilities();
+        const n = calls.seen_symbols();
         return {
-            symbols: range(n).map((i) => text(calls.symbol_name(i)).replace(/[<>]/g, "")),
-            p: new Float64Array(calls.memory.buffer, at, rows * n).slice(),
+            symbols: range(n).map((i) => symbol(calls.symbol_name(i))),
+            p: numbers(calls.seen_probabilities(), rows * n),
         };
     };
     const sight = () => ({
@@ -170,10 +164,6 @@ const Library = (() => {
             need(calls.training_look(index));
             return sight();
         },
-        row: (attention, head, row) => {
-            need(calls.row_page(attention, head + 1, row + 1));
-            return page();
-        },
         share: () => calls.training_share(),
         fingerprint: () => text(calls.fingerprint()),
     };
@@ -185,5 +175,6 @@ const Library = (() => {
         calls = (await WebAssembly.instantiate(module, {wasi_snapshot_preview1: files})).exports;
     };
 
-    return {open, explain, jacobian, flow, rule, training};
+    /* flow[i][j]: what score i passes to score j; a row sums to ds. */
+    return {open, explain, jacobian: square("jacobian"), flow: square("flow"), rule, training};
 })();

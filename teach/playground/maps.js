@@ -69,9 +69,8 @@ const Maps = (() => {
         next.focus({preventScroll: true});
     };
     const choose = ({dataset}) => Drawer.show(+dataset.r, +dataset.h, +dataset.q, +dataset.k);
-    const moves = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]};
     const pressed = (event) => {
-        const td = event.target.closest("td[data-k]"), move = moves[event.key];
+        const td = event.target.closest("td[data-k]"), move = arrows[event.key];
         if (!td || !(move || event.key === "Enter" || event.key === " ")) return;
         event.preventDefault();
         if (move)

@@ -20,16 +20,9 @@ static void mistaken_row_gradient(int64_t n, float scale, const float *a, float 
 }
 
 /* Row l of a head; NULL where there is no data. */
-static const float *row_of(const void *data, struct attention_strides s, int64_t b, int64_t h,
-                           int64_t l)
+static float *row_of(const void *data, struct attention_strides s, int64_t b, int64_t h, int64_t l)
 {
-    return data ? (const float *)data + b * s.batch + h * s.head + l * s.row : NULL;
-}
-
-static float *row_in(struct attention_gradient x, struct attention_strides s, int64_t b, int64_t h,
-                     int64_t l)
-{
-    return x.data ? (float *)x.data + b * s.batch + h * s.head + l * s.row : NULL;
+    return data ? (float *)(uintptr_t)data + b * s.batch + h * s.head + l * s.row : NULL;
 }
 
 /* In four sums, which compilers add as a vector. */
@@ -73,17 +66,17 @@ static void backward_row(const struct attention *a, const struct attention_backw
     const struct key_range keys = mask_range(&a->mask, b, i, i, a->Lk);
     const float *weights = (const float *)g->weights + row * a->Lk;
     const float *q = row_of(g->q, a->q, b, h, i), *dy = row_of(g->dy, a->y, b, h, i);
-    float *dq = row_in(g->dq, a->q, b, h, i), *da = g->scratch;
+    float *dq = row_of(g->dq.data, a->q, b, h, i), *da = g->scratch;
     for (int64_t j = keys.from; j < keys.to; j++) {
         da[j] = dy ? dot(a->Dv, dy, row_of(g->v, a->v, b, group, j)) : 0;
-        add_scaled(a->Dv, weights[j], dy, row_in(g->dv, a->v, b, group, j));
+        add_scaled(a->Dv, weights[j], dy, row_of(g->dv.data, a->v, b, group, j));
     }
     weight_gradient(a, g->dweights, row, keys, da);
     float *ds = da + keys.from;
     mistaken_row_gradient(keys.to - keys.from, (float)a->scale, weights + keys.from, ds);
     for (int64_t j = keys.from; j < keys.to; j++, ds++) {
         add_scaled(a->D, *ds, row_of(g->k, a->k, b, group, j), dq);
-        add_scaled(a->D, *ds, q, row_in(g->dk, a->k, b, group, j));
+        add_scaled(a->D, *ds, q, row_of(g->dk.data, a->k, b, group, j));
     }
 }
 
@@ -92,7 +85,7 @@ static void clear_fresh(struct attention_gradient x, struct attention_strides s,
                         int64_t h, int64_t rows, int64_t n)
 {
     for (int64_t l = 0; x.data && x.fresh && l < rows; l++)
-        memset(row_in(x, s, b, h, l), 0, (size_t)n * sizeof(float));
+        memset(row_of(x.data, s, b, h, l), 0, (size_t)n * sizeof(float));
 }
 
 static bool mistaken_backward(const struct attention *a, const struct attention_backward *g)

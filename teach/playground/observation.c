@@ -3,11 +3,19 @@
 #include "models/translation.h"
 #include "ops/attention.h"
 #include "ops/ops.h"
+#include "teach/explain/row.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- Memory ---- */
+
+/* Room for n numbers; NULL, with a message, without memory. */
+static double *numbers_new(int64_t n)
+{
+    double *numbers = memory_new((size_t)(n + 1) * sizeof *numbers);
+    return numbers ? numbers : sb_fail("observation: out of memory");
+}
 
 static int64_t length_of(const struct observed_attention *o, enum observed what)
 {
@@ -26,11 +34,9 @@ static bool make_room(struct observed_attention *o, const sb_node *node)
     o->keys = a->Lk;
     o->size = a->D;
     o->scale = a->scale;
-    for (int i = 0; i < OBSERVED_NUMBERS; i++) {
-        o->number[i] = memory_new((size_t)length_of(o, (enum observed)i) * sizeof(double));
-        if (!o->number[i])
-            return sb_fail("observation: out of memory");
-    }
+    for (int i = 0; i < OBSERVED_NUMBERS; i++)
+        if (!(o->number[i] = numbers_new(length_of(o, (enum observed)i))))
+            return false;
     return true;
 }
 
@@ -49,11 +55,11 @@ void observation_free(struct observation *o)
 /* All values of a tensor; NULL, with a message, without the tensor or memory. */
 static double *values_of(const sb_tensor *x)
 {
-    double *values = x ? memory_new((size_t)(sb_tensor_size(x) + 1) * sizeof *values) : NULL;
+    double *values =
+        x ? numbers_new(sb_tensor_size(x)) : sb_fail("observation: a gradient is missing");
     if (values && sb_tensor_read(x, values))
         return values;
     memory_free(values);
-    sb_fail("observation: %s", x ? "out of memory" : "a gradient is missing");
     return NULL;
 }
 
@@ -72,14 +78,6 @@ static bool read_heads(const sb_tensor *x, double *to)
     return true;
 }
 
-static double dot(int64_t n, const double *x, const double *y)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
-}
-
 /* What forward has: before backward frees it. */
 static bool read_forward(struct observed_attention *o, const sb_node *node, bool causal)
 {
@@ -92,7 +90,7 @@ static bool read_forward(struct observed_attention *o, const sb_node *node, bool
         const double *q = x[OBSERVED_Q] + row * o->size;
         const double *k = x[OBSERVED_K] + (h * o->keys + j) * o->size;
         const bool blocked = causal && j > row % o->rows;
-        x[OBSERVED_S][i] = blocked ? -INFINITY : o->scale * dot(o->size, q, k);
+        x[OBSERVED_S][i] = blocked ? -INFINITY : o->scale * row_dot(o->size, q, k);
     }
     return true;
 }
@@ -104,10 +102,10 @@ static bool score_gradients(struct observed_attention *o, const struct rule *rul
     const int64_t rows = o->heads * o->rows, dim[] = {rows, o->keys};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *s = sb_tape_own(sb_tensor_from_doubles(SB_F64, 2, dim, x[OBSERVED_S]));
-    sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(SB_F64, 2, dim, x[OBSERVED_G]));
-    bool ok = sb_tensor_requires_grad(s) && sb_backward_from(sb_softmax(s), g) &&
-              sb_tensor_read(sb_tensor_grad(s), x[OBSERVED_RIGHT]);
+    sb_tensor *s = variable_of(SB_F64, 2, dim, x[OBSERVED_S]);
+    sb_tensor *g = constant_of(SB_F64, 2, dim, x[OBSERVED_G]);
+    bool ok =
+        sb_backward_from(sb_softmax(s), g) && sb_tensor_read(sb_tensor_grad(s), x[OBSERVED_RIGHT]);
     ok = sb_tape_end(&tape) && ok;
     for (int64_t r = 0; ok && r < rows; r++) {
         const int64_t at = r * o->keys;
@@ -117,10 +115,8 @@ static bool score_gradients(struct observed_attention *o, const struct rule *rul
         memcpy(x[OBSERVED_DS] + at, x[OBSERVED_RIGHT] + at, (size_t)o->keys * sizeof(double));
         if (rule)
             rule_apply(rule, kept, x[OBSERVED_A] + at, x[OBSERVED_G] + at, x[OBSERVED_DS] + at);
-        x[OBSERVED_AVERAGE][r] = dot(kept, x[OBSERVED_A] + at, x[OBSERVED_G] + at);
-        x[OBSERVED_SUM][r] = 0;
-        for (int64_t j = 0; j < kept; j++)
-            x[OBSERVED_SUM][r] += x[OBSERVED_DS][at + j];
+        x[OBSERVED_AVERAGE][r] = row_dot(kept, x[OBSERVED_A] + at, x[OBSERVED_G] + at);
+        x[OBSERVED_SUM][r] = row_sum(kept, x[OBSERVED_DS] + at);
     }
     return ok;
 }
@@ -136,8 +132,8 @@ static bool read_backward(struct observed_attention *o, const sb_node *node,
         const int64_t j = i % o->keys, row = i / o->keys, h = row / o->rows;
         const bool blocked = isinf(x[OBSERVED_S][i]);
         x[OBSERVED_G][i] = blocked ? 0
-                                   : dot(o->size, x[OBSERVED_DY] + row * o->size,
-                                         x[OBSERVED_V] + (h * o->keys + j) * o->size);
+                                   : row_dot(o->size, x[OBSERVED_DY] + row * o->size,
+                                             x[OBSERVED_V] + (h * o->keys + j) * o->size);
     }
     return score_gradients(o, rule);
 }
@@ -158,31 +154,26 @@ static bool read_probabilities(struct observation *o, sb_tensor *logits)
 {
     o->rows = sb_tensor_dim(logits, 1);
     o->symbols = sb_tensor_dim(logits, 2);
-    o->probability = memory_new((size_t)(o->rows * o->symbols) * sizeof(double));
-    if (!o->probability)
-        return sb_fail("observation: out of memory");
+    o->probability = numbers_new(o->rows * o->symbols);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    bool ok = sb_tensor_read(sb_softmax(sb_detach(logits)), o->probability);
+    bool ok = o->probability && sb_tensor_read(sb_softmax(sb_detach(logits)), o->probability);
     return sb_tape_end(&tape) && ok;
 }
 
 static bool read_gradients(struct observation *o, const sb_parameters *set)
 {
     o->parameters = sb_parameters_count(set);
-    o->gradient = memory_new((size_t)o->parameters * sizeof(double));
-    if (!o->gradient)
-        return sb_fail("observation: out of memory");
-    for (int64_t i = 0; i < o->parameters; i++) {
+    o->gradient = numbers_new(o->parameters);
+    bool ok = o->gradient;
+    for (int64_t i = 0; ok && i < o->parameters; i++) {
         const sb_tensor *grad = sb_tensor_grad(sb_parameters_get(set, i));
         double *values = grad ? values_of(grad) : NULL;
-        if (grad && !values)
-            return false;
-        const int64_t n = grad ? sb_tensor_size(grad) : 0;
-        o->gradient[i] = sqrt(dot(n, values, values));
+        ok = values || !grad;
+        o->gradient[i] = values ? sqrt(row_dot(sb_tensor_size(grad), values, values)) : 0;
         memory_free(values);
     }
-    return true;
+    return ok;
 }
 
 static bool run(struct observation *o, const struct subject *subject, const struct rule *rule)

@@ -39,7 +39,8 @@ const open = async () => {
     setTimeout(() => {
         Flash.open();
         SaturatedRows.open();
-    }, LATER);
+        Teacher.turn();
+    }, Address.state.panel > 0 ? 0 : LATER);
 };
 
 open().catch((error) => {

@@ -2,7 +2,6 @@
  * What the live page calls. Texts are pointers to UTF-8 that ends with a zero; a text or number
  * stays until the next call that computes one. Calls that can fail return 0 and leave a message.
  */
-#include "teach/explain/model.h"
 #include "teach/explain/row.h"
 #include "teach/explain/topics.h"
 #include "teach/playground/training.h"
@@ -27,13 +26,6 @@ TEXT(message, (void), sb_error())
 
 static struct explain_options options;
 static struct page *page;
-
-static int turn_to(struct page *next)
-{
-    page_free(page);
-    page = next;
-    return next != NULL;
-}
 
 EXPORT(options_clear) void options_clear(void)
 {
@@ -63,17 +55,14 @@ EXPORT(explain) int explain(int i)
 {
     if (i >= TOPICS || (topics[i]->check && !topics[i]->check(&options)))
         return 0;
-    struct page *next = page_new(topics[i]->name);
-    if (next)
-        topics[i]->write(next, &options);
-    if (!next || !next->failed)
-        return turn_to(next);
-    page_free(next);
-    return 0;
+    page_free(page);
+    page = page_new(topics[i]->name);
+    if (page)
+        topics[i]->write(page, &options);
+    return page && !page->failed;
 }
 
 TEXT(topic_name, (int i), i < TOPICS ? topics[i]->name : NULL)
-TEXT(page_name, (void), page->title)
 NUMBER(page_parts, (void), page->parts)
 
 /* A paragraph; NULL where the part is a table. */
@@ -89,17 +78,8 @@ static const struct page_cell *cell_at(int i, int row, int column)
     return &table->cells[row * table->columns + column];
 }
 
-/* A cell as the terminal shows it. */
-EXPORT(cell_text) const char *cell_text(int i, int row, int column)
-{
-    static struct page_shown shown;
-    const struct page_cell *cell = cell_at(i, row, column);
-    if (cell->word)
-        return cell->word;
-    shown = page_show(&page->part[i].table.column[column], cell->number);
-    return shown.text;
-}
-
+/* A cell as the terminal shows it, and all its digits. */
+TEXT(cell_text, (int i, int row, int column), cell_at(i, row, column)->shown)
 NUMBER(cell_number, (int i, int row, int column), cell_at(i, row, column)->number)
 
 static double square[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS];
@@ -242,13 +222,6 @@ EXPORT(label) const char *label(int attention, int is_key, int i)
     const sb_example_attention *at = subject_attention(&training.subject, attentions[attention]);
     shown = subject_label(is_key ? &at->keys : &at->queries, i);
     return shown.text;
-}
-
-/* Opens the page on one row of a head, both from 1. */
-EXPORT(row_page) int row_page(int attention, int head, int row)
-{
-    const struct model_place place = {attentions[attention], 1, head, row};
-    return turn_to(model_row_page(&training.subject, &place));
 }
 
 NUMBER(parameters, (void), training.diagnosis.parameters)

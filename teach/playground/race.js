@@ -124,8 +124,7 @@ const Race = (() => {
         const mine = ++turn;
         playing = true;
         shown = -1;
-        s.at = end < s.steps ? end : -1; /* where it will stop */
-        Address.write();
+        Address.set({at: end < s.steps ? end : -1}); /* where it will stop */
         drawControls();
         while (mine === turn && step < end) {
             const begun = performance.now();
@@ -139,10 +138,7 @@ const Race = (() => {
         draw();
     };
     /* A race that does not run shows a step, which the address names. */
-    const nameStep = () => {
-        s.at = now();
-        Address.write();
-    };
+    const nameStep = () => Address.set({at: now()});
     const stop = () => {
         turn++;
         playing = false;
@@ -169,21 +165,18 @@ const Race = (() => {
                                          Math.min(s.events[2 * i + 1] ?? step, s.steps)])
                             .filter(([from, to]) => to > from);
     const drawLoss = () => {
+        const names =
+            ["Correct gradient" + (s.events.length ? ", sabotaged where shaded" : ""), Rules.name(s.rule)];
         const all = [
-            ...racers.map((r, i) => ({points: thinned(r.losses), series: i})),
-            ...earlier.map((e) => ({points: e.points, series: e.series}))
+            ...racers.map((r, i) => ({points: thinned(r.losses), series: i, name: names[i]})), ...earlier
         ];
         const level = {value: GUESSING, name: "guessing: ln 11"};
         const label = `loss of each step: correct gradient ${short(racers[0].losses.at(-1))}, ` +
                       `${Rules.title(s.rule)} ${short(racers[1].losses.at(-1))}, ` +
                       `after ${step} steps`;
         curves("loss", label, {all, lastX: s.steps, level, spans: spans(), at: now()});
-        const names = [
-            [0, "Correct gradient" + (s.events.length ? ", sabotaged where shaded" : "")],
-            [1, Rules.name(s.rule)], ...earlier.map((e) => [e.series, "Earlier: " + e.name])
-        ];
         $("legend").innerHTML =
-            names.map(([i, name]) => tag("span", {}, sample(i), " ", escaped(name))).join(" ");
+            all.map((c) => tag("span", {}, sample(c.series), " ", escaped(c.name))).join(" ");
     };
     const readOut = (at) => {
         const loss = (r) => short(r.losses[Math.max(0, at - 1)]);
@@ -265,12 +258,10 @@ const Race = (() => {
         const points = thinned(racers[1].losses), name = racers[1].name;
         const series = earlier[0]?.series === 2 ? 3 : 2; /* an earlier run keeps its colour */
         if (keepCurve && points.length > 20 && name && name !== Rules.name(s.rule))
-            earlier = [{points, name, series}, ...earlier].slice(0, 2);
+            earlier = [{points, name: "Earlier: " + name, series}, ...earlier].slice(0, 2);
         racers[1].name = Rules.name(s.rule);
         stop();
-        if (clean) s.events = [];
-        s.at = -1;
-        Address.write();
+        Address.set({at: -1, events: clean ? [] : s.events});
         await begin();
     };
     const guarded = (act) => (...given) => Promise.resolve(act(...given)).catch(failed);
@@ -291,9 +282,8 @@ const Race = (() => {
         await inOrder(async () => {
             const at = wanted ?? step, again = s.events.at(-1) === at;
             const earlier = ended || typed && !repair ? [] : s.events.filter((x) => x < at);
-            s.events = again && !ended ? earlier : [...earlier, at];
+            Address.set({events: again && !ended ? earlier : [...earlier, at]});
             isPast = at < step;
-            Address.write();
             if (at === step) await applyRule();
             draw();
         });
@@ -318,8 +308,7 @@ const Race = (() => {
 
     const fields = ["task", "factor", "seed", "steps"];
     const changed = guarded(() => {
-        for (const id of fields) s[id] = +$(id).value;
-        Address.clip();
+        Address.set(Object.fromEntries(fields.map((id) => [id, +$(id).value])));
         $("seed").value = s.seed;
         earlier = [];
         $("task-words").textContent = tasks[s.task];
@@ -354,15 +343,13 @@ const Race = (() => {
         $("sabotage").onclick = guarded(sabotage);
         $("pair").onclick = guarded(anotherPair);
         $("speed").onchange = (e) => {
-            s.speed = +e.target.value;
-            Address.write();
+            Address.set({speed: +e.target.value});
             if (!playing) return;
             stop();
             guarded(run)();
         };
         $("attention").onchange = (e) => {
-            s.attention = +e.target.value;
-            Address.write();
+            Address.set({attention: +e.target.value});
             draw();
         };
         for (const id of ["timeline", "drawer-timeline"])
@@ -398,7 +385,6 @@ const Race = (() => {
         racers,
         step,
         playing,
-        earlier,
         now: now(),
         frames: racers.map((r) => r.frames.get(now()))
     });

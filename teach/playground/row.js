@@ -1,8 +1,6 @@
-/* Panel 1: a row of softmax forward and back. */
+/* One row of softmax, forward and back. */
 const Row = (() => {
     const s = Address.state, MOST_KEYS = 12;
-    const columns =
-        ["key", "score s", "weight a", "upstream g", "g − avg", "ds", "difference", "mistake"];
     let names = null; /* of keys that came from a model */
     let origin = "";  /* of a row that came from a model */
     let entry = [0, 0]; /* of the Jacobian, that is read out */
@@ -21,6 +19,21 @@ const Row = (() => {
 
     /* ---- the table ---- */
 
+    const printed = ({text}) => numeral(text);
+    /* Columns behind the key: the name; and of those that are computed a name for ids, what is drawn
+       of a row of the page, and whether there is a sum. */
+    const columns = [
+        ["score s"],
+        ["weight a", "a", ({a}, most, i) => !s.mask[i] ? "blocked"
+            : [share(a.number), " ", tag("span", {class: "number"}, printed(a))], true],
+        ["upstream g"],
+        ["g − avg", "centred", (row) => printed(row["g - avg"])],
+        ["ds", "ds", ({ds}, most) => signed(ds.number, most, printed(ds)), true],
+        ["difference", "difference", ({check, difference}) =>
+            tag("span", {title: "central difference: " + printed(difference)},
+                check.text === "ok" ? "✓" : check.text)],
+        ["mistake", "mistake", ({mistake}) => printed(mistake), true],
+    ];
     const field = (id, i, label, value) => tag("input", {
         type: "number",
         step: "any",
@@ -34,58 +47,50 @@ const Row = (() => {
         slide: {type: "range", id: `slide-${i}`, min: -20, max: 20, step: 0.1, value: s.scores[i]},
     });
     const cells = (score, i) => {
-        const {kept, slide} = inputs(i), empty = (id, name) => cellOf(name, "", {id: `${id}-${i}`});
+        const {kept, slide} = inputs(i);
+        const typed = {
+            "score s": [tag("input", {...slide, "aria-label": `slide the score of key ${key(i)}`}),
+                        field("score", i, "score", score)],
+            "upstream g": field("upstream", i, "upstream gradient", s.upstream[i]),
+        };
         return [
-            tag("th", {scope: "row"},
-                tag("label", {}, tag("input", {...kept, "aria-label": `keep key ${key(i)}`}), " ",
-                    escaped(key(i)))),
-            cellOf("score s",
-                   [
-                       tag("input", {...slide, "aria-label": `slide the score of key ${key(i)}`}),
-                       field("score", i, "score", score)
-                   ],
-                   {class: "score"}),
-            empty("a", "weight a"),
-            cellOf("upstream g", field("upstream", i, "upstream gradient", s.upstream[i])),
-            empty("centred", "g − avg"),
-            empty("ds", "ds"),
-            empty("difference", "difference"),
-            empty("mistake", "mistake"),
+            rowHead(tag("label", {}, tag("input", {...kept, "aria-label": `keep key ${key(i)}`}), " ",
+                        escaped(key(i)))),
+            columns.map(([name, id]) => cellOf(name, typed[name] ?? "", {
+                id: id && `${id}-${i}`,
+                class: name === "score s" && "score"
+            })),
         ];
     };
 
     /* While it is typed, a text may not be a number yet. */
-    const typed = (input, set) => {
+    const typed = (input, changes) => {
         const x = +input.value;
         const ok = input.value.trim() !== "" && Number.isFinite(x) && Math.abs(x) <= 1e30;
         input.setAttribute("aria-invalid", String(!ok));
         $("row-error").textContent =
             ok ? "" : `${input.getAttribute("aria-label")}: type a number from −1e30 to 1e30; ` +
                           "the numbers are still those of the last one.";
-        if (ok) edit(() => set(x));
+        if (ok) edit(changes(x));
     };
     const connect = (i) => {
-        $("kept-" + i).onchange = (e) => edit(() => (s.mask[i] = e.target.checked ? 1 : 0));
-        $("upstream-" + i).oninput = (e) => typed(e.target, (x) => (s.upstream[i] = x));
+        $("kept-" + i).onchange = (e) => edit({mask: s.mask.with(i, +e.target.checked)});
+        $("upstream-" + i).oninput = (e) => typed(e.target, (x) => ({upstream: s.upstream.with(i, x)}));
         $("score-" + i).oninput = (e) => typed(e.target, (x) => {
-            s.scores[i] = x;
             $("slide-" + i).value = x;
+            return {scores: s.scores.with(i, x)};
         });
-        $("slide-" + i).oninput = (e) => edit(() => {
-            s.scores[i] = +e.target.value;
+        $("slide-" + i).oninput = (e) => {
             $("score-" + i).value = e.target.value;
-        });
+            edit({scores: s.scores.with(i, +e.target.value)});
+        };
     };
     const build = () => {
         $("row-error").textContent = "";
-        const sums = [
-            tag("th", {scope: "row"}, "sum"), cellOf("score s", ""),
-            cellOf("weight a", "", {id: "a-sum"}), cellOf("upstream g", ""), cellOf("g − avg", ""),
-            cellOf("ds", "", {id: "ds-sum"}), cellOf("difference", ""),
-            cellOf("mistake", "", {id: "mistake-sum"})
-        ];
-        $("row-table").innerHTML =
-            tableOf(columns, [...s.scores.map(cells), sums], s.scores.length);
+        const sums = [rowHead("sum"),
+                      columns.map(([name, id, , summed]) => cellOf(name, "", {id: summed && `${id}-sum`}))];
+        $("row-table").innerHTML = tableOf(["key", ...columns.map(([name]) => name)],
+                                           [...s.scores.map(cells), sums], s.scores.length);
         range(s.scores.length).forEach(connect);
     };
 
@@ -135,38 +140,19 @@ const Row = (() => {
         entry = [i, j];
         $("row-jacobian-read").textContent = found.textContent;
     };
-    const moves = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]};
     const connectJacobian = () => {
         $("row-jacobian").onpointerover = ({target}) => {
             const {i, j} = (target.closest("[data-i]") || {dataset: {}}).dataset;
             if (i !== undefined) read(+i, +j);
         };
         $("row-jacobian").onkeydown = (e) => {
-            const by = moves[e.key];
+            const by = arrows[e.key];
             if (!by) return;
             e.preventDefault();
             read(entry[0] + by[0], entry[1] + by[1]);
         };
     };
 
-    const printed = ({text}) => numeral(text);
-    const drawRow = (forward, back, most, i) => {
-        const ds = back.ds.number;
-        $("a-" + i).innerHTML =
-            s.mask[i] ? share(forward.a.number) + " " + tag("span", {class: "number"}, printed(forward.a))
-                      : "blocked";
-        $("centred-" + i).textContent = printed(back["g - avg"]);
-        $("ds-" + i).innerHTML = signed(ds, most, printed(back.ds)).join("");
-        $("difference-" + i).textContent = back.check.text === "ok" ? "✓" : back.check.text;
-        $("difference-" + i).title = "central difference: " + printed(back.difference);
-        $("mistake-" + i).textContent = printed(back.mistake);
-    };
-    const drawSums = (forward, backward) => {
-        const sum = (rows, name) => sumOf(rows.map((row) => row[name].number));
-        $("a-sum").textContent = sum(forward, "a");
-        $("ds-sum").textContent = sum(backward, "ds");
-        $("mistake-sum").textContent = sum(backward, "mistake");
-    };
     /* "FORWARD  a = ..." begins with a word that is set in bold. */
     const paragraph = (text) => {
         const [, title, rest] = text.match(/^([A-Z]{3,})? *(.*)$/s);
@@ -175,10 +161,13 @@ const Row = (() => {
     };
     const draw = () => {
         const page = Library.explain("softmax", options()), {forward, backward} = page.tables;
-        const most = largest(backward.map((r) => r.ds.number));
+        const rows = forward.map((row, i) => ({...row, ...backward[i]}));
+        const most = largest(rows.map((row) => row.ds.number));
         const said = page.texts.filter((t) => /^(FORWARD|JACOBIAN|BACKWARD|The ds)/.test(t));
-        backward.forEach((back, i) => drawRow(forward[i], back, most, i));
-        drawSums(forward, backward);
+        for (const [, id, drawn, summed] of columns.filter(([, id]) => id)) {
+            rows.forEach((row, i) => ($(`${id}-${i}`).innerHTML = [drawn(row, most, i)].flat().join("")));
+            if (summed) $(id + "-sum").textContent = sumOf(rows.map((row) => row[id].number));
+        }
         $("temperature-value").textContent = temperature().toFixed(2);
         $("row-say").innerHTML = said.map(paragraph).join("");
         $("row-command").textContent = command();
@@ -188,39 +177,36 @@ const Row = (() => {
 
     /* ---- changes ---- */
 
-    const change = (act) => {
-        act();
+    /* Changes of the state; the table is built anew where keys come or go. */
+    const change = (changes, first = () => {}) => {
+        Address.set(changes);
+        first();
         draw();
-        Address.write();
     };
     /* What a reader changes in a row of the model is no longer that row. */
-    const edit = (act) => {
+    const edit = (...changes) => {
         if (origin) $("row-origin").textContent = "Changed; it began as " + origin;
-        change(act);
+        change(...changes);
     };
     const forget = () => {
         names = null;
         origin = "";
         $("row-from").hidden = true;
     };
-    const replace = (scores, upstream, mask = scores.map(() => 1)) => change(() => {
-        Object.assign(s, {scores, upstream, mask, temperature: 0});
+    const replace = (scores, upstream, mask = scores.map(() => 1)) => {
         $("temperature").value = 0;
-        build();
-    });
+        change({scores, upstream, mask, temperature: 0}, build);
+    };
     const begin = (scores) => {
         forget();
         replace(scores, [...Address.own.upstream]);
     };
     const resize = (by) => {
-        const n = s.scores.length + by, more = {scores: 0, upstream: 0, mask: 1};
+        const n = s.scores.length + by;
+        const of = (list, more) => (by > 0 ? [...list, more] : list.slice(0, n));
         if (n < 2 || n > MOST_KEYS) return;
         forget();
-        change(() => {
-            for (const name of Object.keys(more))
-                s[name] = by > 0 ? [...s[name], more[name]] : s[name].slice(0, n);
-            build();
-        });
+        change({scores: of(s.scores, 0), upstream: of(s.upstream, 0), mask: of(s.mask, 1)}, build);
     };
 
     /* A row of the model's attention: where it is from, and its keys. */
@@ -230,8 +216,7 @@ const Row = (() => {
         replace(scores, upstream, mask);
         $("row-from").hidden = false;
         $("row-origin").textContent = origin;
-        $("row").focus();
-        $("row").scrollIntoView();
+        turnTo("row");
     };
     const back = () => Race.goTo(s.drawer ? "drawer-back" : "play");
 
@@ -240,19 +225,14 @@ const Row = (() => {
         $("temperature").value = s.temperature;
         $("row-calm").onclick = () => begin([2, 1, 0.1, -1]);
         $("row-saturated").onclick = () => begin([16, 8, 0.8, -8]);
-        $("row-masked").onclick = () => edit(() => {
-            s.mask = s.mask.map(() => 0);
-            build();
-        });
+        $("row-masked").onclick = () => edit({mask: s.mask.map(() => 0)}, build);
         $("row-more").onclick = () => resize(1);
         $("row-less").onclick = () => resize(-1);
-        $("row-raise").onclick = () => edit(() => {
-            s.scores = s.scores.map((x) => +(x + 1).toPrecision(12));
-            build();
-        });
+        $("row-raise").onclick = () =>
+            edit({scores: s.scores.map((x) => +(x + 1).toPrecision(12))}, build);
         $("row-back").onclick = back;
         connectJacobian();
-        $("temperature").oninput = (e) => edit(() => (s.temperature = +e.target.value));
+        $("temperature").oninput = (e) => edit({temperature: +e.target.value});
         build();
         draw();
     };

@@ -38,18 +38,10 @@ const Rules = (() => {
     const drawRow = (rule) => {
         const options = Row.options(), ds = Library.rule.row(rule, options),
               right = Library.rule.row(RIGHT, options);
-        const most = largest([...ds, ...right]);
-        const number = (x) => signed(x, most);
-        const rows =
-            ds.map((x, i) => [tag("th", {scope: "row"}, escaped(Row.key(i))),
-                              cellOf("your ds", number(x)),
-                              cellOf("correct ds", number(right[i]))]);
-        rows.push([
-            tag("th", {scope: "row"}, "sum"),
-            cellOf("your ds", tag("strong", {}, sumOf(ds))),
-            cellOf("correct ds", tag("strong", {}, sumOf(right)))
-        ]);
-        $("rule-table").innerHTML = tableOf(["key", "your ds", "correct ds"], rows);
+        const head = ["key", "your ds", "correct ds"], both = [ds, right], most = largest(both.flat());
+        const row = (x, i) => rowOf(head, escaped(Row.key(i)), both.map((list) => signed(list[i], most)));
+        const sums = rowOf(head, "sum", both.map((list) => tag("strong", {}, sumOf(list))));
+        $("rule-table").innerHTML = tableOf(head, [...ds.map(row), sums]);
     };
     /* Its numbers in the row of the panel below, or why there are none. */
     const failureInRow = (rule) => {
@@ -77,8 +69,7 @@ const Rules = (() => {
         $("rule-known").value = knownRule(rule)?.[1] ?? "";
     };
     const train = () => {
-        s.rule = $("rule").value.trim();
-        Address.write();
+        Address.set({rule: $("rule").value.trim()});
         Race.goTo();
         return Race.restart();
     };

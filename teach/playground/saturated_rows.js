@@ -1,4 +1,4 @@
-/* Panel 2: how many rows are saturated. */
+/* How many rows are saturated. */
 const SaturatedRows = (() => {
     const s = Address.state, known = {};
 
@@ -22,16 +22,15 @@ const SaturatedRows = (() => {
         $("saturated-command").textContent = "./softback explain saturated-rows --width " + d;
         bars("saturated-chart", caption, bins, (x) => x / most);
     };
-    const change = (act) => {
-        act();
+    const change = (changes) => {
+        Address.set(changes);
         draw();
-        Address.write();
     };
     const open = () => {
         $("width").value = s.width;
         $("scaled").checked = s.scaled;
-        $("width").oninput = (e) => change(() => (s.width = +e.target.value));
-        $("scaled").onchange = (e) => change(() => (s.scaled = e.target.checked ? 1 : 0));
+        $("width").oninput = (e) => change({width: +e.target.value});
+        $("scaled").onchange = (e) => change({scaled: +e.target.checked});
         draw();
         onWidth("saturated-chart", draw);
     };

@@ -40,8 +40,7 @@ const Teacher = (() => {
     /* A scene is an address: the page opens anew with it. */
     const show = (scene) => {
         const [, changes] = scenes[scene], {teacher} = s;
-        Object.assign(s, structuredClone(Address.own), changes, {teacher, scene});
-        Address.write();
+        Address.set({...structuredClone(Address.own), ...changes, teacher, scene});
         location.reload();
     };
     const button = (i) => tag("button", {
@@ -61,8 +60,7 @@ const Teacher = (() => {
         $("scenes").innerHTML = scenes.map((_, i) => button(i)).join("");
         $("scenes").onclick = $("race-say").onclick = pressed;
         $("teacher").onclick = () => {
-            s.teacher = s.teacher ? 0 : 1;
-            Address.write();
+            Address.set({teacher: +!s.teacher});
             draw();
             Race.draw();
         };
@@ -71,13 +69,12 @@ const Teacher = (() => {
             const link = e.target.closest("a");
             if (!link) return;
             e.preventDefault(); /* which would forget the rest of the address */
-            s.panel = +link.hash.split("=")[1];
-            Address.write();
-            $(panels[s.panel]).focus({preventScroll: true});
-            $(panels[s.panel]).scrollIntoView();
+            Address.set({panel: +link.hash.split("=")[1]});
+            turnTo(panels[s.panel]);
         };
         document.querySelector(`#scenes [data-scene="${s.scene}"]`)?.focus({preventScroll: true});
-        if (s.panel > 0) $(panels[s.panel])?.scrollIntoView();
     };
-    return {open, next};
+    /* The panel that the address names, once all panels below have their heights. */
+    const turn = () => s.panel > 0 && showExhibit(panels[s.panel]);
+    return {open, turn, next};
 })();

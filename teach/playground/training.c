@@ -8,16 +8,21 @@ enum { WIDTH = 32, HEADS = 2, DIGITS = 8, PAIRS = 32, TESTED = 50 };
 
 static const sb_task_options lengths = {.min_length = DIGITS, .max_length = DIGITS};
 
-/* A batch of pairs that it is not trained on, with the same symbols. */
+/* A pair that it is not trained on. */
+static bool make_pair(const struct training_options *o, int i, sb_task_pair *pair)
+{
+    return sb_task_make(o->task, &lengths, o->seed, SB_PART_TEST, (uint64_t)i, pair);
+}
+
+/* A batch of such pairs, with the same symbols. */
 static sb_data *held_out(const sb_data *data, const struct training_options *o)
 {
     const sb_data_options batches = {.seed = o->seed, .batch_pairs = PAIRS};
     sb_pairs *pairs = sb_pairs_new();
     sb_task_pair *pair = memory_new(sizeof *pair);
     bool ok = pairs && (pair || sb_fail("training: out of memory for a pair"));
-    for (uint64_t i = 0; ok && i < PAIRS; i++)
-        ok = sb_task_make(o->task, &lengths, o->seed, SB_PART_TEST, i, pair) &&
-             sb_pairs_add(pairs, pair->source, pair->target);
+    for (int i = 0; ok && i < PAIRS; i++)
+        ok = make_pair(o, i, pair) && sb_pairs_add(pairs, pair->source, pair->target);
     sb_data *others =
         ok ? sb_data_new(pairs, sb_data_source(data), sb_data_target(data), &batches) : NULL;
     sb_pairs_free(pairs);
@@ -95,18 +100,21 @@ bool training_change_rule(struct training *t, const char *rule)
     return true;
 }
 
-/* The pair and those that follow it, and what the model writes for their sources. */
-static bool write_outputs(struct training *t, int index)
+/* n <= TESTED pairs from number `first` on, and what the model writes for their sources; NULL, with
+   a message, when that fails. */
+static sb_task_pair *translate(const struct training *t, int first, int n, char *output[])
 {
-    const char *texts[TRAINING_OUTPUTS];
-    t->pairs = memory_new(TRAINING_OUTPUTS * sizeof *t->pairs);
-    bool ok = t->pairs || sb_fail("training: out of memory for %d pairs", TRAINING_OUTPUTS);
-    for (int i = 0; ok && i < TRAINING_OUTPUTS; i++) {
-        ok = sb_task_make(t->options.task, &lengths, t->options.seed, SB_PART_TEST,
-                          (uint64_t)(index + i), &t->pairs[i]);
-        texts[i] = t->pairs[i].source;
+    const char *texts[TESTED];
+    sb_task_pair *pairs = memory_new((size_t)n * sizeof *pairs);
+    bool ok = pairs || sb_fail("training: out of memory for %d pairs", n);
+    for (int i = 0; ok && i < n; i++) {
+        ok = make_pair(&t->options, first + i, &pairs[i]);
+        texts[i] = pairs[i].source;
     }
-    return ok && sb_translate_texts(t->model, texts, TRAINING_OUTPUTS, NULL, t->output);
+    if (ok && sb_translate_texts(t->model, texts, n, NULL, output))
+        return pairs;
+    memory_free(pairs);
+    return NULL;
 }
 
 bool training_observe(struct training *t, int index)
@@ -115,7 +123,8 @@ bool training_observe(struct training *t, int index)
     struct rule rule;
     const bool own = t->options.rule && *t->options.rule != '\0';
     forget(t);
-    return (!own || rule_read(&rule, t->options.rule)) && write_outputs(t, index) &&
+    return (!own || rule_read(&rule, t->options.rule)) &&
+           (t->pairs = translate(t, index, TRAINING_OUTPUTS, t->output)) &&
            subject_begin(&t->subject, &model, t->pairs->source, t->pairs->target) &&
            observation_make(&t->seen, &t->subject, own ? &rule : NULL) &&
            diagnosis_make(&t->diagnosis, &model, t->batch);
@@ -131,22 +140,14 @@ static void count(const char *said, const char *wanted, int *right, int *all)
 
 bool training_right(const struct training *t, double *share)
 {
-    sb_task_pair *pairs = memory_new(TESTED * sizeof *pairs);
-    const char *texts[TESTED];
     char *outputs[TESTED];
     int right = 0, all = 0;
-    bool ok = pairs || sb_fail("training: out of memory for %d pairs", TESTED);
-    for (int i = 0; ok && i < TESTED; i++) {
-        ok = sb_task_make(t->options.task, &lengths, t->options.seed, SB_PART_TEST, (uint64_t)i,
-                          &pairs[i]);
-        texts[i] = pairs[i].source;
-    }
-    ok = ok && sb_translate_texts(t->model, texts, TESTED, NULL, outputs);
-    for (int i = 0; ok && i < TESTED; i++) {
+    sb_task_pair *pairs = translate(t, 0, TESTED, outputs);
+    for (int i = 0; pairs && i < TESTED; i++) {
         count(outputs[i], pairs[i].target, &right, &all);
         sb_free(outputs[i]);
     }
     memory_free(pairs);
     *share = all ? (double)right / all : 0;
-    return ok;
+    return all > 0;
 }

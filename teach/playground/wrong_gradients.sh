@@ -5,6 +5,7 @@
 # playground-losses of a portable build; 8 seeds are 432 runs, 10 minutes of one core.
 set -eu
 losses=$1 seeds=${2:-8}
+mistake='a * (1 - a) * g' centred='a * (1 - a) * (g - sum(a * g))'
 
 run() { # run TASK RATE RULE: a line of numbers, the share of each seed
     for seed in $(seq "$seeds"); do
@@ -24,12 +25,9 @@ echo '|---|---|---|---|---|---|---|---|'
 for task in 'copy 0' 'reverse 1' 'sort 2'; do
     for rate in 0.001 0.003 0.01; do
         printf '| %s | %s' "${task% *}" "$rate"
-        run "${task#* }" $rate ''
-        run "${task#* }" $rate 'a * (1 - a) * g'
-        run "${task#* }" $rate 'a * (1 - a) * g - mean(a * (1 - a) * g)'
-        run "${task#* }" $rate 'a * (1 - a) * (g - sum(a * g))'
-        run "${task#* }" $rate 'a * (1 - a) * (g - sum(a * g)) - mean(a * (1 - a) * (g - sum(a * g)))'
-        run "${task#* }" $rate 0
+        for rule in '' "$mistake" "$mistake - mean($mistake)" "$centred" "$centred - mean($centred)" 0; do
+            run "${task#* }" $rate "$rule"
+        done
         echo ' |'
     done
 done

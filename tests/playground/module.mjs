@@ -39,7 +39,6 @@ await test("drawing does not change training", () => {
             Library.training.step();
             if (looks) {
                 Library.training.look(i);
-                Library.training.row(2, 0, 3);
                 Library.training.share();
             }
         }
@@ -120,22 +119,27 @@ const close = (x, y, scale, what) =>
 const total = (all) => all.reduce((x, y) => x + y, 0);
 const dot = (x, y) => total(x.map((z, i) => z * y[i]));
 
-await test("what is seen of a row has the numbers of the terminal's page", () => {
+/* Scores and g are those of the test below; here, weights, their gradients and differences of them. */
+await test("what is seen of a row has the numbers of the page on its scores and g", () => {
     begin();
     train(100);
-    const {attentions} = Library.training.look(0);
+    const {attentions, pairs} = Library.training.look(0);
+    const digits = [pairs[0].source, pairs[0].target].map((x) => x.split(" "));
     for (const [attention, seen] of attentions.entries()) {
-        const n = seen.keys.length, page = Library.training.row(attention, 1, 4);
-        const {row} = page.tables, of = (name) => rowOf(seen, name, 1, 4, n);
-        const [s, a, g, ds] = ["s", "a", "g", "ds"].map(of);
-        row.forEach((r, k) => {
-            const kept = r.s.text !== "blocked";
-            expectEqual(r.key.text.replace(/[<>]/g, ""), seen.keys[k], "a key");
-            if (kept) close(s[k], r.s.number, r.s.number, "s");
-            close(a[k], r.a.number, 1, "a");
-            close(kept ? g[k] : 0, kept ? r.g.number : 0, r.g.number, "g");
+        const n = seen.keys.length, of = (name) => rowOf(seen, name, 1, 4, n);
+        const [s, a, g, ds] = ["s", "a", "g", "ds"].map(of), kept = s.map((x) => x > -Infinity);
+        expectEqual(kept, kept.map((_, k) => attention !== 1 || k <= 4), "kept keys");
+        expectEqual(seen.keys.filter((x) => /^\d$/.test(x)),
+                    attention === 1 ? digits[1].slice(0, n - 1) : digits[0], "keys");
+        const {forward, backward} = Library.explain("softmax", {
+            scores: s.map((x, k) => (kept[k] ? x : 0)),
+            upstream: g.map((x, k) => (kept[k] ? x : 0)),
+            mask: kept.map(Number)
+        }).tables;
+        backward.forEach((r, k) => {
+            close(a[k], forward[k].a.number, 1, "a");
             close(ds[k], r.ds.number, r.ds.number, "ds");
-            expect(kept || ds[k] === 0, "a blocked key has a gradient");
+            expect(kept[k] || ds[k] === 0, "a blocked key has a gradient");
             close(r.ds.number, r.difference.number, r.ds.number, "difference");
         });
         close(total(ds), 0, Math.max(...ds.map(Math.abs)), "the sum of ds");

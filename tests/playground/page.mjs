@@ -288,12 +288,15 @@ await test(
         expect(/^“1” attends, row 3 of head 2, cross-attention, step 60/.test(
                    await text("drawer-where")),
                await text("drawer-where"));
-        /* The same model in the page's own instance: the page of \`softback explain\`. */
+        /* The same model in the page's own instance, and the page of \`softback explain\` on its row. */
         const said = await page.run(() => {
             Library.training.begin({task: 1, seed: 1, factor: 1, rule: "", steps: 600});
             for (let i = 0; i < 60; i++) Library.training.step();
-            Library.training.look(0);
-            return Library.training.row(2, 1, 2).tables.row;
+            const seen = Library.training.look(0).attentions[2], n = seen.keys.length;
+            const at = (seen.rows.length + 2) * n;
+            const [scores, upstream] = ["s", "g"].map((x) => Array.from(seen[x].subarray(at, at + n)));
+            const {forward, backward} = Library.explain("softmax", {scores, upstream}).tables;
+            return forward.map((row, k) => ({...row, ...backward[k]}));
         });
         const rows = await rowsOf(page, "drawer-table");
         expectEqual(rows.length, 9, "keys, and their sum");
@@ -817,5 +820,18 @@ await test("the table of contents leads to an exhibit and keeps the address",
                expect(await inView(page, "saturated", "width"), "the exhibit is not in view");
                expectEqual(await page.value("location.hash"), "#seed=3&panel=4", "the address");
            }));
+
+for (const panel of [1, 2, 3, 4, 5])
+    await test(`an address with panel ${panel} shows that exhibit from its top`,
+               () => visit({...still, hash: `#panel=${panel}`}, async (page) => {
+                   const [top, numeral, isEnd] = await page.run((i) => {
+                       const exhibit = document.querySelectorAll(".exhibit")[i - 1];
+                       const tops = [exhibit, exhibit.querySelector("h2")].map((x) => x.getBoundingClientRect().top);
+                       return [...tops, scrollY + innerHeight >= document.body.scrollHeight - 1];
+                   }, panel);
+                   expect(top >= 0 && (top <= 16 || isEnd && await inView(page, "flash-command")),
+                          `it begins at ${top}, its numeral at ${numeral}`);
+                   expect(numeral > top, `the numeral begins at ${numeral}`);
+               }));
 
 end("page");

@@ -4,28 +4,28 @@
 
 void online_add(struct online *state, int64_t n, const double *s, const double *v)
 {
-    double max = state->max;
+    double m = state->m;
     for (int64_t j = 0; j < n; j++)
-        max = fmax(max, s[j]);
-    if (max == -INFINITY)
+        m = fmax(m, s[j]);
+    if (m == -INFINITY)
         return; /* nothing but blocked keys so far */
-    const double rescale = exp(state->max - max);
-    state->max = max;
-    state->sum *= rescale;
-    state->y *= rescale;
+    const double rescale = exp(state->m - m);
+    state->m = m;
+    state->l *= rescale;
+    state->o *= rescale;
     for (int64_t j = 0; j < n; j++) {
-        double e = exp(s[j] - max);
-        state->sum += e;
-        state->y += e * v[j];
+        double p = exp(s[j] - m);
+        state->l += p;
+        state->o += p * v[j];
     }
 }
 
 void online_backward(const struct online *end, double dy, int64_t n, const double *s,
                      const double *v, double *ds, double *dv)
 {
-    const double average = dy * end->y / end->sum;
+    const double average = dy * end->o / end->l;
     for (int64_t j = 0; j < n; j++) {
-        double a = exp(s[j] - end->max) / end->sum;
+        double a = exp(s[j] - end->m) / end->l;
         dv[j] = a * dy;
         ds[j] = a * (dy * v[j] - average);
     }
