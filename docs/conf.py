@@ -33,6 +33,7 @@ templates_path = ["templates"]
 html_sidebars = {"**": ["sidebar/brand.html", "sidebar/search.html", "sidebar/scroll-start.html", "made.html",
                         "sidebar/navigation.html", "sidebar/scroll-end.html"]}
 toc_object_entries = False  # Sphinx copies them into each page
+python_display_short_literal_types = True
 html_show_search_summary = False  # a browser fetches no page from disk
 html_math_renderer = "mathml"
 html_copy_source = html_show_sphinx = html_show_copyright = False

@@ -13,7 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "python"))
-from generator import headers  # noqa: E402
+from generator import headers, stubs, wrappers  # noqa: E402
+from generator.declarations import short_names  # noqa: E402
 
 ROOMS = {"ops": ("Operations", "From arithmetic to attention: softmax, products, norms, losses, masks, each with its backward."),
          "tensor": ("Tensors", "Making, reading and sharing them; dtypes, devices, random numbers, files, errors."),
@@ -25,7 +26,13 @@ PYTHON_FILES = {"operation.py": "autograd", "show.py": "autograd", "functions.py
 PROPERTIES = {"size": "The number of elements.", "ndim": "The number of axes.", "shape": "The size of each axis.",
               "dtype": "The type of its elements: `f32`, `f64`, `bf16`, `dual`, `i32` or `bool`.", "device": "Where its data are: `cpu` or `cuda`.",
               "title": "Its dtype and shape as a text.", "T": "Its last two axes transposed."}
+FIRST = ("Softmax", "Attention")  # headings that Python's page of operations begins with
+LIKE = {"einsum": "sb_matmul", "min": "sb_max", "std": "sb_variance", "squeeze": "sb_reshape", "arange": "sb_tensor_full",
+        "randn": "sb_tensor_full"}  # functions by hand, and others that are under the same heading
+KINDS = {"Mapping[str, Any]": "dict", "Literal[False]": "bool", "Literal[True]": "bool"}
 LABEL = re.compile(r"([A-Z]\w+)(?: {2,}|\n)")  # "Shape     a (n) -> y": a labelled line of a comment
+SUBSCRIPTS = str.maketrans("ehijklmnoprstuvx", "ₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
+MEMBER = r"(?P<field>\w+)(?: = [^,\n/]+)?(?:,|(?=\s*$))"  # of an enum
 
 
 def read(*patterns):
@@ -69,7 +76,7 @@ class Where:
         found = defaultdict(dict)
         for name in names:
             if other == "C":
-                found["C"][name] = f"``{name}``"
+                found["C"][name] = f":c:func:`{name}`"
             elif name in self.python:
                 found["Python"][name] = f":py:obj:`{self.python[name]}`"
             if kernel := self.kernel(name):
@@ -79,7 +86,8 @@ class Where:
                 found["Source"].setdefault(path, file(path, line))
             found["Lesson"].update((link, link) for link in self.lessons[name] + (self.lessons[kernel] if kernel else []))
             found["Example"].update((link, link) for link in self.examples[name][:3])
-        return " · ".join(f"{kind} {', '.join(links.values())}" for kind, links in found.items() if links)
+        line = " · ".join(f"{kind} {', '.join(links.values())}" for kind, links in found.items() if links)
+        return line and ".. rst-class:: links\n\n" + line
 
 
 def functions_of(tree):
@@ -91,14 +99,15 @@ def functions_of(tree):
 
 
 def typeset(text):
-    """Formulas as ASCII has them, with the signs of Unicode: an arrow, powers, the prime of a transpose."""
-    text = re.sub(r"\^(-?\d+)\b", lambda m: m[1].translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")), text.replace("->", "→"))
-    return re.sub(r"(?<![\w'])([A-Za-z])'(?!\w)", r"\1′", text)
+    """Formulas as ASCII has them, with the signs of Unicode: an arrow, powers, indices, the prime of a transpose."""
+    text = re.sub(r"\^(-?\d+)\b(?!/)", lambda m: m[1].translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")), text.replace("->", "→"))
+    text = re.sub(r"\b(d?[A-Za-z]|sum|max)_([ehijklmnoprstuvx])\b", lambda m: m[1] + m[2].translate(SUBSCRIPTS), text)
+    return re.sub(r"((?<![\w'])[A-Za-z]|\))'(?![\w'])", r"\1′", text)
 
 
 def escape(text):
     """Prose without markup, in which names of C are code."""
-    found = r'`([^`\n]+)`|(?<![\w"/])((?:sb|SB)_\w+(?:\(\))?)(?![\w*])|[\\*_|`]'
+    found = r'`([^`\n]+)`|(?<![\w"/])((?:sb|SB)_\w+(?:\(\))?|"[a-z0-9_]+")(?![\w*])|[\\*_|`]'
     return re.sub(found, lambda m: f"``{m[1] or m[2]}``\\ " if m[1] or m[2] else "\\" + m[0], typeset(text))
 
 
@@ -117,8 +126,8 @@ def block(text):
     return ".. code-block:: text\n\n" + indented(text) if is_laid_out(text) else escape(text)
 
 
-def comment(doc):
-    """The comment of a declaration: paragraphs, and its labelled lines as a list."""
+def comment(doc, added=()):
+    """The comment of a declaration: paragraphs, and its labelled lines as a list, with those that are added."""
     parts, labelled = [], []
     for paragraph in filter(str.strip, re.split(r"\n\s*\n", doc)):
         if not LABEL.match(paragraph):
@@ -130,6 +139,8 @@ def comment(doc):
             indent = min((len(line) - len(line.lstrip()) for line in more if line.strip()), default=0)
             text = block("\n".join([first, *(line[indent:] for line in more)]))
             labelled.append(f":{label}:\n" + indented(text))
+    order = [":Shape:", ":Returns:", ":Options:", ":Fields:"]
+    labelled = sorted([*labelled, *added], key=lambda item: order.index(item.split()[0]) if item.split()[0] in order else len(order))
     return "\n\n".join(parts + ["\n".join(labelled)] * bool(labelled))
 
 
@@ -153,7 +164,7 @@ def members_of(declared):
             pointer = re.search(rf"[^;/{{}}]*\(\*{field.name}\)[^;]*", headers.COMMENT.sub("", declared["body"]))
             yield directive("c:member", [flat(pointer[0]) if pointer else f"{field.type} {field.name}{field.array}".replace("* ", "*")], escape(field.doc))
         return
-    for doc, found in headers.documented(r"(?P<field>\w+)(?: = [^,\n/]+)?(?:,|(?=\s*$))", declared["body"]):
+    for doc, found in headers.documented(MEMBER, declared["body"]):
         yield directive("c:enumerator", [found["field"]], escape(doc))
 
 
@@ -207,65 +218,177 @@ def page(header, text, where, seen):
 # ---- Python ----
 
 
+class Stub:
+    """What __init__.pyi says: {(owner, name): the overloads of a function}, what types stand for, and other names of functions."""
+
+    def __init__(self, package):
+        tree = ast.parse((package / "__init__.pyi").read_text())
+        types = [*tree.body, *ast.parse((package / "_declarations.pyi").read_text()).body]
+        self.types = {node.target.id: node.value for node in types if isinstance(node, ast.AnnAssign) and node.value}
+        self.functions, self.others = defaultdict(list), {}
+        for owner, node in functions_of(tree):
+            self.functions[owner, node.name].append(node)
+        for node in (node for node in tree.body if isinstance(node, ast.Assign)):
+            for other, of in zip(*(getattr(side, "elts", [side]) for side in (node.targets[0], node.value))):
+                owner, dot, name = ast.unparse(of).rpartition(".")
+                if (owner + dot, name) in self.functions:
+                    self.functions["", other.id] = self.functions[owner + dot, name]
+                    self.others[owner + dot + name] = other.id
+
+    def kinds(self, node):
+        """The members of a union, in place of names that are this module's own."""
+        if isinstance(node, ast.BinOp):
+            return self.kinds(node.left) + self.kinds(node.right)
+        text = ast.unparse(node)
+        if text in self.types and text != "TensorLike":
+            return self.kinds(self.types[text])
+        return [re.sub(r"\b_[A-Z]\w+", lambda m: self.kind(ast.Name(m[0])), KINDS.get(text, text))]
+
+    def kind(self, *nodes):
+        return " | ".join(dict.fromkeys(kind for node in nodes for kind in self.kinds(node)))
+
+    def signature(self, overloads, listed=None):
+        """The parameters, and the type of the result. Options have types, or are those that a list below has."""
+        given = overloads[0 if "Literal[True]" in ast.unparse(overloads[-1].args) else -1].args
+        named = [*given.posonlyargs, *given.args]
+        defaults = [None] * (len(named) - len(given.defaults)) + given.defaults
+        parts = [(arg, default, ": " + self.kind(arg.annotation)) for arg, default in zip(named, defaults) if arg.annotation]
+        by_name = [(arg, default, ": " + self.kind(arg.annotation) if listed is None else "")
+                   for arg, default in zip(given.kwonlyargs, given.kw_defaults) if listed is None or arg.arg in listed]
+        shown, last = ([arg.arg + kind + (f" = {ast.unparse(default)}" if default else "") for arg, default, kind in some]
+                       for some in (parts, by_name))
+        star = [f"*{given.vararg.arg}: {self.kind(given.vararg.annotation)}"] if given.vararg else ["*"] * bool(last)
+        rest = ["**options"] * bool(given.kwarg or len(by_name) < len(given.kwonlyargs))
+        return f"({', '.join(shown + star + last + rest)})", self.kind(*(node.returns for node in overloads))
+
+
 def python_docs(package):
     """{name: (its docstring, its code, its file)} of functions, methods and classes."""
-    docs = {}
+    docs, public = {}, ast.parse((ROOT / "python/softback/__init__.py").read_text())
+    origin = {name.name: node.module for node in public.body if isinstance(node, ast.ImportFrom) for name in node.names}
     for path in (package / "_functions.py", *sorted((ROOT / "python/softback").glob("*.py"))):
         tree = ast.parse(path.read_text())
         classes = (("", node) for node in tree.body if isinstance(node, ast.ClassDef))
         for owner, node in (*classes, *functions_of(tree)):
-            docs.setdefault(owner + node.name, (ast.get_docstring(node) or "", node, path.name))
+            if owner or origin.get(node.name, path.stem) == path.stem:
+                docs.setdefault(owner + node.name, (ast.get_docstring(node) or "", ast.unparse(node), path.name))
     return docs
 
 
-def python_entry(owner, node, doc, functions, where, calls):
-    """A function or method: its signature, and what is said of it."""
-    given = re.sub(r"\bself(, )?(/(, )?)?", "", ast.unparse(node.args), count=1) if owner else ast.unparse(node.args)
-    is_property = any(ast.unparse(line) == "property" for line in node.decorator_list)
-    if not doc and owner == "Tensor.":
-        doc = PROPERTIES.get(node.name, "")
-        if node.name in functions:
-            return "py:method", f"{node.name}({given})", f":py:func:`{node.name}` of this tensor."
-    text = comment(re.split(r"\n\nOptions\n", doc)[0])
-    kind = "py:property" if is_property else "py:method" if owner else "py:function"
-    return kind, node.name + ("" if is_property else f"({given})"), f"{text}\n\n{where.links(calls, 'C')}"
+class Python:
+    """The reference of Python, entry by entry."""
 
+    def __init__(self, package, where):
+        self.where, self.stub, self.docs, self.headers = where, Stub(package), python_docs(package), headers.read(ROOT)
+        self.docs.update((other, self.docs[name]) for name, other in self.stub.others.items())
+        self.listed = {}  # of a struct of options: the first function that has it, and its comment
+        declared = [found for _, text in headers.texts(ROOT / "softback.h", set()) for _, found in headers.documented(headers.DECLARATION, text)]
+        self.members = {found["name"]: [escape(wrappers.spelled(self.headers, doc)) for doc, _ in headers.documented(MEMBER, found["body"])]
+                        for found in declared if found["kind"] == "enum" and found["name"]}
+        where.python.update((f"sb_{name}", owner + name) for owner, name in reversed(self.stub.functions)
+                            if f"sb_{name}" in self.headers.functions and f"sb_{name}" not in where.python)
 
-def python_pages(package, where):
-    """{folder: its page}: classes, and functions below the headings of their headers; those that share a comment
-    share an entry."""
-    docs, seen, owners = python_docs(package), set(), defaultdict(list)
-    tree = ast.parse((package / "__init__.pyi").read_text())
-    functions = {node.name for owner, node in functions_of(tree) if not owner}
-    rooms = {room: (defaultdict(list), defaultdict(dict)) for room in ROOMS}
-    for owner, node in functions_of(tree):
-        name = owner + node.name
-        if name in seen or node.name in dir(object):
-            continue
-        seen.add(name)
-        doc, body, path = docs.get(name, ("", None, ""))
-        calls = sorted(set(re.findall(r"_c\.(sb_\w+)\(", ast.unparse(body)))) if body else []
-        room, head = where.sections.get(calls[0] if calls else "", (PYTHON_FILES.get(path, "tensor"), ""))
-        made = python_entry(owner, node, doc, functions, where, calls)
-        if owner:
-            owners[owner].append((room, directive(made[0], [made[1]], made[2])))
+    def meanings(self, enum, default):
+        """The members of an enum with their comments: of the default that alone, then the others."""
+        members = [(f"``'{name}'``", doc) for name, doc in zip(short_names(self.headers.enums[enum]), self.members[enum])]
+        own, others = ([(name, doc) for name, doc in members if (name == f"``{default}``") == is_own] for is_own in (True, False))
+        said = [doc for _, doc in own if doc] + ["or " + name + f": {doc}" * bool(doc) for name, doc in others]
+        return "; ".join(said) if any(self.members[enum]) else "or " + ", ".join(name for name, _ in others)
+
+    def option(self, found):
+        """A line about options that share a comment: [(name, default, field, type)]."""
+        _, default, v, kind = found[0]
+        doc = re.sub(rf"(^|; )default( \(.*?\))?:? {re.escape(default.replace(chr(39), chr(34)))}(?=$|[;,]|\.(?!\d))|^None: ", "", wrappers.spelled(self.headers, stubs.about(v)))
+        kinds = [kind for kind in self.stub.kinds(ast.parse(kind, mode="eval").body) if kind not in ("bool", "None")]
+        said = [escape(doc)] * bool(doc) + ([self.meanings(v.type, default)] if v.type in self.members else [])
+        typed = f" ({escape(' | '.join(kinds))})" if kinds and v.type not in self.members else ""
+        shown = ", ".join(f"``{name}={default}``" for name, default, _, _ in found)
+        return re.sub(r"\s*\n\s*", " ", f"- {shown}{typed}{': ' * bool(said)}{'; '.join(said)}")
+
+    def options(self, struct, node):
+        """A list of options, and their names; those that share a comment share a line, and those of inner structs are listed once."""
+        inner = [v.type for v in self.headers.structs[struct] if v.type in self.listed]
+        known = {v.name for kind in inner for v, _, _ in stubs.options(self.headers, kind)}
+        defaults = {arg.arg: ast.unparse(default) for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults) if arg.arg not in known}
+        names, lines = [*defaults], defaultdict(list)
+        for v, kind, _ in stubs.options(self.headers, struct):
+            if v.name in defaults:
+                lines[v.doc or v.name].append((v.name, defaults.pop(v.name), v, kind))
+        others = [f"- and those of :py:obj:`{self.listed[kind][0]}`" for kind in inner]
+        return ":Options:\n" + indented("\n".join([*map(self.option, lines.values()), *others])), names
+
+    def entry(self, owner, name):
+        """A function or method: what it calls in C, its directive, its signature and what is said of it."""
+        nodes, (doc, code, _) = self.stub.functions[owner, name], self.docs.get(owner + name, ("", "", ""))
+        calls, struct = sorted(set(re.findall(r"_c\.(sb_\w+)\(", code))), re.search(r"options\((sb_\w+), option", code)
+        struct = struct and nodes[0].args.kwonlyargs and struct[1]
+        like = name if owner == "Tensor." and ("", name) in self.stub.functions else self.stub.others.get(owner + name)
+        own = struct and not like and self.listed.setdefault(struct, (owner + name, doc))[1] == doc
+        listed, names = self.options(struct, nodes[0]) if own else ("", [])
+        if struct and not own and not like:
+            listed = f":Options: as of :py:obj:`{self.listed[struct][0]}`"
+        given, made = self.stub.signature(nodes, names if struct or like else None)
+        if like:
+            said = f":py:func:`{like}`" + " of this tensor." * (like == name)
         else:
-            entry = rooms[room][1][head].setdefault(doc or name, (made[0], [], []))
-            entry[1].append(made[1])
-            entry[2].extend(calls)
-    for owner, entries in owners.items():
-        own, _, path = docs.get(owner[:-1], ("", None, ""))
-        room = PYTHON_FILES.get(path, "tensor") if path != "_functions.py" else entries[0][0]
-        rooms[room][0][owner].append(title(owner[:-1], "-") + directive(
-            "py:class", [owner[:-1]], comment(own) + "\n\n" + "\n".join(entry for _, entry in entries)))
-    order = ["", *(head for _, head in where.sections.values())]
-    for room, (classes, headed) in rooms.items():
-        heads = [title(escape(head or "Functions"), "-") + "\n".join(
-            directive(kind, shown, comment(re.split(r"\n\nOptions\n", doc)[0] if doc not in functions else "") + "\n\n" +
-                      where.links(calls, "C")) for doc, (kind, shown, calls) in entries.items())
-                 for head, entries in sorted(headed.items(), key=lambda found: order.index(found[0]))]
-        yield room, "\n".join([title(f"{ROOMS[room][0]} in Python"), *(heads if room == "ops" else []),
-                               *(part for parts in classes.values() for part in parts), *(heads if room != "ops" else [])])
+            more = [listed] * bool(listed)
+            structs = [kind for kind in dict.fromkeys(re.findall(r"sb_\w+", given + made)) if self.headers.structs.get(kind)]
+            fields = (f"``{kind}``: " + escape(", ".join(v.name for v in self.headers.structs[kind])) for kind in structs)
+            more += [":Fields: " + "; ".join(fields)] * bool(structs)
+            said = comment(doc.partition("\n\nOptions\n")[0] or (PROPERTIES.get(name, "") if owner == "Tensor." else ""), more)
+        if any(ast.unparse(line) == "property" for line in nodes[0].decorator_list):
+            return calls, "py:property", f"{name}\n   :type: {made.replace('| Any', '| None')}", said
+        shown = given if name == "__init__" else f"{name}{given} -> {made}"
+        return calls, "py:method" if owner else "py:function", shown, said
+
+    def place(self, owner, name, calls):
+        """The folder of C in whose page a function is, and its heading."""
+        like = [] if owner else [LIKE.get(name)]
+        found = [self.where.sections[call] for call in (*like, *calls[:1]) if call in self.where.sections]
+        return found[0] if found else (PYTHON_FILES.get(self.docs.get(owner + name, ("", "", ""))[2], "tensor"), "")
+
+    def one_class(self, owner, entries):
+        """A class; methods with one text that follow each other share an entry."""
+        own, made, inner = self.docs.get(owner, ("", "", ""))[0], "", []
+        for _, name, (calls, kind, shown, said) in entries:
+            if name == "__init__":
+                made, own_text = shown, f"{said}\n\n{self.where.links(calls, 'C')}"
+                inner.insert(0, ("", [], own_text, []))
+            elif inner and said and (kind, said) == (inner[-1][0], inner[-1][2]):
+                inner[-1][1].append(shown)
+                inner[-1][3].extend(calls)
+            else:
+                inner.append((kind, [shown], said, calls))
+        texts = (directive(kind, shown, f"{said}\n\n{self.where.links(calls, 'C')}") if kind else said for kind, shown, said, calls in inner)
+        return title(owner, "-") + directive("py:class", [owner + made], comment(own) + "\n\n" + "\n\n".join(texts))
+
+    def heading(self, head):
+        """A heading whose id is not a function's."""
+        return f"{head} functions" if ("", head.lower()) in self.stub.functions else head or "Functions"
+
+    def pages(self):
+        """{folder: its page}: classes, and functions below the headings of their headers; those with one text share an entry."""
+        owners, rooms = defaultdict(list), {room: ([], defaultdict(dict)) for room in ROOMS}
+        for owner, name in self.stub.functions:
+            entry = self.entry(owner, name)
+            room, head = self.place(owner, name, entry[0])
+            if owner:
+                owners[owner[:-1]].append((room, name, entry))
+            else:
+                _, shown, calls = rooms[room][1][head].setdefault(entry[3] or name, (entry[3], [], []))
+                shown.append(entry[2])
+                calls.extend(entry[0])
+        for owner, entries in owners.items():
+            path = self.docs.get(owner, ("", "", ""))[2]
+            room = PYTHON_FILES.get(path, "tensor") if path != "_functions.py" else entries[0][0]
+            rooms[room][0].append(self.one_class(owner, entries))
+        order = [*FIRST, *(head for _, head in self.where.sections.values()), ""]
+        for room, (classes, headed) in rooms.items():
+            heads = [title(escape(self.heading(head)), "-") + "\n".join(
+                directive("py:function", shown, f"{said}\n\n{self.where.links(calls, 'C')}") for said, shown, calls in entries.values())
+                for head, entries in sorted(headed.items(), key=lambda found: order.index(found[0]))]
+            text = "\n".join([title(f"{ROOMS[room][0]} in Python"), *(heads + classes if room == "ops" else classes + heads)])
+            yield room, re.sub(r"``(sb_\w+?)(?:\(\))?``", lambda m: f":py:obj:`{self.where.python[m[1]]}`" if m[1] in self.where.python else m[0], text)
 
 
 def toctree(entries, *options):
@@ -299,7 +422,7 @@ def main(package, folder):
         text = (ROOT / f"docs/reference_{name}.rst").read_text()
         (folder / f"{name}.rst").write_text(text + "\n" + listed((prefix + room, *ROOMS[room]) for room in ROOMS) + toctree(
             [prefix + room for room in ROOMS], "hidden"))
-    for room, text in python_pages(package, where):
+    for room, text in Python(package, where).pages():
         (folder / f"python_{room}.rst").write_text(text)
 
 

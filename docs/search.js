@@ -1,16 +1,26 @@
-/* How Sphinx's search ranks what it finds: pages before functions, these before their parameters and members; and
-   what is asked most leads to the page that answers it. */
-const ANSWERS = [
-    [/schedule|warm.?up|padding|weights? shape|shape of|freez/, 'how_to'],
-    [/flash|online/, 'teach/lessons/09_online'],
-    [/jacobian|softmax.*(backward|gradient)|(backward|gradient).*softmax/, 'teach/lessons/03_never_build_j'],
+/* How Sphinx's search ranks what it finds: sections of how-to whose titles have the words that were asked come first,
+   then functions of that name, other such sections, pages, and last parameters and members. */
+const ANSWERS = [ // words of a question that are in no title, and those of the title that answers it
+    [/ignore.?index/, 'mask padding'],
+    [/warm.?up|noam|decay.*rate/, 'learning rate schedule'],
+    [/flash|tiled/, 'online softmax'],
+    [/jacobian|softmax.*(backward|gradient)|(backward|gradient).*softmax/, 'never build j'],
+    [/gradient check|check.*gradient|gradcheck/, 'check the gradient'],
+    [/checkpoint(?!ing)/, 'save and load'],
+    [/mixed precision|fp16|bfloat/, 'train in bf16'],
+    [/mpi|ranks|distributed/, 'several machines'],
+    [/threads/, 'use all cores'],
+    [/custom (op|layer|function)/, 'operation of your own'],
+    [/custom model/, 'model of your own'],
+    [/exception|error message/, 'see what failed'],
 ];
-const asked = (new URLSearchParams(location.search).get('q') ?? '').toLowerCase();
-const answers = ANSWERS.filter(([words]) => words.test(asked)).map(([, page]) => page);
+const QUESTION = 'a an and can do does get how i make me my of set the their to use what where which why your'.split(' ');
+let question = '';
 const LESS = [[/parameter|member|enumerator/, 40], [/function|method|class|struct|enum|property|type/, 10]];
 
 var Scorer = {
-    score: ([page, , , description, score]) => score + (answers.includes(page) ? 100 : 0)
+    score: ([page, name, , description, score]) => score
+        + (description && [name, name.replace(/^sb_|.*\./, '')].includes(question) ? 120 : 0)
         - (description ? (LESS.find(([kind]) => kind.test(description))?.[1] ?? 0) : 0)
         + (/^(how_to|teach\/)/.test(page) ? 3 : 0),
     objNameMatch: 11,
@@ -22,3 +32,32 @@ var Scorer = {
     term: 5,
     partialTerm: 2,
 };
+
+/* Sections whose titles have most words of a question, in any order and form. */
+function sections() {
+    const stemmer = new Stemmer();
+    const words = (text) => splitQuery(text.toLowerCase()).filter((word) => !QUESTION.includes(word))
+        .map((word) => stemmer.stemWord(word));
+    const {alltitles, docnames, filenames, titles} = Search._index;
+    const asked = [question, ...ANSWERS.filter(([said]) => said.test(question)).map(([, title]) => title)]
+        .map(words).filter((some) => some.length);
+    return Object.entries(alltitles).flatMap(([title, places]) => {
+        const own = words(title), shared = (some) => some.filter((word) => own.includes(word)).length;
+        const found = asked.map((some) => [shared(some) / some.length, shared(some) / own.length]).filter(([share]) => share >= 0.5);
+        return found.length === 0 ? [] : places.map(([file, id]) => {
+            const page = docnames[file], answers = page === 'how_to' ? 100 : 0;
+            const score = Math.max(...found.map(([asked, own]) => 50 * asked + 50 * own + (asked === 1 ? answers : 0)));
+            const name = id === null || titles[file] === title ? title : `${titles[file]}: ${title}`;
+            return [page, name, id === null ? '' : '#' + id, null, score, filenames[file], 'title'];
+        });
+    });
+}
+
+queueMicrotask(() => { // once all of Sphinx's script has run
+    const {_parseQuery, performTermsSearch} = Search;
+    Search._parseQuery = (query) => {
+        question = query.toLowerCase().trim().replace(/(\p{L})-(?=\p{L})/gu, '$1 '); // "learning-rate" finds what "learning rate" finds
+        return _parseQuery(question);
+    };
+    Search.performTermsSearch = (...terms) => [...performTermsSearch(...terms), ...sections()];
+});

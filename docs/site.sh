@@ -37,4 +37,12 @@ rm -rf "$site"
 "$tools/bin/sphinx-build" -q -E -W --keep-going -d "$work/doctrees" -c docs "$work" "$site"
 cp "$live" "$site/live.html"
 cp "$report" "$site/report.html"
-! command -v pandoc >/dev/null || SOFTBACK_LINKS=none teach/book.sh "$site/book.html"
+! command -v pandoc >/dev/null || SOFTBACK_SITE=$site teach/book.sh "$site/book.html"
+
+# Pages that are made elsewhere lead back to the site.
+back='<p style="margin:0 0 1rem;font:0.9rem system-ui,sans-serif"><a href="index.html" style="color:inherit">‹ softback</a></p>'
+for page in live report book; do
+    [ -f "$site/$page.html" ] || continue
+    awk -v back="$back" '!done && sub(/<body[^>]*>/, "&" back) { done = 1 } { print }' "$site/$page.html" >"$work/page.html"
+    cp "$work/page.html" "$site/$page.html"
+done

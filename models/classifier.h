@@ -32,7 +32,7 @@ SB_API sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *v
                                         const sb_classifier_options *options);
 SB_API void sb_classifier_free(sb_classifier *model);
 
-/* The options with every default filled in. */
+/* The options with every default filled in, the model's parts, and the number of labels. */
 SB_API const sb_classifier_options *sb_classifier_options_of(const sb_classifier *model);
 SB_API sb_vocabulary *sb_classifier_vocabulary(const sb_classifier *model);
 SB_API sb_encoder *sb_classifier_encoder(const sb_classifier *model);

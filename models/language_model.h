@@ -33,7 +33,7 @@ SB_API sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocab
                                                 const sb_language_model_options *options);
 SB_API void sb_language_model_free(sb_language_model *model);
 
-/* The options with every default filled in. */
+/* The options with every default filled in, and the model's vocabulary and parameters. */
 SB_API const sb_language_model_options *
 sb_language_model_options_of(const sb_language_model *model);
 SB_API sb_vocabulary *sb_language_model_vocabulary(const sb_language_model *model);

@@ -38,7 +38,7 @@ SB_API void sb_seq2seq_free(sb_seq2seq *model);
 SB_API bool sb_seq2seq_save(const sb_seq2seq *model, const char *path);
 SB_API sb_seq2seq *sb_seq2seq_load(sb_parameters *weights, const char *path);
 
-/* The options with every default filled in. */
+/* The options with every default filled in, and the model's vocabularies and parameters. */
 SB_API const sb_seq2seq_options *sb_seq2seq_options_of(const sb_seq2seq *model);
 SB_API sb_vocabulary *sb_seq2seq_source(const sb_seq2seq *model);
 SB_API sb_vocabulary *sb_seq2seq_target(const sb_seq2seq *model);

@@ -568,8 +568,9 @@ typedef struct {
 /*
  * Scaled dot-product attention, for each head: softmax(q k' scale / T + bias, masked) v.
  *
- * Shape     q (B, Lq, H, D), k (B, Lk, G, D), v (B, Lk, G, Dv) -> y (B, Lq, H, Dv). With G < H it
- *           is grouped-query attention: H / G query heads share a key/value head. Operands and
+ * Shape     q (B, Lq, H, D), k (B, Lk, G, D), v (B, Lk, G, Dv) -> y (B, Lq, H, Dv). The option
+ *           weights also gives the attention weights (B, H, Lq, Lk), in either layout. With G < H
+ *           it is grouped-query attention: H / G query heads share a key/value head. Operands and
  *           result of shape (L, D) or (B, L, D) have one head.
  * Backward  with s the scores, a = softmax(s), o = a v, g = do v':
  *           dv = a' do    ds = a (g - rowsum(a g))    dbias = ds
@@ -577,9 +578,13 @@ typedef struct {
  *           d ln T = -sum of ds z, where z are the scores without the bias.
  *           With softcap c, s = c tanh(z / c) + bias; dq, dk take dz = ds (1 - tanh(z / c)^2).
  *           A fully masked query has y = 0 and zero gradients, whatever the values are.
- * Sinks     A learned logit of each head that joins the denominator of the softmax (gpt-oss) is a
- *           first key and value of zeros, with the logit as bias (H, 1, 1) of that key, and 0 for
- *           the others. sb_mask_causal_last fits as it is; other masks count one key more.
+ * Fails     ranks, sizes, heads or batches do not match; the mask or bias does not broadcast to the
+ *           scores; a number is out of range; both temperature and log_temperature are given;
+ *           weights or softcap are requested with SB_ATTENTION_TILED
+ * Source    Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
+ *           online softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles
+ *           and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023; softcap:
+ *           Gemma Team 2024; sinks: Xiao et al. 2024; TF32x3: Ootomo and Yokota 2022
  * Tiled     the same function without a (Lq, Lk) tensor. Forward processes tiles of 256 keys and
  *           updates the largest score m and the sum l (online softmax):
  *               m' = max(m, rowmax s)    l = l exp(m - m') + rowsum exp(s - m')
@@ -589,6 +594,9 @@ typedef struct {
  *               a = exp(s - m) / l    delta = rowsum(do o), which is rowsum(a g)
  *               dv += a' do    ds = a (do v' - delta)    dq += ds k scale / T    ...
  *           Fully masked tiles are skipped.
+ * Sinks     A learned logit of each head that joins the denominator of the softmax (gpt-oss) is a
+ *           first key and value of zeros, with the logit as bias (H, 1, 1) of that key, and 0 for
+ *           the others. sb_mask_causal_last fits as it is; other masks count one key more.
  * TF32x3    With this option, tiles of f32 are multiplied on a GPU's tensor cores. Each number is
  *           the sum of two of tf32, which have 11 significant bits, and of four products the
  *           smallest is omitted. A product then has a relative error of at most 2^-21 (in f32
@@ -602,13 +610,6 @@ typedef struct {
  *           unsharded sequence; a bias and the tensor of sb_mask_allow have the rows of this rank's
  *           queries and the columns of all keys. Always tiled, without weights. Blocks of a device
  *           travel through host memory.
- * Fails     ranks, sizes, heads or batches do not match; the mask or bias does not broadcast to the
- *           scores; a number is out of range; both temperature and log_temperature are given;
- *           weights or softcap are requested with SB_ATTENTION_TILED
- * Source    Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
- *           online softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles
- *           and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023; softcap:
- *           Gemma Team 2024; sinks: Xiao et al. 2024; TF32x3: Ootomo and Yokota 2022
  */
 SB_API sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
                                const sb_attention_options *options);

@@ -1,8 +1,8 @@
 -- Makes one book of the lessons, for pandoc. Titles, "3. Never build J", get the id lesson-3;
 -- links to a page of the book lead there, and those to other files to where these lie, seen from the
--- book: in the folder `lessons`, which the metadata names, or above it. Pictures become part of the
--- book; as images of their own, so that their styles do not meet.
-local lessons
+-- book: in the folder `lessons`, which the metadata names, or above it. In the folder `site`, which it may name, a
+-- page source/FILE.html shows a file. Pictures become part of the book; as images of their own, so that their styles do not meet.
+local lessons, site
 local pages = {["../ranks.md"] = "#over-many-ranks", ["../wrong_gradients.md"] = "#wrong-gradients-measured",
                ["../glossary.md"] = "#glossary", ["../micro.c"] = "#all-of-it-in-one-file"}
 
@@ -19,10 +19,11 @@ local function link(element)
     if number or pages[element.target] then
         element.target = number and "#lesson-" .. tonumber(number) or pages[element.target]
     elseif not element.target:match("^%a+:") and not element.target:match("^#") then
-        if lessons == "" then
-            return element.content -- the files are elsewhere
+        element.target = file_of(element.target) .. (site == "" and "" or ".html")
+        local shown = site == "" or io.open(site .. "/" .. element.target)
+        if not shown then
+            return element.content
         end
-        element.target = file_of(element.target)
     end
     return element
 end
@@ -68,6 +69,6 @@ local function header(element)
 end
 
 return {
-    { Meta = function(meta) lessons = pandoc.utils.stringify(meta.lessons) end },
+    { Meta = function(meta) lessons, site = pandoc.utils.stringify(meta.lessons), pandoc.utils.stringify(meta.site) end },
     { Link = link, Header = header, Image = image, Para = display, Inlines = together },
 }

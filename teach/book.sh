@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes one file of HTML of the lessons, with their pictures and a style for light and dark, readable
 # without script: teach/book.sh [FILE], build/book.html otherwise. Needs pandoc. Links to files of
-# the library lead to where these lie; with SOFTBACK_LINKS=none they are no links.
+# the library lead to where these lie; with SOFTBACK_SITE=FOLDER, to the pages of that site which show them.
 set -eu
 cd "$(dirname "$0")/.."
 book=${1:-build/book.html}
@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
-[ "${SOFTBACK_LINKS:-}" != none ] || lessons=
+[ -z "${SOFTBACK_SITE:-}" ] || lessons=source/teach/lessons
 {
     sed 's|](\.\./|](../../|; s|](micro|](../micro|' teach/book.md
     printf '\n<nav>\n<h2>Contents</h2>\n<ol>\n'
@@ -41,7 +41,7 @@ lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
 pandoc --from gfm+smart+tex_math_dollars --to html5 --mathml --template teach/book.template --lua-filter teach/book.lua --no-highlight \
     --wrap=preserve --include-in-header "$work/style.html" \
     --metadata title="Backward through softmax" --metadata \
-    lessons="$lessons" \
+    lessons="$lessons" --metadata site="${SOFTBACK_SITE:-}" \
     --output "$work/book.html" "$work/book.md"
 # Like TeX: brackets are as tall as their letters, those of a sum larger; signs and functions have small spaces.
 sed 's/stretchy="true"/stretchy="false"/g

@@ -20,16 +20,29 @@ for (const name of pages)
         expectEqual(wide.slice(0, 3), [], "what is wider");
     });
 
-for (const [question, answer] of [["mask padding", "How to"], ["attention weights shape", "How to"], ["schedule", "How to"],
-                                  ["flash attention", "Online softmax"], ["softmax backward", "Never build J"]])
+const search = async (question) => {
+    await page.go(url("search.html?q=" + encodeURIComponent(question)));
+    await page.until(`document.querySelectorAll('#search-results li').length > 0 &&
+        /matching|finished/.test(document.querySelector('#search-results').textContent)`);
+    return page.value(`[...document.querySelectorAll('#search-results li')].slice(0, 5)
+        .map((li) => li.innerText.split('\\n')[0] + ' ' + li.querySelector('a').getAttribute('href'))`);
+};
+
+for (const [question, answer] of [
+    ["mask padding", "how_to.html#mask-padding"], ["padding mask", "how_to.html#mask-padding"],
+    ["how do I mask padding?", "how_to.html#mask-padding"],
+    ["attention weights shape", "how_to.html#get-attention-weights-and-their-shape"],
+    ["learning rate schedule", "how_to.html#set-a-learning-rate-schedule"], ["schedule", "how_to.html#set-a-learning-rate-schedule"],
+    ["freeze layers", "how_to.html#freeze-parameters"], ["gradient check", "how_to.html#check-the-gradient-of-your-own-code"],
+    ["softmax", "#softmax"], ["sb_attention", "#c.sb_attention"],
+    ["flash attention", "Online softmax"], ["softmax backward", "Never build J"]])
     await test(`the search finds ${question} first`, async () => {
-        await page.go(url("search.html?q=" + encodeURIComponent(question)));
-        await page.until(`document.querySelectorAll('#search-results li').length > 0 &&
-            /matching|finished/.test(document.querySelector('#search-results').textContent)`);
-        const found = await page.value(`[...document.querySelectorAll('#search-results li')].slice(0, 5)
-            .map((li) => li.innerText.split('\\n')[0])`);
+        const found = await search(question);
         expect(found[0].includes(answer), found.join("; "));
     });
+
+await test("the search finds the same with and without a hyphen", async () =>
+    expectEqual(await search("learning-rate"), await search("learning rate"), "found"));
 
 await test("the Python reference is pages to be read, each below 30,000 pixels", async () => {
     await page.tell("Emulation.setDeviceMetricsOverride", {width: 1280, height: 900, deviceScaleFactor: 1, mobile: false});

@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 . tests/check.sh
 site=$work/site
 
-echo '<!DOCTYPE html><html lang="en"><title>stand-in</title><p>made by ./run site</p></html>' >"$work/page.html"
+echo '<!DOCTYPE html><html lang="en"><head><title>stand-in</title></head><body><p>made by ./run site</p></body></html>' >"$work/page.html"
 docs/site.sh "$site" "$work/page.html" "$work/page.html" >"$work/output" 2>&1
 code=$?
 [ $code != 77 ] || { cat "$work/output"; exit 77; }
@@ -34,14 +34,37 @@ for page in live book report; do
 done >"$work/output"
 [ ! -s "$work/output" ]
 check $? "the sidebar leads to the live page, the book and a report"
+for page in live book report; do
+    [ ! -f "$site/$page.html" ] || grep -q '<a href="index.html"' "$site/$page.html" || echo "$page"
+done >"$work/output"
+[ ! -s "$work/output" ]
+check $? "these lead back to the site"
+if [ -f "$site/book.html" ]; then
+    grep -oE 'href="source/[^"]*"' "$site/book.html" | sort -u >"$work/output"
+    [ "$(wc -l <"$work/output")" -ge 20 ]
+    check $? "names of files in the book lead to pages that show them"
+fi
 for lesson in 04_the_wrong_gradient 07_saturated_rows 09_online 11_learn_to_reverse; do
     grep -q 'href="../../live.html"><span[^>]*>live page' "$site/teach/lessons/$lesson.html" || echo "$lesson"
 done >"$work/output"
 [ ! -s "$work/output" ]
 check $? "lessons lead to the live page"
+first=$(grep -o '<dt class="sig[^>]* id="[a-z_]*"' "$site/reference/python_ops.html" | head -1)
+echo "$first" >"$work/output"
+[ "${first##* }" = 'id="softmax"' ] # not id0, as behind a heading of that name
+check $? "Python's operations begin with softmax"
 sed -n '/id="softmax"/,/id="log_softmax"/p' "$site/reference/python_ops.html" >"$work/output"
 grep -q 'Shape' "$work/output" && grep -q 'Backward' "$work/output" && grep -q 'sb_softmax' "$work/output"
 check $? "Python's softmax has its shape, its backward and its name in C"
+grep -nE 'NULL|int64_t|SB_[A-Z]|= ?\.\.\.' "$site"/reference/python_*.html >"$work/output"
+[ ! -s "$work/output" ]
+check $? "the Python reference has Python's spellings and each default"
+sed -n '/id="attention"/,/id="attention_weights"/p' "$site/reference/python_ops.html" | sed 's/<[^>]*>//g' >"$work/text"
+for said in 'temperature=1' "layout='length_first'" 'Tensor | tuple[Tensor, Tensor]' 'with weights=True the pair (y, weights)'; do
+    grep -qF "$said" "$work/text" || echo "$said"
+done >"$work/output"
+[ ! -s "$work/output" ]
+check $? "Python's attention has its defaults and says what it returns"
 ! grep -oE "[ (>][a-zA-Z][’‘]([^s]|$)" "$site/reference/ops_ops.html" >"$work/output"
 check $? "a transpose has a prime, not a quotation mark"
 

@@ -32,13 +32,14 @@ def constant(headers, name):
 
 def ctype(headers, variable):
     """The type of a parameter, a field or a result."""
-    kind, count = variable.type.removeprefix("const "), variable.array[1:-1]
+    kind, is_open = variable.type.removeprefix("const "), variable.array.startswith("[]")
     if variable.type == "const char *":
-        return "c_char_p"
-    if "*" in kind or kind not in {*CTYPES, *headers.structs, *headers.enums} or variable.array == "[]":  # a function's type, too
-        return "c_void_p"
-    name = CTYPES.get(kind) or ("c_int" if kind in headers.enums else kind)
-    return f"{name} * {constant(headers, count)}" if count else name
+        name = "c_char_p"
+    elif "*" in kind or kind not in {*CTYPES, *headers.structs, *headers.enums} or is_open:  # a function's type, too
+        name = "c_void_p"
+    else:
+        name = CTYPES.get(kind) or ("c_int" if kind in headers.enums else kind)
+    return f"{name} * {constant(headers, variable.array[1:-1])}" if variable.array and not is_open else name
 
 
 def objects_of(headers):

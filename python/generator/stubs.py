@@ -33,16 +33,35 @@ def field(headers, struct, v):
         return {"tensor": "Tensor", "out": "Tensor", "choice": v.type, "text": "str"}[form]
     plain = plain_type(v.type)
     kind = KINDS[plain] if plain in KINDS else plain if form == "value" and "*" not in v.type else "Any"
-    return "str" if v.array and plain == "char" else f"list[{kind}]" if v.array else kind
+    return "str" if v.array and v.type == "char" else f"list[{kind}]" if v.array else kind
+
+
+def default(headers, struct, v):
+    """What C's zero stands for, as Python writes it; None where that is no single value. Fields that share a comment, such as
+    "0: 0.9 and 0.98", have places in it."""
+    if members := headers.enums.get(v.type):
+        said = re.search(r"default.*\b(SB_\w+)", v.doc)
+        return repr([*short_names(members)][[*members].index(said[1]) if said else 0])
+    if v.type in ("bool", "sb_tensor **"):
+        return "False"
+    place = [w.name for w in headers.structs[struct] if w.doc == v.doc].index(v.name)
+    if said := re.search(r"\b(0:|default) (-?[\d.]+(?:e-?\d+)?)(?: and ([\d.]+))?(?=[;,]|\.(?!\d)|$| \((?![^)]*:))", v.doc):
+        return said[3] if place and said[3] else said[2]
+    return "None" if v.type not in NUMBERS or re.search(r"\b0:|\bdefault\b", v.doc) else "0"
+
+
+def about(v):
+    """The comment of an option."""
+    return re.sub(r"\b0: ", "default: ", re.sub("^receives", "with True the call also returns", v.doc))
 
 
 def options(headers, struct):
-    """The keyword arguments for an option struct, with those of inner structs."""
+    """The keyword arguments for an option struct, with those of inner structs: each with its type and its default."""
     for v in headers.structs[struct]:
         if v.type not in ("function", "void *"):
             form = field_form(headers, struct, v)
-            yield v.name, argument(headers, form, "float" if form[0] == "number" else v.type)
-        yield from options(headers, v.type) if v.type in headers.structs else ()
+            yield v, argument(headers, form, "float" if form[0] == "number" else v.type), default(headers, struct, v)
+        yield from options(headers, v.type) if v.type.endswith(("_options", "_schedule")) else ()
 
 
 def head(binding, name, first=None, kind=None):
@@ -54,13 +73,12 @@ def head(binding, name, first=None, kind=None):
         given.append(f"{n}: {binding.types[n]}{wide}" + (f" = {default}" if default else ""))
     if not binding.options:
         return [f"def {name}({', '.join(given)}) -> {kind or binding.kind()}: ..."]
-    named = dict(options(binding.headers, binding.options))
-    own, kind = kind or binding.kind(), "tuple[Tensor, Tensor]"
-    many = named.get("weights") == "bool" and own == "Tensor"
-    lines = []
-    for weights, made in (("Literal[False]", own), ("Literal[True]", kind)) if many else ((None, own),):
-        listed = [f"{n}: {weights}{' = ...' * (weights != 'Literal[True]')}" if weights and n == "weights" else f"{n}: {t} | None = ..."
-                  for n, t in named.items()]
+    named = {v.name: f"{t} | None = {of}" for v, t, of in options(binding.headers, binding.options)}
+    many, lines = binding.asks_weights(), []
+    for asked in (False, True)[:1 + many]:
+        if many:
+            named["weights"] = f"Literal[{asked}]" + " = False" * (not asked)
+        listed, made = (f"{n}: {t}" for n, t in named.items()), "tuple[Tensor, Tensor]" if asked else kind or binding.kind()
         lines += ["@overload"] * many + [f"def {name}({', '.join([*given, '*', *listed])}) -> {made}: ..."]
     return lines
 

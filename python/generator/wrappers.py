@@ -5,7 +5,7 @@ import re
 import textwrap
 
 from . import stubs
-from .declarations import NUMBERS, form, objects_of, plain_type
+from .declarations import NUMBERS, form, objects_of, plain_type, short_names
 
 # Headers whose functions are bound by hand, and single ones.
 BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h", "ops/context.h", "tensor/communicator.h")
@@ -29,6 +29,12 @@ OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)", "Tensor"), "double
        "char *[]": ("(c_void_p * len({}))()", "list(map(_to.owned_text, {}))", "list[str]"),
        "sb_decoded[]": ("(sb_decoded * len({}))()", "_to.decoded({})", "list[SimpleNamespace]")}
 SEQUENCES = {"int": "_Shape", "const char *": "str", "sb_tensor *const[]": "Sequence[TensorLike]", "const int32_t *": "Sequence[int]"}
+# What comments say of C, and what it is in Python.
+SPELLINGS = {
+    r"[.,;]?\s+([Tt]o\s+be\s+freed\s+with\s+\w+|The\s+caller\s+(owns|frees)\s+(it|them))": "",
+    r",? unless (it|`\w+`) is NULL": "", r"`(\w+)`, unless NULL, receives": r"`\1` is", r"(?<=ptions )may be NULL": "may be left out",
+    r"(a NULL pointer|\bNULL|\bSB_ALL)\b": "None", r"(\w+) 0 stands": r"\1 None stands", r"\bSB_ZERO\b": "0",
+    r"\btrue\b": "True", r"\bfalse\b": "False"}
 # What a function returns: an expression and its type.
 RESULTS = dict.fromkeys(NUMBERS, ("{}", "int")) | {
     "void": ("{}", "None"), "bool": ("{}", "bool"), "double": ("{}", "float"), "float": ("{}", "float"),
@@ -57,6 +63,15 @@ def python_name(name):
     return name + "_" if keyword.iskeyword(name) or name == "self" else name
 
 
+def spelled(headers, text):
+    """A comment in the words of Python, with the short names of members, and constants as numbers."""
+    for said, words in SPELLINGS.items():
+        text = re.sub(said, words, text)
+    names = {member: f'"{short}"' if enum.startswith("sb_") else str(value) for enum, values in headers.enums.items()
+             for (member, value), short in zip(values.items(), short_names(values))}
+    return re.sub(r"\bSB_[A-Z0-9_]+\b", lambda m: names.get(m[0], m[0]), text)
+
+
 def is_options(p):
     return p.type.startswith("const ") and p.type.endswith(("options *", "attending *"))
 
@@ -66,7 +81,7 @@ class Binding:
 
     def __init__(self, headers, objects, function, owner=None, made=None):
         self.headers, self.objects, self.f, self.owner, self.made = headers, objects, function, owner, made
-        self.signature, self.arguments, self.before, self.outs, self.out_kinds = {}, [], [], [], []
+        self.signature, self.arguments, self.before, self.outs = {}, [], [], {}  # outs: {parameter: (expression, type)}
         self.options, self.texts, self.bound, self.types = None, None, True, {}
         parameters = list(function.parameters)
         if owner:
@@ -98,8 +113,7 @@ class Binding:
         name = p.name + "_" * (p.name in self.signature)
         self.before.append(f"{name} = " + maker.format(self.texts))
         self.arguments.append(name if p.array else f"byref({name})")
-        self.outs.append(shown.format(name))
-        self.out_kinds.append(kind)
+        self.outs[p.name] = shown.format(name), kind
 
     def form(self, full, kind):
         """How one parameter of Python becomes one of C; None where that is not known."""
@@ -174,7 +188,7 @@ class Binding:
     def kind(self):
         """The type of the result, with what C writes to pointers."""
         own = [self.type] if self.type not in ("None", "bool") or not self.checked() and self.type == "bool" else []
-        kinds = own * (self.f.returns != "bool" or not self.outs) + self.out_kinds
+        kinds = own * (self.f.returns != "bool" or not self.outs) + [kind for _, kind in self.outs.values()]
         return "None" if not kinds else kinds[0] if len(kinds) == 1 else f"tuple[{', '.join(kinds)}]"
 
     def text(self, name):
@@ -186,11 +200,21 @@ class Binding:
         body = "\n".join([*self.docstring(), *self.before, *given, *self.call(name)])
         return f"def {name}({', '.join(own + accepted + options)}):\n{textwrap.indent(body, '    ')}"
 
+    def asks_weights(self):
+        """Whether weights=True asks for a second result."""
+        return self.type == "Tensor" and any(v.type == "sb_tensor **" for v in self.headers.structs.get(self.options, []))
+
     def docstring(self):
-        doc = self.f.doc.replace("\\", "\\\\")
+        names = ["y"] * (self.type == "Tensor") + [*self.outs]
+        doc = re.sub(rf"\*({'|'.join(self.outs)})\b", r"\1", self.f.doc) if self.outs else self.f.doc
+        if self.asks_weights():
+            doc += "\n\nReturns   y; with weights=True the pair (y, weights)"
+        elif len(names) > 1:
+            doc += f"\n\nReturns   ({', '.join(names)})"
         if self.options:
-            fields = self.headers.structs[self.options]
-            doc += "\n\nOptions\n\n" + "\n".join(f"  {v.name}: {v.doc}".rstrip(": ") for v in fields)
+            named = (f"  {v.name}={default}: {stubs.about(v)}" for v, _, default in stubs.options(self.headers, self.options))
+            doc += "\n\nOptions\n\n" + "\n".join(line.rstrip(": ") for line in named)
+        doc = spelled(self.headers, doc).replace("\\", "\\\\")
         return [f'"""{doc}{" " if doc.endswith(chr(34)) else ""}"""'] if doc else []
 
     def checked(self):
@@ -199,7 +223,7 @@ class Binding:
 
     def call(self, name):
         """The call, and what becomes of its result."""
-        kind, outs, call = self.f.returns, self.outs, f"_c.{self.f.name}({', '.join(self.arguments)})"
+        kind, outs, call = self.f.returns, [shown for shown, _ in self.outs.values()], f"_c.{self.f.name}({', '.join(self.arguments)})"
         if self.made:
             return [f"self.kept = [{self.names}]", f"_to.check({call})"] if self.owner else [f"self._take({call}, [{self.names}])"]
         tensor = kind == "sb_tensor *" and "without a message" not in self.f.doc
@@ -254,5 +278,5 @@ def class_text(headers, objects, name, members):
             static = not owner and not make
             parts.append("@staticmethod\n" * static + binding.text(short))
             typed.append((static, short, None if static else "self", "None" if make else None, binding))
-    parts.insert(0, f'"""{headers.comments[members[0].header]}"""')
+    parts.insert(0, f'"""{spelled(headers, headers.comments[members[0].header])}"""')
     return f"class {class_name(name)}({base}):\n" + textwrap.indent("\n\n".join(parts), "    "), (base, typed)

@@ -167,7 +167,7 @@ def reading(field, form=None, *first):
         if isinstance(value, bytes):
             return value.decode()
         if isinstance(value, ctypes.Array):
-            return list(value)
+            return [x.decode() if isinstance(x, bytes) else x for x in value]
         return READERS[form](*first, value) if form in READERS else value
 
     return property(read, field.__set__)

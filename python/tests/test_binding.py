@@ -378,7 +378,7 @@ def test_explain_returns_the_page():
 
 def test_docstrings_are_the_blocks_of_ops_h():
     assert "Backward  dx_i = y_i (dy_i - sum_j dy_j y_j)" in sb.softmax.__doc__
-    assert "label_smoothing: e: targets become" in sb.cross_entropy.__doc__
+    assert "label_smoothing=0: e: targets become" in sb.cross_entropy.__doc__
     for name in [n for n, f in vars(sb).items() if n in vars(sb.Tensor)]:
         assert getattr(sb, name).__doc__, name
     assert sb.Parameters.__doc__.startswith("Parameters: a set of the named weights of a model")
