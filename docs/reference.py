@@ -23,6 +23,7 @@ ROOMS = {"ops": ("Operations", "From arithmetic to attention: softmax, products,
          "models": ("Models", "Encoder-decoder, language model and classifier; vocabularies, data, trainers, decoding.")}
 PYTHON_FILES = {"operation.py": "autograd", "show.py": "autograd", "functions.py": "ops", "training.py": "models",
                 "pretrained.py": "models"}  # others: tensors
+PYTHON_CLASSES = {"Tape": "autograd", "Mask": "ops"}  # others: as their file, or as what they call
 PROPERTIES = {"size": "The number of elements.", "ndim": "The number of axes.", "shape": "The size of each axis.",
               "dtype": "The type of its elements: `f32`, `f64`, `bf16`, `dual`, `i32` or `bool`.", "device": "Where its data are: `cpu` or `cuda`.",
               "title": "Its dtype and shape as a text.", "T": "Its last two axes transposed."}
@@ -80,7 +81,7 @@ class Where:
             elif name in self.python:
                 found["Python"][name] = f":py:obj:`{self.python[name]}`"
             if kernel := self.kernel(name):
-                found["Loops to be read"][kernel] = file(kernel)
+                found["Plain kernel"][kernel] = file(kernel)
             if name in self.sources:
                 path, line = self.sources[name]
                 found["Source"].setdefault(path, file(path, line))
@@ -380,7 +381,7 @@ class Python:
                 calls.extend(entry[0])
         for owner, entries in owners.items():
             path = self.docs.get(owner, ("", "", ""))[2]
-            room = PYTHON_FILES.get(path, "tensor") if path != "_functions.py" else entries[0][0]
+            room = PYTHON_CLASSES.get(owner) or (PYTHON_FILES.get(path, "tensor") if path != "_functions.py" else entries[0][0])
             rooms[room][0].append(self.one_class(owner, entries))
         order = [*FIRST, *(head for _, head in self.where.sections.values()), ""]
         for room, (classes, headed) in rooms.items():

@@ -47,7 +47,7 @@ function sections() {
         return found.length === 0 ? [] : places.map(([file, id]) => {
             const page = docnames[file], answers = page === 'how_to' ? 100 : 0;
             const score = Math.max(...found.map(([asked, own]) => 50 * asked + 50 * own + (asked === 1 ? answers : 0)));
-            const name = id === null || titles[file] === title ? title : `${titles[file]}: ${title}`;
+            const name = id === null || titles[file] === title ? title : `${titles[file]} > ${title}`;
             return [page, name, id === null ? '' : '#' + id, null, score, filenames[file], 'title'];
         });
     });

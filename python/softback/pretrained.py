@@ -376,6 +376,7 @@ class Pretrained:
         return self.model.as_model()
 
     def parameters(self):
+        """The weights."""
         return self.weights
 
     def save(self, path):
@@ -400,10 +401,12 @@ class Pretrained:
         return self.tokenizer.encode(text, special)
 
     def shown(self, ids, maps):
+        """Attention weights with the symbols of their rows and columns."""
         named = {"self": self.symbols(ids)}
         return Attention({"self": [m.numpy()[0] for m in maps]}, named, named)
 
     def symbols(self, ids):
+        """The text of each id."""
         return [self.tokenizer.symbol(i) if self.tokenizer else str(i) for i in ids]
 
     def rows(self, texts):
@@ -601,6 +604,7 @@ class PretrainedClassifier(Pretrained):
         return f.Classifier.for_(self.weights, self.vocabulary, self.labels, **options)
 
     def batch(self, texts, labels=None, segments=None):
+        """A batch of texts, with their labels where they are given."""
         text, lengths = self.padded(texts)
         parts = dict(text=text, lengths=lengths) | ({} if segments is None else {"segments": np.asarray(segments, "i4")})
         if labels is not None:

@@ -88,6 +88,8 @@ class Tape:
 class Tensor:
     """A tensor of the library. Make one with sb.tensor, sb.from_numpy, sb.zeros or an operation.
 
+    Operators and indexing are those of NumPy: `x + 1`, `x @ y`, `x[1:3]`, `x[:, None]`; a write into a tensor is `x.assign`.
+
     numpy() and from_numpy() share memory; a view keeps its data alive, also when backward or the end of
     a tape frees it for everyone else.
     """
@@ -154,6 +156,7 @@ class Tensor:
         check(c.sb_tensor_write(self, values.ctypes.data))
 
     def item(self):
+        """The only element, as a number."""
         if self.size != 1:
             raise Error(f"item: {self.shape} has {self.size} elements, not 1")
         if (value := c.sb_tensor_value(self)) != value:
@@ -255,6 +258,7 @@ class Mask:
         return Mask(c.sb_mask_and, self, other)
 
     def show(self, queries, keys=None):
+        """The mask, which a notebook then draws for so many queries and keys."""
         self.shown = (queries, keys or queries)
         return self
 
@@ -393,13 +397,16 @@ def tensor_of(x):
 
 
 def full(shape, value, dtype="f32", requires_grad=False):
+    """A tensor whose elements all are this value."""
     made = owned(c.sb_tensor_full(choice("sb_dtype", dtype), *sizes(shape), real(value, "value")))
     return made.requires_grad_() if requires_grad else made
 
 
 def zeros(shape, dtype="f32", requires_grad=False):
+    """A tensor of zeros."""
     return full(shape, 0, dtype, requires_grad)
 
 
 def ones(shape, dtype="f32", requires_grad=False):
+    """A tensor of ones."""
     return full(shape, 1, dtype, requires_grad)
