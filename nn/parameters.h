@@ -25,16 +25,16 @@ typedef struct {
     double value;
 } sb_initial;
 
-/* An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
-   initial weights, which are drawn in the order of sb_parameters_add. */
+/* An empty set of parameters: of f32 by sb_parameters_new, of any real dtype by sb_parameters_of.
+   The seed determines the initial weights, drawn in the order of sb_parameters_add. */
 SB_API sb_parameters *sb_parameters_new(uint64_t seed);
 SB_API sb_parameters *sb_parameters_of(sb_dtype dtype, uint64_t seed);
 /* Models and optimisers of the set must not be used afterwards. NULL is allowed. */
 SB_API void sb_parameters_free(sb_parameters *set);
 
 /*
- * Adds a parameter, a leaf that requires a gradient. The set owns it; the pointer is valid as long
- * as the set. For SB_INITIAL_XAVIER a matrix is (out, in). Fails when the name is taken, empty, or
+ * Adds a parameter, a leaf that requires a gradient. The set owns it; it is valid as long as the
+ * set. For SB_INITIAL_XAVIER a matrix is (out, in). Fails when the name is taken, empty, or
  * longer than 200 bytes.
  */
 SB_API sb_tensor *sb_parameters_add(sb_parameters *set, const char *name, int rank,

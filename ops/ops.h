@@ -262,7 +262,7 @@ SB_API sb_tensor *sb_topk(sb_tensor *x, int64_t k, sb_tensor **indices);
 /*
  * Softmax over the last axis: y_i = exp(x_i - max x) / sum_j exp(x_j - max x).
  *
- * Shape     x (..., C) -> y (..., C)
+ * Shape     x (..., C) -> y (..., C), over the last axis or `axis` (in C, of sb_softmax_over)
  * Backward  dx_i = y_i (dy_i - sum_j dy_j y_j)            saves y, not x
  * Fails     x is a scalar
  * Source    Bridle 1990; the shift by max x leaves the value and the gradient unchanged
@@ -283,7 +283,7 @@ SB_API sb_tensor *sb_softmax(sb_tensor *x);
 SB_API sb_tensor *sb_masked_softmax(sb_tensor *x, sb_mask *mask, double temperature);
 
 /*
- * log_softmax: y_i = x_i - logsumexp(x), over the last axis.
+ * log_softmax: y_i = x_i - logsumexp(x), over the last axis or `axis` (of sb_log_softmax_over).
  *
  * Backward  dx_i = dy_i - exp(y_i) sum_j dy_j
  * Fails     x is a scalar
@@ -291,7 +291,7 @@ SB_API sb_tensor *sb_masked_softmax(sb_tensor *x, sb_mask *mask, double temperat
 SB_API sb_tensor *sb_log_softmax(sb_tensor *x);
 
 /*
- * logsumexp: y = max x + ln sum_j exp(x_j - max x), over the last axis.
+ * logsumexp: y = max x + ln sum_j exp(x_j - max x), over the last axis or `axis`.
  *
  * Shape     x (..., C) -> y (...)
  * Backward  dx_i = dy exp(x_i - y)

@@ -211,7 +211,7 @@ static void softmax_backward(int n, const double *a, double *g)
     for (int j = 0; j < n; j++)
         average += a[j] * g[j];
     for (int j = 0; j < n; j++)
-        g[j] = a[j] * (g[j] - average);
+        g[j] = a[j] * (g[j] - average); /* try a[j] * (1 - a[j]) * g[j]: the check says WRONG */
 }
 
 /* For each head, softmax(q k' / sqrt(SIZE)) v: query i has a score with each key of its sequence

@@ -32,7 +32,7 @@ const Address = (() => {
         fscores: range(32).map((i) => +(4 * Math.sin(i * i)).toFixed(2)),
         fvalues: range(32).map((i) => +Math.cos(3 * i).toFixed(2)),
         block: 4,
-        fstep: 0,
+        fstep: 1, /* so that the table has a row */
         teacher: 0,
         scene: -1, /* of teacher mode */
         panel: 0, /* the one that is opened: 0 is the first */

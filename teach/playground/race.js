@@ -11,7 +11,7 @@ const Race = (() => {
     const SPEEDS = [{stride: 1, wait: 250}, {stride: EVERY, wait: 150}, {stride: EVERY, wait: 0}];
     const tasks = ["copy them", "write them backwards", "sort them"];
     const racers = Racers.all, {ask, askBoth} = Racers;
-    let step = 0, playing = false, shown = -1, earlier = [], listeners = [];
+    let step = 0, playing = false, shown = -1, earlier = [], listeners = [], told = "";
     let turn = 0, busy = Promise.resolve(), isDue = false;
 
     const rules = () => [isSabotaged(step) ? s.rule : "", s.rule];
@@ -226,8 +226,11 @@ const Race = (() => {
         $("sabotage-at").max = s.steps - 1;
         $("sabotage-at").placeholder = now() < s.steps ? "now" : USUAL;
         $("sabotage-at").disabled = bad;
-        $("race-say").hidden = !ended;
-        if (ended) $("race-say").innerHTML = Verdict.text(racers, isSabotaged(step)) + Teacher.next();
+        const said = ended               ? Verdict.text(racers, isSabotaged(step)) + Teacher.next()
+                   : isSabotaged(step) ? Verdict.soFar(racers[0])
+                                       : "";
+        $("race-say").hidden = !said;
+        if (said !== told) $("race-say").innerHTML = told = said;
         $("race-status").className = "";
         $("race-status").textContent =
             `step ${now()} of ${s.steps}` + (now() < step ? `, trained to ${step}` : "") +

@@ -37,15 +37,22 @@ const Verdict = (() => {
         const found = illness(frame);
         return `${why(rule)}${found && `; ${found}`}.`;
     };
+    const beforeSabotage = (r) => r.frames.get(s.events.at(-1) - s.events.at(-1) % 10);
+    const small = ({loss, attentions}) => `Its loss was ${short(loss)}, so g was ` +
+        `${short(largest(attentions.flatMap((o) => [...o.g])))} at most, and every ds that is made of g ` +
+        "is as small: a model that has learnt gets hardly any gradient, wrong or right.";
+    /* Of a model that was sabotaged after it had learnt, while the race goes on: nothing seems to happen. */
+    const soFar = (r) => {
+        const before = beforeSabotage(r);
+        return before?.share >= LEARNT
+            ? tag("p", {}, tag("strong", {}, "Sabotaged: "), small(before), " Sabotage it at step 50.") : "";
+    };
     const ofSabotaged = (r, end) => {
-        const at = s.events.at(-1), before = r.frames.get(at - at % 10);
-        const g = largest(before.attentions.flatMap((o) => [...o.g]));
+        const at = s.events.at(-1), before = beforeSabotage(r);
         const began = `${percent(before.share)} right at step ${at}, then sabotaged: now ` +
                       `${percent(end.share)}. `;
         if (end.share < LEARNT || before.share < LEARNT) return began + ofWrong(end, s.rule);
-        return `${began}It survives. Its loss was ${short(before.loss)}, so g ` +
-               `was ${short(g)} at most, and every ds that is made of g is as small: a model that ` +
-               "has learnt gets hardly any gradient, wrong or right. And the learning rate falls to " +
+        return `${began}It survives. ${small(before)} And the learning rate falls to ` +
                `0 at step ${s.steps}. Sabotage it at step 50, or take 1,500 steps: then one larger ` +
                "loss can start the collapse.";
     };
@@ -61,5 +68,5 @@ const Verdict = (() => {
         ].map(([name, said]) => tag("p", {}, tag("strong", {}, escaped(name) + ":"), " ", escaped(said)))
             .join("");
     };
-    return {text};
+    return {text, soFar};
 })();

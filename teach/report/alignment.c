@@ -18,29 +18,35 @@ static void symbol(struct html *html, const sb_example_axis *axis, int64_t i, in
     html_add(html, "</text>");
 }
 
-static void line(struct html *html, int64_t i, int64_t j, double a)
+/* The middle of the i-th of n symbols, which have the whole width of the picture. */
+static int64_t place(int64_t i, int64_t n, int64_t width)
+{
+    return (2 * i + 1) * width / (2 * n);
+}
+
+static void line(struct html *html, int64_t from, int64_t to, double a)
 {
     html_print(html,
                "<path d=\"M%lld %dL%lld 22\" stroke=\"var(--blue)\" stroke-width=\"%.1f\" "
                "opacity=\"%.2f\"/>\n",
-               (long long)i * STEP + STEP / 2, RISE - 24, (long long)j * STEP + STEP / 2, 5 * a, a);
+               (long long)from, RISE - 24, (long long)to, 5 * a, a);
 }
 
 void alignment_picture(struct html *html, const struct maps *maps)
 {
     const sb_example_attention *at = subject_attention(maps->subject, NULL);
     const sb_example_axis from = at->queries, to = at->keys;
-    const int64_t longest = from.length > to.length ? from.length : to.length;
+    const int64_t n = from.length, m = to.length, width = STEP * (n > m ? n : m);
     const sb_tensor *w = last_layer(maps);
-    html_svg_begin(html, longest * STEP, RISE, "Alignment of the text with what is written");
-    for (int64_t j = 0; j < to.length; j++)
-        symbol(html, &to, j, j * STEP + STEP / 2, 14, "middle");
-    for (int64_t i = 0; i < from.length; i++)
-        symbol(html, &from, i, i * STEP + STEP / 2, RISE - 6, "middle");
-    for (int64_t i = 0; i < from.length; i++)
-        for (int64_t j = 0; j < to.length; j++)
+    html_svg_begin(html, width, RISE, "Alignment of the text with what is written");
+    for (int64_t j = 0; j < m; j++)
+        symbol(html, &to, j, place(j, m, width), 14, "middle");
+    for (int64_t i = 0; i < n; i++)
+        symbol(html, &from, i, place(i, n, width), RISE - 6, "middle");
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++)
             if (subject_weight(w, -1, i, j) >= 0.1)
-                line(html, i, j, subject_weight(w, -1, i, j));
+                line(html, place(i, n, width), place(j, m, width), subject_weight(w, -1, i, j));
 }
 
 void attention_picture(struct html *html, const struct maps *maps)

@@ -110,8 +110,11 @@ void strip_add(struct html *html, const struct strip *strip)
         s.columns = s.run->diagnoses;
     if (s.weights)
         s.rows = sb_parameters_count(s.weights);
-    html_say(html, "<h2>%s</h2>\n<p>%s The strongest shade is %.3g. Click for the numbers.</p>\n",
-             s.title, s.text, largest_of(&s, s.weights != NULL));
+    const double largest = largest_of(&s, s.weights != NULL);
+    html_say(html,
+             "<h2>%s</h2>\n<p>%s %.3g <span class=\"shade\">&#160;</span> %.3g. Click for the "
+             "numbers.</p>\n",
+             s.title, s.text, s.logarithmic ? largest / 1e4 : 0, largest);
     table(html, &s, s.weights != NULL);
     if (!s.weights)
         return;

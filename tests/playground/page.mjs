@@ -144,7 +144,7 @@ await test("what the page says has the signs of print",
 await test(
     "flash attention steps forward through blocks, backward, and forward again",
     () => visit(still, async (page, text, set) => {
-        expectEqual(await text("flash-place"), "before the first block", "the place");
+        expectEqual(await text("flash-place"), "forward, block 0 of 8", "the place");
         await page.click("#flash-few");
         for (let i = 0; i < 3; i++) await page.click("#flash-step");
         expectEqual(await text("flash-place"), "forward, block 2 of 3", "the place");
@@ -469,7 +469,7 @@ await test("the page can be used with the keyboard alone",
                    await page.value('$("score-1").value'), "1.1", "a score moved with an arrow");
                await tabTo("flash-step");
                await page.press("Enter");
-               expectEqual(await text("flash-place"), "forward, block 0 of 8", "a step");
+               expectEqual(await text("flash-place"), "forward, block 1 of 8", "a step");
            }));
 
 for (const [name, options] of [["light", {}], ["dark", {dark: true}],
@@ -719,6 +719,13 @@ await test("sabotage after learning is survived, and the page says why",
                await page.until('location.hash.includes("events=50") && Race.state().step >= 60');
                await page.click("#play");
                await settled(page);
+           }));
+
+await test("a model that is sabotaged after it has learnt is explained while the race goes on",
+           () => visit({...still, hash: "#at=210&events=200"}, async (page, text) => {
+               await page.until(`Race.state().step >= 210 && ${idle}`);
+               expect(/^Sabotaged: Its loss was \S+, so g was \S+ at most.*hardly any gradient/.test(await text("race-say")),
+                      await text("race-say"));
            }));
 
 await test("the step of the sabotage can be chosen, by its number or on the timeline",
