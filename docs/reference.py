@@ -102,7 +102,8 @@ def functions_of(tree):
 def typeset(text):
     """Formulas as ASCII has them, with the signs of Unicode: an arrow, powers, indices, the prime of a transpose."""
     text = re.sub(r"\^(-?\d+)\b(?!/)", lambda m: m[1].translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")), text.replace("->", "→"))
-    text = re.sub(r"\b(d?[A-Za-z]|sum|max)_([ehijklmnoprstuvx])\b", lambda m: m[1] + m[2].translate(SUBSCRIPTS), text)
+    if not re.search(r"\b[A-Za-z]+_([a-z]{2}|[a-dfgqwyz])\b", text):  # which have no sign: then all stay as they are
+        text = re.sub(r"\b(d?[A-Za-z]|sum|max)_([ehijklmnoprstuvx])\b", lambda m: m[1] + m[2].translate(SUBSCRIPTS), text)
     return re.sub(r"((?<![\w'])[A-Za-z]|\))'(?![\w'])", r"\1′", text)
 
 

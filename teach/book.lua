@@ -19,7 +19,7 @@ local function link(element)
     if number or pages[element.target] then
         element.target = number and "#lesson-" .. tonumber(number) or pages[element.target]
     elseif not element.target:match("^%a+:") and not element.target:match("^#") then
-        element.target = file_of(element.target) .. (site == "" and "" or ".html")
+        element.target = file_of((element.target:gsub("#.*", ""))) .. (site == "" and "" or ".html")
         local shown = site == "" or io.open(site .. "/" .. element.target)
         if not shown then
             return element.content

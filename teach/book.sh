@@ -13,13 +13,13 @@ lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
 [ -z "${SOFTBACK_SITE:-}" ] || lessons=source/teach/lessons
 {
     sed 's|](\.\./|](../../|; s|](micro|](../micro|' teach/book.md
-    printf '\n<nav>\n<h2>Contents</h2>\n<ol>\n'
+    printf '\n<nav>\n<h2 id="contents">Contents</h2>\n<ol>\n'
     for page in teach/lessons/[0-9]*.md; do
         sed -n '1s/^# \([0-9]*\)\. \(.*\)/<li><a href="#lesson-\1">\2<\/a><\/li>/p' "$page"
     done
     printf '</ol>\n<p><a href="#wrong-gradients-measured">Wrong gradients, measured</a> ·\n'
     printf '<a href="#over-many-ranks">Over many ranks</a> · <a href="#all-of-it-in-one-file">micro.c</a> ·\n'
-    printf '<a href="#glossary">Glossary</a></p>\n</nav>\n'
+    printf '<a href="#glossary">Glossary</a></p>\n</nav>\n<p><a class="up" href="#contents">Contents</a></p>\n'
     for page in teach/lessons/[0-9]*.md; do
         echo
         cat "$page"

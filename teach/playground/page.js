@@ -24,6 +24,7 @@ const open = async () => {
     Race.prepare(module); /* in the background, while the panels open here */
     await Library.open(module);
     Address.read();
+    Teacher.begin();
     Row.open();
     Rules.open();
     const begun = Race.open(); /* both models are made meanwhile */

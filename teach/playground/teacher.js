@@ -43,6 +43,12 @@ const Teacher = (() => {
         Address.set({...structuredClone(Address.own), ...changes, teacher, scene});
         location.reload();
     };
+    /* A scene in an address that does not name its changes. */
+    const begin = () => {
+        s.scene = scenes[s.scene] ? s.scene : -1;
+        for (const [name, value] of Object.entries(scenes[s.scene]?.[1] ?? {}))
+            if (String(s[name]) === String(Address.own[name])) s[name] = structuredClone(value);
+    };
     const button = (i) => tag("button", {
         type: "button",
         "data-scene": i,
@@ -55,7 +61,6 @@ const Teacher = (() => {
     /* What to try after a race, for all readers. */
     const next = () => tag("p", {class: "controls"}, "Next: ", [1, 2, 3].map(button));
     const open = () => {
-        s.scene = scenes[s.scene] ? s.scene : -1;
         $("scene-caption").textContent = scenes[s.scene]?.[2] ?? "";
         $("scenes").innerHTML = scenes.map((_, i) => button(i)).join("");
         $("scenes").onclick = $("race-say").onclick = pressed;
@@ -76,5 +81,5 @@ const Teacher = (() => {
     };
     /* The panel that the address names, once all panels below have their heights. */
     const turn = () => s.panel > 0 && showExhibit(panels[s.panel]);
-    return {open, turn, next};
+    return {begin, open, turn, next};
 })();

@@ -38,21 +38,22 @@ const Verdict = (() => {
         return `${why(rule)}${found && `; ${found}`}.`;
     };
     const beforeSabotage = (r) => r.frames.get(s.events.at(-1) - s.events.at(-1) % 10);
-    const small = ({loss, attentions}) => `Its loss was ${short(loss)}, so g was ` +
-        `${short(largest(attentions.flatMap((o) => [...o.g])))} at most, and every ds that is made of g ` +
-        "is as small: a model that has learnt gets hardly any gradient, wrong or right.";
+    const small = ({loss, attentions}) => `Its loss was ${short(loss)}, and g ` +
+        `${short(largest(attentions.flatMap((o) => [...o.g])))} at most. That alone does not save a model: ` +
+        "Adam divides each gradient by its usual size.";
     /* Of a model that was sabotaged after it had learnt, while the race goes on: nothing seems to happen. */
     const soFar = (r) => {
         const before = beforeSabotage(r);
         return before?.share >= LEARNT
-            ? tag("p", {}, tag("strong", {}, "Sabotaged: "), small(before), " Sabotage it at step 50.") : "";
+            ? tag("p", {}, tag("strong", {}, "Sabotaged: "), small(before),
+                  " It may survive; sabotage it at step 50.") : "";
     };
     const ofSabotaged = (r, end) => {
         const at = s.events.at(-1), before = beforeSabotage(r);
         const began = `${percent(before.share)} right at step ${at}, then sabotaged: now ` +
                       `${percent(end.share)}. `;
         if (end.share < LEARNT || before.share < LEARNT) return began + ofWrong(end, s.rule);
-        return `${began}It survives. ${small(before)} And the learning rate falls to ` +
+        return `${began}It survives. ${small(before)} But the learning rate falls to ` +
                `0 at step ${s.steps}. Sabotage it at step 50, or take 1,500 steps: then one larger ` +
                "loss can start the collapse.";
     };

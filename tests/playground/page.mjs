@@ -678,6 +678,11 @@ await test("a bad address and a bad number get a sentence",
                expectEqual(await text("row-error"), "", "the sentence after a good number");
            }));
 
+await test("a scene in an address has its changes, unless the address names others",
+           () => visit({...still, hash: "#scene=3&teacher=1"}, async (page, text) => {
+               expectEqual(await text("wrong-rule"), "0", "the rule");
+           }));
+
 await test("a scene of teacher mode is marked, explained, and keeps the focus",
            () => visit({...still, hash: "#teacher=1"}, async (page, text) => {
                expect(await page.value('$("scene-caption").hidden'), "a caption without a scene");
@@ -724,7 +729,7 @@ await test("sabotage after learning is survived, and the page says why",
 await test("a model that is sabotaged after it has learnt is explained while the race goes on",
            () => visit({...still, hash: "#at=210&events=200"}, async (page, text) => {
                await page.until(`Race.state().step >= 210 && ${idle}`);
-               expect(/^Sabotaged: Its loss was \S+, so g was \S+ at most.*hardly any gradient/.test(await text("race-say")),
+               expect(/^Sabotaged: Its loss was \S+, and g \S+ at most.*Adam divides/.test(await text("race-say")),
                       await text("race-say"));
            }));
 

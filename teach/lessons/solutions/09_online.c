@@ -23,9 +23,9 @@ void online_add(struct online *state, int64_t n, const double *s, const double *
 void online_backward(const struct online *end, double dy, int64_t n, const double *s,
                      const double *v, double *ds, double *dv)
 {
-    const double average = dy * end->o / end->l;
+    const double average = end->l > 0 ? dy * end->o / end->l : 0;
     for (int64_t j = 0; j < n; j++) {
-        double a = exp(s[j] - end->m) / end->l;
+        double a = end->l > 0 ? exp(s[j] - end->m) / end->l : 0; /* 0: all keys are blocked */
         dv[j] = a * dy;
         ds[j] = a * (dy * v[j] - average);
     }
