@@ -1,6 +1,7 @@
 #include "tests/support/test.h"
 #include "autograd/node.h"
 #include "tensor/random.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -63,9 +64,11 @@ static struct kept {
     void (*free)(void *object);
 } * kept;
 static int kept_count, kept_room;
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* ranks of a test are threads */
 
 static void keep(void *object, void (*free_object)(void *))
 {
+    pthread_mutex_lock(&keeping);
     if (kept_count == kept_room) {
         kept_room = 2 * kept_room + 64;
         kept = realloc(kept, (size_t)kept_room * sizeof *kept);
@@ -73,6 +76,7 @@ static void keep(void *object, void (*free_object)(void *))
     }
     kept[kept_count].object = object;
     kept[kept_count++].free = free_object;
+    pthread_mutex_unlock(&keeping);
 }
 
 #define KEPT_DEFINITION(type, free)                                                                \
