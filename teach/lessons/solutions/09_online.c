@@ -23,9 +23,13 @@ void online_add(struct online *state, int64_t n, const double *s, const double *
 void online_backward(const struct online *end, double dy, int64_t n, const double *s,
                      const double *v, double *ds, double *dv)
 {
-    const double average = end->l > 0 ? dy * end->o / end->l : 0;
+    for (int64_t j = 0; end->l == 0 && j < n; j++)
+        ds[j] = dv[j] = 0; /* all keys are blocked */
+    if (end->l == 0)
+        return;
+    const double average = dy * end->o / end->l;
     for (int64_t j = 0; j < n; j++) {
-        double a = end->l > 0 ? exp(s[j] - end->m) / end->l : 0; /* 0: all keys are blocked */
+        double a = exp(s[j] - end->m) / end->l;
         dv[j] = a * dy;
         ds[j] = a * (dy * v[j] - average);
     }
