@@ -10,7 +10,7 @@
 #include "transformer.h"
 
 typedef struct {
-    int64_t heads, key_heads, size; /* heads of q (H), of k (G), here; D */
+    int64_t heads, key_heads, size; /* this rank's H and G; head size D */
     sb_communicator *ranks;         /* tensor parallelism over these ranks; or NULL */
     double dropout;
     sb_score score;

@@ -46,7 +46,7 @@ const Verdict = (() => {
         const before = beforeSabotage(r);
         return before?.share >= LEARNT
             ? tag("p", {}, tag("strong", {}, "Sabotaged: "), small(before),
-                  " It may survive; sabotage it at step 50.") : "";
+                  " It may survive. At step 50 it would not.") : "";
     };
     const ofSabotaged = (r, end) => {
         const at = s.events.at(-1), before = beforeSabotage(r);
