@@ -46,7 +46,7 @@ const Verdict = (() => {
         const before = beforeSabotage(r);
         return before?.share >= LEARNT
             ? tag("p", {}, tag("strong", {}, "Sabotaged: "), small(before),
-                  " It may survive. At step 50 it would not.") : "";
+                  " It may survive; try step 50, before it has learnt.") : "";
     };
     const ofSabotaged = (r, end) => {
         const at = s.events.at(-1), before = beforeSabotage(r);
