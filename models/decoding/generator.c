@@ -136,8 +136,9 @@ static int64_t generator_longest_output(const struct generator *g, const sb_deco
                                         int64_t length)
 {
     int64_t longest = o->longest ? o->longest : 2 * length + 50;
-    /* The decoder reads "begin", the prompt, and all output symbols but the last. */
-    int64_t room = g->encode ? g->positions : g->positions - length;
+    /* The decoder reads "begin" and the whole output, if that is scored or drawn later; with a
+       prompt, "begin", the prompt, and all output symbols but the last. */
+    int64_t room = g->encode ? g->positions - (g->positions > 1) : g->positions - length;
     return g->positions > 0 && g->window == 0 && room > 0 && room < longest ? room : longest;
 }
 

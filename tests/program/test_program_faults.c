@@ -181,6 +181,7 @@ CPU_TEST(program_faults, an_output_that_is_cut_off_is_a_wrong_one)
                                      "--out m.safetensors");
     o = run_well("evaluate m.safetensors --task copy --count 20 --longest-output 30");
     expect_text(o.out, "exact match     0.00 %");
+    run_well("report m.safetensors --input \"1 2\" --out r.html"); /* what it writes is drawn */
     static const char too_long[] = "1\t1 2 3 4 5 6 7 8\n";
     program_write("long.tsv", too_long, strlen(too_long));
     o = program_run("evaluate m.safetensors --data long.tsv");
