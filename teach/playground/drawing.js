@@ -223,11 +223,10 @@ const sample = (i) => {
    Its plot reaches from 46 to 10 pixels from the right edge, as the timeline below it. */
 const CURVES = {
     left: 46,
-    right: 10,
-    height: 160
+    right: 10
 };
 const curves = (id, label, {all, lastX, level, spans, at}) => {
-    const W = room(id, 1400), H = CURVES.height, {left} = CURVES, right = W - CURVES.right,
+    const W = room(id, 1400), H = Math.max(160, Math.min(260, innerHeight / 4.5, innerWidth / 2.4) | 0), {left} = CURVES, right = W - CURVES.right,
           bottom = 18;
     const values =
         all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level.value);
