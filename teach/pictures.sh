@@ -1,8 +1,8 @@
 #!/bin/sh
 # Draws the pictures of README.md and the book anew, teach/pictures/*.svg, with commands of the
 # program: trains the dates model as ./run does, unless one is given, whose log lies beside it. Where
-# there are node, Chromium and the page of ./run playground, it also takes the picture of that. Only
-# ranks.svg is drawn by hand.
+# there are node, Chromium and the page of ./run playground, it also takes the picture of that. Drawn
+# by hand: online, product, ranks, tape.
 #
 # teach/pictures.sh [MODEL]        SOFTBACK is the program ("./softback" otherwise, by ./run build)
 set -eu

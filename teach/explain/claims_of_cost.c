@@ -34,7 +34,8 @@ static bool cached_step(struct measured *m)
     return conclude(
         m, ok, share <= 1, true,
         "Only the cost of the projections is constant. With %d positions of width %d in the "
-        "cache, attention over them is %.0f %% of a step's multiply-adds: %.0f of %.0f.",
+        "cache, attention over them is %.0f %% of the multiply-adds of one attention layer's step, "
+        "without its feed-forward layer: %.0f of %.0f.",
         T, C, share, read, read + projections);
 }
 

@@ -66,7 +66,7 @@ static struct state write_blocks(struct page *page, const struct numbers *s,
         if (used >= 32)
             snprintf(scores + 28, sizeof scores - 28, " ...");
         page_need(page, take_block(&state, b == 0, n, s->value + at, v->value + at));
-        PAGE_ROW(page, cell_of(b), cell_word(scores), cell_of(state.m), cell_of(state.rescale),
+        PAGE_ROW(page, cell_of(b + 1), cell_word(scores), cell_of(state.m), cell_of(state.rescale),
                  cell_of(state.l), cell_of(state.o / state.l), cell_of(n + STATE));
     }
     return state;

@@ -34,6 +34,22 @@ static void write_table(struct page *page, uint64_t seed, int steps, double righ
         write_row(page, (enum wrong)wrong, seed, steps, right[wrong]);
 }
 
+/* From teach/wrong_gradients.md. */
+static void write_measured(struct page *page)
+{
+    static const char *const rows[][4] = {
+        {"a(g - avg): right", "both", "99 to 100 %", "100 %"},
+        {"a(1-a)g: the mistake", "neither", "13 to 29 %", "12 to 18 %"},
+        {"a(1-a)g less its mean", "shift of s", "15 to 58 %", "14 to 27 %"},
+        {"a(1-a)(g - avg)", "shift of g", "68 to 98 %", "20 to 47 %"},
+        {"a(1-a)(g - avg) less its mean", "both", "88 to 100 %", "24 to 58 %"}};
+    page_table(page, "right digits of the live page's model",
+               "ds | ignores | rate 0.003 or less | 0.01 (race)");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        PAGE_ROW(page, cell_word(rows[i][0]), cell_word(rows[i][1]), cell_word(rows[i][2]),
+                 cell_word(rows[i][3]));
+}
+
 static void write(struct page *page, const struct explain_options *o)
 {
     const int steps = o->steps > 0 ? (int)o->steps : 800;
@@ -64,13 +80,11 @@ static void write(struct page *page, const struct explain_options *o)
         "scores changes no weight: the rows of J sum to 0, and so do the ds. A shift of all "
         "g changes no ds, since the weights always sum to 1: the columns of J sum to 0. The "
         "mistake a(1 - a)g has neither of these two properties. With its mean subtracted it "
-        "has the first. The small model of lesson 4 then learns with each of 3 seeds; the "
-        "model of the live page does not: 14 to 58 %% of its digits are right in the end, "
-        "depending on task and learning rate. With a(1 - a)(g - avg), which has the second, "
-        "that one learns in part: 68 to 98 %% at rates up to 0.003, and 20 to 47 %% at 0.01. "
-        "With both properties, a(1 - a)(g - avg) with its mean subtracted, it learns at rates "
-        "up to 0.003 (88 to 100 %%), and not at 0.01 (24 to 58 %%). The correct gradient "
-        "learns each time (99 to 100 %%).");
+        "has the first, with g - avg for g the second, with both changes both. The small "
+        "model of lesson 4 learns with the first alone, with each of 3 seeds. The model of the "
+        "live page does not: it needs both, and a learning rate of 0.003 or less. With the "
+        "second alone it learns in part there. Only the correct gradient learns each time.");
+    write_measured(page);
     page_text(
         page,
         "A model can learn in spite of the mistake; which one does depends on the seed, and so "

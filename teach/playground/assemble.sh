@@ -22,7 +22,7 @@ lines() {
 lines ops/cpu/softmax.c softmax_masked_backward_row >"$parts/row_kernel.txt"
 lines ops/cpu/attention_backward.c attention_score_gradient >"$parts/attention_kernel.txt"
 gzip -9nc "$1" | base64 -w 100 >"$parts/module.txt"
-# The table of wrong_gradients.md and the paragraph below it, with their formulas as text
+# The table of wrong_gradients.md, with its formulas as text
 printed() {
     sed 's/\\\(text\|mathrm\){\([a-z]*\)}/\2/g; s/\\partial /∂/g; s/_{*\([a-z]*\)}*/<sub>\1<\/sub>/g; s/\$//g; s/ - / − /g'
 }
@@ -32,7 +32,6 @@ awk -F ' *[|] *' '
       for (i = 2; i < NF; i++) row = row "<" name ">" $i "</" name ">"
       print row "</tr>" }' "$here/../wrong_gradients.md" | sed '1i<table>
 $a</table>' | printed >"$parts/measured.txt"
-sed -n '/^The Jacobian of softmax/,/^$/p' "$here/../wrong_gradients.md" | printed >"$parts/statement.txt"
 cp "$here"/page.css "$here"/*.js "$parts"
 awk -v parts="$parts" '
     /@include / {

@@ -98,7 +98,7 @@ const Drawer = (() => {
         });
     };
     const drawSteps = (id, label, c, kept, ds, most, W, arcs) => {
-        const left = 48, X = (i) => left + ((W - left) / kept.length) * (i + 0.5);
+        const left = 60, X = (i) => left + ((W - left) / kept.length) * (i + 0.5);
         picture(id, label, W, 220, arcs ? [arrowTip("tip"), arcs(X)] : "",
                 tag("line", {class: "axis", x1: 0, x2: W, y1: 160, y2: 160}),
                 stepBars(c, kept, ds, most, X, Math.min(18, 0.6 * (W - left) / kept.length)),

@@ -193,15 +193,15 @@ const arrowTip = (id) => tag("defs", {}, tag("marker", {
 /* Named bars, one below the other: [{name, value, colour, note}], by a scale from value to 0 .. 1.
  */
 const bars = (id, label, all, scale) => {
-    const height = 17, left = 7 * Math.max(...all.map((b) => b.name.length)) + 8;
+    const height = 20, left = 8.5 * Math.max(...all.map((b) => b.name.length)) + 8;
     const width = Math.max(left + 120, room(id));
     const line = ({name, value, colour, note}, i) => {
         const y = i * height, long = Math.max(0, Math.min(1, scale(value))) * (width - left - 62);
         const fill = `var(--${colour || "accent"})`;
         return [
-            words(left - 6, y + 12, "end", name),
-            tag("rect", {x: left, y: y + 3, width: long, height: 11, fill}),
-            words(left + long + 5, y + 12, "start", note === undefined ? short(value) : note),
+            words(left - 6, y + 14, "end", name),
+            tag("rect", {x: left, y: y + 3, width: long, height: 14, fill}),
+            words(left + long + 5, y + 14, "start", note === undefined ? short(value) : note),
         ];
     };
     picture(id, label, width, all.length * height, all.map(line));
@@ -223,11 +223,10 @@ const sample = (i) => {
    Its plot reaches from 46 to 10 pixels from the right edge, as the timeline below it. */
 const CURVES = {
     left: 46,
-    right: 10,
-    height: 190
+    right: 10
 };
 const curves = (id, label, {all, lastX, level, spans, at}) => {
-    const W = room(id, 1400), H = CURVES.height, {left} = CURVES, right = W - CURVES.right,
+    const W = room(id, 1400), H = Math.max(160, Math.min(260, innerHeight / 4.5, innerWidth / 2.4) | 0), {left} = CURVES, right = W - CURVES.right,
           bottom = 18;
     const values =
         all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level.value);

@@ -49,8 +49,8 @@ const Flash = (() => {
 
     const place = () => {
         if (s.fstep === 0) return "before the first block";
-        return isForward() ? `forward, block ${done() - 1} of ${blocks().length}`
-                           : `backward, key ${back() - 1}`;
+        return isForward() ? `forward, block ${done()} of ${blocks().length}`
+                           : `backward, j = ${back() - 1}`;
     };
     const draw = () => {
         const end = done() === blocks().length;

@@ -3,10 +3,10 @@ const Teacher = (() => {
     const s = Address.state;
     const panels = ["race", "follow", "own", "row", "saturated", "flash"];
     const scenes = [
-        ["The race", {}, "Which of the two models learns, and when does the other stop?"],
+        ["The race", {}, "Which of the two models learns, and what goes wrong in the other?"],
         [
             "Sabotage at step 50", {events: [50]},
-            "At step 50 the model that learns gets the wrong gradient. How long does it last?"
+            "At step 50 the model that learns gets the wrong gradient. Does it go on to learn?"
         ],
         [
             "Wrong, but ds sum to 0", {rule: "a * (1 - a) * g - mean(a * (1 - a) * g)"},

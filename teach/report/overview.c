@@ -83,11 +83,21 @@ void overview_add(struct html *html, const struct subject *s, const char *text,
     const struct run_end end = run_end(run);
     const double guessing = log((double)s->example.choices);
     const struct verdict_text verdict = verdict_of(&end, guessing);
-    html_print(
-        html,
-        "<section class=\"overview %s\">\n<p class=\"verdict\">%s</p>\n<p>Next: %s.</p>\n<div "
-        "class=\"facts\">\n",
-        verdict.mood, verdict.says, verdict.next);
+    html_print(html, "<section class=\"overview %s\">\n<p class=\"verdict\">%s", verdict.mood,
+               verdict.says);
+    if (!isnan(end.exact))
+        html_say(html, " %.3g&#160;%% of held-out texts are exactly right.", end.exact);
+    else if (!isnan(end.last_loss))
+        html_say(html, " %.3g nats a symbol; guessing has %.3g.",
+                 isnan(end.held_out_loss) ? end.last_loss : end.held_out_loss, guessing);
+    html_add(html, "</p>\n<p>For ");
+    html_code(html, text);
+    html_add(html, " it writes ");
+    html_code(html, s->example.target);
+    html_print(html,
+               ".</p>\n<p>Next: %s.</p>\n<details><summary>All numbers</summary>\n<div "
+               "class=\"facts\">\n",
+               verdict.next);
     if (c->task[0]) {
         html_add(html, "<p><span>task</span> <strong>");
         html_text(html, c->task);
@@ -105,16 +115,11 @@ void overview_add(struct html *html, const struct subject *s, const char *text,
                        "The loss at the end is a mean over the last tenth of the steps, with "
                        "dropout and label smoothing where they are set. The held-out loss is "
                        "without them, and so it can be the smaller one.</p>\n");
-    html_add(html, "<p>For ");
-    html_code(html, text);
-    html_add(html, " it writes ");
-    html_code(html, s->example.target);
-    html_add(html, ".</p>\n");
     if (!isnan(end.best_step))
         html_say(html,
                  "<p>The held-out numbers are those of the best evaluation in training, at step "
                  "%.10g, whose weights were saved as this model. An evaluation decodes up to %lld "
                  "texts.</p>\n",
                  end.best_step, (long long)c->settings.evaluate_pairs);
-    html_add(html, "</section>\n");
+    html_add(html, "</details>\n</section>\n");
 }

@@ -144,19 +144,19 @@ await test("what the page says has the signs of print",
 await test(
     "flash attention steps forward through blocks, backward, and forward again",
     () => visit(still, async (page, text, set) => {
-        expectEqual(await text("flash-place"), "forward, block 0 of 8", "the place");
+        expectEqual(await text("flash-place"), "forward, block 1 of 8", "the place");
         await page.click("#flash-few");
         for (let i = 0; i < 3; i++) await page.click("#flash-step");
-        expectEqual(await text("flash-place"), "forward, block 2 of 3", "the place");
+        expectEqual(await text("flash-place"), "forward, block 3 of 3", "the place");
         const end = await page.value(
             'document.querySelector("#flash-table tr.now td:nth-child(6)").textContent');
         const said = (await text("flash-say")).match(/o.\/.l.=.(\S+)\. /)[1];
         expect(Math.abs(end - said) < 0.005, `o / l is ${end}, and in the text ${said}`);
         for (let i = 0; i < 6; i++) await page.click("#flash-step");
-        expectEqual(await text("flash-place"), "backward, key 5", "the place");
+        expectEqual(await text("flash-place"), "backward, j = 5", "the place");
         expect(await page.value('$("flash-step").disabled'), "there is a step after the last one");
         await page.click("#flash-back");
-        expectEqual(await text("flash-place"), "backward, key 4", "the place");
+        expectEqual(await text("flash-place"), "backward, j = 4", "the place");
         await set("flash-scores", "1, 2, x");
         expect((await text("flash-place")).includes("expected: 2 to 32"),
                "a text that is no number is refused");
@@ -164,14 +164,14 @@ await test(
         await set("flash-values", "4 5 6");
         await set("flash-block", 3);
         await page.click("#flash-step");
-        expectEqual(await text("flash-place"), "forward, block 0 of 1", "the place");
+        expectEqual(await text("flash-place"), "forward, block 1 of 1", "the place");
         await page.click("#flash-restart");
         expectEqual(await text("flash-place"), "before the first block", "the place");
         await set("flash-scores", Array(32).fill(1).join());
         await set("flash-values", Array(32).fill(1).join());
         await set("flash-block", 4);
         await page.click("#flash-play");
-        await page.until('$("flash-place").textContent === "forward, block 3 of 8"');
+        await page.until('$("flash-place").textContent === "forward, block 4 of 8"');
         await page.click("#flash-play");
         const paused = await text("flash-place");
         expect(/forward, block \d of 8/.test(paused), paused);
@@ -402,7 +402,7 @@ await test("the address restores all settings, and invalid values in it are igno
         await page.until(`Race.state().step >= 20 && ${idle}`);
         expectEqual(await text("a-2"), "blocked", "the third key");
         expectEqual(await text("width-value"), "8", "d");
-        expectEqual(await text("flash-place"), "forward, block 1 of 2", "flash attention");
+        expectEqual(await text("flash-place"), "forward, block 2 of 2", "flash attention");
         expect((await text("drawer-where")).includes("row 4 of head 2, decoder-attention, step 20"),
                await text("drawer-where"));
         const fields = ["score-0", "task", "factor", "seed", "steps", "attention", "rule"];
@@ -469,7 +469,7 @@ await test("the page can be used with the keyboard alone",
                    await page.value('$("score-1").value'), "1.1", "a score moved with an arrow");
                await tabTo("flash-step");
                await page.press("Enter");
-               expectEqual(await text("flash-place"), "forward, block 1 of 8", "a step");
+               expectEqual(await text("flash-place"), "forward, block 2 of 8", "a step");
            }));
 
 for (const [name, options] of [["light", {}], ["dark", {dark: true}],
@@ -534,6 +534,30 @@ await test("on a phone, the loss and both racers are on the first screen",
                expect(one.left < two.left && one.bottom <= 844 && two.bottom <= 844,
                       JSON.stringify([one, two]));
            }));
+
+for (const hash of ["#at=200&steps=200", "#at=200&steps=200&teacher=1&scene=3", "#at=200&steps=200&drawer=1"])
+    await test(`on a projector of 1280 x 720, the race and its loss are on the first screen, in large letters: ${hash}`,
+               () => visit({...still, height: 720, hash}, async (page, text) => {
+                   await page.until(`Race.state().step >= 200 && ${idle} && !$("race-say").hidden`);
+                   const ids = ["play", "right-maps", "wrong-maps", "loss", "legend", "timeline"];
+                   const hidden = [];
+                   for (const id of ids)
+                       if (!await inView(page, id)) hidden.push(id);
+                   expectEqual(hidden, [], "below the first screen");
+                   const top = await page.run(() => document.getElementById("race-say").getBoundingClientRect().top);
+                   expect(top < 600 || hash.includes("drawer"), `the verdict begins at ${top}`);
+                   if (hash.includes("scene=3"))
+                       expect(/stay as they began.* 25 ± 1 %.* 13 ± 1 %.* 100 ± 0 %: no gradient is better than the wrong one/.test(
+                                  await text("race-say")),
+                              await text("race-say"));
+                   const small = await page.run(
+                       () => [...document.querySelectorAll("svg text")]
+                                 .filter((e) => e.checkVisibility())
+                                 .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)
+                                 .filter((x) => x < 13));
+                   expectEqual(small, [], "pixels of small letters");
+                   await picture(page, "projector" + hash.length);
+               }));
 
 await test("the loss is drawn anew when its place changes its width, and is as wide as it",
            () => visit({...still, hash: "#at=20"}, async (page) => {

@@ -557,7 +557,7 @@ CPU_TEST(explain, each_statement_has_its_verdict)
         {"permutation", "depends", "change the output by 0. Permuted"},
         {"approximates", "depends", "96 keys give sin x up to 0.00"},
         {"cosine", "false", "weight is 0.451"},
-        {"cache", "depends", "67 % of a step's"},
+        {"cache", "depends", "67 % of the multiply-adds of one attention layer"},
         {"flash", "depends", "8 times n d"},
         {"chunks", "depends", "take 1.0 times the memory while recording"},
     };
