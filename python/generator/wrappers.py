@@ -107,7 +107,7 @@ class Binding:
         if default is None:  # no default before a parameter without one
             self.signature = dict.fromkeys(self.signature)
         self.signature[name] = default
-        self.arguments.append(expression.format(name))
+        self.arguments.append((f"({name} := {{}})" if expression.startswith("_to.tensor(") else "{}").format(expression.format(name)))
 
     def out(self, p, maker, shown, kind):
         name = p.name + "_" * (p.name in self.signature)
@@ -225,7 +225,7 @@ class Binding:
         """The call, and what becomes of its result."""
         kind, outs, call = self.f.returns, [shown for shown, _ in self.outs.values()], f"_c.{self.f.name}({', '.join(self.arguments)})"
         if self.made:
-            return [f"self.kept = [{self.names}]", f"_to.check({call})"] if self.owner else [f"self._take({call}, [{self.names}])"]
+            return [f"_to.check({call})", f"self.kept = [{self.names}]"] if self.owner else [f"self._take({call}, [{self.names}])"]
         tensor = kind == "sb_tensor *" and "without a message" not in self.f.doc
         if tensor or kind == "bool" and self.f.header == "ops/ops.h":
             made = ["_to.results(given, c)" if self.options else f"_to.{'owned' if self.f.name == 'sb_safetensors_tensor' else 'result'}(c)"]
