@@ -390,6 +390,12 @@ class Python:
         inside = "\n\n".join(directive(*text) if text[0] else text[2] for text in texts)
         return title(owner, "-") + directive("py:class", [owner + made], self.body(comment(own), [owner]) + "\n\n" + inside)
 
+    def summary(self, owner):
+        """The first sentence on a class, without its name in front: "A trainer: it runs ..."."""
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", owner)
+        said = re.sub(rf"^(An? |The )?{words}: ", "", first_sentence(self.docs.get(owner, ("",))[0]), flags=re.I)
+        return said[:1].upper() + said[1:]
+
     def heading(self, head):
         """A heading whose id is not a function's."""
         return f"{head} functions" if ("", head.lower()) in self.stub.functions else head or "Functions"
@@ -409,7 +415,7 @@ class Python:
         for owner, entries in owners.items():
             path = self.docs.get(owner, ("", "", ""))[2]
             room = PYTHON_CLASSES.get(owner) or (PYTHON_FILES.get(path, "tensor") if path != "_functions.py" else entries[0][0])
-            rooms[room][0].append(self.one_class(owner, entries))
+            rooms[room][0].append((owner, self.one_class(owner, entries)))
         order = [*FIRST, *(head for _, head in self.where.sections.values()), ""]
         for room, (classes, headed) in rooms.items():
             groups = [(self.heading(head), [*entries.values()]) for head, entries in sorted(headed.items(), key=lambda found: order.index(found[0]))]
@@ -417,7 +423,10 @@ class Python:
                 directive("py:function", shown, self.body(said, map(name_in, shown), calls)) for said, shown, calls in entries)
                 for head, entries in groups]
             listed = [(head, head, [("py:func", name, name) for _, shown, _ in entries for name in map(name_in, shown)]) for head, entries in groups]
-            parts = [overview(listed), *heads, *classes] if room == "ops" else [*classes, *heads]
+            classes.sort(key=lambda found: found[0].startswith("Pretrained"))
+            known = "".join(f"- :py:class:`{name}`: {escape(self.summary(name))}\n" for name, _ in classes)
+            texts = [text for _, text in classes]
+            parts = [overview(listed), *heads, *texts] if room == "ops" else [known, *texts, *heads]
             text = "\n".join([title(f"{ROOMS[room][0]} in Python"), *parts])
             yield room, re.sub(r"``(sb_\w+?)(?:\(\))?``", lambda m: f":py:obj:`{self.where.python[m[1]]}`" if m[1] in self.where.python else m[0], text)
 

@@ -31,7 +31,7 @@ OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)", "Tensor"), "double
 SEQUENCES = {"int": "_Shape", "const char *": "str", "sb_tensor *const[]": "Sequence[TensorLike]", "const int32_t *": "Sequence[int]"}
 # What comments say of C, and what it is in Python.
 SPELLINGS = {
-    r"[.,;]?\s+([Tt]o\s+be\s+freed\s+with\s+\w+|The\s+caller\s+(owns|frees)\s+(it|them))": "",
+    r"[.,;]?\s+([Tt]o\s+be\s+freed\s+with\s+\w+|The\s+caller\s+(owns|frees)\s+(it|them)|NULL: 0|NULL without memory|0 for NULL)|^NULL: 0$": "",
     r",? unless (it|`\w+`) is NULL": "", r"`(\w+)`, unless NULL, receives": r"`\1` is", r"(?<=ptions )may be NULL": "may be left out",
     r"(a NULL pointer|\bNULL|\bSB_ALL)\b": "None", r"(\w+) 0 stands": r"\1 None stands", r"\bSB_ZERO\b": "0",
     r"\btrue\b": "True", r"\bfalse\b": "False"}
