@@ -9,6 +9,9 @@ import re
 import sys
 from collections import defaultdict
 from pathlib import Path
+from textwrap import dedent
+
+from docutils.nodes import make_id
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.dont_write_bytecode = True
@@ -34,6 +37,7 @@ KINDS = {"Mapping[str, Any]": "dict", "Literal[False]": "bool", "Literal[True]":
 LABEL = re.compile(r"([A-Z]\w+)(?: {2,}|\n)")  # "Shape     a (n) -> y": a labelled line of a comment
 RENAMED = {"Source": "Paper"}  # the links have a source of their own: the file
 SUBSCRIPTS = str.maketrans("ehijklmnoprstuvx", "ₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
+DECLARED = r"SB_API [^;]*?\b(sb_\w+)\("  # of functions, their names
 MEMBER = r"(?P<field>\w+)(?: = [^,\n/]+)?(?:,|(?=\s*$))"  # of an enum
 
 
@@ -92,6 +96,10 @@ class Where:
         return line and ".. rst-class:: links\n\n" + line
 
 
+def name_in(signature):
+    return re.match(r"\w*", signature)[0]
+
+
 def functions_of(tree):
     """Functions and methods of a module, each with the prefix of its class."""
     for top in tree.body:
@@ -125,7 +133,7 @@ def indented(text, by=3):
 
 def block(text):
     if "\n" not in text:  # formulas beside each other
-        text = re.sub(r"(?<=\S) {2,}(?=\S)", "; ", text)
+        text = re.sub(r"(?<=\S)(,?) {2,}(?=\S)", lambda m: (m[1] or ";") + " ", text)
     return ".. code-block:: text\n\n" + indented(text) if is_laid_out(text) else escape(text)
 
 
@@ -212,10 +220,19 @@ def first_sentence(text):
     return re.match(r".*?(?<!al)\.(?=\s|$)|.*", " ".join(text.split("\n\n")[0].split()))[0]
 
 
+def overview(groups):
+    """A list of functions by group, each with links: [(heading, short heading, [(role, name, short name)])]."""
+    return "\n".join(f"- `{escape(short)} <#{make_id(head)}>`__: " + ", ".join(f":{role}:`{name} <{to}>`" for role, to, name in found)
+                     for head, short, found in groups if head and found) + "\n"
+
+
 def page(header, text, where, seen):
     about, rest = split_header(text)
     paragraphs = map(block, re.split(r"\n\s*\n", about))
-    return "\n\n".join([title(header) + f"Header {file(header)}", *paragraphs, *declarations(rest, where, seen)])
+    groups = [(head, re.split(r"[:,.(]", head)[0], [("c:func", name, name.removeprefix("sb_")) for name in re.findall(DECLARED, piece)])
+              for head, _, piece in sections(rest)]
+    return "\n\n".join([title(header) + f"Header {file(header)}", *paragraphs, *[overview(groups)] * (len(groups) > 4),
+                        *declarations(rest, where, seen)])
 
 
 # ---- Python ----
@@ -282,6 +299,8 @@ class Python:
     """The reference of Python, entry by entry."""
 
     def __init__(self, package, where):
+        _, *parts = re.split(r"^(\w[\w.]*)\n", (ROOT / "docs/examples.txt").read_text(), flags=re.M)
+        self.examples = dict(zip(parts[::2], parts[1::2]))
         self.where, self.stub, self.docs, self.headers = where, Stub(package), python_docs(package), headers.read(ROOT)
         self.docs.update((other, self.docs[name]) for name, other in self.stub.others.items())
         self.listed = {}  # of a struct of options: the first function that has it, and its comment
@@ -320,6 +339,12 @@ class Python:
         others = [f"- and those of :py:obj:`{self.listed[kind][0]}`" for kind in inner]
         return ":Options:\n" + indented("\n".join([*map(self.option, lines.values()), *others])), names
 
+    def body(self, said, names, calls=()):
+        """The text of an entry: what is said of it, the examples of its names, and links to C."""
+        examples = [".. code-block:: pycon\n\n" + indented(dedent(self.examples.pop(name)).replace("<BLANKLINE>\n", "").strip())
+                    for name in names if name in self.examples]
+        return "\n\n".join([said, *examples, self.where.links(calls, "C")])
+
     def entry(self, owner, name):
         """A function or method: what it calls in C, its directive, its signature and what is said of it."""
         nodes, (doc, code, _) = self.stub.functions[owner, name], self.docs.get(owner + name, ("", "", ""))
@@ -355,15 +380,22 @@ class Python:
         own, made, inner = self.docs.get(owner, ("", "", ""))[0], "", []
         for _, name, (calls, kind, shown, said) in entries:
             if name == "__init__":
-                made, own_text = shown, f"{said}\n\n{self.where.links(calls, 'C')}"
-                inner.insert(0, ("", [], own_text, []))
+                made = shown
+                inner.insert(0, ("", [], said, calls))
             elif inner and said and (kind, said) == (inner[-1][0], inner[-1][2]):
                 inner[-1][1].append(shown)
                 inner[-1][3].extend(calls)
             else:
                 inner.append((kind, [shown], said, calls))
-        texts = (directive(kind, shown, f"{said}\n\n{self.where.links(calls, 'C')}") if kind else said for kind, shown, said, calls in inner)
-        return title(owner, "-") + directive("py:class", [owner + made], comment(own) + "\n\n" + "\n\n".join(texts))
+        texts = [(kind, shown, self.body(said, [f"{owner}.{name_in(one)}" for one in shown], calls)) for kind, shown, said, calls in inner]
+        inside = "\n\n".join(directive(*text) if text[0] else text[2] for text in texts)
+        return title(owner, "-") + directive("py:class", [owner + made], self.body(comment(own), [owner]) + "\n\n" + inside)
+
+    def summary(self, owner):
+        """The first sentence on a class, without its name in front: "A trainer: it runs ..."."""
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", owner)
+        said = re.sub(rf"^(An? |The )?{words}: ", "", first_sentence(self.docs.get(owner, ("",))[0]), flags=re.I)
+        return said[:1].upper() + said[1:]
 
     def heading(self, head):
         """A heading whose id is not a function's."""
@@ -384,13 +416,19 @@ class Python:
         for owner, entries in owners.items():
             path = self.docs.get(owner, ("", "", ""))[2]
             room = PYTHON_CLASSES.get(owner) or (PYTHON_FILES.get(path, "tensor") if path != "_functions.py" else entries[0][0])
-            rooms[room][0].append(self.one_class(owner, entries))
+            rooms[room][0].append((owner, self.one_class(owner, entries)))
         order = [*FIRST, *(head for _, head in self.where.sections.values()), ""]
         for room, (classes, headed) in rooms.items():
-            heads = [title(escape(self.heading(head)), "-") + "\n".join(
-                directive("py:function", shown, f"{said}\n\n{self.where.links(calls, 'C')}") for said, shown, calls in entries.values())
-                for head, entries in sorted(headed.items(), key=lambda found: order.index(found[0]))]
-            text = "\n".join([title(f"{ROOMS[room][0]} in Python"), *(heads + classes if room == "ops" else classes + heads)])
+            groups = [(self.heading(head), [*entries.values()]) for head, entries in sorted(headed.items(), key=lambda found: order.index(found[0]))]
+            heads = [title(escape(head), "-") + "\n".join(
+                directive("py:function", shown, self.body(said, map(name_in, shown), calls)) for said, shown, calls in entries)
+                for head, entries in groups]
+            listed = [(head, head, [("py:func", name, name) for _, shown, _ in entries for name in map(name_in, shown)]) for head, entries in groups]
+            classes.sort(key=lambda found: found[0].startswith("Pretrained"))
+            known = "".join(f"- :py:class:`{name}`: {escape(self.summary(name))}\n" for name, _ in classes)
+            texts = [text for _, text in classes]
+            parts = [overview(listed), *heads, *texts] if room == "ops" else [known, *texts, *heads]
+            text = "\n".join([title(f"{ROOMS[room][0]} in Python"), *parts])
             yield room, re.sub(r"``(sb_\w+?)(?:\(\))?``", lambda m: f":py:obj:`{self.where.python[m[1]]}`" if m[1] in self.where.python else m[0], text)
 
 
@@ -416,7 +454,7 @@ def main(package, folder):
             (folder / f"{stem}.rst").write_text(page(header, text, where, seen))
             for head, _, piece in sections(rest):
                 own = re.split(r"[:,.(]", head or about)[0]
-                where.sections.update((name, (room, own)) for name in re.findall(r"SB_API [^;]*?\b(sb_\w+)\(", piece))
+                where.sections.update((name, (room, own)) for name in re.findall(DECLARED, piece))
     for room, found in rooms.items():
         entries = [(stem, header, sentence) for header, (stem, sentence) in sorted(found.items(), key=lambda f: f[0] != "ops/ops.h")]
         (folder / f"{room}.rst").write_text(title(ROOMS[room][0]) + escape(ROOMS[room][1]) + "\n\n" + listed(entries) + toctree(
@@ -425,8 +463,11 @@ def main(package, folder):
         text = (ROOT / f"docs/reference_{name}.rst").read_text()
         (folder / f"{name}.rst").write_text(text + "\n" + listed((prefix + room, *ROOMS[room]) for room in ROOMS) + toctree(
             [prefix + room for room in ROOMS], "hidden"))
-    for room, text in Python(package, where).pages():
+    python = Python(package, where)
+    for room, text in python.pages():
         (folder / f"python_{room}.rst").write_text(text)
+    if python.examples:
+        sys.exit(f"docs/examples.txt: there is no {', '.join(python.examples)}")
 
 
 main(Path(sys.argv[1]), Path(sys.argv[2]))

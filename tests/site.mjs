@@ -35,7 +35,12 @@ for (const [question, answer] of [
     ["learning rate schedule", "how_to.html#set-a-learning-rate-schedule"], ["schedule", "how_to.html#set-a-learning-rate-schedule"],
     ["freeze layers", "how_to.html#freeze-parameters"], ["gradient check", "how_to.html#check-the-gradient-of-your-own-code"],
     ["softmax", "#softmax"], ["sb_attention", "#c.sb_attention"],
-    ["flash attention", "Online softmax"], ["softmax backward", "Never build J"]])
+    ["flash attention", "Online softmax"], ["softmax backward", "Never build J"],
+    ["kv cache", "key-value-cache"], ["beam search", "beam-search"], ["top-k sampling", "beam-search"], ["save model", "#save-and-load"],
+    ["label smoothing", "smooth-labels"], ["tied embeddings", "tie-embeddings"], ["learned positions", "choose-positions"],
+    ["dropout", "#dropout"], ["layer norm", "#layer_norm"], ["multi head attention", "#MultiHeadAttention"],
+    ["gradient clipping", "learning-rate-schedule"], ["early stopping", "train.html"], ["train a model", "train.html"],
+    ["reproducible results", "same-numbers"], ["hugging face", "hugging-face"], ["cuda", "gpu.html"], ["bf16", "#train-in-bf16"]])
     await test(`the search finds ${question} first`, async () => {
         const found = await search(question);
         expect(found[0].includes(answer), found.join("; "));

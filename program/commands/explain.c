@@ -83,7 +83,7 @@ static void explain_options(struct options *o, struct explain_request *r)
     option_flag(o, "code", &r->options.code, "an operation: print its C, the loops of ops/plain/");
     o->kind = 0;
     option_flag(o, "json", &r->json, "print one JSON object instead of text");
-    options_arguments(o, &r->topic, NULL, "give one topic");
+    options_arguments(o, &r->topic, NULL, "give one topic, or the number of a lesson");
 }
 
 static const char *explain_topic_name(const void *unused, int i)
@@ -98,10 +98,37 @@ static int explain_list_topics(void)
 {
     for (int i = 0; topic_at(i); i++)
         printf("  %-15s %s\n", topic_at(i)->name, topic_at(i)->summary);
-    puts("  OPERATION       any operation, such as layer_norm: its formulas, checked\n\n"
+    puts("  OPERATION       any operation, such as layer_norm: its formulas, checked\n"
+         "  NUMBER          1 to 10: the topic of this lesson\n\n"
          "'softback explain TOPIC' explains one of them. Read from top to bottom at first:\n"
          "they follow the lessons, from 1 (softmax) to 10 (tape), and then go beyond them.");
     return EXIT_OK;
+}
+
+/* Whether names are the same when - stands for _. */
+static bool explain_same(const char *a, const char *b)
+{
+    while (*a && *b && (*a == *b || (strchr("-_", *a) && strchr("-_", *b))))
+        a++, b++;
+    return *a == *b;
+}
+
+/* The topic or operation that is meant: also with - for _, or by the number of a lesson. */
+static const char *explain_meant(const char *name)
+{
+    static const char *const of_lesson[] = {
+        "softmax",       "softmax",        "softmax", "wrong-gradient", "gradcheck",
+        "cross-entropy", "saturated-rows", "mask",    "flash",          "tape"};
+    char *end;
+    const long lesson = strtol(name, &end, 10);
+    if (!*end && lesson >= 1 && lesson <= (long)(sizeof of_lesson / sizeof of_lesson[0]))
+        return of_lesson[lesson - 1];
+    if (topic_named(name) || operation_named(name))
+        return name;
+    for (int i = 0; explain_topic_name(NULL, i); i++)
+        if (explain_same(name, explain_topic_name(NULL, i)))
+            return explain_topic_name(NULL, i);
+    return name;
 }
 
 static int explain_unknown_topic(const char *name)
@@ -164,7 +191,10 @@ static int explain_run(struct options *o)
     const int wrong = options_read(o);
     if (wrong >= 0)
         return wrong;
-    return request.topic ? explain(o, &request) : explain_list_topics();
+    if (!request.topic)
+        return explain_list_topics();
+    request.topic = explain_meant(request.topic);
+    return explain(o, &request);
 }
 
 const struct command command_explain = {

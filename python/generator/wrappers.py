@@ -31,7 +31,7 @@ OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)", "Tensor"), "double
 SEQUENCES = {"int": "_Shape", "const char *": "str", "sb_tensor *const[]": "Sequence[TensorLike]", "const int32_t *": "Sequence[int]"}
 # What comments say of C, and what it is in Python.
 SPELLINGS = {
-    r"[.,;]?\s+([Tt]o\s+be\s+freed\s+with\s+\w+|The\s+caller\s+(owns|frees)\s+(it|them))": "",
+    r"[.,;]?\s+([Tt]o\s+be\s+freed\s+with\s+\w+|The\s+caller\s+(owns|frees)\s+(it|them)|NULL: 0|NULL without memory|0 for NULL)|^NULL: 0$": "",
     r",? unless (it|`\w+`) is NULL": "", r"`(\w+)`, unless NULL, receives": r"`\1` is", r"(?<=ptions )may be NULL": "may be left out",
     r"(a NULL pointer|\bNULL|\bSB_ALL)\b": "None", r"(\w+) 0 stands": r"\1 None stands", r"\bSB_ZERO\b": "0",
     r"\btrue\b": "True", r"\bfalse\b": "False"}
@@ -107,7 +107,7 @@ class Binding:
         if default is None:  # no default before a parameter without one
             self.signature = dict.fromkeys(self.signature)
         self.signature[name] = default
-        self.arguments.append(expression.format(name))
+        self.arguments.append((f"({name} := {{}})" if expression.startswith("_to.tensor(") else "{}").format(expression.format(name)))
 
     def out(self, p, maker, shown, kind):
         name = p.name + "_" * (p.name in self.signature)
@@ -225,7 +225,7 @@ class Binding:
         """The call, and what becomes of its result."""
         kind, outs, call = self.f.returns, [shown for shown, _ in self.outs.values()], f"_c.{self.f.name}({', '.join(self.arguments)})"
         if self.made:
-            return [f"self.kept = [{self.names}]", f"_to.check({call})"] if self.owner else [f"self._take({call}, [{self.names}])"]
+            return [f"_to.check({call})", f"self.kept = [{self.names}]"] if self.owner else [f"self._take({call}, [{self.names}])"]
         tensor = kind == "sb_tensor *" and "without a message" not in self.f.doc
         if tensor or kind == "bool" and self.f.header == "ops/ops.h":
             made = ["_to.results(given, c)" if self.options else f"_to.{'owned' if self.f.name == 'sb_safetensors_tensor' else 'result'}(c)"]

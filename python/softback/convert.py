@@ -49,7 +49,7 @@ def expect(right, x, what):
 
 def mask(x):
     expect(x is None or isinstance(x, Mask), x, "a mask (sb.mask_allow(x), sb.mask_causal(), ...)")
-    return None if x is None else x.made()
+    return None if x is None or not opened.tapes else x.made()  # without a tape, retry makes it on one
 
 
 def instance(kind, x):

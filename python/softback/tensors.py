@@ -139,7 +139,7 @@ class Tensor:
         """Adds the gradient of this number to all leaves; of any y with dy given."""
         if not opened.tapes:
             raise Error("backward: no tape is open; record what it differentiates: with sb.Tape(): ...")
-        check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, tensor_of(dy)))
+        check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, tensor_of(dy if hasattr(dy, "dtype") else tensor(dy, self.dtype))))
 
     def keep(self):
         """Backward keeps the value and the gradient, as retain_grad in PyTorch. Returns it."""

@@ -42,6 +42,17 @@ def test_a_recorded_operation_keeps_the_array_that_it_shares():
     assert (w.grad.numpy() == 3).all()
 
 
+def test_a_result_that_is_its_argument_and_a_layer_keep_an_array():
+    """Without a stream or a probability dropout returns its input, and a head keeps the weight that it is tied to."""
+    outside = sb.dropout(np.full(1000, 7.0), 0.5)
+    with sb.Tape():
+        inside = sb.dropout(np.full(1000, 7.0), 0)
+    head = sb.OutputHead(sb.Parameters(), "head", 1000, 1, False, np.full((1, 1000), 7, "f4"))
+    gc.collect()
+    [np.full(1000, value, dtype) for value in range(20) for dtype in ("f4", "f8")]
+    assert outside.sum().item() == inside.sum().item() == head.logits(np.ones((1, 1000), "f4")).item() == 7000
+
+
 def test_arrays_given_to_backward_and_returned_from_functions_live_long_enough():
     x = sb.tensor(np.zeros(1000), requires_grad=True)
     with sb.Tape():
@@ -199,6 +210,12 @@ def test_an_exception_leaves_everything_usable():
     with sb.Tape():
         x.exp().sum().backward()
     assert x.grad is not None
+
+
+def test_a_mask_that_is_refused_leaves_attention_usable():
+    with pytest.raises(sb.Error, match="lengths is"):
+        sb.masked_softmax(np.zeros((3, 3)), sb.mask_lengths(3))
+    assert sb.attention(*[np.ones((1, 2, 1, 4))] * 3).shape == (1, 2, 1, 4)
 
 
 def test_the_error_comes_from_the_line_that_made_it():

@@ -72,12 +72,14 @@ struct names {
     char text[64];
 };
 
-static struct names inputs_of(const struct graph *graph, const sb_node *node)
+/* All inputs, or those that have a gradient. */
+static struct names inputs_of(const struct graph *graph, const sb_node *node, bool all)
 {
     struct names names = {""};
     for (int i = 0, used = 0; i < node->inputs; i++)
-        used += snprintf(names.text + used, sizeof names.text - (size_t)used, "%s%s", i ? " " : "",
-                         name_of(graph, node->in[i]).text);
+        if (all || sb_tensor_needs_grad(node->in[i]))
+            used += snprintf(names.text + used, sizeof names.text - (size_t)used, "%s%s",
+                             used ? " " : "", name_of(graph, node->in[i]).text);
     return names;
 }
 
@@ -87,7 +89,7 @@ static void write_forward(struct page *page, const struct graph *graph)
     for (int i = 0; i < graph->nodes; i++) {
         const sb_node *node = graph->node[i];
         PAGE_ROW(page, cell_word(name_of(graph, node->out[0]).text),
-                 cell_word(node->operation->name), cell_word(inputs_of(graph, node).text),
+                 cell_word(node->operation->name), cell_word(inputs_of(graph, node, true).text),
                  cell_word(tensor_shape(node->out[0]).text));
     }
 }
@@ -126,7 +128,7 @@ static void write_graph(struct page *page, struct graph *graph, sb_tensor *loss)
     struct names inputs[MOST_NODES];
     for (int i = 0; i < graph->nodes; i++) {
         sb_keep(graph->node[i]->out[0]);
-        inputs[i] = inputs_of(graph, graph->node[i]);
+        inputs[i] = inputs_of(graph, graph->node[i], false);
     }
     page_text(page,
               "FORWARD  Self-attention of three words x, and the mean square of its output as "

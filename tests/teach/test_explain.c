@@ -364,6 +364,24 @@ CPU_TEST(explain, the_command_explains_itself)
     expect_text(program_run("--help").out, "explain");
 }
 
+CPU_TEST(explain, a_name_may_have_hyphens_or_underlines_and_a_lesson_has_a_topic)
+{
+    static const char *const same[][2] = {{"layer-norm", "layer_norm: "},
+                                          {"cross-entropy", "cross-entropy: "},
+                                          {"masked-softmax", "masked_softmax: "},
+                                          {"1", "softmax: "},
+                                          {"6", "cross-entropy: "},
+                                          {"10", "tape: "}};
+    for (int i = 0; i < 6; i++) {
+        struct outcome o = explain_well(same[i][0]);
+        cr_expect(strncmp(o.out, same[i][1], strlen(same[i][1])) == 0, "%s: %s", same[i][0], o.out);
+    }
+    expect_text(program_run("explain saturated_rows --block 2").err,
+                "not an option of saturated-rows");
+    expect_text(program_run("explain 11").err, "there is no topic \"11\"");
+    expect_text(program_run("explain 0").err, "there is no topic \"0\"");
+}
+
 /* ---- operations ---- */
 
 CPU_TEST(explain, every_operation_has_its_documentation)
