@@ -146,6 +146,11 @@ static bool may_add(const sb_parameters *set, const char *name, sb_initial initi
     if (!isfinite(initial.value))
         return sb_fail("parameters_add: \"%s\": the initial value is %g, not a finite number", name,
                        initial.value);
+    if (initial.kind == SB_INITIAL_NORMAL && initial.value <= 0)
+        return sb_fail(
+            "parameters_add: \"%s\": the standard deviation of its initial values is %g; "
+            "give a positive one, in `value`",
+            name, initial.value);
     return true;
 }
 

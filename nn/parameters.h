@@ -16,7 +16,7 @@ typedef struct sb_parameters sb_parameters;
 
 typedef enum {
     SB_INITIAL_XAVIER, /* uniform in +-sqrt(6 / (in + out)) (Glorot and Bengio 2010) */
-    SB_INITIAL_NORMAL, /* normal with standard deviation `value` */
+    SB_INITIAL_NORMAL, /* normal with standard deviation `value` > 0 */
     SB_INITIAL_CONSTANT,
 } sb_initial_kind;
 

@@ -99,6 +99,7 @@ static void bad_layers(struct errors *f)
     ALONE(sb_parameters_add(f->set, "a", SB_SHAPE(-2), (sb_initial){0}));
     ALONE(sb_parameters_add(f->set, "a", SB_SHAPE(2), (sb_initial){(sb_initial_kind)9, 0}));
     ALONE(sb_parameters_add(f->set, "a", SB_SHAPE(2), (sb_initial){SB_INITIAL_NORMAL, NAN}));
+    ALONE(sb_parameters_add(f->set, "a", SB_SHAPE(2), (sb_initial){SB_INITIAL_NORMAL, 0}));
     ALONE(sb_parameters_vector(NULL, NULL));
     ALONE(sb_parameters_hvp(NULL, NULL, NULL, f->set));
     ALONE(sb_parameters_hvp(f->set, NULL, NULL, NULL));
