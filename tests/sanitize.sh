@@ -9,7 +9,7 @@ build=build/sanitize
     -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled -Dcriterion=disabled -Dtests=enabled \
     -Db_lundef=false >/dev/null
 ninja -C $build softback softback-tests libsoftback_cuda_emulated.so >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }
-export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=16
 [ "${1:-}" != --long ] || export SOFTBACK_TEST_LONG=1
 # on PLACE OPTION...: prints failures, and the counts last
 on() {

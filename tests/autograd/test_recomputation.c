@@ -184,6 +184,7 @@ TEST(recomputation, dropout_without_a_random_stream_fails_before_backward)
 
 TEST(recomputation, memory_holds_the_boundaries_and_one_layer)
 {
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum { LONG = 4096 };
     struct network n = network_new();
     sb_tensor_release(n.x);

@@ -139,7 +139,7 @@ CPU_TEST(classifier, its_gradient_is_that_of_dual_numbers)
 
 TEST(classifier, its_gradient_is_right)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int pooling = 0; pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
         sb_batch *batch = KEPT(two_texts());
@@ -260,6 +260,6 @@ static bool learn_a_little(void *unused)
 
 TEST(classifier, each_allocation_may_fail)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     cr_expect(test_each_allocation_fails(learn_a_little, NULL) > 100);
 }

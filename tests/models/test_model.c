@@ -78,7 +78,7 @@ CPU_TEST(model, an_unknown_kind_is_refused_with_the_known_ones)
 
 TEST(model, texts_are_written_through_the_table)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     const sb_model model = sb_seq2seq_as_model(tiny.model);
     const char *const texts[] = {"abc", "g"};

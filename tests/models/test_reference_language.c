@@ -108,7 +108,7 @@ TEST(reference_language, losses_of_pre_norm_with_adam_follow_pytorch)
 
 TEST(reference_language, losses_of_learned_positions_with_adamw_follow_pytorch)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_safetensors *file = KEPT(reference_open("language"));
     reference_each(follow, file, &with_adamw);
 }

@@ -343,7 +343,7 @@ CPU_TEST(groups, each_allocation_of_a_changing_layout_may_fail)
 /* A graph that was recorded before writes gradients where they are no longer. */
 TEST(groups, a_trainer_follows_what_is_frozen_between_its_steps)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 6);

@@ -177,7 +177,7 @@ static void encoder_bytes(sb_precision precision, double *held, double *most)
 
 TEST(bf16, activations_of_a_transformer_take_at_most_0_55_of_those_of_f32)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
+    too_slow(SANITIZED, "it measures memory of what other tests run too");
     double held[2], most[2];
     encoder_bytes(SB_PRECISION_BF16, &held[1], &most[1]);
     encoder_bytes(SB_PRECISION_F32, &held[0], &most[0]);

@@ -329,6 +329,7 @@ CPU_TEST(program, the_gradient_of_a_whole_model_is_exact)
 
 CPU_TEST(program, all_gradients_pass)
 {
+    too_slow(SANITIZED, "it checks all gradients, which operations do as well");
     struct outcome o = program_run("gradcheck --second");
     expect_success(o);
     expect_text(o.out, " operations checked, 0 failed, all in float64.");

@@ -58,7 +58,7 @@ CPU_TEST(program_kernels, the_environment_chooses_kernels_by_name)
 /* The batch lies on the device. */
 TEST(program_kernels, a_device_run_saves_the_batch_whose_loss_is_not_finite)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     static const char *const kinds[] = {"seq2seq --task copy --encoder-layers 1 --decoder-layers 1",
                                         "language_model --task copy --decoder-layers 1",
                                         "classifier --task pattern --encoder-layers 1"};

@@ -522,6 +522,7 @@ CPU_TEST(explain, a_wrong_gradient_is_measured_with_three_seeds_and_standard_err
 
 CPU_TEST(explain, a_wrong_gradient_gives_a_higher_loss_than_the_right_one)
 {
+    too_slow(SANITIZED, "it trains whole models, whose operations have tests of their own");
     struct reverse_result r[WRONGS] = {{0}};
     const int steps = test_long() ? 800 : 200;
     for (enum wrong w = 0; w < WRONGS; w++)

@@ -137,6 +137,7 @@ static double difference_of_gradients(const struct twin *t)
 /* micro.c computes in f64; the library in f32 differs by rounding. */
 CPU_TEST(micro, losses_and_gradients_are_those_of_the_library)
 {
+    too_slow(SANITIZED, "it trains whole models, whose operations have tests of their own");
     const double rate = 0.003;
     draw_batch();
     loss_of_batch(); /* makes the weights */

@@ -6,7 +6,7 @@ static const sb_decoding_options plain = {.longest = LONGEST};
 
 TEST(decoding, greedy_takes_the_most_probable_symbol_each_time)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F64, 2, NULL);
     char **texts = texts_new(1, TEXTS);
     sb_decoded outputs[TEXTS];

@@ -58,7 +58,7 @@ CPU_TEST(checkpoint, a_new_model_does_not_replace_another_one)
 
 TEST(checkpoint, a_program_saves_and_loads_its_own_model)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 5);

@@ -80,7 +80,7 @@ static double train(struct writing *w, int64_t steps)
 
 TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_pairs *pairs = KEPT(small_pairs(11, 6));
     char whole[256], half[256];
     strcpy(whole, test_temporary("whole.safetensors"));
@@ -108,7 +108,7 @@ TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
 
 TEST(model_file, a_model_is_built_from_its_file_as_it_was)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_pairs *pairs = KEPT(small_pairs(11, 6));
     const char *path = test_temporary("model.safetensors");
     struct writing w = begin(pairs, SB_F32, &options);
