@@ -12,7 +12,7 @@
 #
 # The commit is in a folder with a space in its name; bookworm has it without .git, as in a tarball. No
 # compiler may warn. The base, with ccache, is kept as a tarball in a cache folder outside the tree, as are
-# packages and compiled objects. Needs root and debootstrap; if it cannot run, its last line begins with
+# packages; ccache's folder is this system's, whose objects are the same if it is this release. Needs root and debootstrap; if it cannot run, its last line begins with
 # "skipped: " and it exits with 77.
 set -eu
 cd "$(dirname "$0")/.."
@@ -27,7 +27,8 @@ esac
 [ $# -gt 0 ] || set -- run test
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/softback/$release
 base=$cache/base.tar
-mkdir -p "$cache/packages" "$cache/objects"
+objects=$(ccache --get-config=cache_dir 2>/dev/null) || objects=$cache/objects
+mkdir -p "$cache/packages" "$objects"
 
 skip() {
     echo "skipped: $release: $*"
@@ -65,10 +66,10 @@ inside() {
     unshare --mount --pid --fork --kill-child sh -c '
         mount -t proc proc "$1/proc" && mount -t tmpfs tmp "$1/tmp" &&
             mkdir -p "$1/dev/shm" "$1/srv/objects" && mount -t tmpfs shm "$1/dev/shm" &&
-            mount --bind "$3/packages" "$1/var/cache/apt/archives" && mount --bind "$3/objects" "$1/srv/objects" &&
+            mount --bind "$3/packages" "$1/var/cache/apt/archives" && mount --bind "$4" "$1/srv/objects" &&
             exec chroot "$1" env -i HOME=/root CCACHE_DIR=/srv/objects CCACHE_NOHASHDIR=1 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
                 ${http_proxy:+http_proxy="$http_proxy"} ${SSL_CERT_FILE:+PIP_CERT=/etc/pip.pem} \
-                ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} sh -c "cd \"/srv/soft back\" && $2"' sh "$root" "$1" "$cache"
+                ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} sh -c "cd \"/srv/soft back\" && $2"' sh "$root" "$1" "$cache" "$objects"
 }
 
 passed=0 failed=0
