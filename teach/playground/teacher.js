@@ -17,7 +17,7 @@ const Teacher = (() => {
             "Queries and keys stay as they began. All else learns. Is that better than a wrong " +
                 "gradient?"
         ],
-        ["Scores × 16", {factor: 16}, "Large scores saturate rows: little gradient passes."],
+        ["Scores × 16", {factor: 16}, "Large scores saturate rows. Does the correct gradient still learn?"],
         [
             "A row at step 100", {at: 100, drawer: 1, row: 3},
             "One row with its numbers. Why must the ds sum to 0?"
@@ -31,11 +31,17 @@ const Teacher = (() => {
             "At step 300 the model has learnt. Does a wrong gradient still harm it, and why (not)?"
         ],
     ];
+    /* What a class votes on, before a race that waits for it. */
+    const caption = () => {
+        const [, {at, panel} = {}, text = ""] = scenes[s.scene] ?? [];
+        return text + (s.teacher && text && !at && !panel ? " Vote, then press start." : "");
+    };
     const draw = () => {
         document.body.classList.toggle("teacher", Boolean(s.teacher));
         $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
         $("scenes").hidden = !s.teacher;
         $("scene-caption").hidden = s.scene < 0;
+        $("scene-caption").textContent = caption();
     };
     /* A scene is an address: the page opens anew with it. */
     const show = (scene) => {
@@ -61,7 +67,6 @@ const Teacher = (() => {
     /* What to try after a race, for all readers. */
     const next = () => tag("p", {class: "controls"}, "Next: ", [1, 2, 3].map(button));
     const open = () => {
-        $("scene-caption").textContent = scenes[s.scene]?.[2] ?? "";
         $("scenes").innerHTML = scenes.map((_, i) => button(i)).join("");
         $("scenes").onclick = $("race-say").onclick = pressed;
         $("teacher").onclick = () => {

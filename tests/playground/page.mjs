@@ -598,7 +598,7 @@ await test("a rule that is not finite says for which key and why, and cannot be 
                expect(await page.value('$("rule-table").classList.contains("old")'),
                       "the numbers of the rule before look new");
                await set("rule", "a / g");
-               expect((await text("rule-properties")).includes("in the row of the next panel"),
+               expect((await text("rule-properties")).includes("in the row of exhibit 3"),
                       await text("rule-properties"));
                await set("rule", "a * g");
                expect(!(await page.value('$("rule-table").classList.contains("old")')), "old");
