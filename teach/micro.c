@@ -483,7 +483,7 @@ static void draw_attention(int head)
     for (int i = 0; i < LENGTH; i++) {
         printf("\n    %d", target[i]);
         for (int j = 0; j < LENGTH; j++)
-            printf(" %c", " .:-=+*#%@"[(int)(9.99 * at(attended, i * HEADS + head, j))]);
+            printf(" %c", " .:-=+*#%@"[(int)(9.99 * fmax(0, at(attended, i * HEADS + head, j)))]);
     }
     printf("\n\n");
 }
