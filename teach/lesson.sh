@@ -4,8 +4,7 @@
 # ./run lesson N --solution     tests the solution in its place, and says where it is
 #
 # SOFTBACK_BUILD is a folder with a built library ("build" otherwise), SOFTBACK_MY where your files
-# are ("my"); compiled tests are in its .run, or without SOFTBACK_MY in the build folder's lessons. A
-# test that takes longer than 20 seconds is stopped.
+# are ("my"; compiled, in its .run). A test that takes longer than 20 seconds is stopped.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 lessons=teach/lessons
@@ -53,8 +52,8 @@ make_test() { # make_test FILE NAME: the program $out/run/NAME
         echo "There is no library in $build; ./run build makes it." >&2
         exit 2
     }
-    out=${SOFTBACK_MY:+$my/.run} out=${out:-$build/lessons}
-    mkdir -p "$out/include" "$out/run"
+    out=$my/.run
+    mkdir -p "$out/include" "$out/run" || exit 2
     ln -sfn "$PWD" "$out/include/softback"
     compile "$lessons/lesson.c" "$out/lesson.o" || exit 2
     more=

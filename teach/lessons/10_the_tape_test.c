@@ -63,8 +63,7 @@ static bool check(sb_function f, void *context, sb_tensor *const x[], int n, con
     if (strstr(result.mistake, "assign") || strstr(result.mistake, "overwr"))
         hint("dx may already hold gradients of other operations: += and not =");
     else if (result.input < 0)
-        hint("is project_backward true, and sb_tensor_data called only where dx and dw are not "
-             "NULL?");
+        hint("is project_backward true, and sb_tensor_data called of no dx or dw that is NULL?");
     else if (result.backward == 0)
         hint("nothing arrives in input %d: does x (0) or w (1) get no gradient?", result.input);
     else if (result.input == 0)
@@ -283,8 +282,7 @@ int main(void)
     if (check(once, NULL, wide, 2, "y = x w")) {
         check(attention, &all, x, 4, "attention(h wq, h wk, h wv)");
         blank_line();
-        say("From here on some inputs are constants: a crash means that dx or dw was NULL and "
-            "written to.");
+        say("From here on inputs may be constants: a crash means that dx or dw was NULL.");
         test_sum(x);
         blank_line();
         test_constant(&random, x[0]);

@@ -18,17 +18,14 @@ const Teacher = (() => {
         ["Sabotage at step 300", {events: [300]},
          "At step 300 the model has learnt. Does a wrong gradient still harm it, and why (not)?"],
     ];
-    /* What a class votes on, before a race that waits for it. */
-    const caption = () => {
-        const [, {at, panel} = {}, text = ""] = scenes[s.scene] ?? [];
-        return text + (s.teacher && text && !at && !panel ? " Vote, then press start." : "");
-    };
     const draw = () => {
         document.body.classList.toggle("teacher", Boolean(s.teacher));
         $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
         $("scenes").hidden = !s.teacher;
         $("scene-caption").hidden = s.scene < 0;
-        $("scene-caption").textContent = caption();
+        const [, {at, panel} = {}, text = ""] = scenes[s.scene] ?? []; /* a race waits for votes */
+        $("scene-caption").textContent =
+            text + (s.teacher && text && !at && !panel ? " Vote, then press start." : "");
     };
     /* A scene is an address: the page opens anew with it. */
     const show = (scene) => {

@@ -162,11 +162,7 @@ static void add_steps(struct html *html, const struct check *c)
     for (int t = EXACT; t >= SINGLE; t--) {
         html_row(html, t ? "float64" : "float32");
         for (int k = 0; k < STEPS; k++)
-            html_cell(html,
-                      k == c->step[t]         ? "<strong>%.0e</strong>"
-                      : c->error[t][k] < 0.95 ? "%.0e"
-                                              : "%.0f",
-                      c->error[t][k]);
+            html_cell(html, k == c->step[t] ? "<strong>%.2g</strong>" : "%.2g", c->error[t][k]);
     }
     html_table_end(html);
 }
