@@ -23,7 +23,7 @@ const Follow = (() => {
         const gradient = all.map((x, i) => (x - (i === at ? 1 : 0)) / n);
         return [
             para(`Position ${c.q + 1} must write “${escaped(target)}”, and gives it p = ` +
-                 `${short(all[at])}. Its logits (the scores of all symbols) get (p − y) / n, ` +
+                 `${short(all[at])}. Its logits (the scores of all symbols) get (p − y)&nbsp;/&nbsp;n, ` +
                  `where y is 1 for that symbol and 0 for the others, and n = ${n} is the number ` +
                  "of positions in the mean:"),
             lines([vector("dz", gradient, largest(gradient)), ["", names(symbols), ""]]),

@@ -23,9 +23,9 @@ const Teacher = (() => {
         $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
         $("scenes").hidden = !s.teacher;
         $("scene-caption").hidden = s.scene < 0;
-        const [, {at, panel} = {}, text = ""] = scenes[s.scene] ?? []; /* a race waits for votes */
+        const waits = s.teacher && s.at < 0 && s.panel <= 0; /* until the class has voted */
         $("scene-caption").textContent =
-            text + (s.teacher && text && !at && !panel ? " Vote, then press start." : "");
+            (scenes[s.scene]?.[2] ?? "") + (waits ? " Vote, then press start." : "");
     };
     /* A scene is an address: the page opens anew with it. */
     const show = (scene) => {
