@@ -24,8 +24,7 @@ const Teacher = (() => {
         $("scenes").hidden = !s.teacher;
         $("scene-caption").hidden = s.scene < 0;
         const waits = s.teacher && s.at < 0 && s.panel <= 0; /* until the class has voted */
-        $("scene-caption").textContent =
-            (scenes[s.scene]?.[2] ?? "") + (waits ? " Vote, then press start." : "");
+        $("scene-caption").textContent = (scenes[s.scene]?.[2] ?? "") + (waits ? " Vote, then press start." : "");
     };
     /* A scene is an address: the page opens anew with it. */
     const show = (scene) => {
