@@ -4,7 +4,7 @@
 # ./run lesson N --solution     tests the solution in its place, and says where it is
 #
 # SOFTBACK_BUILD is a folder with a built library ("build" otherwise), SOFTBACK_MY where your files
-# are ("my"). A test that takes longer than 20 seconds is stopped.
+# are ("my"; compiled, in its .run). A test that takes longer than 20 seconds is stopped.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 lessons=teach/lessons
@@ -52,8 +52,8 @@ make_test() { # make_test FILE NAME: the program $out/run/NAME
         echo "There is no library in $build; ./run build makes it." >&2
         exit 2
     }
-    out=$(cd "$build" && pwd)/lessons
-    mkdir -p "$out/include" "$out/run"
+    out=$my/.run
+    mkdir -p "$out/include" "$out/run" || exit 2
     ln -sfn "$PWD" "$out/include/softback"
     compile "$lessons/lesson.c" "$out/lesson.o" || exit 2
     more=
@@ -65,7 +65,7 @@ make_test() { # make_test FILE NAME: the program $out/run/NAME
     compile "$1" "$out/run/$2.o" || return 1
     # shellcheck disable=SC2086 # no word when there are no more objects
     ${CC:-cc} -o "$out/run/$2" "$out/$2_test.o" "$out/run/$2.o" "$out/lesson.o" $more \
-        -L "$build" -lsoftback -Wl,-rpath,"$(dirname "$out")" -lm
+        -L "$build" -lsoftback -Wl,-rpath,"$(cd "$build" && pwd)" -lm
 }
 
 # The number as it is written in file names, or nothing when there is no such lesson.
@@ -95,7 +95,7 @@ next_step() { # next_step NAME STATUS
         fi
         ;;
     124 | 137) echo "Stopped after 20 seconds: a loop in $my/$1.c that never ends?" ;;
-    1[3-9][0-9]) echo "The program crashed (signal $(($2 - 128))): an index out of range in $my/$1.c?" ;;
+    1[3-9][0-9]) echo "The program crashed (signal $(($2 - 128))): an index out of range, or NULL written to, in $my/$1.c?" ;;
     *)
         echo "The page is $lessons/$1.md; your file is $my/$1.c."
         ;;

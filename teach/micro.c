@@ -55,6 +55,7 @@ static double numbers[NUMBERS], gradients[NUMBERS];
 static struct region {
     int tensors, numbers, most_tensors, most_numbers; /* in use, and where the region ends */
 } weights = {0, 0, WEIGHTS, WEIGHT_NUMBERS}, results;
+static const tensor *attended; /* the weights of the last attention, to be drawn */
 
 static tensor *new_tensor(enum operation from, int rows, int cols, tensor *a, tensor *b)
 {
@@ -267,7 +268,7 @@ static tensor *cross_entropy(tensor *logits, const int *targets)
     memcpy(p->x, logits->x, (size_t)(p->rows * p->cols) * sizeof *p->x);
     for (int i = 0; i < p->rows; i++) {
         softmax(p->cols, &at(p, i, 0));
-        z->x[0] += -log(at(p, i, targets[i])) / p->rows;
+        z->x[0] += -log(at(p, i, targets[i])) / p->rows; /* lesson 6: without log 0 */
     }
     return z;
 }
@@ -323,10 +324,8 @@ static tensor *weight(const char *part, const char *name, int rows, int cols)
     return w;
 }
 
-/* x + attention: self-attention, whose keys and values come from h = norm(x), too, or
-   cross-attention, whose come from the memory, the encoder's output. The sum passes dz to x
-   unchanged, past the attention: this is why a stack of many layers can be trained. */
-static const tensor *attended; /* the weights of the last attention, to be drawn */
+/* x + attention: to h = norm(x) itself, or to the memory, the encoder's output (cross-attention).
+   The sum passes dz to x unchanged, past the attention: so a stack of layers can be trained. */
 static tensor *attend(const char *part, tensor *x, tensor *memory, int causal)
 {
     tensor *h = layer_norm(x, weight(part, "norm", 1, WIDTH)), *from = memory ? memory : h;
@@ -369,8 +368,7 @@ static void draw_batch(void)
 }
 
 /* The transformer of "Attention Is All You Need" (Vaswani et al. 2017), with one block a side,
-   norms before the layers, and no biases: scores of what comes next. It clears the results of the
-   last step. */
+   norms before the layers, and no biases: scores of what comes next. Clears the last results. */
 static tensor *run_model(void)
 {
     results = (struct region){WEIGHTS, WEIGHT_NUMBERS, TENSORS, NUMBERS};
@@ -420,22 +418,24 @@ static double measure(double *number)
 
 static int gradients_are_right(void)
 {
-    double largest = 0;
+    double all = 0, size = 0; /* sums of squares, which are NaN when a gradient is */
     draw_batch();
     backpropagate(loss_of_batch());
-    printf("Gradient check: |backward - (loss(x + h) - loss(x - h)) / 2h|, the largest of 4\n");
+    printf("Gradient check: |backward - (loss(x + h) - loss(x - h)) / 2h|, for 4 of each weight\n");
     for (int w = 0; w < weights.tensors; w++) {
-        double worst = 0;
+        double errors = 0;
         for (int n = 0; n < 4; n++) {
             const int i = (int)(uniform() * tape[w].rows * tape[w].cols);
-            worst = fmax(worst, fabs(tape[w].dx[i] - measure(&tape[w].x[i])));
+            const double dx = tape[w].dx[i], error = dx - measure(&tape[w].x[i]);
+            errors += error * error, size += dx * dx;
         }
-        largest = fmax(largest, worst);
+        all += errors;
         printf("%s  %s %-*s%.0e", w % 3 ? "" : "\n", tape[w].part, 20 - (int)strlen(tape[w].part),
-               tape[w].name, worst);
+               tape[w].name, sqrt(errors));
     }
-    printf("\n\nThe largest is %.0e: %s.\n\n", largest, largest < 1e-8 ? "right" : "WRONG");
-    return largest < 1e-8;
+    const double off = sqrt(all / size);
+    printf("\n\nDivided by |backward|: %.0e: %s.\n\n", off, off < 1e-7 ? "right" : "WRONG");
+    return off < 1e-7;
 }
 
 /* ---- 9. Training, and what it has learned ---- */
@@ -474,7 +474,7 @@ static int write_digits(void)
     return right;
 }
 
-/* Of the first sequence: a row for each digit written, a column for each digit read. */
+/* Of the first sequence: a row for each digit to be written, a column for each digit read. */
 static void draw_attention(int head)
 {
     printf("Head %d of the decoder attends to:\n\n     ", head + 1);
@@ -483,7 +483,7 @@ static void draw_attention(int head)
     for (int i = 0; i < LENGTH; i++) {
         printf("\n    %d", target[i]);
         for (int j = 0; j < LENGTH; j++)
-            printf(" %c", " .:-=+*#%@"[(int)(9.99 * at(attended, i * HEADS + head, j))]);
+            printf(" %c", " .:-=+*#%@"[(int)(9.99 * fmax(0, at(attended, i * HEADS + head, j)))]);
     }
     printf("\n\n");
 }

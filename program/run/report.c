@@ -94,8 +94,8 @@ static char *report_make(const struct report_request *r, const struct run_log *l
                               .log = log,
                               .pairs = pairs,
                               .pairs_are = r->data ? "texts of --data"
-                                           : read  ? "test texts of the task, none of which "
-                                                     "training evaluates,"
+                                           : read  ? "test texts of the task, which "
+                                                     "training never saw, not even to evaluate,"
                                                    : "held-out texts, the first in order,",
                               .data_hash = report_data_hash(r->model)};
         if (!page.text && page.pairs) /* without --input */

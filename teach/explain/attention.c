@@ -170,7 +170,7 @@ static void write(struct page *page, const struct explain_options *options)
               "A missing 1 / √d is a factor: %.2f here, 8 at d = 64. ds = da skips the softmax: "
               "ds no longer sums to 0, and keys that a mask blocks get gradients. Without the "
               "transpose, \"sat\" gets the gradients of all keys. With a mask, a = 0 makes ds and "
-              "dv of a blocked key 0: backward needs no line for it.",
+              "dv of a blocked key 0: with finite numbers backward needs no line for it.",
               sqrt(D));
 }
 

@@ -70,9 +70,9 @@ static void write(struct page *page, const struct explain_options *o)
     page_title(page, "p - y, in one step and in two");
     page_text(
         page,
-        "The loss is -ln p_t with p = softmax(x), here in float32. Two steps: dL/dp_t = "
-        "-1 / p_t, then through the softmax, dx_i = p_i (g_i - avg). Fused: dx = p - y, where "
-        "y is the one-hot target, and the loss is logsumexp(x) - x_t, which needs no p.");
+        "The loss is -ln p_t with p = softmax(z), here in float32. Two steps: dL/dp_t = "
+        "-1 / p_t, then through the softmax, dz_i = p_i (g_i - avg). Fused: dz = p - y, where "
+        "y is the one-hot target, and the loss is logsumexp(z) - z_t, which needs no p.");
     write_case(page, "logits", &logits, o->target);
     page_text(page, "Where p_t underflows to 0, ln 0 is -inf, 1/0 is inf, and 0 times inf is NaN. "
                     "The fused form never divides by p. With moderate logits both give the same "

@@ -26,7 +26,7 @@ static bool check(const struct explain_options *o)
 enum { STATE = 3 };
 
 /* The state after a block, STATE numbers: the largest score so far, the sum of exp(s - m), and the
- * output. */
+ * sum of exp(s - m) v. */
 struct state {
     double m, l, o, rescale;
 };
@@ -79,7 +79,7 @@ static void write_backward(struct page *page, const struct numbers *s, const str
     double stored[EXPLAIN_NUMBERS] = {0}, delta = end->o / end->l;
     page_need(page, row_backward(&row, v->value, stored));
     page_table(page, "backward",
-               "j .0 | a = exp(s - m)/l .4 | g = do v .4 | recomputed .5 | stored .5 | check");
+               "j .0 | a = exp(s - m)/l .4 | g = dy v .4 | recomputed .5 | stored .5 | check");
     for (int j = 0; j < s->count; j++) {
         double a = math_exp(s->value[j] - end->m) / end->l, g = v->value[j];
         double ds = a * (g - delta);
@@ -111,21 +111,22 @@ static void write(struct page *page, const struct explain_options *o)
     int block = o->block > 0 ? (int)o->block : 2;
     page_title(page, "the online softmax: a row in blocks, never stored as a whole");
     page_text(page,
-              "One query, its scores s and scalar values v, o = sum of a_j v_j. Each block knows "
+              "One query, its scores s and scalar values v; the result is y = sum of a_j v_j. Each "
+              "block knows "
               "only the largest score m and the sum l so far. When m grows, the sums so far are "
               "rescaled by exp(m_old - m_new). With p = exp(s - m): l = l rescale + sum p, o = o "
               "rescale + sum p v. \"held\" counts the numbers in use at a time; the softmax of the "
               "whole row holds all weights.");
     struct state end = write_blocks(page, &s, &v, block);
     page_text(page,
-              "At the end o / l = %.4g. sb_attention gives %.4g with stored weights and %.4g "
-              "in its own tiles. Backward needs o, m and l: two numbers a query and the output, "
+              "At the end y = o / l = %.4g. sb_attention gives %.4g with stored weights and %.4g "
+              "in its own tiles. Backward needs y, m and l: two numbers a query and the output, "
               "instead of %d weights.",
               end.o / end.l, attend(page, &s, &v, SB_ATTENTION_COMPOSED),
               attend(page, &s, &v, SB_ATTENTION_TILED), s.count);
     page_text(page,
-              "BACKWARD, with do = 1: the weights are recomputed from m and l. The average of g, "
-              "which every g is compared with, is delta = do o = %.4g: it is known before the "
+              "BACKWARD, with dy = 1: the weights are recomputed from m and l. The average of g, "
+              "which every g is compared with, is delta = dy y = %.4g: it is known before the "
               "first block. ds_j = a_j (g_j - delta); \"stored\" is the backward of a softmax that "
               "kept its weights.",
               end.o / end.l);

@@ -68,8 +68,8 @@ static void write_steps(struct page *page)
     struct sample sample;
     page_need(page, sample_make(&sample));
     page_table(page, "steps",
-               "h ~1 | float32 ~1 | +- f32 ~1 | correct digits #2 | float64 ~1 | +- f64 ~1 | "
-               "correct digits #2");
+               "h ~1 | float32 ~1 | +- f32 ~1 | correct digits ~2 | float64 ~1 | +- f64 ~1 | "
+               "correct digits ~2");
     double h = 1;
     for (int i = 0; i < STEPS; i++) {
         h /= 10;

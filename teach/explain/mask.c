@@ -65,7 +65,7 @@ static void write_ways(struct page *page)
               "Scores 2, 1, 0.1, -1 and upstream gradients g = 1, 0, 0, -1, in float32. First "
               "two of four keys are kept, then none. \"masked\" is the library's "
               "sb_masked_softmax. The other ways are naive: a plain softmax, after something "
-              "is added to the scores.");
+              "is added to the scores. M is 1 where a key is kept, and otherwise 0.");
     page_table(page, "ways",
                "how | a_0 .3 | a_1 .3 | a_2 .3 | a_3 .3 | ds_0 .3 | ds_1 .3 | ds_2 .3 | ds_3 .3");
     add_row(page, "half: masked", by_mask, half);

@@ -76,14 +76,14 @@ static void write(struct page *page, const struct explain_options *o)
         worse, SEEDS);
     page_text(
         page,
-        "The Jacobian of softmax, J_ij = da_i/ds_j, ignores two shifts. A shift of all "
-        "scores changes no weight: the rows of J sum to 0, and so do the ds. A shift of all "
-        "g changes no ds, since the weights always sum to 1: the columns of J sum to 0. The "
-        "mistake a(1 - a)g has neither of these two properties. With its mean subtracted it "
-        "has the first, with g - avg for g the second, with both changes both. The small "
-        "model of lesson 4 learns with the first alone, with each of 3 seeds. The model of the "
-        "live page does not: it needs both, and a learning rate of 0.003 or less. With the "
-        "second alone it learns in part there. Only the correct gradient learns each time.");
+        "The Jacobian of softmax, J_ij = da_i/ds_j, ignores two shifts. A shift of all scores "
+        "changes no weight: the rows of J sum to 0, and so do the ds. A shift of all g changes no "
+        "ds, since the weights always sum to 1: the columns of J sum to 0. The mistake a(1 - a)g "
+        "has neither of these two properties. With its mean subtracted it has the first, with the "
+        "average subtracted from g the second, with both changes both. The small model of lesson "
+        "4 learns with the first alone, with each of 3 seeds. The model of the live page does "
+        "not: it needs both, and a learning rate of 0.003 or less. With the second alone it "
+        "learns in part there. Only the correct gradient learns each time.");
     write_measured(page);
     page_text(
         page,

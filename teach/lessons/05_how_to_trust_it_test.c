@@ -122,11 +122,12 @@ static void test_step(void)
 
 static bool accepts(const float *gradient)
 {
+    static bool said;
     float x[N];
     memcpy(x, start, sizeof x);
     bool accepted = gradient_holds(f, N, x, gradient);
-    if (memcmp(x, start, sizeof x))
-        holds(false, "x is restored to the bit: keep x[i], do not add and subtract h");
+    if (memcmp(x, start, sizeof x) && !said)
+        said = !holds(false, "x is restored to the bit: keep x[i], do not add and subtract h");
     return accepted;
 }
 

@@ -63,7 +63,7 @@ static bool check(sb_function f, void *context, sb_tensor *const x[], int n, con
     if (strstr(result.mistake, "assign") || strstr(result.mistake, "overwr"))
         hint("dx may already hold gradients of other operations: += and not =");
     else if (result.input < 0)
-        hint("does project_backward return true?");
+        hint("is project_backward true, and sb_tensor_data called of no dx or dw that is NULL?");
     else if (result.backward == 0)
         hint("nothing arrives in input %d: does x (0) or w (1) get no gradient?", result.input);
     else if (result.input == 0)
@@ -95,6 +95,7 @@ static void test_sum(sb_tensor *const x[])
     for (int k = 0; k < 4; k++) {
         if (!gradient_by(paths[k], x, dh[k])) {
             holds(false, "there is a gradient of h %s", names[k]);
+            hint("%s", sb_error());
             return;
         }
         say("dh %s:  %8.4f %8.4f %8.4f ...", names[k], dh[k][0], dh[k][1], dh[k][2]);
@@ -112,7 +113,6 @@ static void test_constant(sb_random *random, sb_tensor *x)
         values[i] = sb_random_normal(random);
     sb_tensor *w = sb_tensor_from_doubles(SB_F64, SB_SHAPE(C, C), values);
     sb_tensor *both[] = {x, w};
-    say("The last case has a constant weight: a crash means that dw was NULL and written to.");
     check(once, NULL, both, 2, "y = x w with a constant w");
     sb_tensor_release(w);
 }
@@ -282,6 +282,7 @@ int main(void)
     if (check(once, NULL, wide, 2, "y = x w")) {
         check(attention, &all, x, 4, "attention(h wq, h wk, h wv)");
         blank_line();
+        say("From here on inputs may be constants: a crash means that dx or dw was NULL.");
         test_sum(x);
         blank_line();
         test_constant(&random, x[0]);

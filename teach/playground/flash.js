@@ -2,7 +2,7 @@
 const Flash = (() => {
     const s = Address.state;
     const forwardColumns = ["block", "scores", "m", "rescale", "l", "o / l", "held"];
-    const backwardColumns = ["j", "a = exp(s - m)/l", "g = do v", "recomputed", "stored", "check"];
+    const backwardColumns = ["j", "a = exp(s - m)/l", "g = dy v", "recomputed", "stored", "check"];
     const BLOCK_MS = 700, KEY_MS = 150;
     let page, timer = null;
 
@@ -52,13 +52,22 @@ const Flash = (() => {
         return isForward() ? `forward, block ${done()} of ${blocks().length}`
                            : `backward, j = ${back() - 1}`;
     };
+    /* What the last block did to the sums before it. */
+    const rescaled = () => {
+        const [before, block] = blocks().slice(done() - 2, done()), m = before.m.text, to = block.m.text;
+        const what = m === to ? `m stays ${m}, so l and o are not rescaled`
+                              : `m rises from ${m} to ${to}, so l and o are multiplied by exp(${m} - ` +
+                                    `${to.replace(/^-.*/, "($&)")}) = ${block.rescale.text}`;
+        return tag("strong", {}, typeset(`Block ${done()}: ${what}.`)) + " ";
+    };
     const draw = () => {
         const end = done() === blocks().length;
         drawCells();
         drawTable();
         drawMemory();
         $("flash-place").textContent = place();
-        $("flash-say").innerHTML = typeset(page.texts[!isForward() ? 2 : end ? 1 : 0]);
+        $("flash-say").innerHTML = (isForward() && done() > 1 ? rescaled() : "") +
+                                    typeset(page.texts[!isForward() ? 2 : end ? 1 : 0]);
         $("flash-command").textContent = `./softback explain flash --scores ${s.fscores.join()} ` +
                                          `--values ${s.fvalues.join()} --block ${s.block}`;
         $("flash-back").disabled = s.fstep === 0;

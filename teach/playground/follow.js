@@ -1,4 +1,4 @@
-/* Follow one gradient: from the loss through one row of attention to the weights, stop by stop. */
+/* Follow one gradient: from the loss through one row of attention to the parameters, stop by stop. */
 const Follow = (() => {
     const s = Address.state;
     const norm = (x) => Math.sqrt(x.reduce((sum, y) => sum + y * y, 0));
@@ -16,19 +16,20 @@ const Follow = (() => {
     const keptKeys = (c) => range(c.n).filter((k) => c.kept[k]);
     const nameOf = (c, k) => escaped(c.seen.keys[k]);
 
-    /* p − y of the symbol that the row must write; the encoder's rows write none. */
+    /* (p − y) / n of the symbol that the row must write; the encoder's rows write none. */
     const logits = (c) => {
-        const {symbols, p} = c.frame, n = symbols.length, target = c.seen.rows[c.q];
-        const at = symbols.indexOf(target), all = Array.from(p.subarray(c.q * n, (c.q + 1) * n));
-        const gradient = all.map((x, i) => x - (i === at ? 1 : 0));
+        const {symbols, p} = c.frame, m = symbols.length, n = p.length / m, target = c.seen.rows[c.q];
+        const at = symbols.indexOf(target), all = Array.from(p.subarray(c.q * m, (c.q + 1) * m));
+        const gradient = all.map((x, i) => (x - (i === at ? 1 : 0)) / n);
         return [
             para(`Position ${c.q + 1} must write “${escaped(target)}”, and gives it p = ` +
-                 `${short(all[at])}. Its logits (the scores of all symbols) get p − y, where y is ` +
-                 "1 for that symbol and 0 for the others:"),
-            lines([vector("p − y", gradient, largest(gradient)), ["", names(symbols), ""]]),
+                 `${short(all[at])}. Its logits (the scores of all symbols) get (p − y)&nbsp;/&nbsp;n, ` +
+                 `where y is 1 for that symbol and 0 for the others, and n = ${n} is the number ` +
+                 "of positions in the mean:"),
+            lines([vector("dz", gradient, largest(gradient)), ["", names(symbols), ""]]),
         ];
     };
-    const lossStop = (c) => [formula("loss = mean of −ln p(target) &nbsp; dz = p − y"),
+    const lossStop = (c) => [formula("loss = mean of −ln p(target) &nbsp; dz = (p − y) / n"),
                              para(`The loss of this pair is ${short(c.frame.loss)}.`),
                              s.attention === 0 ? "" : logits(c),
     ];

@@ -369,7 +369,7 @@ const Race = (() => {
         const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
         if (s.at >= 0)
             await run(Math.min(s.at, s.steps), {stride: EVERY, wait: 0});
-        else if (!still)
+        else if (!still && !(s.teacher && s.scene >= 0))
             await run();
     };
     /* Gives the library to the racers. */

@@ -7,7 +7,7 @@ const Rules = (() => {
         ["The mistake, a(1 − a)g", "a * (1 - a) * g"],
         ["The mistake less its mean: ds sum to 0", "a * (1 - a) * g - mean(a * (1 - a) * g)"],
         ["The mistake with g − avg: shifts of g cancel", "a * (1 - a) * (g - sum(a * g))"],
-        ["Both of these", "a * (1 - a) * (g - sum(a * g)) - mean(a * (1 - a) * (g - sum(a * g)))"],
+        ["The mistake with both mended", "a * (1 - a) * (g - sum(a * g)) - mean(a * (1 - a) * (g - sum(a * g)))"],
         ["0: queries and keys frozen", "0"],
         ["a g, all of it", "a * g"],
         ["The correct one, a(g − avg)", RIGHT],
@@ -43,13 +43,13 @@ const Rules = (() => {
         const sums = rowOf(head, "sum", both.map((list) => tag("strong", {}, sumOf(list))));
         $("rule-table").innerHTML = tableOf(head, [...ds.map(row), sums]);
     };
-    /* Its numbers in the row of the panel below, or why there are none. */
+    /* Its numbers in the row of exhibit 3, or why there are none. */
     const failureInRow = (rule) => {
         try {
             drawRow(rule);
             return "";
         } catch (error) {
-            return error.message + ", in the row of the next panel";
+            return error.message + ", in the row of exhibit 3";
         }
     };
     const rounding = " Trained, it learns as the library’s does. The losses are equal at first; later " +
@@ -64,7 +64,7 @@ const Rules = (() => {
         $("rule-tested").textContent =
             failure ? "The numbers in grey are those of the rule before."
                     : `Tested with ${rows} random rows of ${keys} keys. The numbers are of the ` +
-                          "row in the next panel." + (found.right ? rounding : "");
+                          "row in exhibit 3." + (found.right ? rounding : "");
         $("rule-table").classList.toggle("old", Boolean(failure));
         $("rule-known").value = knownRule(rule)?.[1] ?? "";
     };

@@ -54,6 +54,8 @@ static struct span span_of(const struct chart *c)
         take(&s, s.x[0], drawn(c, c->level));
     if (!c->logarithmic)
         s.y[0] = fmin(s.y[0], 0);
+    if (strcmp(c->unit, "per cent") == 0)
+        s.y[1] = 100;
     if (s.y[0] == s.y[1])
         s.y[1] += 1;
     return s;
@@ -344,10 +346,6 @@ void chart_add(struct html *html, const struct chart *c)
 
 void chart_controls(struct html *html)
 {
-    html_print(html,
-               "<p>Where a curve has %.0f points or more, its thick line is the mean over the %.0f "
-               "%% of them around each, and its thin line the points themselves.</p>\n",
-               2 / SMOOTHING, 100 * SMOOTHING);
     html_print(
         html,
         "<p id=\"zoom\" hidden><label>Steps <input type=\"number\" id=\"from\"></label> "
@@ -357,6 +355,15 @@ void chart_controls(struct html *html)
         "for=\"smoothing\"></output> "
         "<span class=\"mouse\">or drag over a chart</span></p>\n",
         100 * SMOOTHING);
+}
+
+void chart_note(struct html *html)
+{
+    html_print(
+        html,
+        "<p>Where a curve has %.0f points or more, the thick line is a moving mean over %.0f "
+        "%% of the points; the thin line is the points.</p>\n",
+        2 / SMOOTHING, 100 * SMOOTHING);
 }
 
 void chart_script(struct html *html)

@@ -32,6 +32,7 @@ bool chart_picture(struct html *html, const struct chart *chart);
 
 /* What curves mean, and the controls: above the charts of a page; and their script, below. */
 void chart_controls(struct html *html);
+void chart_note(struct html *html); /* below the charts */
 void chart_script(struct html *html);
 
 #endif

@@ -162,7 +162,7 @@ static void add_steps(struct html *html, const struct check *c)
     for (int t = EXACT; t >= SINGLE; t--) {
         html_row(html, t ? "float64" : "float32");
         for (int k = 0; k < STEPS; k++)
-            html_cell(html, k == c->step[t] ? "<strong>%.0e</strong>" : "%.0e", c->error[t][k]);
+            html_cell(html, k == c->step[t] ? "<strong>%.2g</strong>" : "%.2g", c->error[t][k]);
     }
     html_table_end(html);
 }
@@ -182,7 +182,9 @@ static void add_summary(struct html *html, const struct check *c)
              "the text above, with h relative to max(1, |w|). The error of differences is U-shaped "
              "in h: a large step has the truncation error, which grows as h², a small one the "
              "rounding of the loss, which grows as 1/h. In float32 it is %.0e at best, at h = "
-             "%.0e, since a loss has only seven digits; so the check takes differences of the same "
+             "%.0e, since a loss has only seven digits; where both losses round "
+             "to the same number, the difference is 0 and the error 1. So the check takes "
+             "differences of the same "
              "weights in float64, with h = %.0e, where it is %.0e.</p>\n",
              c->error[SINGLE][c->step[SINGLE]], step_at(c->step[SINGLE]), step_at(c->step[EXACT]),
              c->error[EXACT][c->step[EXACT]]);

@@ -91,7 +91,7 @@ static const char *const result_names[RESULTS] = {"held-out texts exactly right,
                                                   "training loss at the end",
                                                   "steps",
                                                   "training took",
-                                                  "weights"};
+                                                  "parameters"};
 
 static double result_of(const struct compared *run, int result)
 {
@@ -162,6 +162,7 @@ char *compare_page(const char *title, int64_t n, const struct compared runs[])
         html_print(&html, "<p>They are those of the first %d runs.</p>\n", drawn);
     chart_controls(&html);
     add_charts(&html, drawn, runs);
+    chart_note(&html);
     chart_script(&html);
     return html_end(&html);
 }

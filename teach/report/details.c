@@ -88,7 +88,7 @@ static void add_run(struct html *html, const struct checkpoint *c, const sb_desc
     if (data_hash)
         row_hash(html, "hash of the data", data_hash);
     row_hash(html, "fingerprint of the weights", sb_parameters_fingerprint(c->weights));
-    html_row(html, "weights");
+    html_row(html, "parameters");
     html_cell_number(html, (double)sb_parameters_size(c->weights));
     row(html, "version of softback", sb_version());
     row(html, "this page is from", today);

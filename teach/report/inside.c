@@ -79,7 +79,8 @@ static void add_strips(struct html *html, const struct run_log *run, const sb_pa
          .text = "Their norms on a few held-out texts. A lighter shade is a factor of 2.5 less; "
                  "below a ten-thousandth of the largest there is none. A part without any learns "
                  "nothing; that is right for the biases of keys alone, since softmax ignores what "
-                 "all scores of a row share.",
+                 "all scores of a row share. A wrong gradient need not show here: "
+                 "<code>softback explain wrong-gradient</code>, lesson 4.",
          .value = gradient,
          .weights = weights,
          .logarithmic = true},

@@ -77,7 +77,7 @@ static void map_summary(struct html *html, const sb_tensor *w, bool relative, in
         html_print(html, "looks %d to the %s, %.0f %%", best < FAR ? FAR - best : best - FAR,
                    best < FAR ? "left" : "right", 100 * mean);
     else
-        html_print(html, "mean of the largest %.0f %%", 100 * top);
+        html_print(html, "largest weight of a row, mean %.0f %%", 100 * top);
 }
 
 static void map(struct html *html, const struct maps *maps, const sb_example_attention *at,

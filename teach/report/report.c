@@ -42,7 +42,7 @@ static void add_model(struct html *html, const struct report *r, const struct re
 {
     const struct text_model *model = r->subject->model.self;
     const sb_transformer_options *o = &model->options.common.transformer;
-    html_say(html, "<p>%s with %lld weights: width %lld, heads %lld, feed-forward %lld",
+    html_say(html, "<p>%s with %lld parameters: width %lld, heads %lld, feed-forward %lld",
              kind->title, (long long)sb_parameters_size(r->checkpoint->weights),
              (long long)o->width, (long long)o->heads, (long long)o->feed_forward);
     if (model->encoder)
@@ -57,14 +57,13 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
 {
     bool ok = !kind->find || kind->find(found, r);
     ok = ok && (!kind->begin || kind->begin(html, r, found));
-    if (kind->title)
-        add_model(html, r, kind);
     html_add(html, "<nav id=\"tabs\" aria-label=\"Parts\" hidden></nav>\n<section class=\"part\" "
                    "data-name=\"Curves\" aria-label=\"Curves\">\n");
     chart_controls(html);
     curves_add(html, r->log, r->subject->example.choices);
     if (kind->curves)
         kind->curves(html, r);
+    chart_note(html);
     report_part(html, "Attention");
     ok = ok && add_maps(html, r);
     report_part(html, "Gradients");
@@ -73,6 +72,8 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
     report_part(html, "Check and tape");
     ok = ok && check_add(html, r->subject) && tape_picture_add(html, r->subject);
     report_part(html, "Details");
+    if (kind->title)
+        add_model(html, r, kind);
     ok = ok && details_add(html, r->checkpoint, r->data_hash, r->log->seconds);
     html_add(html, "</section>\n");
     html_script(html, script);

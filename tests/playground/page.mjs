@@ -150,6 +150,8 @@ await test(
         expectEqual(await text("flash-place"), "forward, block 3 of 3", "the place");
         const end = await page.value(
             'document.querySelector("#flash-table tr.now td:nth-child(6)").textContent');
+        expect((await text("flash-say")).startsWith("Block 3: m stays 5, so l and o are not rescaled."),
+               await text("flash-say"));
         const said = (await text("flash-say")).match(/o.\/.l.=.(\S+)\. /)[1];
         expect(Math.abs(end - said) < 0.005, `o / l is ${end}, and in the text ${said}`);
         for (let i = 0; i < 6; i++) await page.click("#flash-step");
@@ -347,7 +349,7 @@ await test(
             await page.click("#follow-next");
             seen.push(await text("follow-zoom"));
         }
-        for (const [i, part] of ["p − y", "Its gradient do", "g1", "avg = Σ", "dq = Σ", "dWq"].entries())
+        for (const [i, part] of ["(p − y) / n", "Its gradient do", "g1", "avg = Σ", "dq = Σ", "dWq"].entries())
             expect(seen[i].replaceAll("j", "1").includes(part.replaceAll("j", "1")),
                    `stop ${i + 1}: ${seen[i].slice(0, 80)}`);
         expect(await page.value('$("follow-next").disabled'), "there is a stop after the last one");
@@ -598,7 +600,7 @@ await test("a rule that is not finite says for which key and why, and cannot be 
                expect(await page.value('$("rule-table").classList.contains("old")'),
                       "the numbers of the rule before look new");
                await set("rule", "a / g");
-               expect((await text("rule-properties")).includes("in the row of the next panel"),
+               expect((await text("rule-properties")).includes("in the row of exhibit 3"),
                       await text("rule-properties"));
                await set("rule", "a * g");
                expect(!(await page.value('$("rule-table").classList.contains("old")')), "old");
@@ -705,6 +707,17 @@ await test("a bad address and a bad number get a sentence",
 await test("a scene in an address has its changes, unless the address names others",
            () => visit({...still, hash: "#scene=3&teacher=1"}, async (page, text) => {
                expectEqual(await text("wrong-rule"), "0", "the rule");
+           }));
+
+await test("a scene of teacher mode waits until the class has voted",
+           () => visit({hash: "#scene=1&teacher=1"}, async (page, text) => {
+               expect((await text("scene-caption")).endsWith("Vote, then press start."),
+                      await text("scene-caption"));
+               expect(await page.value("Race.state().step === 0 && !Race.state().playing"), "it runs");
+               await page.click("#play");
+               await page.until("Race.state().step >= 10");
+               await page.click("#play");
+               await page.until(idle);
            }));
 
 await test("a scene of teacher mode is marked, explained, and keeps the focus",

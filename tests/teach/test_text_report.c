@@ -83,7 +83,7 @@ CPU_TEST(text_report, held_out_numbers_are_those_of_the_saved_model)
         "held-out loss, nats a symbol</span> <strong>2</strong>",
         "in training, at step 10, whose weights were saved as this model. An evaluation decodes up "
         "to 8 texts.",
-        "Of 100 test texts of the task, none of which training evaluates, it writes ",
+        "Of 100 test texts of the task, which training never saw, not even to evaluate, it writes ",
         NULL};
     run_well("train --task copy --encoder-layers 1 --decoder-layers 1 --evaluate-pairs 8 " TINY);
     program_write("other.log", log, strlen(log));
