@@ -91,7 +91,7 @@ class Where:
             if name in self.sources:
                 path, line = self.sources[name]
                 found["Source"].setdefault(path, file(path, line))
-            links = sorted(link for known in (name, *kernels) for link in self.lessons[known])
+            links = sorted((link for known in (name, *kernels) for link in self.lessons[known]), key=lambda link: int(re.findall(r"\d+", link)[0]))
             found["Lesson"].update((link, link) for link in links)
             found["Example"].update((link, link) for link in self.examples[name][:3])
         line = " · ".join(f"{kind} {', '.join(links.values())}" for kind, links in found.items() if links)
@@ -129,6 +129,12 @@ def is_laid_out(text):
     return any(re.search(r"\S {2,}\S|^ {2,}\S", line) for line in text.split("\n"))
 
 
+def aligned(text):
+    """The same where spaces have a meaning: what becomes shorter is filled up."""
+    pieces = zip(*(re.split(r"(\n *| {2,})", shown) for shown in (text, typeset(text))))
+    return re.sub(r" +$", "", "".join(new.ljust(len(old)) for old, new in pieces), flags=re.M)
+
+
 def indented(text, by=3):
     return "\n".join(" " * by + line if line else "" for line in text.split("\n"))
 
@@ -136,7 +142,7 @@ def indented(text, by=3):
 def block(text):
     if "\n" not in text:  # formulas beside each other
         text = re.sub(r"(?<=\S)(,?) {2,}(?=\S)", lambda m: (m[1] or ";") + " ", text)
-    return ".. code-block:: text\n\n" + indented(text) if is_laid_out(text) else escape(text)
+    return ".. code-block:: text\n\n" + indented(aligned(text)) if is_laid_out(text) else escape(text)
 
 
 def comment(doc, added=()):
