@@ -283,7 +283,7 @@ SB_API sb_tensor *sb_softmax(sb_tensor *x);
 SB_API sb_tensor *sb_masked_softmax(sb_tensor *x, sb_mask *mask, double temperature);
 
 /*
- * log_softmax: y_i = x_i - logsumexp(x), over the last axis or `axis` (in C, of sb_log_softmax_over).
+ * log_softmax: y_i = x_i - logsumexp(x), over the last axis or `axis` (in C: sb_log_softmax_over).
  *
  * Backward  dx_i = dy_i - exp(y_i) sum_j dy_j
  * Fails     x is a scalar
