@@ -88,7 +88,7 @@ def math(self, node):
         raise ValueError(f"{node.source}:{node.line}: {node.astext()}: {error}") from error
     made = made.replace("<mo>‖</mo>", '<mo stretchy="false">‖</mo>')  # else a bar with an exponent grows
     made = re.sub(r"<mi>d</mi>\s*((?:<msu[bp]>\s*)?)<mi>(\w)</mi>", r'\1<mi class="gradient">d\2</mi>', made)  # ds is one name
-    made = re.sub(r"<mtext>(d\w)</mtext>", r'<mi class="gradient">\1</mi>', made)
+    made = re.sub(r"<m(?:text|i)>(d\w)</m(?:text|i)>", r'<mi class="gradient">\1</mi>', made)
     made = re.sub(r"(<mi>(?:ln|log)</mi>)\s*(?=<m[insf])", r'\1<mspace width="0.17em"></mspace>', made)
     block = isinstance(node, nodes.math_block)
     self.body.append(f'<div class="formula">{made}</div>' if block else made)
