@@ -50,4 +50,5 @@ sed 's/stretchy="true"/stretchy="false"/g
     s|\(>[(=]</mo>\)<mo>−</mo>|\1<mo form="prefix">−</mo>|g
     s/form="[a-z]*">∥/lspace="0" rspace="0" &/g
     s|<mo>exp</mo>|<mi>exp</mi>|g
+    s|<mtext[^>]*>\(d[a-zA-Z]\)</mtext>|<mi style="font-style: italic">\1</mi>|g
     s|<mo>ln</mo>|<mo lspace=".17em" rspace=".17em">ln</mo>|g' "$work/book.html" >"$book"
