@@ -73,6 +73,8 @@ def of_the_tree(app, page, text):
     """Pages of docs/ lie at the top of the site."""
     at_top = "/" not in page and page not in ("CONTRIBUTING", "CHANGELOG")
     text[0] = text[0].replace("](../", "](") if at_top else re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1", text[0])
+    if "lessons/" in page:
+        text[0] = re.sub(r"exhibit (\d)", r"[exhibit \1](../../live.html#panel=\1)", text[0])
     if says := LIVE.get(Path(page).name):
         text[0] += f"\n\nThe [live page](../../live.html) {says}.\n"
     text[0] = re.sub(r"(?<=^```c\n).*?(?=^```)", lambda code: dedent(code[0]), text[0], flags=re.M | re.S)
@@ -86,6 +88,7 @@ def math(self, node):
         raise ValueError(f"{node.source}:{node.line}: {node.astext()}: {error}") from error
     made = made.replace("<mo>‖</mo>", '<mo stretchy="false">‖</mo>')  # else a bar with an exponent grows
     made = re.sub(r"<mi>d</mi>\s*((?:<msu[bp]>\s*)?)<mi>(\w)</mi>", r'\1<mi class="gradient">d\2</mi>', made)  # ds is one name
+    made = re.sub(r"<m(?:text|i)>(d\w)</m(?:text|i)>", r'<mi class="gradient">\1</mi>', made)
     made = re.sub(r"(<mi>(?:ln|log)</mi>)\s*(?=<m[insf])", r'\1<mspace width="0.17em"></mspace>', made)
     block = isinstance(node, nodes.math_block)
     self.body.append(f'<div class="formula">{made}</div>' if block else made)
@@ -109,7 +112,7 @@ class Links(SphinxTransform):
                 made = self.reference(page, target + ".md", link.children) if target != "README" else nodes.reference(
                     "", "", *link.children, refuri=relpath("index.html", str(Path(page).parent)), internal=True)
                 link.replace_self(made)
-            elif link["reftype"] == "myst" and target.endswith(".html"):  # made beside the pages
+            elif link["reftype"] == "myst" and re.search(r"\.html(#|$)", target):  # made beside the pages
                 link.replace_self(nodes.reference("", "", *link.children, refuri=target))
             elif link["reftype"] == "myst" and Path(self.env.srcdir, path).is_dir():
                 link.replace_self(link.children)

@@ -9,6 +9,10 @@ def fenced(info, text):
     return f"`````{info}\n{text.rstrip()}\n`````\n"
 
 
+def folded(summary, text):
+    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>\n"
+
+
 def shown(output):
     """The richest form that a browser can show."""
     data = output.get("data", {"text/plain": output.get("text", "")})
@@ -27,8 +31,7 @@ for n, cell in enumerate(json.load(open(sys.argv[1]))["cells"]):
     source = "".join(cell["source"])
     source = "# Notebook: " + source[2].lower() + source[3:] if n == 0 else source
     source = source if cell["cell_type"] == "markdown" else fenced("python", source)
-    if cell["metadata"].get("jupyter", {}).get("source_hidden"):
-        source = f"<details><summary>The code</summary>\n\n{source}\n\n</details>"
-    print(source, end="\n\n")
-    for output in cell.get("outputs", []):
-        print(shown(output))
+    hidden = cell["metadata"].get("jupyter", {})
+    print(folded("The code", source) if hidden.get("source_hidden") else source, end="\n\n")
+    outputs = "\n".join(map(shown, cell.get("outputs", [])))
+    print(folded("The result, after your prediction", outputs) if hidden.get("outputs_hidden") else outputs)

@@ -72,10 +72,11 @@ class Where:
             for name in re.findall(r"_c\.(sb_\w+)\(", ast.unparse(found)):
                 self.python.setdefault(name, owner + found.name)
 
-    def kernel(self, name):
+    def kernels(self, name):
         path = self.sources.get(name, ("", 0))[0]
         stem = name.removeprefix("sb_")
-        return path.startswith("ops/") and (self.plain.get(stem) or self.plain.get(Path(path).stem))
+        stem = stem if stem in self.plain else Path(path).stem
+        return [self.plain[k] for k in (stem, f"{stem}_tiled") if path.startswith("ops/") and k in self.plain]
 
     def links(self, names, other="Python"):
         """One line of links for functions that share a comment."""
@@ -85,12 +86,13 @@ class Where:
                 found["C"][name] = f":c:func:`{name}`"
             elif name in self.python:
                 found["Python"][name] = f":py:obj:`{self.python[name]}`"
-            if kernel := self.kernel(name):
-                found["Plain kernel"][kernel] = file(kernel)
+            if kernels := self.kernels(name):
+                found["Plain kernel"].update((path, file(path)) for path in kernels)
             if name in self.sources:
                 path, line = self.sources[name]
                 found["Source"].setdefault(path, file(path, line))
-            found["Lesson"].update((link, link) for link in self.lessons[name] + (self.lessons[kernel] if kernel else []))
+            links = sorted((link for known in (name, *kernels) for link in self.lessons[known]), key=lambda link: int(re.findall(r"\d+", link)[0]))
+            found["Lesson"].update((link, link) for link in links)
             found["Example"].update((link, link) for link in self.examples[name][:3])
         line = " · ".join(f"{kind} {', '.join(links.values())}" for kind, links in found.items() if links)
         return line and ".. rst-class:: links\n\n" + line
@@ -127,6 +129,12 @@ def is_laid_out(text):
     return any(re.search(r"\S {2,}\S|^ {2,}\S", line) for line in text.split("\n"))
 
 
+def aligned(text):
+    """The same where spaces have a meaning: what becomes shorter is filled up."""
+    pieces = zip(*(re.split(r"(\n *| {2,})", shown) for shown in (text, typeset(text))))
+    return re.sub(r" +$", "", "".join(new.ljust(len(old)) for old, new in pieces), flags=re.M)
+
+
 def indented(text, by=3):
     return "\n".join(" " * by + line if line else "" for line in text.split("\n"))
 
@@ -134,7 +142,7 @@ def indented(text, by=3):
 def block(text):
     if "\n" not in text:  # formulas beside each other
         text = re.sub(r"(?<=\S)(,?) {2,}(?=\S)", lambda m: (m[1] or ";") + " ", text)
-    return ".. code-block:: text\n\n" + indented(text) if is_laid_out(text) else escape(text)
+    return ".. code-block:: text\n\n" + indented(aligned(text)) if is_laid_out(text) else escape(text)
 
 
 def comment(doc, added=()):

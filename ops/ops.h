@@ -260,12 +260,12 @@ SB_API sb_tensor *sb_topk(sb_tensor *x, int64_t k, sb_tensor **indices);
 /* ---- Softmax ---- */
 
 /*
- * Softmax over the last axis: y_i = exp(x_i - max x) / sum_j exp(x_j - max x).
+ * Softmax over the last axis: y_i = exp(x_i - max x) / sum_j exp(x_j - max x). The max cancels.
  *
  * Shape     x (..., C) -> y (..., C), over the last axis or `axis` (in C, of sb_softmax_over)
- * Backward  dx_i = y_i (dy_i - sum_j dy_j y_j)            saves y, not x
+ * Backward  dx_i = y_i (dy_i - sum_j dy_j y_j); it keeps y, and x may be freed
  * Fails     x is a scalar
- * Source    Bridle 1990; the shift by max x leaves the value and the gradient unchanged
+ * Source    Bridle 1990
  */
 SB_API sb_tensor *sb_softmax(sb_tensor *x);
 
@@ -283,7 +283,7 @@ SB_API sb_tensor *sb_softmax(sb_tensor *x);
 SB_API sb_tensor *sb_masked_softmax(sb_tensor *x, sb_mask *mask, double temperature);
 
 /*
- * log_softmax: y_i = x_i - logsumexp(x), over the last axis or `axis` (of sb_log_softmax_over).
+ * log_softmax: y_i = x_i - logsumexp(x), over the last axis or `axis` (in C: sb_log_softmax_over).
  *
  * Backward  dx_i = dy_i - exp(y_i) sum_j dy_j
  * Fails     x is a scalar

@@ -19,7 +19,7 @@ lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
     done
     printf '</ol>\n<p><a href="#wrong-gradients-measured">Wrong gradients, measured</a> ·\n'
     printf '<a href="#over-many-ranks">Over many ranks</a> · <a href="#all-of-it-in-one-file">micro.c</a> ·\n'
-    printf '<a href="#glossary">Glossary</a></p>\n</nav>\n<p><a class="up" href="#contents">Contents</a></p>\n'
+    printf '<a href="#glossary">Glossary</a> · <a href="#sources">Sources</a></p>\n</nav>\n<p><a class="up" href="#contents">Contents</a></p>\n'
     for page in teach/lessons/[0-9]*.md; do
         echo
         cat "$page"
@@ -31,7 +31,8 @@ lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
     done
     printf '\n# All of it in one file\n\n```c\n'
     cat teach/micro.c
-    echo '```'
+    printf '```\n\n'
+    cat docs/sources.md
 } >"$work/book.md"
 {
     echo '<style>'
@@ -49,4 +50,5 @@ sed 's/stretchy="true"/stretchy="false"/g
     s|\(>[(=]</mo>\)<mo>−</mo>|\1<mo form="prefix">−</mo>|g
     s/form="[a-z]*">∥/lspace="0" rspace="0" &/g
     s|<mo>exp</mo>|<mi>exp</mi>|g
+    s|<mtext[^>]*>\(d[a-zA-Z]\)</mtext>|<mi style="font-style: italic">\1</mi>|g
     s|<mo>ln</mo>|<mo lspace=".17em" rspace=".17em">ln</mo>|g' "$work/book.html" >"$book"

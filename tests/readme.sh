@@ -135,6 +135,8 @@ for page in $pages; do # what ends with .html and the reference are made with th
 done >"$work/output"
 [ ! -s "$work/output" ]
 check $? "each link of README.md and docs/ leads to a file"
+python3 tests/sources.py >"$work/output" 2>&1 && [ ! -s "$work/output" ]
+check $? "docs/sources.md has each paper that lessons and headers name"
 for page in teach/lessons/[0-9]*.md; do
     grep -qF "[$(sed -n '1s/^# [0-9]*\. //p' "$page")]($page)" README.md || echo "$page"
 done >"$work/output"

@@ -72,7 +72,7 @@ class Operation:
 
         @sb.operation
         def softplus(x):
-            return np.log1p(np.exp(x)), lambda dy: dy / (1 + np.exp(-x))
+            return np.logaddexp(0, x), lambda dy: dy / (1 + np.exp(-x))
 
     y is an array or a list of arrays; backward(dy, ...) returns the gradient of the input, or a tuple
     of one for each, None where there is none.
