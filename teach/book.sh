@@ -29,9 +29,7 @@ lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
         echo
         sed 's|](\.\./|](../../|g; s|](lessons/|](|g; s|](playground/|](../playground/|g' teach/$page.md
     done
-    printf '\n# All of it in one file\n\n```c\n'
-    cat teach/micro.c
-    printf '```\n\n'
+    printf '\n# All of it in one file\n\n```c\n%s\n```\n\n' "$(cat teach/micro.c)"
     cat docs/sources.md
 } >"$work/book.md"
 {
