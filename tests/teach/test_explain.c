@@ -379,7 +379,6 @@ CPU_TEST(explain, a_name_may_have_hyphens_or_underlines_and_a_lesson_has_a_topic
     expect_text(program_run("explain saturated_rows --block 2").err,
                 "not an option of saturated-rows");
     expect_text(program_run("explain 11").err, "there is no topic \"11\"");
-    expect_text(program_run("explain 0").err, "there is no topic \"0\"");
 }
 
 /* ---- operations ---- */
@@ -524,11 +523,11 @@ CPU_TEST(explain, a_wrong_gradient_gives_a_higher_loss_than_the_right_one)
 {
     too_slow(SANITIZED, "it trains whole models, whose operations have tests of their own");
     struct reverse_result r[WRONGS] = {{0}};
-    const int steps = test_long() ? 800 : 200;
     for (enum wrong w = 0; w < WRONGS; w++)
         if (test_long() || w <= WRONG_DIAGONAL)
-            cr_assert(reverse_train(wrong_gradients[w], test_long() ? 3 : 1, steps, &r[w]), "%s",
-                      sb_error());
+            cr_assert(reverse_train(wrong_gradients[w], test_long() ? 3 : 1,
+                                    test_long() ? 800 : 200, &r[w]),
+                      "%s", sb_error());
     cr_expect(r[WRONG_NONE].first == r[WRONG_DIAGONAL].first, "the first losses differ");
     cr_expect(r[WRONG_NONE].early < 0.5 * r[WRONG_DIAGONAL].early, "%g and %g", r[WRONG_NONE].early,
               r[WRONG_DIAGONAL].early);
