@@ -12,8 +12,8 @@
 #
 # The commit is in a folder with a space in its name; bookworm has it without .git, as in a tarball. No
 # compiler may warn. The base, with ccache, is kept as a tarball in a cache folder outside the tree, as are
-# packages; ccache's folder is this system's, whose objects are the same if it is this release. Needs root and debootstrap; if it cannot run, its last line begins with
-# "skipped: " and it exits with 77.
+# packages; ccache's folder is this system's, whose objects are the same if it is this release. Needs root
+# and debootstrap; if it cannot run, its last line begins with "skipped: " and it exits with 77.
 set -eu
 cd "$(dirname "$0")/.."
 release=${1:-}

@@ -116,6 +116,7 @@ CPU_TEST(refusals, of_models_that_a_command_cannot_use)
 
 CPU_TEST(refusals, of_explanations)
 {
+    expect_text(program_run("explain 0").err, "there is no topic \"0\"");
     expect_refusals("explain");
 }
 
