@@ -228,9 +228,9 @@ template <class T> struct backward_arguments {
 };
 
 /* loss = -sum_v w_v t_v log softmax(x)_v; dx may be x. For an id t_v is 1 at the id and else 0. */
-template <class T, class DX, int GROUP>
+template <class T, int GROUP>
 __global__ void backward_rows(int64_t rows, int64_t V, backward_arguments<real_of<T>> b, const T *x,
-                              DX *dx)
+                              T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
@@ -260,10 +260,10 @@ __global__ void backward_rows(int64_t rows, int64_t V, backward_arguments<real_o
     }
 }
 
-template <class T, class DX>
-bool backward_to(const struct cross_entropy_targets *targets, const void *x,
-                 const struct cross_entropy_found *found, const struct cross_entropy_dy *d,
-                 bool fresh, DX *dx)
+template <class T>
+bool backward(const struct cross_entropy_targets *targets, const void *x,
+              const struct cross_entropy_found *found, const struct cross_entropy_dy *d, bool fresh,
+              void *dx)
 {
     typedef real_of<T> real;
     const scratch room("cross_entropy", sizeof(real));
@@ -279,32 +279,13 @@ bool backward_to(const struct cross_entropy_targets *targets, const void *x,
                                                 pitch_of(targets),
                                                 fresh};
     with_row_group(targets->rows, targets->V, [&](auto group, dim3 blocks) {
-        LAUNCH((backward_rows<T, DX, group()>), blocks, dim3(ROW_THREADS), 0, stream, targets->rows,
-               targets->V, arguments, (const T *)x, dx);
+        LAUNCH((backward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, targets->rows,
+               targets->V, arguments, (const T *)x, (T *)dx);
     });
     return launched("cross_entropy");
 }
 
-template <class T>
-bool backward(const struct cross_entropy_targets *targets, const void *x,
-              const struct cross_entropy_found *found, const struct cross_entropy_dy *d, bool fresh,
-              void *dx)
-{
-    return backward_to<T>(targets, x, found, d, fresh, (T *)dx);
-}
-
-bool backward_rounded(const struct cross_entropy_targets *targets, const void *x,
-                      const struct cross_entropy_found *found, const struct cross_entropy_dy *d,
-                      void *dx)
-{
-    return backward_to<float>(targets, x, found, d, true, (bf16 *)dx);
-}
-
-/* Of the kernels for float only. */
-template <class T>
-constexpr auto rounded_of = std::is_same_v<T, float> ? &backward_rounded : nullptr;
-
 } // namespace
 
 KERNELS_AND_BF16(cross_entropy, find_bad_id<T>, find_bad_weight<real_of<T>>, forward<T>,
-                 reduce<real_of<T>>, backward<T>, rounded_of<T>);
+                 reduce<real_of<T>>, backward<T>);

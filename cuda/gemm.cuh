@@ -38,13 +38,14 @@ bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &b
                  const T *b, double beta, C *c);
 
 /*
- * y = x W' + bias for contiguous x (rows, in), W (out, in) and y (rows, out), or for a group of
- * them, in one kernel: the epilogue of cublasLt adds the bias, and y is rounded once. False,
- * without a message, when cublasLt does not support it; then the caller uses gemm and adds the bias
- * itself.
+ * y = x W' + bias for contiguous x (rows, in) and W (out, in), or for a group of them, in one
+ * kernel: the epilogue of cublasLt adds the bias, and y is rounded once. With z, it also applies an
+ * activation: z = x W' + bias, y = gelu_tanh z. False, without a message, when cublasLt does not
+ * support it; then the caller uses gemm and does the rest itself.
  */
 template <class T>
-bool gemm_with_bias(const struct linear_shape &s, const T *x, const T *weight, const T *bias, T *y);
+bool gemm_with_bias(const struct linear_shape &s, const T *x, const T *weight, const T *bias, T *z,
+                    T *y);
 
 /* The workspace of products; NULL, with a message, when out of memory. Products on the stream share
    it. */

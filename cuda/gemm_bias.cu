@@ -1,7 +1,7 @@
 /*
- * A product whose epilogue adds a bias, by cublasLt, which saves a pass over y. The descriptors and
- * the algorithm for given sizes are cached. If cublasLt rejects a product, the caller computes it
- * in two steps.
+ * A product whose epilogue adds a bias, and may apply gelu_tanh, by cublasLt, which saves passes
+ * over y. The descriptors and the algorithm for given sizes are cached. If cublasLt rejects a
+ * product, the caller computes it in two steps.
  */
 #include "cuda/gemm.cuh"
 #include <cublasLt.h>
@@ -14,9 +14,10 @@ enum { PLANS = 64, ALIGNMENT = 16 };
 
 /* Sizes, and the descriptors and the algorithm of their product. */
 struct plan {
-    int64_t rows, in, out;
+    int64_t rows, in, out, pitch;
     struct linear_group group;
     cudaDataType_t type;
+    cublasLtEpilogue_t epilogue;
     bool tried, usable;
     cublasLtMatmulDesc_t what;
     cublasLtMatrixLayout_t x, weight, y;
@@ -80,19 +81,26 @@ bool describe_group(plan &p)
             repeat(p, p.weight, p.group.weight) && repeat(p, p.x, 0) && repeat(p, p.y, p.group.y));
 }
 
+/* The leading dimension of the epilogue's second result, where it has one. */
+bool describe_epilogue(plan &p)
+{
+    return set(p.what, CUBLASLT_MATMUL_DESC_EPILOGUE, p.epilogue) &&
+           (p.epilogue == CUBLASLT_EPILOGUE_BIAS ||
+            set(p.what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.pitch));
+}
+
 /* cublasLt matrices are column-major, so it computes y' = W x' + bias, with one bias for each row
    of y'. */
 bool describe(plan &p)
 {
     return done(cublasLtMatmulDescCreate(&p.what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) &&
            set(p.what, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T) &&
-           set(p.what, CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) &&
-           set(p.what, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS) &&
+           set(p.what, CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) && describe_epilogue(p) &&
            done(cublasLtMatrixLayoutCreate(&p.weight, p.type, (uint64_t)p.in, (uint64_t)p.out,
                                            p.in)) &&
            done(cublasLtMatrixLayoutCreate(&p.x, p.type, (uint64_t)p.in, (uint64_t)p.rows, p.in)) &&
            done(cublasLtMatrixLayoutCreate(&p.y, p.type, (uint64_t)p.out, (uint64_t)p.rows,
-                                           p.out)) &&
+                                           p.pitch)) &&
            describe_group(p);
 }
 
@@ -128,19 +136,24 @@ bool same_group(const struct linear_group &a, const struct linear_group &b)
 }
 
 /* The plan for these sizes, made if it is not in the cache, where it replaces an older one. */
-plan &plan_for(const struct linear_shape &s, cudaDataType_t type, size_t workspace)
+plan &plan_for(const struct linear_shape &s, cudaDataType_t type, cublasLtEpilogue_t epilogue,
+               size_t workspace)
 {
     const uint64_t mixed = ((uint64_t)s.rows * 31 + (uint64_t)s.in) * 31 + (uint64_t)s.out;
-    plan &p = plans[(mixed * 31 + (uint64_t)s.group.count + (uint64_t)type) % PLANS];
-    if (p.tried && p.rows == s.rows && p.in == s.in && p.out == s.out && p.type == type &&
-        same_group(p.group, s.group))
+    const int64_t pitch = s.pitch ? s.pitch : s.out;
+    plan &p =
+        plans[(mixed * 31 + (uint64_t)s.group.count + (uint64_t)type + (uint64_t)epilogue) % PLANS];
+    if (p.tried && p.rows == s.rows && p.in == s.in && p.out == s.out && p.pitch == pitch &&
+        p.type == type && p.epilogue == epilogue && same_group(p.group, s.group))
         return p;
     forget(p);
     p.rows = s.rows;
     p.in = s.in;
     p.out = s.out;
+    p.pitch = pitch;
     p.group = s.group;
     p.type = type;
+    p.epilogue = epilogue;
     p.tried = true;
     p.usable = describe(p) && choose(p, workspace);
     return p;
@@ -156,24 +169,27 @@ template <class T> bool aligned(const T *x, int64_t step)
 } // namespace
 
 template <class T>
-bool gemm_with_bias(const struct linear_shape &s, const T *x, const T *weight, const T *bias, T *y)
+bool gemm_with_bias(const struct linear_shape &s, const T *x, const T *weight, const T *bias, T *z,
+                    T *y)
 {
     size_t bytes;
     if (s.rows == 0 || s.in == 0 || s.out == 0 || !aligned(x, 0) ||
         !aligned(weight, s.group.weight) || !aligned(bias, s.group.bias) ||
-        !aligned(y, s.group.y) || (!handle && !done(cublasLtCreate(&handle))))
+        !aligned(y, s.group.y) || !aligned(z, 0) || (!handle && !done(cublasLtCreate(&handle))))
         return false;
     void *workspace = gemm_workspace("linear", &bytes);
     if (!workspace)
         return false;
-    plan &p = plan_for(s, lt_type<T>::name, bytes);
+    plan &p = plan_for(s, lt_type<T>::name,
+                       z ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_BIAS, bytes);
     const float one = 1, none = 0;
     return p.usable && set(p.what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias) &&
+           (!z || set(p.what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, z)) &&
            done(cublasLtMatmul(handle, p.what, &one, weight, p.weight, x, p.x, &none, y, p.y, y,
                                p.y, &p.algorithm, workspace, bytes, stream));
 }
 
 template bool gemm_with_bias<float>(const struct linear_shape &, const float *, const float *,
-                                    const float *, float *);
+                                    const float *, float *, float *);
 template bool gemm_with_bias<bf16>(const struct linear_shape &, const bf16 *, const bf16 *,
-                                   const bf16 *, bf16 *);
+                                   const bf16 *, bf16 *, bf16 *);

@@ -1,5 +1,6 @@
 #include "cuda/activation.cuh"
 #include "cuda/broadcast.cuh"
+#include "cuda/divisor.cuh"
 #include "cuda/gemm.cuh"
 #include "cuda/slabs.cuh"
 #include "ops/linear.h"
@@ -19,30 +20,33 @@ int64_t count_of(const struct linear_shape *s)
     return s->group.count ? s->group.count : 1;
 }
 
-/* z += bias, y = activation(z); z may be y. The y index of a block is that of its linear in a
-   group, whose biases and results are `b_step` and `z_step` apart; groups have no activation. A
-   block processes SLAB_ROWS rows of some columns, so that a thread reads the bias of its column
-   once. (cublasLt has epilogues for relu and gelu_tanh, but does not document their result for
-   NaN.) */
+/* z += bias, y = activation(z); z may be y. A row has `packs` packs. The y index of a block is that
+   of its linear in a group, whose biases and results are `b_step` and `z_step` apart; groups have
+   no activation. (cublasLt has an epilogue for relu too, but does not document its result for NaN.)
+ */
 template <class T, class Y, sb_activation ACTIVATION>
-__global__ void activate(int64_t rows, int64_t out, int64_t pitch, RESTRICTED(const T) bias,
-                         int64_t b_step, Y *z, Y *y, int64_t z_step)
+__global__ void activate(int64_t rows, int64_t out, divisor packs, int64_t pitch,
+                         RESTRICTED(const T) bias, int64_t b_step, Y *z, Y *y, int64_t z_step)
 {
-    typedef real_of<T> real;
+    typedef pack<real_of<Y>, PACK<Y>> values;
     const int64_t item = ACTIVATION == SB_ACTIVATION_IDENTITY ? blockIdx.y : 0;
-    z += item * z_step;
-    const int64_t blocks = column_blocks(out), slabs = (rows + SLAB_ROWS - 1) / SLAB_ROWS;
-    for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
-        const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
-        const int64_t end = c < out ? slab_end(slab, rows) : 0;
-        const real b = bias && c < out ? (real)bias[item * b_step + c] : 0;
-        for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y) {
-            const real value = (real)z[r * pitch + c] + b;
-            if (ACTIVATION == SB_ACTIVATION_IDENTITY || (bias && z != y))
-                z[r * pitch + c] = value;
-            if (ACTIVATION != SB_ACTIVATION_IDENTITY)
-                y[r * pitch + c] = activation_value(ACTIVATION, value);
+    GRID_STRIDE(i, rows * packs.d)
+    {
+        const int64_t row = packs.quotient(i), c = (i - row * packs.d) * PACK<Y>, left = out - c;
+        const int64_t at = item * z_step + row * pitch + c;
+        values value = values::load(z + at, left);
+        if (bias) {
+            const values b = values::load(&bias[item * b_step + c], left);
+            for (int e = 0; e < PACK<Y>; e++)
+                value.of[e] += b.of[e];
         }
+        if (ACTIVATION == SB_ACTIVATION_IDENTITY || (bias && z != y))
+            value.store(z + at, left);
+        if (ACTIVATION == SB_ACTIVATION_IDENTITY)
+            continue;
+        for (int e = 0; e < PACK<Y>; e++)
+            value.of[e] = activation_value(ACTIVATION, value.of[e]);
+        value.store(y + at, left);
     }
 }
 
@@ -53,7 +57,7 @@ struct bias_itself {
     }
 };
 
-/* z = bias in every row, of contiguous rows */
+/* z = bias in every row */
 template <class T> bool spread_bias(const struct linear_shape *s, const T *bias, T *z)
 {
     broadcast plan = {};
@@ -63,7 +67,7 @@ template <class T> bool spread_bias(const struct linear_shape *s, const T *bias,
     plan.dim[2] = s->out;
     plan.stride[0][0] = s->group.y;
     plan.stride[1][0] = s->group.bias;
-    plan.stride[0][1] = s->out;
+    plan.stride[0][1] = pitch_of(s);
     plan.stride[0][2] = plan.stride[1][2] = 1;
     const operands<T> in = {nullptr, bias, nullptr, nullptr, 0};
     return broadcast_map<T, bias_itself>("linear", plan, in, false, z);
@@ -73,8 +77,8 @@ template <class T> bool spread_bias(const struct linear_shape *s, const T *bias,
 template <class T, class Y>
 bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
 {
-    typedef void kernel(int64_t rows, int64_t out, int64_t pitch, RESTRICTED(const T) bias,
-                        int64_t b_step, Y * z, Y * y, int64_t z_step);
+    typedef void kernel(int64_t rows, int64_t out, divisor packs, int64_t pitch,
+                        RESTRICTED(const T) bias, int64_t b_step, Y * z, Y * y, int64_t z_step);
     static kernel *const kernels[] = {
         activate<T, Y, SB_ACTIVATION_IDENTITY>, activate<T, Y, SB_ACTIVATION_RELU>,
         activate<T, Y, SB_ACTIVATION_GELU>,     activate<T, Y, SB_ACTIVATION_GELU_TANH>,
@@ -82,10 +86,35 @@ bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
         activate<T, Y, SB_ACTIVATION_SIGMOID>};
     if ((!bias && s->activation == SB_ACTIVATION_IDENTITY) || s->rows * s->out == 0)
         return true;
-    const unsigned blocks = blocks_for(slab_count(s->rows) * column_blocks(s->out), 1);
-    LAUNCH(kernels[s->activation], dim3(blocks, (unsigned)count_of(s)), column_block(s->rows), 0,
-           stream, s->rows, s->out, pitch_of(s), bias, s->group.bias, z, y, s->group.y);
+    const int64_t packs = pack_count(s->out, PACK<Y>);
+    const unsigned blocks = blocks_for(s->rows * packs, THREADS);
+    LAUNCH(kernels[s->activation], dim3(blocks, (unsigned)count_of(s)), dim3(THREADS), 0, stream,
+           s->rows, s->out, divisor(packs), pitch_of(s), bias, s->group.bias, z, y, s->group.y);
     return launched("linear");
+}
+
+/* Whether the epilogue of the product applies the activation: gelu_tanh of bf16, where its
+   approximation errs by less than the rounding of y. */
+template <class T> bool activates(const struct linear_shape *s, const T *kept)
+{
+    return std::is_same_v<T, bf16> && kept && s->activation == SB_ACTIVATION_GELU_TANH;
+}
+
+/* x W' + bias by one product, then the activation in the same or in a pass of its own. Not for
+   float with an activation, which adds the bias in that pass. */
+template <class T>
+bool forward_at_once(const struct linear_shape *s, const T *x, const T *weight, const T *bias,
+                     T *kept, T *y, bool *failed)
+{
+    T *const z = kept ? kept : y;
+    if (!bias || s->by_row || (s->activation != SB_ACTIVATION_IDENTITY && !std::is_same_v<T, bf16>))
+        return false;
+    if (activates(s, kept) && gemm_with_bias(*s, x, weight, bias, kept, y))
+        return true;
+    if (!gemm_with_bias(*s, x, weight, bias, (T *)nullptr, z))
+        return false;
+    *failed = !activate_rows<T, T>(s, nullptr, z, y);
+    return true;
 }
 
 /* If z is narrower than the sums of products, the sums start with the bias, so that z is rounded
@@ -99,11 +128,11 @@ bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const
     const gemm_batch batch = {count_of(s), 0, s->group.weight, s->group.y};
     Y *const z = kept ? kept : y;
     constexpr bool narrow = !std::is_same<Y, real_of<Y>>::value;
-    if constexpr (std::is_same<T, Y>::value && !std::is_same<T, double>::value)
-        if (bias && !s->by_row && pitch == out &&
-            (narrow || s->activation == SB_ACTIVATION_IDENTITY) &&
-            gemm_with_bias(*s, x, weight, bias, z))
-            return activate_rows<T, Y>(s, nullptr, z, y);
+    if constexpr (std::is_same<T, Y>::value && !std::is_same<T, double>::value) {
+        bool failed = false;
+        if (forward_at_once(s, x, weight, bias, kept, y, &failed))
+            return !failed;
+    }
     const bool begun = narrow && bias;
     if constexpr (narrow)
         if (bias && !spread_bias(s, bias, z))
@@ -141,8 +170,15 @@ template <class T> __device__ T slope(sb_activation activation, T kept)
 template <class T, sb_activation ACTIVATION>
 __global__ void deactivate(int64_t n, const T *kept, RESTRICTED(const T) dy, T *dz)
 {
-    GRID_STRIDE(i, n)
-    dz[i] = (real_of<T>)dy[i] * slope(ACTIVATION, (real_of<T>)kept[i]);
+    GRID_STRIDE(i, pack_count(n, PACK<T>))
+    {
+        const int64_t at = i * PACK<T>, left = n - at;
+        const auto z = real_pack<T>::load(kept + at, left);
+        auto d = real_pack<T>::load(&dy[at], left);
+        for (int e = 0; e < PACK<T>; e++)
+            d.of[e] *= slope(ACTIVATION, z.of[e]);
+        d.store(dz + at, left);
+    }
 }
 
 template <class T>
@@ -159,28 +195,43 @@ bool backward_activation(const struct linear_shape *s, const void *kept, const v
     const int64_t n = s->rows * s->out;
     if (s->activation == SB_ACTIVATION_IDENTITY || n == 0)
         return true;
-    LAUNCH(kernels[s->activation], dim3(blocks_for(n, THREADS)), dim3(THREADS), 0, stream, n,
-           (const T *)kept, (const T *)dy, (T *)dz);
+    LAUNCH(kernels[s->activation], dim3(blocks_for(pack_count(n, PACK<T>), THREADS)), dim3(THREADS),
+           0, stream, n, (const T *)kept, (const T *)dy, (T *)dz);
     return launched("linear");
+}
+
+/* The blocks that the columns of a slab take, each of SLAB_COLUMNS packs. */
+template <class T> KERNEL_INLINE int64_t pack_blocks(int64_t out)
+{
+    return column_blocks(pack_count(out, PACK<T>));
 }
 
 /* z = x W' + b: the part of each slab of rows in dbias. The y index of a block is that of its
    linear in a group, whose dz are `dz_step` apart; `partial` has room for SUMS linears. */
 template <class T, int SUMS>
 __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t out, RESTRICTED(const T) dz,
-                          int64_t pitch, int64_t dz_step, RESTRICTED(real_of<T>) partial)
+                          int64_t pitch, int64_t dz_step, real_of<T> *partial)
 {
-    const int64_t first = blockIdx.y * dz_step;
-    const int64_t blocks = column_blocks(out);
+    SHARED(real_pack<T>, sums, [SLAB_LANES][SLAB_COLUMNS]);
+    const int64_t blocks = pack_blocks<T>(out);
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
-        const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
-        const int64_t end = c < out ? slab_end(slab, rows) : 0;
-        real_of<T> sum = 0;
-        for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y)
-            sum += (real_of<T>)dz[first + r * pitch + c];
-        sum = column_sum(sum);
-        if (c < out && threadIdx.y == 0)
-            partial[(slab * SUMS + blockIdx.y) * out + c] = sum;
+        const int64_t slab = block / blocks;
+        const int64_t c = (block % blocks * SLAB_COLUMNS + threadIdx.x) * PACK<T>, left = out - c;
+        const int64_t end = left > 0 ? slab_end(slab, rows) : 0;
+        real_pack<T> sum = real_pack<T>::all(0);
+        for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y) {
+            const auto row = real_pack<T>::load(&dz[blockIdx.y * dz_step + r * pitch + c], left);
+            for (int e = 0; e < PACK<T>; e++)
+                sum.of[e] += row.of[e];
+        }
+        sums[threadIdx.y][threadIdx.x] = sum;
+        __syncthreads();
+        for (unsigned lane = 1; threadIdx.y == 0 && lane < blockDim.y; lane++)
+            for (int e = 0; e < PACK<T>; e++)
+                sum.of[e] += sums[lane][threadIdx.x].of[e];
+        if (threadIdx.y == 0 && left > 0)
+            sum.store(partial + (slab * SUMS + blockIdx.y) * out + c, left);
+        __syncthreads(); /* before `sums` is written again */
     }
 }
 
@@ -199,7 +250,7 @@ bool sum_bias(const struct linear_shape *s, const T *dz, real_of<T> *partial, bo
               void *dbias)
 {
     const int64_t rows = s->rows, out = s->out, slabs = slab_count(rows);
-    const dim3 blocks(blocks_for(slabs * column_blocks(out), 1), (unsigned)count_of(s));
+    const dim3 blocks(blocks_for(slabs * pack_blocks<T>(out), 1), (unsigned)count_of(s));
     if (slabs * out > 0)
         LAUNCH((sum_slabs<T, SUMS>), blocks, column_block(rows), 0, stream, rows, slabs, out, dz,
                pitch_of(s), s->group.y, partial);

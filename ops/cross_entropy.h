@@ -48,10 +48,6 @@ struct cross_entropy_kernels {
     bool (*backward)(const struct cross_entropy_targets *t, const void *x,
                      const struct cross_entropy_found *found, const struct cross_entropy_dy *dy,
                      bool fresh, void *dx);
-    /* The same with a fresh dx in bf16, which is not x; NULL if the device has no such kernel. */
-    bool (*backward_rounded)(const struct cross_entropy_targets *t, const void *x,
-                             const struct cross_entropy_found *found,
-                             const struct cross_entropy_dy *dy, void *dx);
 };
 
 extern struct kernel_rows cross_entropy_rows;

@@ -5,8 +5,9 @@
  * different dy, backward recomputes the logits instead. Both use the kernels of linear and of
  * cross_entropy.
  *
- * For bf16, logits are the f32 sums of the products, and the loss is computed from them. Only their
- * gradient is rounded, for the products, and the sums over all chunks are rounded once at the end.
+ * For bf16, the CPU computes the loss from the f32 sums of the products and rounds only their
+ * gradient. A device stores logits of bf16, half the bytes of this widest tensor of a model, and
+ * computes the loss from them in f32. The sums over all chunks are rounded once at the end.
  */
 #include "autograd/twins.h"
 #include "ops/arithmetic.h"
@@ -39,6 +40,11 @@ static int64_t fused_loss_pitch(const sb_device *device, int64_t V)
     return device == sb_device_cpu() ? V : (V + 7) / 8 * 8;
 }
 
+static sb_dtype fused_loss_logits(const sb_tensor *x)
+{
+    return x->device == sb_device_cpu() ? dtype_of_sums(x->dtype) : x->dtype;
+}
+
 /* The scratch memory of forward and backward: logits (chunk, V) and, for dbias, partial sums.
    `rounded` holds the gradient of the logits when these are wider than x. */
 struct walk {
@@ -63,11 +69,11 @@ static bool fused_loss_walk_begin(struct walk *w, const sb_tensor *x, const sb_t
     const int64_t held = w->chunk < rows ? w->chunk : rows, pitch = w->shape.pitch;
     const sb_dtype sums = dtype_of_sums(x->dtype);
     if (w->linear)
-        w->logits = tensor_new(op, x->device, sums, 2, (int64_t[]){held, pitch});
+        w->logits = tensor_new(op, x->device, fused_loss_logits(x), 2, (int64_t[]){held, pitch});
     if (w->logits)
         w->partial = tensor_new(op, x->device, sums, 2, (int64_t[]){slab_count(held), V});
     if (w->partial)
-        w->rounded = sums == x->dtype
+        w->rounded = w->logits->dtype == x->dtype
                          ? sb_tensor_retain(w->logits)
                          : tensor_new(op, x->device, x->dtype, 2, (int64_t[]){held, pitch});
     return w->rounded != NULL;
@@ -91,7 +97,9 @@ static bool fused_loss_make_logits(const struct walk *w, const struct linear_sha
                                    const sb_tensor *x, const sb_tensor *weight,
                                    const sb_tensor *bias, int64_t start)
 {
-    return w->linear->forward(s, fused_loss_rows_from(x, s->in, start), weight->data,
+    struct linear_shape shape = *s;
+    shape.wide = w->logits->dtype != x->dtype;
+    return w->linear->forward(&shape, fused_loss_rows_from(x, s->in, start), weight->data,
                               bias ? bias->data : NULL, NULL, w->logits->data);
 }
 
@@ -180,9 +188,6 @@ static bool fused_loss_make_dlogits(const struct walk *w, const struct linear_sh
 {
     const struct cross_entropy_kernels *k = part->kernels;
     void *logits = w->logits->data;
-    if (w->rounded != w->logits && k->backward_rounded)
-        return k->backward_rounded(&part->targets, logits, &part->found, &part->dy,
-                                   w->rounded->data);
     return k->backward(&part->targets, logits, &part->found, &part->dy, true, logits) &&
            (w->rounded == w->logits ||
             cast_elements(true, s->rows * s->pitch, w->logits, w->rounded));
@@ -197,14 +202,14 @@ static bool fused_loss_early_chunk(const struct walk *w, const struct linear_sha
     const void *dlogits = w->rounded->data;
     const bool first = start == 0;
     part.dy = (struct cross_entropy_dy){e->one->data, 0, NULL};
-    return fused_loss_make_dlogits(w, s, &part) &&
-           (!d[X] || w->linear->backward_x(s, dlogits, node->in[WEIGHT]->data, true,
-                                           fused_loss_rows_from(d[X], s->in, start))) &&
-           (!d[WEIGHT] ||
-            w->linear->backward_weight(s, dlogits, fused_loss_rows_from(node->in[X], s->in, start),
-                                       first, d[WEIGHT]->data)) &&
-           (!d[BIAS] ||
-            w->linear->backward_bias(s, dlogits, w->partial->data, first, d[BIAS]->data));
+    const struct linear_kernels *k = w->linear;
+    const void *x = fused_loss_rows_from(node->in[X], s->in, start);
+    if (!fused_loss_make_dlogits(w, s, &part))
+        return false;
+    return (!d[X] || k->backward_x(s, dlogits, node->in[WEIGHT]->data, true,
+                                   fused_loss_rows_from(d[X], s->in, start))) &&
+           (!d[WEIGHT] || k->backward_weight(s, dlogits, x, first, d[WEIGHT]->data)) &&
+           (!d[BIAS] || k->backward_bias(s, dlogits, w->partial->data, first, d[BIAS]->data));
 }
 
 /* dx = part * factor; computed in the part and then rounded if dx is narrower. */
@@ -336,9 +341,9 @@ static bool fused_loss_backward(sb_node *node)
     struct cross_entropy loss;
     struct walk w = {0};
     struct gathered gathered[INPUTS] = {0};
-    bool ok = cross_entropy_resume(&loss, node, dtype_of_sums(x->dtype), x->rank, dim,
-                                   node->in[TARGETS]) &&
-              fused_loss_walk_begin(&w, x, weight);
+    bool ok =
+        cross_entropy_resume(&loss, node, fused_loss_logits(x), x->rank, dim, node->in[TARGETS]) &&
+        fused_loss_walk_begin(&w, x, weight);
     for (int i = 0; ok && i < node->inputs; i++)
         ok = fused_loss_gathered_begin(&gathered[i], node, i);
     for (int64_t start = 0; ok && (start == 0 || start < w.shape.rows); start += w.chunk)
@@ -371,7 +376,7 @@ sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *b
     struct cross_entropy loss;
     struct walk w = {0};
     /* The node's inputs may be dual numbers where x is not. */
-    if (!cross_entropy_begin(&loss, node, dtype_of_sums(node->in[X]->dtype), x->rank, dim, targets,
+    if (!cross_entropy_begin(&loss, node, fused_loss_logits(node->in[X]), x->rank, dim, targets,
                              class_weight) ||
         !fused_loss_forward(&w, &loss, node))
         return NULL;

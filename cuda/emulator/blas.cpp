@@ -140,6 +140,11 @@ template <class Real> static std::vector<Real> all_sums(const Product &product, 
     return sum;
 }
 
+template <class Real> static Real gelu_tanh(Real z)
+{
+    return z / 2 * (1 + tanh(Real(0.79788456080286536) * (z + Real(0.044715) * z * z * z)));
+}
+
 /* With beta = 0, C is not read: it may hold NaN. */
 template <class Real> static void run_item(const Product &product, int item)
 {
@@ -159,6 +164,10 @@ template <class Real> static void run_item(const Product &product, int item)
                                         (item * product.bias_step + i) *
                                             static_cast<long long>(size_of(product.c.type)),
                                     product.c.type);
+            if (product.aux.data) {
+                store(element(product.aux, item, i, j), product.aux.type, value);
+                value = gelu_tanh(value);
+            }
             store(place, product.c.type, value);
         }
 }
@@ -166,11 +175,12 @@ template <class Real> static void run_item(const Product &product, int item)
 static void run(const Product &product)
 {
     work.kernels++;
-    for (int item = 0; item < product.batch; item++)
+    for (int item = 0; item < product.batch; item++) {
         if (product.c.type == CUDA_R_64F)
             run_item<double>(product, item);
         else
             run_item<float>(product, item);
+    }
 }
 
 static bool types_are_supported(const Product &product, cublasComputeType_t compute)
@@ -247,7 +257,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                        {c, c_type, c_stride, c_step, false},
                        nullptr,
                        0,
-                       false};
+                       false,
+                       {}};
     return submit(handle->stream, product, compute);
 }
 

@@ -15,7 +15,8 @@ struct Matrix {
     bool transposed;
 };
 
-/* C = alpha op(A) op(B) + beta C + bias; the bias, if any, has one number for each row. */
+/* C = alpha op(A) op(B) + beta C + bias; the bias, if any, has one number for each row. If `aux`
+   has data, it receives this and C its gelu_tanh. */
 struct Product {
     int m, n, k, batch;
     double alpha, beta;
@@ -23,6 +24,7 @@ struct Product {
     const void *bias;       /* of C's type */
     long long bias_step;    /* from one bias of the batch to the next */
     bool split_and_rounded; /* sums are split, and each part is rounded to C's type */
+    Matrix aux;
 };
 
 /* Queues the product on the stream. */

@@ -1,5 +1,5 @@
 /*
- * cublasLt's product with a bias. Incomplete or wrong descriptions are rejected, and so is one
+ * cublasLt's product with an epilogue. Incomplete or wrong descriptions are rejected, and so is one
  * product in four, as cublasLt may: which ones depends on the seed. Where the caller allows it,
  * sums are split and their parts added in the type of the result, which the heuristic may choose
  * too.
@@ -19,6 +19,8 @@ struct cublasLtMatmulDescOpaque {
     cublasLtEpilogue_t epilogue;
     const void *bias;
     int64_t bias_step;
+    void *aux;
+    int64_t aux_stride;
 };
 
 struct cublasLtMatrixLayoutOpaque {
@@ -60,7 +62,7 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComput
     if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     *desc = new cublasLtMatmulDescOpaque{
-        compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0};
+        compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0, nullptr, 0};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -93,6 +95,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
         return take(desc->bias, value, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
         return take(desc->bias_step, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        return take(desc->aux, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        return take(desc->aux_stride, value, bytes);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -203,7 +209,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     const void *const operands[] = {a, b, c, d};
     if (!desc || !alpha || !beta || !algorithm || c != d ||
         !promises_hold(*algorithm, operands, workspace, bytes) ||
-        (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) != (desc->bias != nullptr))
+        (desc->epilogue == CUBLASLT_EPILOGUE_DEFAULT) != (desc->bias == nullptr) ||
+        (desc->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) != (desc->aux != nullptr))
         return CUBLAS_STATUS_INVALID_VALUE;
     const bool a_turned = desc->a != CUBLAS_OP_N, b_turned = desc->b != CUBLAS_OP_N;
     const uint64_t m = a_turned ? a_layout->columns : a_layout->rows;
@@ -214,17 +221,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         a_layout->batch != d_layout->batch || b_layout->batch != d_layout->batch ||
         c_layout->batch != d_layout->batch || c_layout->step != d_layout->step)
         return CUBLAS_STATUS_INVALID_VALUE;
-    const Product product = {static_cast<int>(m),
-                             static_cast<int>(n),
-                             static_cast<int>(k),
-                             d_layout->batch,
-                             *static_cast<const float *>(alpha),
-                             *static_cast<const float *>(beta),
-                             matrix(a, *a_layout, a_turned),
-                             matrix(b, *b_layout, b_turned),
-                             matrix(d, *d_layout, false),
-                             desc->bias,
-                             desc->bias_step,
-                             algorithm->data[SPLIT] == 1};
+    const Product product = {
+        static_cast<int>(m),
+        static_cast<int>(n),
+        static_cast<int>(k),
+        d_layout->batch,
+        *static_cast<const float *>(alpha),
+        *static_cast<const float *>(beta),
+        matrix(a, *a_layout, a_turned),
+        matrix(b, *b_layout, b_turned),
+        matrix(d, *d_layout, false),
+        desc->bias,
+        desc->bias_step,
+        algorithm->data[SPLIT] == 1,
+        {desc->aux, d_layout->type, static_cast<int>(desc->aux_stride), 0, false}};
     return submit(stream, product, desc->compute);
 }

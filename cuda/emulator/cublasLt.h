@@ -1,5 +1,5 @@
 /*
- * The part of cublasLt that the project uses: products whose epilogue adds a bias (blas_lt.cpp).
+ * The part of cublasLt that the project uses: products with an epilogue (blas_lt.cpp).
  * Descriptors are set attribute by attribute, and an algorithm is queried before it is used.
  */
 #ifndef SOFTBACK_EMULATOR_CUBLASLT_H
@@ -14,6 +14,8 @@ enum cublasLtMatmulDescAttributes_t {
     CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
     CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
     CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10,
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,
 };
 
 enum cublasLtMatrixLayoutAttribute_t {
@@ -21,7 +23,12 @@ enum cublasLtMatrixLayoutAttribute_t {
     CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6,
 };
 
-enum cublasLtEpilogue_t { CUBLASLT_EPILOGUE_DEFAULT = 1, CUBLASLT_EPILOGUE_BIAS = 4 };
+/* GELU_AUX_BIAS: AUX = the product + bias, D = gelu_tanh AUX. */
+enum cublasLtEpilogue_t {
+    CUBLASLT_EPILOGUE_DEFAULT = 1,
+    CUBLASLT_EPILOGUE_BIAS = 4,
+    CUBLASLT_EPILOGUE_GELU_AUX_BIAS = 164,
+};
 
 /* How the parts of split sums are added; a mask of those allowed always allows NONE. */
 enum cublasLtReductionScheme_t {

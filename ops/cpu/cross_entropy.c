@@ -194,5 +194,4 @@ static bool cross_entropy_backward(const struct cross_entropy_targets *targets, 
 }
 
 KERNELS(cross_entropy) = {cross_entropy_find_bad_id, cross_entropy_find_bad_weight,
-                          cross_entropy_forward,     cross_entropy_reduce,
-                          cross_entropy_backward,    NULL};
+                          cross_entropy_forward, cross_entropy_reduce, cross_entropy_backward};

@@ -112,9 +112,5 @@ static bool cross_entropy_backward(const struct cross_entropy_targets *t,
     return true;
 }
 
-KERNELS(cross_entropy) = {bad_id,
-                          bad_weight,
-                          cross_entropy_forward,
-                          cross_entropy_reduce,
-                          cross_entropy_backward,
-                          NULL};
+KERNELS(cross_entropy) = {bad_id, bad_weight, cross_entropy_forward,
+                          cross_entropy_reduce, cross_entropy_backward};
