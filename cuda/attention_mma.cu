@@ -13,8 +13,16 @@ namespace
 template <int D, bool BIASED, bool DROPS, bool LARGE = (BIASED ? D >= 128 : D > 128)>
 struct forward_shape : mma_shape<D, /* warps */ LARGE ? 8 : 4, /* fragments */ LARGE ? 1 : 2,
                                  /* columns */ D >= 128 ? 32 : 64> {
-    static constexpr bool biased = BIASED, drops = DROPS;
+    static constexpr bool biased = BIASED, drops = DROPS, holds = false;
     static constexpr bool splits = D <= LARGEST_SPLIT && !BIASED; /* code for whole tiles alone */
+};
+
+/* Small heads without bias and dropout: 64 queries, held in registers, so that four blocks fit on a
+   multiprocessor, which hide each other's latencies. */
+template <int D>
+struct small_forward_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 64, bf16,
+                                       /* blocks */ 4> {
+    static constexpr bool biased = false, drops = false, splits = true, holds = true;
 };
 
 /* Of float. */
@@ -22,13 +30,14 @@ template <int D>
 struct tf32_forward_shape
     : mma_shape<D, /* warps */ D <= 64 ? 4 : 8, /* fragments */ D <= 64 ? 2 : 1,
                 /* columns */ 32, float> {
-    static constexpr bool biased = false, drops = true, splits = false;
+    static constexpr bool biased = false, drops = true, splits = false, holds = false;
 };
 
 template <class S> struct forward_memory {
     enum { P = PITCH<S::D, typename S::number> };
     typename S::number q[S::ROWS * P], k[2][S::COLUMNS * P], v[2][S::COLUMNS * P];
     pair_bits<S::ROWS, S::COLUMNS> bits[2];
+    key_band band;
     mma_tile tile[2];
     nonfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_v;
 };
@@ -58,32 +67,46 @@ template <class S> struct query_sums {
     __device__ void exponentials(const uint32_t (*keep)[WORDS], float factor,
                                  float (&s)[S::M][N][4])
     {
+        enum { ROWS = 2 * S::M };
+        row_bits<WORDS> kept[ROWS];
+        float largest[ROWS], shift[ROWS], scaling[ROWS], terms[ROWS] = {};
+        bool same = true;
 #pragma unroll
-        for (int r = 0; r < 2 * S::M; r++) {
-            const int m = r / 2, half = r % 2;
-            const row_bits<WORDS> kept = bits_of<WORDS>(keep[8 * r], ALL);
-            float largest = max[m][half], terms = 0;
-#pragma unroll
-            for (int n = 0; n < 2 * N; n++)
-                if (kept.has(n / 2, n % 2))
-                    largest = fmaxf(largest, s[m][n / 2][2 * half + n % 2]);
-            largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
-            largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-            const float shift = score_shift(largest, factor);
-#pragma unroll
-            for (int n = 0; n < 2 * N; n++) {
-                float &p = s[m][n / 2][2 * half + n % 2];
-                p = kept.has(n / 2, n % 2) ? shifted_exp(p, factor, shift) : 0;
-                terms += p;
-            }
-            const float scaling = fast_exp2(__fmul_rn(max[m][half], factor) - shift);
-            sum[m][half] = sum[m][half] * scaling + terms;
-            max[m][half] = largest;
-            if (__any_sync(0xffffffffu, scaling != 1))
-#pragma unroll
-                for (int d = 0; d < S::D / 4; d++)
-                    y[m][d / 2][2 * half + d % 2] *= scaling;
+        for (int r = 0; r < ROWS; r++) {
+            kept[r] = bits_of<WORDS>(keep[8 * r], ALL);
+            largest[r] = max[r / 2][r % 2];
         }
+#pragma unroll
+        for (int n = 0; n < 2 * N; n++)
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                if (kept[r].has(n / 2, n % 2))
+                    largest[r] = fmaxf(largest[r], s[r / 2][n / 2][r % 2 * 2 + n % 2]);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffu, largest[r], 1));
+            largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffu, largest[r], 2));
+            shift[r] = score_shift(largest[r], factor);
+            scaling[r] = fast_exp2(__fmul_rn(max[r / 2][r % 2], factor) - shift[r]);
+            same &= scaling[r] == 1;
+            max[r / 2][r % 2] = largest[r];
+        }
+        if (!__all_sync(0xffffffffu, same))
+#pragma unroll
+            for (int n = 0; n < S::M * S::D / 2; n++)
+                y[n / (S::D / 2)][n / 4 % (S::D / 8)][n % 4] *=
+                    scaling[n / (S::D / 2) * 2 + n % 4 / 2];
+#pragma unroll
+        for (int n = 0; n < 2 * N; n++)
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                float &p = s[r / 2][n / 2][r % 2 * 2 + n % 2];
+                p = kept[r].has(n / 2, n % 2) ? shifted_exp(p, factor, shift[r]) : 0;
+                terms[r] += p;
+            }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            sum[r / 2][r % 2] = sum[r / 2][r % 2] * scaling[r] + terms[r];
     }
 };
 
@@ -116,9 +139,9 @@ __device__ void drop_weights(const uint32_t (*stay)[S::COLUMNS / 32],
 /* If `all` pairs of the tile are kept, no bits of the mask are read. Inlined, so that a constant
    leaves one way. */
 template <class S>
-__device__ __forceinline__ void add_tile(forward_memory<S> &m, int stage, const attention &a,
-                                         const attention_tiled &f, bool all, bool careful,
-                                         query_sums<S> &sums)
+__device__ __forceinline__ void
+add_tile(forward_memory<S> &m, int stage, const attention &a, const attention_tiled &f,
+         const held_rows<S::D, S::holds> &held, bool all, bool careful, query_sums<S> &sums)
 {
     enum { N = S::COLUMNS / 8 };
     const int first = threadIdx.x / WARP * S::WARP_ROWS, own = first + lane_group();
@@ -128,7 +151,10 @@ __device__ __forceinline__ void add_tile(forward_memory<S> &m, int stage, const 
     else if (!mark_seen<S>(keep, sums))
         return;
     float s[S::M][N][4];
-    pair_products<S::D, S::M, N>(m.q, first, m.k[stage], 0, s);
+    if constexpr (S::holds)
+        pair_products<S::D, S::M, N>(held, m.k[stage], 0, s);
+    else
+        pair_products<S::D, S::M, N>(m.q, first, m.k[stage], 0, s);
     if (S::biased)
         add_bias<S::M, N>(a, m.tile[stage].t, (const bf16 *)f.bias, first, 0, keep, all, s);
     if (all)
@@ -228,7 +254,8 @@ template <class S> __device__ bool draws(const attention &a)
 /* Starts loading a tile, if there is one. */
 template <class S>
 __device__ void load_keys(forward_memory<S> &m, int stage, const attention &a,
-                          const attention_tiled &f, const mma_tile &tile, bool aligned)
+                          const attention_tiled &f, const mma_tile &tile, const key_band &band,
+                          bool aligned)
 {
     const tile_place &t = tile.t;
     const int64_t count = a.Lk - t.j;
@@ -241,7 +268,7 @@ __device__ void load_keys(forward_memory<S> &m, int stage, const attention &a,
         load_rows<S::D, S::COLUMNS, S::THREADS>(
             m.v[stage], rows_from(rows_of<typename S::number>(f.v, a.v, t.b, tile.group), t.j),
             count, a.Dv, aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, draws<S>(a));
+        set_bits<S::THREADS>(m.bits[stage], a, band, t, tile.kind, draws<S>(a));
     }
     cp_async_commit();
 }
@@ -258,10 +285,20 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     query_sums<S> sums;
     if (f.begun && active)
         begin<S>(a, f, {b, h, i, 0}, sums);
+    key_band band;
+    band.set(a, b);
+    if (threadIdx.x == 0)
+        m->band = band;
     m->in_v.begin();
     load_rows<S::D, S::ROWS, S::THREADS>(
         m->q, rows_from(rows_of<typename S::number>(f.q, a.q, b, h), i), a.Lq - i, a.D, aligned);
-    load_keys(*m, 0, a, f, first_keys<S::ROWS, S::COLUMNS>(a, b, h, i), aligned);
+    load_keys(*m, 0, a, f, first_keys<S::ROWS, S::COLUMNS>(a, band, b, h, i), band, aligned);
+    held_rows<S::D, S::holds> held;
+    if constexpr (S::holds) {
+        cp_async_wait<0>();
+        __syncthreads();
+        held.load(m->q, threadIdx.x / WARP * S::WARP_ROWS);
+    }
     for (int stage = 0;; stage ^= 1) {
         cp_async_wait<0>();
         __syncthreads(); /* the tile is loaded, and no thread reads the previous one any more */
@@ -269,20 +306,21 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         const bool some = next.kind == SOME;
         if (next.kind == NOTHING)
             break;
-        next_keys<S::ROWS, S::COLUMNS>(a, next);
-        load_keys(*m, stage ^ 1, a, f, next, aligned);
+        next_keys<S::ROWS, S::COLUMNS>(a, m->band, next);
+        load_keys(*m, stage ^ 1, a, f, next, m->band, aligned);
         const bool careful = some && m->in_v.find(m->v[stage], [&](int row) {
             return whole_row<S::COLUMNS / 32>(m->bits[stage].keep[row]);
         });
         if (active && S::splits && !some)
-            add_tile<S>(*m, stage, a, f, true, false, sums);
+            add_tile<S>(*m, stage, a, f, held, true, false, sums);
         else if (active)
-            add_tile<S>(*m, stage, a, f, !S::splits && !some, careful, sums);
+            add_tile<S>(*m, stage, a, f, held, !S::splits && !some, careful, sums);
     }
+    const tile_place &place = m->tile[0].t; /* takes no registers during the loop */
     if (active && f.goes_on)
-        leave<S>(*m, a, f, {b, h, i, 0}, sums);
+        leave<S>(*m, a, f, place, sums);
     else if (active)
-        finish<S>(*m, a, f, {b, h, i, 0}, sums);
+        finish<S>(*m, a, f, place, sums);
 }
 
 template <class S> bool launch_forward(const attention &a, const attention_tiled &f)
@@ -316,15 +354,16 @@ bool draws_in_order(const attention &a)
 template <class T> bool has_kernels(const attention &a, const void *bias)
 {
     const int64_t largest = std::is_same_v<T, bf16> ? LARGEST_HEAD : LARGEST_TF32_HEAD;
-    return a.D <= largest && a.Dv <= largest && draws_in_order(a) && (BIASES<T> || !bias);
+    return a.D <= largest && a.Dv <= largest && a.Lq < MOST_POSITIONS && a.Lk < MOST_POSITIONS &&
+           draws_in_order(a) && (BIASES<T> || !bias);
 }
 
 /* Whether the device has enough shared memory for all kernels of a backward. */
 template <class T> bool backward_fits(const attention &a, const attention_tiled_backward &g)
 {
-    return (!delta_from_products<T>(a, g) || attention_mma_delta_fits(a)) &&
-           (!g.dq.data || attention_mma_queries_fit<T>(a)) &&
-           (!(g.dk.data || g.dv.data) || attention_mma_keys_fit<T>(a)) &&
+    return (!delta_from_products<T>(a, g) || attention_mma_delta_fits(a, g)) &&
+           (!g.dq.data || attention_mma_queries_fit<T>(a, g)) &&
+           (!(g.dk.data || g.dv.data) || attention_mma_keys_fit<T>(a, g)) &&
            (!g.dbias.data || attention_mma_bias_fits(a));
 }
 
@@ -338,9 +377,13 @@ template <class T> bool attention_mma_forward(const attention &a, const attentio
         return with_tf32_size(
             a, [&](auto D) { return launch_forward<tf32_forward_shape<D()>>(a, f); });
     else
-        return with_shape(a, [&](auto D, auto drops) {
-            return f.bias ? launch_forward<forward_shape<D(), true, true>>(a, f)
-                          : launch_forward<forward_shape<D(), false, drops()>>(a, f);
+        return with_shape(a, nullptr, [&](auto D, auto drops) {
+            if (f.bias)
+                return launch_forward<forward_shape<D(), true, true>>(a, f);
+            if constexpr (drops())
+                return launch_forward<forward_shape<D(), false, true>>(a, f);
+            else
+                return launch_forward<small_forward_shape<D()>>(a, f);
         });
 }
 
@@ -351,12 +394,13 @@ bool attention_mma_backward(const attention &a, const attention_tiled_backward &
                          rows_aligned<T>(g.v, a.v, a.Dv) && rows_aligned<T>(g.dy, a.y, a.Dv);
     if (!has_kernels<T>(a, g.bias) || !backward_fits<T>(a, g))
         return false;
-    if (delta_from_products<T>(a, g))
+    const bool products = delta_from_products<T>(a, g);
+    if (products)
         attention_mma_delta(a, g, aligned);
-    else
+    else if (!g.dq.data)
         attention_row_sums<T>(a, g);
     if (g.dq.data)
-        attention_mma_queries<T>(a, g, aligned);
+        attention_mma_queries<T>(a, g, aligned, !products);
     if (g.dk.data || g.dv.data)
         attention_mma_keys<T>(a, g, aligned);
     if (g.dbias.data)

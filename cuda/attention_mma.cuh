@@ -33,14 +33,15 @@ enum { MOST_SHARED = 163 << 10 };
  * from shared memory is used twice. The remaining registers and shared memory limit the width of
  * streamed tiles.
  */
-template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int STREAMED, class T = bf16>
+template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int STREAMED, class T = bf16,
+          int BLOCKS_TOGETHER = 8 / WARPS_OF_BLOCK>
 struct mma_shape {
     typedef T number; /* of the operands */
     enum {
         D = HEAD,
         WARPS = WARPS_OF_BLOCK,
         THREADS = WARP * WARPS,
-        BLOCKS = 8 / WARPS, /* per multiprocessor, so that a thread can use all 255 registers */
+        BLOCKS = BLOCKS_TOGETHER, /* per multiprocessor: 8 warps can use all 255 registers */
         M = FRAGMENTS,
         WARP_ROWS = 16 * M,
         ROWS = WARPS * WARP_ROWS, /* owned by the block */
@@ -83,7 +84,7 @@ __device__ void load_aligned_rows(T *to, rows<const T> x, int64_t count, int64_t
 #pragma unroll
     for (int r = 0; r < ROWS; r += own_chunks::STEP) {
         if (ROWS % own_chunks::STEP == 0 || own.row + r < ROWS)
-            cp_async16_if(inside && r < left, place + r * PITCH<D, T>, from);
+            cp_async_if<16>(inside && r < left, place + r * PITCH<D, T>, from);
         from += own_chunks::STEP * x.step;
     }
 }
@@ -116,10 +117,10 @@ __device__ inline uint32_t bf16_pair(float low, float high)
     return bits;
 }
 
-/* s = x y': a warp's rows of x, from `row` on, with 8 N rows of y. */
-template <int D, int M, int N>
-__device__ void pair_products(const bf16 *x, int row, const bf16 *y, int column,
-                              float (&s)[M][N][4])
+/* s = x y': a warp's rows of x, whose fragments load(a, chunk) gives, with 8 N rows of y. */
+template <int D, int M, int N, class Load>
+__device__ __forceinline__ void pair_products(Load load, const bf16 *y, int column,
+                                              float (&s)[M][N][4])
 {
 #pragma unroll
     for (int n = 0; n < M * N * 4; n++)
@@ -127,9 +128,7 @@ __device__ void pair_products(const bf16 *x, int row, const bf16 *y, int column,
 #pragma unroll 8
     for (int chunk = 0; chunk < D / 8; chunk += 2) {
         uint32_t a[M][4];
-#pragma unroll
-        for (int m = 0; m < M; m++)
-            load_a<D>(a[m], x, row + 16 * m, chunk);
+        load(a, chunk);
 #pragma unroll
         for (int n = 0; n < N; n += 2) {
             uint32_t b[4];
@@ -140,6 +139,42 @@ __device__ void pair_products(const bf16 *x, int row, const bf16 *y, int column,
         }
     }
 }
+
+/* The same for rows of x in shared memory, from `row` on. */
+template <int D, int M, int N>
+__device__ void pair_products(const bf16 *x, int row, const bf16 *y, int column,
+                              float (&s)[M][N][4])
+{
+    pair_products<D, M, N>(
+        [&](uint32_t(&a)[M][4], int chunk) {
+#pragma unroll
+            for (int m = 0; m < M; m++)
+                load_a<D>(a[m], x, row + 16 * m, chunk);
+        },
+        y, column, s);
+}
+
+/* A warp's 16 rows in registers; none unless it HOLDS them. */
+template <int D, bool HOLDS> struct held_rows {
+    __device__ void load(const bf16 *, int)
+    {
+    }
+};
+template <int D> struct held_rows<D, true> {
+    uint32_t of[D / 16][4];
+
+    __device__ void load(const bf16 *x, int row)
+    {
+#pragma unroll
+        for (int n = 0; n < D / 16; n++)
+            load_a<D>(of[n], x, row, 2 * n);
+    }
+    __device__ void operator()(uint32_t (&a)[1][4], int chunk) const
+    {
+        for (int e = 0; e < 4; e++)
+            a[0][e] = of[chunk / 2][e];
+    }
+};
 
 /* Two numbers; non-finite ones are replaced by 0. */
 __device__ inline uint32_t finite_pair(uint32_t pair)
@@ -188,25 +223,21 @@ template <int D, int M, class T>
 __device__ void store_rows(const float (&z)[M][D / 8][4], rows<T> to, int64_t count,
                            int64_t columns, bool fresh, float factor)
 {
+    typedef pack<float, 2> two;
+    const int left = (int)columns - 2 * lane_part();
 #pragma unroll
-    for (int m = 0; m < M; m++)
+    for (int r = 0; r < 2 * M; r++) {
+        const int row = 8 * r + lane_group();
+        T *const line = to.at + row * to.step + 2 * lane_part();
+        if (row >= count)
+            continue;
 #pragma unroll
-        for (int d = 0; d < D / 8; d++)
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const int row = 16 * m + lane_group() + 8 * half, c = 8 * d + 2 * lane_part();
-                if (row >= count || c >= columns)
-                    continue;
-                T *place = to.at + row * to.step + c;
-                typedef pack<float, 2> two;
-                two x = {{factor * z[m][d][2 * half], factor * z[m][d][2 * half + 1]}};
-                if (!fresh) {
-                    const two old = two::load(place, columns - c);
-                    x.of[0] += old.of[0];
-                    x.of[1] += old.of[1];
-                }
-                x.store(place, columns - c);
-            }
+        for (int d = 0; d < D / 8; d++) {
+            two x = {{factor * z[r / 2][d][r % 2 * 2], factor * z[r / 2][d][r % 2 * 2 + 1]}};
+            if (8 * d < left)
+                x.add_to(line + 8 * d, fresh, left - 8 * d);
+        }
+    }
 }
 
 /* Loads a warp's rows; zeros beyond their number and their length. */
@@ -246,13 +277,13 @@ template <class F> auto with_head_size(const attention &a, F f)
 
 enum { LARGEST_SPLIT = 64 }; /* larger heads leave no registers for separate code */
 
-/* Calls f(head size, drops): only kernels for smaller heads have code of their own for calls
-   without dropout. */
-template <class F> auto with_shape(const attention &a, F f)
+/* Calls f(head size, general): only kernels for smaller heads have code of their own for calls
+   without dropout and without `bias`. */
+template <class F> auto with_shape(const attention &a, const void *bias, F f)
 {
     return with_head_size(a, [&](auto D) {
         if constexpr (D() <= LARGEST_SPLIT)
-            if (a.dropout.threshold == 0)
+            if (a.dropout.threshold == 0 && !bias)
                 return f(D, std::false_type());
         return f(D, std::true_type());
     });

@@ -23,7 +23,7 @@ template <class S> struct bias_memory {
 
 template <class S>
 __device__ void load_tile(bias_memory<S> &m, const attention &a, const attention_tiled_backward &g,
-                          const tile_place &t, tile_kind kind, bool aligned)
+                          const tile_place &t, tile_kind kind, const key_band &band, bool aligned)
 {
     const tile_operands<bf16> of(a, t, g.q, g.k, g.v, g.dy);
     __syncthreads(); /* no thread reads the previous tile any more */
@@ -31,7 +31,7 @@ __device__ void load_tile(bias_memory<S> &m, const attention &a, const attention
     load_rows<S::D, S::ROWS, S::THREADS>(m.dy, of.dy, a.Lq - t.i, a.Dv, aligned);
     load_rows<S::D, S::COLUMNS, S::THREADS>(m.k, of.k, a.Lk - t.j, a.D, aligned);
     load_rows<S::D, S::COLUMNS, S::THREADS>(m.v, of.v, a.Lk - t.j, a.Dv, aligned);
-    set_bits<S::THREADS>(m.bits, a, t, kind, a.dropout.threshold > 0);
+    set_bits<S::THREADS>(m.bits, a, band, t, kind, a.dropout.threshold > 0);
     for (int r = threadIdx.x; r < S::ROWS; r += S::THREADS)
         m.rows.set(r, numbers_of(a, g, t.b, t.h, t.i + r, true), base2_factor(a, g.bias));
     cp_async_commit();
@@ -51,8 +51,8 @@ __device__ void add_tile(bias_memory<S> &m, const attention &a, const attention_
         if (kind != WHOLE && !any_kept<S::M>(m.bits, first, column))
             continue;
         float ds[S::M][4][4];
-        score_gradient<true, S::D, S::M>(of, a, g, t, first, column, m.rows, m.bits, kind == WHOLE,
-                                         ds);
+        score_gradient<true, S::D, S::M, false>(of, {}, a, g, t, first, column, m.rows, m.bits,
+                                                kind == WHOLE, ds);
         for (int n = 0; n < 4; n++)
             for (int e = 0; e < 4; e++)
                 m.sum[first + lane_group() + e / 2 * 8][column + 8 * n + 2 * lane_part() + e % 2] +=
@@ -68,17 +68,20 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const bias_region<S::ROWS> region(a, blockIdx.x);
     for (int n = threadIdx.x; n < S::ROWS * S::COLUMNS; n += S::THREADS)
         m->sum[n / S::COLUMNS][n % S::COLUMNS] = 0;
-    for (int64_t b = region.from[0]; b < region.to[0]; b++)
+    for (int64_t b = region.from[0]; b < region.to[0]; b++) {
+        key_band band;
+        band.set(a, b);
         for (int64_t h = region.from[1]; h < region.to[1]; h++)
             for (int64_t i = region.i; i < region.queries_end; i += S::ROWS)
                 for (int64_t j = region.j; j < region.keys_end; j += S::COLUMNS) {
                     const tile_place t = {b, h, i, j};
-                    const tile_kind kind = kind_of<S::ROWS, S::COLUMNS>(a, t);
+                    const tile_kind kind = kind_of<S::ROWS, S::COLUMNS>(a, band, t);
                     if (kind == NOTHING)
                         continue;
-                    load_tile(*m, a, g, t, kind, aligned);
+                    load_tile(*m, a, g, t, kind, band, aligned);
                     add_tile(*m, a, g, t, kind);
                 }
+    }
     __syncthreads();
     if (g.part)
         region.template store<float, S::THREADS>(a, m->sum, g.dbias);

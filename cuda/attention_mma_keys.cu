@@ -14,18 +14,18 @@
 namespace
 {
 
-/* If it DROPS, a call may have dropout. */
-template <int D, bool DROPS>
+/* If it is GENERAL, a call may have dropout or a bias. */
+template <int D, bool GENERAL>
 struct keys_shape : mma_shape<D, /* warps */ 4, /* fragments */ D <= 64 ? 2 : 1,
                               /* columns */ D <= 128 ? 64 : 32> {
-    static constexpr bool drops = DROPS;
+    static constexpr bool general = GENERAL, splits = D <= LARGEST_SPLIT && !GENERAL;
     enum { N = D <= 64 || D > 128 ? 4 : 8 }; /* fragments of queries that are processed at a time */
 };
 
 /* Of float. */
 template <int D>
 struct tf32_keys_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 32, float> {
-    static constexpr bool drops = true;
+    static constexpr bool general = true, splits = false;
     enum { N = 4 };
 };
 
@@ -33,46 +33,69 @@ template <class S> struct keys_memory {
     enum { P = PITCH<S::D, typename S::number> };
     typename S::number k[S::ROWS * P], v[S::ROWS * P], q[2][S::COLUMNS * P], dy[2][S::COLUMNS * P];
     pair_bits<S::COLUMNS, S::ROWS> bits[2];
+    key_band band;
     query_rows<S::COLUMNS> rows[2];
+    query_numbers loaded[2][S::COLUMNS]; /* what `rows` are made of */
     mma_tile tile[2];
     nonfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_q, in_dy;
 };
 
-/* The next tile of queries, head after head, that is not fully masked. */
-template <class S> __device__ void next_queries(const attention &a, mma_tile &tile)
+/* The first query of the first tile that the band keeps for keys from j on. */
+template <class S> __device__ int first_query(const key_band &band, int64_t j)
 {
+    return band.first_query((int)j) / S::COLUMNS * S::COLUMNS;
+}
+
+/* The next tile of queries, head after head, that is not fully masked. */
+template <class S>
+__device__ void next_queries(const attention &a, const key_band &band, mma_tile &tile)
+{
+    const int end = band.queries_end((int)tile.t.j + S::ROWS - 1, (int)a.Lq);
     tile.kind = NOTHING;
     while (tile.kind == NOTHING) {
         tile.t.i += S::COLUMNS;
-        if (tile.t.i >= a.Lq) {
-            tile.t.i = 0;
+        if (tile.t.i >= end) {
+            tile.t.i = first_query<S>(band, tile.t.j);
             tile.t.h++;
         }
-        if (tile.t.h >= tile.end)
+        if (tile.t.h >= tile.end || tile.t.i >= end)
             return;
-        tile.kind = kind_of<S::COLUMNS, S::ROWS>(a, tile.t);
+        tile.kind = kind_of<S::COLUMNS, S::ROWS>(a, band, tile.t);
     }
 }
 
 /* The first such tile. */
 template <class S>
-__device__ mma_tile first_queries(const attention &a, int64_t b, int64_t group, int64_t j)
+__device__ mma_tile first_queries(const attention &a, const key_band &band, int64_t b,
+                                  int64_t group, int64_t j)
 {
     const int64_t shared = a.H / a.G;
-    mma_tile tile = {{b, group * shared, -S::COLUMNS, j}, group, (group + 1) * shared, NOTHING};
-    next_queries<S>(a, tile);
+    const int before = first_query<S>(band, j) - S::COLUMNS;
+    mma_tile tile = {{b, group * shared, before, j}, group, (group + 1) * shared, NOTHING};
+    next_queries<S>(a, band, tile);
     return tile;
 }
 
-/* Starts loading a tile, if there is one; returns the numbers of its queries, one query for each
-   thread, which are stored when the tile is loaded. */
+/* Starts loading the numbers of a query, whose thread then makes its row of them; zeros beyond Lq.
+ */
+__device__ inline void load_numbers(query_numbers &to, const attention &a,
+                                    const attention_tiled_backward &g, const tile_place &t,
+                                    int64_t i, bool wanted)
+{
+    const int64_t row = (t.b * a.H + t.h) * a.Lq + i;
+    wanted &= i < a.Lq;
+    cp_async_if<4>(wanted, &to.max, (const float *)g.stats + 2 * row);
+    cp_async_if<4>(wanted, &to.inverse, (const float *)g.stats + 2 * row + 1);
+    cp_async_if<4>(wanted, &to.delta, (const float *)g.delta + row);
+}
+
+/* Starts loading a tile, if there is one. */
 template <class S>
-__device__ query_numbers load_queries(keys_memory<S> &m, int stage, const attention &a,
-                                      const attention_tiled_backward &g, const mma_tile &tile,
-                                      bool aligned)
+__device__ void load_queries(keys_memory<S> &m, int stage, const attention &a,
+                             const attention_tiled_backward &g, const mma_tile &tile,
+                             const key_band &band, bool aligned)
 {
     const tile_place &t = tile.t;
-    query_numbers numbers = {};
     if (threadIdx.x == 0)
         m.tile[stage] = tile;
     if (tile.kind != NOTHING) {
@@ -83,12 +106,13 @@ __device__ query_numbers load_queries(keys_memory<S> &m, int stage, const attent
         load_rows<S::D, S::COLUMNS, S::THREADS>(
             m.dy[stage], rows_from(rows_of<typename S::number>(g.dy, a.y, t.b, t.h), t.i), count,
             a.Dv, aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, S::drops && a.dropout.threshold > 0);
-        if (threadIdx.x < S::COLUMNS)
-            numbers = numbers_of(a, g, t.b, t.h, t.i + threadIdx.x, true);
+        set_bits<S::THREADS>(m.bits[stage], a, band, t, tile.kind,
+                             S::general && a.dropout.threshold > 0);
     }
+    if (threadIdx.x < S::COLUMNS)
+        load_numbers(m.loaded[stage][threadIdx.x], a, g, t, t.i + threadIdx.x,
+                     tile.kind != NOTHING);
     cp_async_commit();
-    return numbers;
 }
 
 /* The bits of a warp's keys for one query: kept by the mask, or by dropout. */
@@ -156,7 +180,7 @@ __device__ void key_gradient(keys_memory<S> &m, int stage, const attention &a, b
         const int query = column + c / 2 * 8 + 2 * lane_part() + c % 2;
         const uint32_t kept = key_bits<S>(m.bits[stage].keep[query], all);
         const uint32_t stay =
-            key_bits<S>(m.bits[stage].stay[query], !S::drops || a.dropout.threshold == 0);
+            key_bits<S>(m.bits[stage].stay[query], !S::general || a.dropout.threshold == 0);
         const float delta = m.rows[stage].delta[query];
 #pragma unroll
         for (int r = 0; r < 2 * S::M; r++) {
@@ -164,7 +188,7 @@ __device__ void key_gradient(keys_memory<S> &m, int stage, const attention &a, b
             float &ds = dp[r / 2][c / 2][e];
             const bool stays = has_key(stay, r / 2, e);
             ds = has_key(kept, r / 2, e)
-                     ? score_gradient_of<S::drops>(a, p[r / 2][c / 2][e], ds, stays, delta)
+                     ? score_gradient_of<S::general>(a, p[r / 2][c / 2][e], ds, stays, delta)
                      : 0;
         }
     }
@@ -212,14 +236,13 @@ template <class S> struct key_sums {
     float dk[S::M][S::D / 8][4], dv[S::M][S::D / 8][4];
 };
 
-/* dk += ds' q and dv += m' dy over a tile. */
+/* dk += ds' q and dv += m' dy over a tile. Inlined, so that a constant `all` leaves one way. */
 template <class S, int WANTED>
-__device__ void add_tile(keys_memory<S> &m, int stage, const attention &a,
-                         const attention_tiled_backward &g, bool careful_q, bool careful_dy,
-                         key_sums<S> &sums)
+__device__ __forceinline__ void add_tile(keys_memory<S> &m, int stage, const attention &a,
+                                         const attention_tiled_backward &g, bool all,
+                                         bool careful_q, bool careful_dy, key_sums<S> &sums)
 {
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
-    const bool all = m.tile[stage].kind == WHOLE;
     const typename S::number *q = m.q[stage], *dy = m.dy[stage];
 #pragma unroll 1
     for (int column = 0; column < S::COLUMNS; column += 8 * S::N) {
@@ -227,7 +250,7 @@ __device__ void add_tile(keys_memory<S> &m, int stage, const attention &a,
             continue;
         float p[S::M][S::N][4], ds[S::M][S::N][4];
         pair_products<S::D, S::M, S::N>(m.k, first, q, column, p);
-        if (BIASES<typename S::number> && g.bias)
+        if (S::general && BIASES<typename S::number> && g.bias)
             add_key_bias(m, stage, a, (const bf16 *)g.bias, all, column, p);
         key_weights(m, stage, all, base2_factor(a, g.bias), column, p);
         if (WANTED & DK) {
@@ -235,7 +258,7 @@ __device__ void add_tile(keys_memory<S> &m, int stage, const attention &a,
             key_gradient(m, stage, a, all, column, p, ds);
         }
         if (WANTED & DV) {
-            if (S::drops && a.dropout.threshold > 0)
+            if (S::general && a.dropout.threshold > 0)
                 drop_weights(m, stage, column, p);
             add_products<S::D, S::M, S::N>(p, dy, column, careful_dy, sums.dv);
         }
@@ -268,6 +291,12 @@ __device__ void store(keys_memory<S> &m, const attention &a, const attention_til
         });
 }
 
+/* Whether the warp has keys. Read from a tile too. */
+template <class S> __device__ bool has_keys(const keys_memory<S> &m, int stage, const attention &a)
+{
+    return (int)m.tile[stage].t.j + (int)(threadIdx.x / WARP * S::WARP_ROWS) < (int)a.Lk;
+}
+
 /* The first keys of all groups first: with a causal mask they have the most queries. */
 template <class S, int WANTED>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
@@ -279,33 +308,38 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const tile_place own = {b, group * (a.H / a.G), 0, j};
     const tile_operands<typename S::number> of(a, own, g.q, g.k, g.v, g.dy);
     const float factor = base2_factor(a, g.bias);
-    const bool active = j + threadIdx.x / WARP * S::WARP_ROWS < a.Lk;
     key_sums<S> sums;
     clear<S::D, S::M>(sums.dk);
     clear<S::D, S::M>(sums.dv);
+    key_band band;
+    band.set(a, b);
+    if (threadIdx.x == 0)
+        m->band = band;
     m->in_q.begin();
     m->in_dy.begin();
     load_rows<S::D, S::ROWS, S::THREADS>(m->k, of.k, a.Lk - j, a.D, aligned);
     load_rows<S::D, S::ROWS, S::THREADS>(m->v, of.v, a.Lk - j, a.Dv, aligned);
-    query_numbers query = load_queries(*m, 0, a, g, first_queries<S>(a, b, group, j), aligned);
+    load_queries(*m, 0, a, g, first_queries<S>(a, band, b, group, j), band, aligned);
     for (int stage = 0;; stage ^= 1) {
-        if (threadIdx.x < S::COLUMNS)
-            m->rows[stage].set(threadIdx.x, query, factor);
         cp_async_wait<0>();
+        if (threadIdx.x < S::COLUMNS)
+            m->rows[stage].set(threadIdx.x, m->loaded[stage][threadIdx.x], factor);
         __syncthreads(); /* the tile is loaded, and no thread reads the previous one any more */
         mma_tile next = m->tile[stage];
         const bool some = next.kind == SOME;
         if (next.kind == NOTHING)
             break;
-        next_queries<S>(a, next);
-        query = load_queries(*m, stage ^ 1, a, g, next, aligned);
+        next_queries<S>(a, m->band, next);
+        load_queries(*m, stage ^ 1, a, g, next, m->band, aligned);
         const auto kept = [&](int key) { return kept_queries(*m, stage, key); };
         const bool careful_q = some && m->in_q.find(m->q[stage], kept);
         const bool careful_dy = some && m->in_dy.find(m->dy[stage], kept);
-        if (active)
-            add_tile<S, WANTED>(*m, stage, a, g, careful_q, careful_dy, sums);
+        if (has_keys(*m, stage, a) && S::splits && !some)
+            add_tile<S, WANTED>(*m, stage, a, g, true, false, false, sums);
+        else if (has_keys(*m, stage, a))
+            add_tile<S, WANTED>(*m, stage, a, g, !S::splits && !some, careful_q, careful_dy, sums);
     }
-    if (active)
+    if (has_keys(*m, 0, a))
         store<S, WANTED>(*m, a, g, sums);
 }
 
@@ -324,12 +358,13 @@ void launch_keys(const attention &a, const attention_tiled_backward &g, bool ali
 }
 
 /* Calls f(shape): only the type of its argument counts. */
-template <class T, class F> auto with_keys_shape(const attention &a, F f)
+template <class T, class F> auto with_keys_shape(const attention &a, const void *bias, F f)
 {
     if constexpr (std::is_same_v<T, float>)
         return with_tf32_size(a, [&](auto D) { return f(tf32_keys_shape<D()>()); });
     else
-        return with_shape(a, [&](auto D, auto drops) { return f(keys_shape<D(), drops()>()); });
+        return with_shape(a, bias,
+                          [&](auto D, auto general) { return f(keys_shape<D(), general()>()); });
 }
 
 /* For the largest heads, one sum fills the registers, so there are two launches. */
@@ -337,9 +372,10 @@ template <class S> constexpr bool BOTH = S::D * sizeof(typename S::number) <= 25
 
 } // namespace
 
-template <class T> bool attention_mma_keys_fit(const attention &a)
+template <class T>
+bool attention_mma_keys_fit(const attention &a, const attention_tiled_backward &g)
 {
-    return with_keys_shape<T>(a, [](auto shape) {
+    return with_keys_shape<T>(a, g.bias, [](auto shape) {
         typedef decltype(shape) S;
         if constexpr (BOTH<S>)
             return keys_fit<S, DK | DV>();
@@ -351,7 +387,7 @@ template <class T> bool attention_mma_keys_fit(const attention &a)
 template <class T>
 void attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned)
 {
-    with_keys_shape<T>(a, [&](auto shape) {
+    with_keys_shape<T>(a, g.bias, [&](auto shape) {
         typedef decltype(shape) S;
         if constexpr (BOTH<S>) {
             launch_keys<S, DK | DV>(a, g, aligned);
@@ -364,7 +400,7 @@ void attention_mma_keys(const attention &a, const attention_tiled_backward &g, b
     });
 }
 
-template bool attention_mma_keys_fit<bf16>(const attention &);
-template bool attention_mma_keys_fit<float>(const attention &);
+template bool attention_mma_keys_fit<bf16>(const attention &, const attention_tiled_backward &);
+template bool attention_mma_keys_fit<float>(const attention &, const attention_tiled_backward &);
 template void attention_mma_keys<bf16>(const attention &, const attention_tiled_backward &, bool);
 template void attention_mma_keys<float>(const attention &, const attention_tiled_backward &, bool);

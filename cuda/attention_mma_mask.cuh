@@ -4,6 +4,8 @@
 
 #include "cuda/attention_mma.cuh"
 
+enum { MOST_POSITIONS = 1 << 30 };
+
 /* What the mask keeps of a tile. Only SOME needs a test for each pair. */
 enum tile_kind { NOTHING, SOME, WHOLE };
 
@@ -29,19 +31,61 @@ __device__ inline tile_kind blocks_kind(const attention &a, const tile_place &t,
     return kind;
 }
 
+/* The keys that a mask keeps before dense terms: those of query i are from(i) .. to(i) - 1. Tiled
+   kernels have fewer than 2^30 positions, and read this for each tile. */
+struct key_band {
+    int before, after, end;
+
+    __device__ void set(const attention &a, int64_t b)
+    {
+        const int64_t most = MOST_POSITIONS;
+        int64_t backward = most, forward = most, keys = a.Lk;
+        for (int n = 0; n < a.mask.count; n++) {
+            const mask_term &term = a.mask.term[n];
+            if (term.kind == MASK_BAND) {
+                backward = smaller(backward, term.before);
+                forward = smaller(forward, term.after);
+            }
+            if (term.kind == MASK_LENGTHS)
+                keys = smaller(keys, term.lengths[b] - term.key);
+        }
+        before = (int)(backward < -most ? -most : backward);
+        after = (int)(forward < -most ? -most : forward);
+        end = (int)(keys < 0 ? 0 : keys);
+    }
+    __device__ int from(int i) const
+    {
+        return i > before ? i - before : 0;
+    }
+    __device__ int to(int i) const
+    {
+        return i + after + 1 < end ? i + after + 1 : end;
+    }
+    /* The first query that keeps key j, and the one after the last. */
+    __device__ int first_query(int j) const
+    {
+        return j > after ? j - after : 0;
+    }
+    __device__ int queries_end(int j, int Lq) const
+    {
+        return j + before + 1 < Lq ? j + before + 1 : Lq;
+    }
+};
+
 /* All threads of the block get the same result. A tile that extends beyond Lq or Lk is not
    whole. */
 template <int QUERIES, int KEYS>
-__device__ tile_kind kind_of(const attention &a, const tile_place &t)
+__device__ tile_kind kind_of(const attention &a, const key_band &band, const tile_place &t)
 {
-    const int64_t last = smaller(t.i + QUERIES, a.Lq) - 1, last_key = smaller(t.j + KEYS, a.Lk) - 1;
-    const key_range some = mask_range(&a.mask, t.b, t.i, last, a.Lk);
-    if (last_key < some.from || some.to <= t.j)
+    const int i = (int)t.i, j = (int)t.j, Lq = (int)a.Lq, Lk = (int)a.Lk;
+    const int last = (i + QUERIES < Lq ? i + QUERIES : Lq) - 1;
+    const int last_key = (j + KEYS < Lk ? j + KEYS : Lk) - 1;
+    const int from = band.from(i), to = band.to(last);
+    if (to <= from || last_key < from || to <= j)
         return NOTHING;
     /* from the last query's first key to the first query's last key: the keys of all queries */
-    const key_range all = mask_range(&a.mask, t.b, last, t.i, a.Lk);
     const bool whole =
-        t.i + QUERIES <= a.Lq && t.j + KEYS <= a.Lk && all.from <= t.j && last_key < all.to;
+        i + QUERIES <= Lq && j + KEYS <= Lk && band.from(last) <= j && last_key < band.to(i);
     const tile_kind kind = a.mask.dense ? blocks_kind(a, t, last, last_key) : WHOLE;
     return kind == WHOLE && !whole ? SOME : kind;
 }
@@ -53,19 +97,19 @@ template <int QUERIES, int KEYS> struct pair_bits {
 };
 
 /* A word with ones in the bits from .. to - 1, clipped to the word. */
-__device__ inline uint32_t ones(int64_t from, int64_t to)
+__device__ inline uint32_t ones(int from, int to)
 {
     const uint32_t below = to >= 32 ? ~0u : to <= 0 ? 0 : (1u << to) - 1;
     return from <= 0 ? below : from >= 32 ? 0 : below & ~0u << from;
 }
 
 /* The kept keys among 32. */
-__device__ inline uint32_t keep_word(const attention &a, const tile_place &t, int64_t i, int64_t j)
+__device__ inline uint32_t keep_word(const attention &a, const key_band &band, const tile_place &t,
+                                     int i, int j)
 {
     if (i >= a.Lq)
         return 0;
-    const key_range keys = mask_range(&a.mask, t.b, i, i, a.Lk);
-    uint32_t word = ones(keys.from - j, keys.to - j);
+    uint32_t word = ones(band.from(i) - j, band.to(i) - j);
     for (int e = 0; a.mask.dense && e < 32; e++)
         if ((word >> e & 1) && !mask_keeps(a.mask, t.b, t.h, i, j + e))
             word &= ~(1u << e);
@@ -91,8 +135,8 @@ __device__ inline uint32_t stay_word(const attention &a, const tile_place &t, in
 /* Sets the bits that a tile's threads read: of the mask if the tile is not whole, and of dropout if
    it drops any. */
 template <int THREADS, int QUERIES, int KEYS>
-__device__ void set_bits(pair_bits<QUERIES, KEYS> &bits, const attention &a, const tile_place &t,
-                         tile_kind kind, bool drops)
+__device__ void set_bits(pair_bits<QUERIES, KEYS> &bits, const attention &a, const key_band &band,
+                         const tile_place &t, tile_kind kind, bool drops)
 {
     enum { WORDS = KEYS / 32 };
     if (kind != SOME && !drops)
@@ -100,7 +144,7 @@ __device__ void set_bits(pair_bits<QUERIES, KEYS> &bits, const attention &a, con
     for (int n = threadIdx.x; n < QUERIES * WORDS; n += THREADS) {
         const int r = n / WORDS, w = n % WORDS;
         if (kind == SOME)
-            bits.keep[r][w] = keep_word(a, t, t.i + r, t.j + 32 * w);
+            bits.keep[r][w] = keep_word(a, band, t, (int)t.i + r, (int)t.j + 32 * w);
         if (drops)
             bits.stay[r][w] = stay_word(a, t, t.i + r, t.j + 32 * w);
     }
@@ -142,22 +186,25 @@ struct mma_tile {
 };
 
 /* The next tile of keys for a block of queries that is not fully masked. */
-template <int QUERIES, int KEYS> __device__ void next_keys(const attention &a, mma_tile &tile)
+template <int QUERIES, int KEYS>
+__device__ void next_keys(const attention &a, const key_band &band, mma_tile &tile)
 {
     tile.kind = NOTHING;
     for (tile.t.j += KEYS; tile.kind == NOTHING && tile.t.j < tile.end; tile.t.j += KEYS)
-        tile.kind = kind_of<QUERIES, KEYS>(a, tile.t);
+        tile.kind = kind_of<QUERIES, KEYS>(a, band, tile.t);
     tile.t.j -= KEYS;
 }
 
 /* The first such tile. */
 template <int QUERIES, int KEYS>
-__device__ mma_tile first_keys(const attention &a, int64_t b, int64_t h, int64_t i)
+__device__ mma_tile first_keys(const attention &a, const key_band &band, int64_t b, int64_t h,
+                               int64_t i)
 {
-    const key_range keys = mask_range(&a.mask, b, i, smaller(i + QUERIES, a.Lq) - 1, a.Lk);
-    const tile_place before = {b, h, i, keys.from / KEYS * KEYS - KEYS};
-    mma_tile tile = {before, h / (a.H / a.G), keys.to, NOTHING};
-    next_keys<QUERIES, KEYS>(a, tile);
+    const int first = band.from((int)i) / KEYS * KEYS;
+    const tile_place before = {b, h, i, first - KEYS};
+    mma_tile tile = {before, h / (a.H / a.G), band.to((int)smaller(i + QUERIES, a.Lq) - 1),
+                     NOTHING};
+    next_keys<QUERIES, KEYS>(a, band, tile);
     return tile;
 }
 

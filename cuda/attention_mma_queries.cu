@@ -7,25 +7,35 @@
 namespace
 {
 
-/* Two blocks fit on a multiprocessor of compute capability 9.0 for heads of up to 128. If it DROPS,
-   a call may have dropout. */
-template <int D, bool DROPS>
+/* Two blocks fit on a multiprocessor of compute capability 9.0 for heads of up to 128. If it is
+   GENERAL, a call may have dropout or a bias. */
+template <int D, bool GENERAL>
 struct queries_shape : mma_shape<D, /* warps */ 4, /* fragments */ D <= 128 ? 2 : 1,
                                  /* columns */ D <= 64 ? 64 : 32> {
-    static constexpr bool drops = DROPS, splits = !DROPS; /* code for whole tiles alone */
+    static constexpr bool general = GENERAL, splits = !GENERAL; /* code for whole tiles alone */
+    static constexpr bool holds = false;
+};
+
+/* Small heads without dropout: 64 queries, whose operands are held in registers, so that three
+   blocks fit on a multiprocessor, which hide each other's latencies. */
+template <int D>
+struct small_queries_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 64, bf16,
+                                       /* blocks */ 3> {
+    static constexpr bool general = false, splits = true, holds = true;
 };
 
 /* Of float: larger heads leave registers for one fragment only. */
 template <int D>
 struct tf32_queries_shape
     : mma_shape<D, /* warps */ 4, /* fragments */ D <= 64 ? 2 : 1, /* columns */ 32, float> {
-    static constexpr bool drops = true, splits = false;
+    static constexpr bool general = true, splits = false, holds = false;
 };
 
 template <class S> struct queries_memory {
     enum { P = PITCH<S::D, typename S::number> };
     typename S::number q[S::ROWS * P], dy[S::ROWS * P], k[2][S::COLUMNS * P], v[2][S::COLUMNS * P];
     pair_bits<S::ROWS, S::COLUMNS> bits[2];
+    key_band band;
     query_rows<S::ROWS> rows;
     mma_tile tile[2];
     nonfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_k;
@@ -34,7 +44,8 @@ template <class S> struct queries_memory {
 /* Starts loading a tile, if there is one. */
 template <class S>
 __device__ void load_keys(queries_memory<S> &m, int stage, const attention &a,
-                          const attention_tiled_backward &g, const mma_tile &tile, bool aligned)
+                          const attention_tiled_backward &g, const mma_tile &tile,
+                          const key_band &band, bool aligned)
 {
     const tile_place &t = tile.t;
     const int64_t count = a.Lk - t.j;
@@ -47,7 +58,8 @@ __device__ void load_keys(queries_memory<S> &m, int stage, const attention &a,
         load_rows<S::D, S::COLUMNS, S::THREADS>(
             m.v[stage], rows_from(rows_of<typename S::number>(g.v, a.v, t.b, tile.group), t.j),
             count, a.Dv, aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, S::drops && a.dropout.threshold > 0);
+        set_bits<S::THREADS>(m.bits[stage], a, band, t, tile.kind,
+                             S::general && a.dropout.threshold > 0);
     }
     cp_async_commit();
 }
@@ -55,8 +67,9 @@ __device__ void load_keys(queries_memory<S> &m, int stage, const attention &a,
 /* dq += ds k over a tile, 32 keys at a time. */
 template <class S>
 __device__ __forceinline__ void add_tile(queries_memory<S> &m, int stage, const attention &a,
-                                         const attention_tiled_backward &g, bool all, bool careful,
-                                         float (&dq)[S::M][S::D / 8][4])
+                                         const attention_tiled_backward &g,
+                                         const held_queries<S::D, S::holds> &held, bool all,
+                                         bool careful, float (&dq)[S::M][S::D / 8][4])
 {
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
     const tile_rows<typename S::number> of = {m.q, m.dy, m.k[stage], m.v[stage]};
@@ -65,8 +78,8 @@ __device__ __forceinline__ void add_tile(queries_memory<S> &m, int stage, const 
         if (!all && !any_kept<S::M>(m.bits[stage], first, column))
             continue;
         float ds[S::M][4][4];
-        score_gradient<S::drops, S::D, S::M>(of, a, g, m.tile[stage].t, first, column, m.rows,
-                                             m.bits[stage], all, ds);
+        score_gradient<S::general, S::D, S::M, S::holds>(of, held, a, g, m.tile[stage].t, first,
+                                                         column, m.rows, m.bits[stage], all, ds);
         add_products<S::D, S::M, 4>(ds, of.k, column, careful, dq);
     }
 }
@@ -74,7 +87,8 @@ __device__ __forceinline__ void add_tile(queries_memory<S> &m, int stage, const 
 /* delta += rowsum(p dp) over a tile: this lane's part, with m.rows.delta 0. */
 template <class S>
 __device__ void add_delta(queries_memory<S> &m, int stage, const attention &a,
-                          const attention_tiled_backward &g, float (&delta)[S::M][2])
+                          const attention_tiled_backward &g,
+                          const held_queries<S::D, S::holds> &held, float (&delta)[S::M][2])
 {
     const bool all = m.tile[stage].kind == WHOLE;
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
@@ -84,8 +98,8 @@ __device__ void add_delta(queries_memory<S> &m, int stage, const attention &a,
         if (!all && !any_kept<S::M>(m.bits[stage], first, column))
             continue;
         float ds[S::M][4][4];
-        score_gradient<S::drops, S::D, S::M>(of, a, g, m.tile[stage].t, first, column, m.rows,
-                                             m.bits[stage], all, ds);
+        score_gradient<S::general, S::D, S::M, S::holds>(of, held, a, g, m.tile[stage].t, first,
+                                                         column, m.rows, m.bits[stage], all, ds);
 #pragma unroll
         for (int n = 0; n < S::M * 16; n++)
             delta[n / 16][n % 4 / 2] += ds[n / 16][n / 4 % 4][n % 4];
@@ -110,10 +124,29 @@ __device__ void store_delta(const attention &a, const attention_tiled_backward &
     }
 }
 
-/* Computes dq, or with DELTA delta, which the other kernels then read. */
+/* delta = rowsum(dy y) of a query, which the kernel for keys then reads. */
+template <class T>
+__device__ float row_sum(const attention &a, const attention_tiled_backward &g, int64_t b,
+                         int64_t h, int64_t i)
+{
+    const T *y = rows_from(rows_of<T>(g.y, a.y, b, h), i).at;
+    const T *dy = rows_from(rows_of<T>(g.dy, a.y, b, h), i).at;
+    float sum = 0;
+    for (int64_t d = 0; d < a.Dv; d += CHUNK<T>) {
+        const auto x = real_pack<T>::load(y + d, a.Dv - d),
+                   dx = real_pack<T>::load(dy + d, a.Dv - d);
+        for (int e = 0; e < CHUNK<T>; e++)
+            sum += dx.of[e] * x.of[e];
+    }
+    ((float *)g.delta)[(b * a.H + h) * a.Lq + i] = sum;
+    return sum;
+}
+
+/* Computes dq, and before it with `sums` delta = rowsum(dy y); or with DELTA only delta = rowsum(p
+   dp). The other kernels then read delta. */
 template <class S, bool DELTA>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
-    query_gradient(attention a, attention_tiled_backward g, bool aligned)
+    query_gradient(attention a, attention_tiled_backward g, bool aligned, bool sums)
 {
     DYNAMIC_SHARED(queries_memory<S>, m);
     const int64_t heads = a.B * a.H, b = blockIdx.x % heads / a.H, h = blockIdx.x % heads % a.H;
@@ -122,12 +155,27 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const tile_operands<typename S::number> of(a, {b, h, i, 0}, g.q, g.k, g.v, g.dy);
     float dq[S::M][S::D / 8][4], delta[S::M][2] = {};
     clear<S::D, S::M>(dq);
+    key_band band;
+    band.set(a, b);
+    if (threadIdx.x == 0)
+        m->band = band;
     m->in_k.begin();
     load_rows<S::D, S::ROWS, S::THREADS>(m->q, of.q, a.Lq - i, a.D, aligned);
     load_rows<S::D, S::ROWS, S::THREADS>(m->dy, of.dy, a.Lq - i, a.Dv, aligned);
-    for (int r = threadIdx.x; r < S::ROWS; r += S::THREADS)
-        m->rows.set(r, numbers_of(a, g, b, h, i + r, !DELTA), base2_factor(a, g.bias));
-    load_keys(*m, 0, a, g, first_keys<S::ROWS, S::COLUMNS>(a, b, h, i), aligned);
+    for (int r = threadIdx.x; r < S::ROWS; r += S::THREADS) {
+        query_numbers query = numbers_of(a, g, b, h, i + r, !DELTA && !sums);
+        if (sums && i + r < a.Lq)
+            query.delta = row_sum<typename S::number>(a, g, b, h, i + r);
+        m->rows.set(r, query, base2_factor(a, g.bias));
+    }
+    load_keys(*m, 0, a, g, first_keys<S::ROWS, S::COLUMNS>(a, band, b, h, i), band, aligned);
+    held_queries<S::D, S::holds> held;
+    if constexpr (S::holds) {
+        cp_async_wait<0>();
+        __syncthreads();
+        held.q.load(m->q, threadIdx.x / WARP * S::WARP_ROWS);
+        held.dy.load(m->dy, threadIdx.x / WARP * S::WARP_ROWS);
+    }
     for (int stage = 0;; stage ^= 1) {
         cp_async_wait<0>();
         __syncthreads(); /* the tile is loaded, and no thread reads the previous one any more */
@@ -135,17 +183,17 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         const bool some = !DELTA && next.kind == SOME;
         if (next.kind == NOTHING)
             break;
-        next_keys<S::ROWS, S::COLUMNS>(a, next);
-        load_keys(*m, stage ^ 1, a, g, next, aligned);
+        next_keys<S::ROWS, S::COLUMNS>(a, m->band, next);
+        load_keys(*m, stage ^ 1, a, g, next, m->band, aligned);
         const bool careful = some && m->in_k.find(m->k[stage], [&](int row) {
             return whole_row<S::COLUMNS / 32>(m->bits[stage].keep[row]);
         });
         if (first < a.Lq && DELTA)
-            add_delta<S>(*m, stage, a, g, delta);
+            add_delta<S>(*m, stage, a, g, held, delta);
         else if (first < a.Lq && S::splits && !some)
-            add_tile<S>(*m, stage, a, g, true, false, dq);
+            add_tile<S>(*m, stage, a, g, held, true, false, dq);
         else if (first < a.Lq)
-            add_tile<S>(*m, stage, a, g, !S::splits && !some, careful, dq);
+            add_tile<S>(*m, stage, a, g, held, !S::splits && !some, careful, dq);
     }
     if (first < a.Lq && DELTA)
         store_delta<S>(a, g, {b, h, i, 0}, delta);
@@ -164,49 +212,60 @@ template <class S, bool DELTA> bool queries_fit()
 }
 
 template <class S, bool DELTA>
-void launch_queries(const attention &a, const attention_tiled_backward &g, bool aligned)
+void launch_queries(const attention &a, const attention_tiled_backward &g, bool aligned, bool sums)
 {
     const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
     if (blocks > 0)
         LAUNCH((query_gradient<S, DELTA>), dim3((unsigned)blocks), dim3(S::THREADS),
-               sizeof(queries_memory<S>), stream, a, g, aligned);
+               sizeof(queries_memory<S>), stream, a, g, aligned, sums);
 }
 
 /* Calls f(shape): only the type of its argument counts. */
-template <class T, class F> auto with_queries_shape(const attention &a, F f)
+template <class T, class F> auto with_queries_shape(const attention &a, const void *bias, F f)
 {
     if constexpr (std::is_same_v<T, float>)
         return with_tf32_size(a, [&](auto D) { return f(tf32_queries_shape<D()>()); });
     else
-        return with_shape(a, [&](auto D, auto drops) { return f(queries_shape<D(), drops()>()); });
+        return with_shape(a, bias, [&](auto D, auto general) {
+            if constexpr (general())
+                return f(queries_shape<D(), true>());
+            else
+                return f(small_queries_shape<D()>());
+        });
 }
 
 } // namespace
 
-template <class T> bool attention_mma_queries_fit(const attention &a)
+template <class T>
+bool attention_mma_queries_fit(const attention &a, const attention_tiled_backward &g)
 {
-    return with_queries_shape<T>(a, [](auto s) { return queries_fit<decltype(s), false>(); });
+    return with_queries_shape<T>(a, g.bias,
+                                 [](auto s) { return queries_fit<decltype(s), false>(); });
 }
 
-bool attention_mma_delta_fits(const attention &a)
+bool attention_mma_delta_fits(const attention &a, const attention_tiled_backward &g)
 {
-    return with_queries_shape<bf16>(a, [](auto s) { return queries_fit<decltype(s), true>(); });
+    return with_queries_shape<bf16>(a, g.bias,
+                                    [](auto s) { return queries_fit<decltype(s), true>(); });
 }
 
 template <class T>
-void attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned)
+void attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned,
+                           bool sums)
 {
-    with_queries_shape<T>(a, [&](auto s) { launch_queries<decltype(s), false>(a, g, aligned); });
+    with_queries_shape<T>(a, g.bias,
+                          [&](auto s) { launch_queries<decltype(s), false>(a, g, aligned, sums); });
 }
 
 void attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned)
 {
-    with_queries_shape<bf16>(a, [&](auto s) { launch_queries<decltype(s), true>(a, g, aligned); });
+    with_queries_shape<bf16>(
+        a, g.bias, [&](auto s) { launch_queries<decltype(s), true>(a, g, aligned, false); });
 }
 
-template bool attention_mma_queries_fit<bf16>(const attention &);
-template bool attention_mma_queries_fit<float>(const attention &);
-template void attention_mma_queries<bf16>(const attention &, const attention_tiled_backward &,
+template bool attention_mma_queries_fit<bf16>(const attention &, const attention_tiled_backward &);
+template bool attention_mma_queries_fit<float>(const attention &, const attention_tiled_backward &);
+template void attention_mma_queries<bf16>(const attention &, const attention_tiled_backward &, bool,
                                           bool);
 template void attention_mma_queries<float>(const attention &, const attention_tiled_backward &,
-                                           bool);
+                                           bool, bool);

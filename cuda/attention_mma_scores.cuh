@@ -86,11 +86,11 @@ template <int QUERIES> struct query_rows {
     }
 };
 
-/* ds = p (dropout(dp) - delta) of a kept pair; unless it DROPS, the call has no dropout. */
-template <bool DROPS>
+/* ds = p (dropout(dp) - delta) of a kept pair; unless it is GENERAL, the call has no dropout. */
+template <bool GENERAL>
 __device__ float score_gradient_of(const attention &a, float p, float dp, bool stays, float delta)
 {
-    if (DROPS && a.dropout.threshold > 0)
+    if (GENERAL && a.dropout.threshold > 0)
         dp = stays ? dp * (float)a.dropout.scale : 0;
     return p * (dp - delta);
 }
@@ -113,50 +113,66 @@ __device__ bool any_kept(const pair_bits<QUERIES, KEYS> &bits, int first, int co
     return __any_sync(0xffffffffu, any);
 }
 
+/* The queries' operands in registers. */
+template <int D, bool HOLDS> struct held_queries {
+    held_rows<D, HOLDS> q, dy;
+};
+
 /* ds of a warp's queries, from row `first` of the tile on, with 32 keys from `column` on; 0 for
    blocked pairs. */
-template <bool DROPS, int D, int M, class T, int QUERIES, int KEYS>
+template <bool GENERAL, int D, int M, bool HOLDS, class T, int QUERIES, int KEYS>
 __device__ __forceinline__ void
-score_gradient(const tile_rows<T> &of, const attention &a, const attention_tiled_backward &g,
-               const tile_place &t, int first, int column, const query_rows<QUERIES> &rows,
-               const pair_bits<QUERIES, KEYS> &bits, bool all, float (&ds)[M][4][4])
+score_gradient(const tile_rows<T> &of, const held_queries<D, HOLDS> &held, const attention &a,
+               const attention_tiled_backward &g, const tile_place &t, int first, int column,
+               const query_rows<QUERIES> &rows, const pair_bits<QUERIES, KEYS> &bits, bool all,
+               float (&ds)[M][4][4])
 {
     float p[M][4][4];
     const float factor = base2_factor(a, g.bias);
     const int own = first + lane_group();
-    pair_products<D, M, 4>(of.q, first, of.k, column, p);
-    if (BIASES<T> && g.bias)
+    if constexpr (HOLDS)
+        pair_products<D, M, 4>(held.q, of.k, column, p);
+    else
+        pair_products<D, M, 4>(of.q, first, of.k, column, p);
+    if (GENERAL && BIASES<T> && g.bias)
         add_bias<M, 4>(a, t, (const bf16 *)g.bias, first, column, bits.keep + own, all, p);
-    pair_products<D, M, 4>(of.dy, first, of.v, column, ds);
+    if constexpr (HOLDS)
+        pair_products<D, M, 4>(held.dy, of.v, column, ds);
+    else
+        pair_products<D, M, 4>(of.dy, first, of.v, column, ds);
 #pragma unroll
     for (int r = 0; r < 2 * M; r++) {
         const int row = own + 8 * r;
         const row_bits<1> kept = bits_of<1>(bits.keep[row] + column / 32, all);
         const row_bits<1> stay =
-            bits_of<1>(bits.stay[row] + column / 32, !DROPS || a.dropout.threshold == 0);
+            bits_of<1>(bits.stay[row] + column / 32, !GENERAL || a.dropout.threshold == 0);
         const float shift = rows.shift[row], inverse = rows.inverse[row], delta = rows.delta[row];
 #pragma unroll
         for (int c = 0; c < 8; c++) {
             const int n = c / 2, e = r % 2 * 2 + c % 2;
             const float weight = shifted_exp(p[r / 2][n][e], factor, shift) * inverse;
             const float gradient =
-                score_gradient_of<DROPS>(a, weight, ds[r / 2][n][e], stay.has(n, e), delta);
+                score_gradient_of<GENERAL>(a, weight, ds[r / 2][n][e], stay.has(n, e), delta);
             ds[r / 2][n][e] = kept.has(n, e) ? gradient : 0;
         }
     }
 }
 
 /* The parts of the backward, in attention_mma_*.cu: whether the device has enough shared memory for
-   a part, and the function that queues it. `aligned`: cp.async can read all rows. */
-template <class T> bool attention_mma_queries_fit(const attention &a);
-template <class T> bool attention_mma_keys_fit(const attention &a);
+   a part, and the function that queues it. `aligned`: cp.async can read all rows. `sums`: delta is
+   computed first. */
 template <class T>
-void attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned);
+bool attention_mma_queries_fit(const attention &a, const attention_tiled_backward &g);
+template <class T>
+bool attention_mma_keys_fit(const attention &a, const attention_tiled_backward &g);
+template <class T>
+void attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned,
+                           bool sums);
 template <class T>
 void attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned);
 
 /* For bf16 alone. */
-bool attention_mma_delta_fits(const attention &a);
+bool attention_mma_delta_fits(const attention &a, const attention_tiled_backward &g);
 bool attention_mma_bias_fits(const attention &a);
 void attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned);
 void attention_mma_bias(const attention &a, const attention_tiled_backward &g, bool aligned);

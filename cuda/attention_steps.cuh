@@ -181,10 +181,4 @@ template <class T> bool attention_mma_forward(const attention &a, const attentio
 template <class T>
 bool attention_mma_backward(const attention &a, const attention_tiled_backward &g);
 
-/* Whether a call may use them. */
-template <class T> bool on_tensor_cores(const attention &a)
-{
-    return std::is_same_v<T, bf16> || (std::is_same_v<T, float> && a.tf32x3);
-}
-
 #endif

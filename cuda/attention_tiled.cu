@@ -178,7 +178,7 @@ template <class T> bool launch_forward(const attention &a, const attention_tiled
 template <class T> bool attention_tiles_forward(const attention *a, const attention_tiled *f)
 {
     if constexpr (!std::is_same_v<T, double>)
-        if (on_tensor_cores<T>(*a) && attention_mma_forward<T>(*a, *f))
+        if (attention_mma_forward<T>(*a, *f))
             return launched("attention");
     return launch_forward<T>(*a, *f);
 }

@@ -221,7 +221,7 @@ template <class T>
 bool attention_tiles_backward(const attention *a, const attention_tiled_backward *g)
 {
     if constexpr (!std::is_same_v<T, double>)
-        if (on_tensor_cores<T>(*a) && attention_mma_backward<T>(*a, *g))
+        if (attention_mma_backward<T>(*a, *g))
             return launched("attention");
     attention_row_sums<T>(*a, *g);
     if (g->dq.data)

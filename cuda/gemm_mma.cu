@@ -57,7 +57,7 @@ template <class Tile, int LINES> class line_loader
         to += line * PITCH<DEPTH> + term;
 #pragma unroll
         for (int i = 0; i < LINES; i += STEP) {
-            cp_async16_if(i < lines, to + i * PITCH<DEPTH>, next);
+            cp_async_if<16>(i < lines, to + i * PITCH<DEPTH>, next);
             next += STEP * step;
         }
     }

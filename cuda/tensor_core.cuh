@@ -107,15 +107,25 @@ static __device__ __forceinline__ void cp_async16(void *shared, const void *devi
                  : "memory");
 }
 
-/* The same for all 16 bytes, or for none: then the source is not read, and may be any address. */
-static __device__ __forceinline__ void cp_async16_if(bool wanted, void *shared, const void *device)
+/* The same for all of 4, 8 or 16 bytes, aligned to as many, or for none: then the source is not
+   read, and may be any address. */
+template <int Bytes>
+static __device__ __forceinline__ void cp_async_if(bool wanted, void *shared, const void *device)
 {
-    asm volatile(
-        "{\n\t.reg .pred unwanted;\n\t"
-        "setp.eq.u32 unwanted, %2, 0;\n\t"
-        "cp.async.cg.shared.global [%0], [%1], 16, unwanted;\n\t}" ::"r"(shared_address(shared)),
-        "l"(device), "r"((uint32_t)wanted)
-        : "memory");
+    if (Bytes == 16)
+        asm volatile("{\n\t.reg .pred unwanted;\n\t"
+                     "setp.eq.u32 unwanted, %2, 0;\n\t"
+                     "cp.async.cg.shared.global [%0], [%1], 16, unwanted;\n\t}" ::"r"(
+                         shared_address(shared)),
+                     "l"(device), "r"((uint32_t)wanted)
+                     : "memory");
+    else
+        asm volatile("{\n\t.reg .pred unwanted;\n\t"
+                     "setp.eq.u32 unwanted, %2, 0;\n\t"
+                     "cp.async.ca.shared.global [%0], [%1], %3, unwanted;\n\t}" ::"r"(
+                         shared_address(shared)),
+                     "l"(device), "r"((uint32_t)wanted), "n"(Bytes)
+                     : "memory");
 }
 
 /* Closes the group of the copies that this thread has started since the last commit. */

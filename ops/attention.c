@@ -69,11 +69,13 @@ static bool attention_backward(sb_node *node)
            run_backward(weights, &g, sb_node_options(node));
 }
 
+/* Whether tiles have kernels on tensor cores: of f32 without a bias, for heads of up to 128 numbers
+   (cuda/attention_mma.cuh). */
 static bool attention_on_tensor_cores(const struct attention_call *call)
 {
     const sb_tensor *q = call->q;
-    return q->dtype == SB_BF16 ||
-           (q->dtype == SB_F32 && call->a.tf32x3 && q->device->kind != DEVICE_CPU);
+    return q->dtype == SB_BF16 || (q->dtype == SB_F32 && q->device->kind != DEVICE_CPU &&
+                                   !call->options.bias && call->a.D <= 128 && call->a.Dv <= 128);
 }
 
 /*

@@ -32,7 +32,6 @@ struct attention {
     double scale;
     bool cosine; /* scores are divided by the norm of the key; with PRODUCTS_ROWS only */
     enum attention_products products;
-    bool tf32x3; /* tiles of f32 may use tensor cores, as sb_attention_options says */
     struct mask_terms mask;
     struct dropout dropout; /* of the weights */
 };

@@ -163,8 +163,7 @@ static bool attention_call_describe(struct attention_call *call, const struct op
                                  .k = k->stride,
                                  .v = v->stride,
                                  .y = attention_strides_of(call->heads_first, q->H, q->L, v->D),
-                                 .scale = attention_call_scale_of(o, q->D),
-                                 .tf32x3 = o->tf32x3};
+                                 .scale = attention_call_scale_of(o, q->D)};
     return true;
 }
 

@@ -560,7 +560,6 @@ typedef struct {
     sb_tensor **weights;  /* receives the attention weights (B, H, Lq, Lk): the softmax output,
                              before dropout. sb_keep() keeps them and their gradient */
     sb_attention_algorithm algorithm;
-    bool tf32x3;               /* f32 on a GPU: products on tensor cores, as said below */
     sb_sequence queries, keys; /* the sequences of q and of k, on a tape with a partition */
     sb_piece heads;            /* which heads this rank holds; zero: all */
 } sb_attention_options;
@@ -597,13 +596,12 @@ typedef struct {
  * Sinks     A learned logit of each head that joins the denominator of the softmax (gpt-oss) is a
  *           first key and value of zeros, with the logit as bias (H, 1, 1) of that key, and 0 for
  *           the others. sb_mask_causal_last fits as it is; other masks count one key more.
- * TF32x3    With this option, tiles of f32 are multiplied on a GPU's tensor cores. Each number is
- *           the sum of two of tf32, which have 11 significant bits, and of four products the
- *           smallest is omitted. A product then has a relative error of at most 2^-21 (in f32
- *           2^-24), and a sum of n products adds at most 17 n 2^-26 of the sum of their absolute
- *           values (in f32 n 2^-24). Without weights, attention on a GPU is always tiled then. The
- *           CPU, keys in a cache, a bias, heads above 128 and GPUs with too little shared memory
- *           use f32.
+ * TF32x3    Tiles of f32 are multiplied on a GPU's tensor cores, and attention there is tiled
+ *           unless weights are requested. Each number is the sum of two of tf32, which have 11
+ *           significant bits, and of four products the smallest is omitted. A product then has a
+ *           relative error of at most 2^-21 (in f32 2^-24), and a sum of n products adds at most
+ *           17 n 2^-26 of the sum of their absolute values (in f32 n 2^-24). Keys in a cache, a
+ *           bias, heads above 128 and GPUs with too little shared memory use CUDA cores.
  * Ranks     Sequence parallelism (ring attention; the trainer's sequence_ranks): q, k and v are
  *           this rank's zig-zag pieces (sb_piece_zigzag); blocks of k and v, and in backward of dk
  *           and dv, circulate among the ranks. Lengths, windows and blocks of the mask refer to the

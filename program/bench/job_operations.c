@@ -132,7 +132,6 @@ static void *attention_open(const char *line)
     o->causal = job_flag(line, "causal");
     o->window = (int64_t)job_option(line, "window");
     o->options.dropout = job_option(line, "dropout");
-    o->options.tf32x3 = job_flag(line, "tf32x3");
     o->options.algorithm = job_flag(line, "composed") ? SB_ATTENTION_COMPOSED
                            : job_flag(line, "tiled")  ? SB_ATTENTION_TILED
                                                       : SB_ATTENTION_AUTOMATIC;

@@ -127,7 +127,6 @@ static const struct way {
     {"operation", "bf16", " bf16=1", GPU, BF16},
     {"attention", "f32, tiled", " tiled=1", BOTH, 0},
     {"attention", "f32, composed", " composed=1", BOTH, COMPOSED},
-    {"attention", "tf32x3, tiled", " tiled=1 tf32x3=1", GPU, 0},
     {"attention", "bf16, tiled", " tiled=1 bf16=1", GPU, 0},
     {"attention", "bf16, composed", " composed=1 bf16=1", GPU, COMPOSED},
 };

@@ -11,27 +11,27 @@ struct operands {
     sb_tensor *x[VARIANT_INPUTS], *dy;
 };
 
-static sb_dtype dtype_of(bool tf32x3)
+static sb_dtype dtype_of(bool f32)
 {
-    return tf32x3 ? SB_F32 : SB_BF16;
+    return f32 ? SB_F32 : SB_BF16;
 }
 
 /* Half the distance of two neighbouring numbers between 1 and 2: the largest rounding error. */
-static double rounding_of(bool tf32x3)
+static double rounding_of(bool f32)
 {
-    return tf32x3 ? 0x1p-24 : 0x1p-9;
+    return f32 ? 0x1p-24 : 0x1p-9;
 }
 
 static struct operands operands_new(const struct variant *c)
 {
     struct operands of;
-    variant_inputs(c, dtype_of(c->tf32x3), of.x);
+    variant_inputs(c, dtype_of(c->f32), of.x);
     int64_t dim[4] = {c->B, c->Lq, c->H, c->Dv};
     if (c->layout == SB_LAYOUT_HEADS_FIRST) {
         dim[1] = c->H;
         dim[2] = c->Lq;
     }
-    of.dy = test_leaf(dtype_of(c->tf32x3), c->seed + 11, 4, dim);
+    of.dy = test_leaf(dtype_of(c->f32), c->seed + 11, 4, dim);
     return of;
 }
 
@@ -173,7 +173,7 @@ static void expect_few_roundings(const struct variant *c, enum way way, const do
         if (!exact.of[i] || limit[i] == 0)
             continue;
         const double error =
-            error_of(got.of[i], exact.of[i], least_size(c, i)) / rounding_of(c->tf32x3);
+            error_of(got.of[i], exact.of[i], least_size(c, i)) / rounding_of(c->f32);
         cr_expect(error <= limit[i],
                   "variant %d: %s is off by %g roundings (lengths %d, %d, heads %d, %d of %d, %d, "
                   "mask %d, bias %d, score %d, temperature %d)",
@@ -266,7 +266,7 @@ enum { Q, K, V, DY, Y, DQ, DK, DV, PARTS };
 
 /* Rows of D numbers under a window: query i attends to the keys i - 2 .. i + 1. */
 struct window {
-    bool tf32x3;
+    bool f32;
     int64_t L, D;
     double *of[PARTS];
 };
@@ -274,18 +274,18 @@ struct window {
 static sb_tensor *window_leaf(const struct window *w, int part)
 {
     return sb_tensor_requires_grad(
-        sb_tensor_from_doubles(dtype_of(w->tf32x3), SB_SHAPE(w->L, w->D), w->of[part]));
+        sb_tensor_from_doubles(dtype_of(w->f32), SB_SHAPE(w->L, w->D), w->of[part]));
 }
 
-static struct window window_run(bool tf32x3, int64_t L, int64_t D, int part, int64_t row,
+static struct window window_run(bool f32, int64_t L, int64_t D, int part, int64_t row,
                                 int64_t column, double value)
 {
-    struct window w = {tf32x3, L, D, {NULL}};
+    struct window w = {f32, L, D, {NULL}};
     sb_tape tape;
     sb_tensor *x[4];
     sb_use_device(device_cuda());
     for (int i = 0; i < 4; i++) {
-        sb_tensor *leaf = test_leaf(dtype_of(tf32x3), (uint64_t)i + 1, SB_SHAPE(L, D));
+        sb_tensor *leaf = test_leaf(dtype_of(f32), (uint64_t)i + 1, SB_SHAPE(L, D));
         w.of[i] = numbers_of(leaf);
         for (int64_t d = 0; i == part && d < D; d++)
             if (column < 0 || column == d)
@@ -294,8 +294,7 @@ static struct window window_run(bool tf32x3, int64_t L, int64_t D, int part, int
         x[i] = window_leaf(&w, i);
     }
     sb_tape_begin(&tape, SB_RECORD);
-    sb_attention_options o = {
-        .mask = sb_mask_window(2, 1), .algorithm = SB_ATTENTION_TILED, .tf32x3 = tf32x3};
+    sb_attention_options o = {.mask = sb_mask_window(2, 1), .algorithm = SB_ATTENTION_TILED};
     sb_tensor *y = sb_keep(sb_attention(x[Q], x[K], x[V], &o));
     cr_assert(sb_backward_from(y, x[DY]), "%s", sb_error());
     w.of[Y] = numbers_of(y);
@@ -331,29 +330,29 @@ static void expect_nonfinite(const struct window *a, const struct window *b, int
 }
 
 /* All tiles are partial: most of their pairs are blocked. */
-static void expect_only_kept_pairs_propagate(bool tf32x3, int64_t D)
+static void expect_only_kept_pairs_propagate(bool f32, int64_t D)
 {
     const int64_t L = 70;
-    struct window plain = window_run(tf32x3, L, D, PARTS, 0, 0, 0);
-    struct window v = window_run(tf32x3, L, D, V, 40, 3, INFINITY);
+    struct window plain = window_run(f32, L, D, PARTS, 0, 0, 0);
+    struct window v = window_run(f32, L, D, V, 40, 3, INFINITY);
     expect_nonfinite(&v, &plain, Y, 39, 42, 3);
     expect_nonfinite(&v, &plain, DQ, 39, 42, -1);
     expect_nonfinite(&v, &plain, DK, 37, 43, -1);
-    struct window k = window_run(tf32x3, L, D, K, 66, 2, NAN);
+    struct window k = window_run(f32, L, D, K, 66, 2, NAN);
     expect_nonfinite(&k, &plain, Y, 65, 68, -1);
     expect_nonfinite(&k, &plain, DQ, 65, 68, -1);
     expect_nonfinite(&k, &plain, DV, 63, 69, -1);
-    struct window q = window_run(tf32x3, L, D, Q, 5, -1, NAN);
+    struct window q = window_run(f32, L, D, Q, 5, -1, NAN);
     expect_nonfinite(&q, &plain, Y, 5, 5, -1);
     expect_nonfinite(&q, &plain, DK, 3, 6, -1);
     expect_nonfinite(&q, &plain, DV, 3, 6, -1);
-    struct window dy = window_run(tf32x3, L, D, DY, 62, 7, -INFINITY);
+    struct window dy = window_run(f32, L, D, DY, 62, 7, -INFINITY);
     expect_nonfinite(&dy, &plain, DV, 60, 63, 7);
     expect_nonfinite(&dy, &plain, DQ, 62, 62, -1);
     expect_nonfinite(&dy, &plain, DK, 60, 63, -1);
     /* To the last query: a score of -infinity, and so a weight of 0 times an infinite key. */
     const double infinite = plain.of[Q][(L - 1) * D + 2] > 0 ? -INFINITY : INFINITY;
-    struct window last = window_run(tf32x3, L, D, K, L - 1, 2, infinite);
+    struct window last = window_run(f32, L, D, K, L - 1, 2, infinite);
     expect_nonfinite(&last, &plain, DQ, L - 2, L - 1, 2);
     struct window *all[] = {&plain, &v, &k, &q, &dy, &last};
     for (int i = 0; i < 6; i++)
@@ -378,21 +377,20 @@ TEST(attention_tf32x3, non_finite_values_propagate_only_through_kept_pairs)
 }
 
 /* Sequence 0 has no keys, sequence 1 has half of them. */
-static void expect_zero_rows(bool tf32x3)
+static void expect_zero_rows(bool f32)
 {
     enum { L = 66, D = 24 };
     sb_use_device(device_cuda());
     sb_tensor *x[3];
     for (uint64_t i = 0; i < 3; i++)
-        x[i] = test_leaf(dtype_of(tf32x3), i + 1, SB_SHAPE(2, L, D));
+        x[i] = test_leaf(dtype_of(f32), i + 1, SB_SHAPE(2, L, D));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     const int32_t lengths[2] = {0, L / 2};
     sb_tensor *keys = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(2), lengths));
-    sb_attention_options o = {
-        .mask = sb_mask_lengths(keys), .algorithm = SB_ATTENTION_TILED, .tf32x3 = tf32x3};
+    sb_attention_options o = {.mask = sb_mask_lengths(keys), .algorithm = SB_ATTENTION_TILED};
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &o));
-    sb_tensor *dy = sb_tape_own(test_leaf(dtype_of(tf32x3), 9, SB_SHAPE(2, L, D)));
+    sb_tensor *dy = sb_tape_own(test_leaf(dtype_of(f32), 9, SB_SHAPE(2, L, D)));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     for (int part = 0; part < 4; part++) {
         double *numbers = numbers_of(part ? sb_tensor_grad(x[part - 1]) : y);
@@ -427,7 +425,7 @@ static struct variant tf32_variant(uint64_t seed)
     enum { SIZES = sizeof sizes / sizeof *sizes };
     struct variant c = mma_variant(seed);
     sb_random r = sb_random_new(seed, SB_STREAM_USER + 3);
-    c.tf32x3 = true;
+    c.f32 = true;
     c.D = sizes[sb_random_below(&r, SIZES)];
     c.Dv = sb_random_below(&r, 2) ? c.D : sizes[sb_random_below(&r, SIZES)];
     c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0;
@@ -466,69 +464,4 @@ TEST(attention_tf32x3, a_second_run_gives_the_same_bits)
         struct variant c = tf32_variant(seed + 100);
         expect_same_bits(&c, TILED);
     }
-}
-
-/* Attention of 70 queries and keys of 64 numbers, with a bias or without, by float or tf32x3. */
-static sb_tensor *attend(bool tf32x3, bool biased, sb_dtype dtype)
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(dtype, 1, SB_SHAPE(70, 64)));
-    sb_tensor *bias = biased ? sb_tape_own(test_leaf(dtype, 2, SB_SHAPE(70, 70))) : NULL;
-    sb_attention_options o = {.bias = bias, .algorithm = SB_ATTENTION_TILED, .tf32x3 = tf32x3};
-    sb_tensor *y = sb_tensor_retain(sb_attention(x, x, x, &o));
-    sb_tape_end(&tape);
-    return y;
-}
-
-static bool option_changes_bits(bool biased, sb_dtype dtype)
-{
-    sb_tensor *with = attend(true, biased, dtype), *without = attend(false, biased, dtype);
-    const bool same = test_same_bits(with, without);
-    sb_tensor_release(with);
-    sb_tensor_release(without);
-    return !same;
-}
-
-TEST(attention_tf32x3, the_option_changes_float_without_a_bias_on_the_device_alone)
-{
-    device_needed();
-    sb_use_device(device_cuda());
-    cr_expect(option_changes_bits(false, SB_F32));
-    cr_expect(!option_changes_bits(true, SB_F32));
-    cr_expect(!option_changes_bits(false, SB_F64));
-    sb_use_device(NULL);
-    on_the_cpu();
-    cr_expect(!option_changes_bits(false, SB_F32));
-}
-
-/* A layer of this precision, of 40 positions. */
-static sb_tensor *layer_forward(sb_precision precision)
-{
-    sb_parameters *set = sb_parameters_new(3);
-    sb_multi_head_attention layer;
-    const sb_transformer_options o = {.width = 32, .heads = 2, .precision = precision};
-    cr_assert(sb_multi_head_attention_init(&layer, set, "attention", &o, false), "%s", sb_error());
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(1, 40, 32)));
-    sb_tensor *y = sb_tensor_retain(sb_multi_head_attention_forward(&layer, x, x, NULL));
-    sb_tape_end(&tape);
-    sb_parameters_free(set);
-    return y;
-}
-
-TEST(attention_tf32x3, it_is_a_precision_of_layers)
-{
-    device_needed();
-    sb_use_device(device_cuda());
-    sb_tensor *with = layer_forward(SB_PRECISION_TF32X3),
-              *without = layer_forward(SB_PRECISION_F32);
-    cr_assert(with && without, "%s", sb_error());
-    cr_expect(!test_same_bits(with, without));
-    cr_expect(error_of(with, without, 0) < 32 * rounding_of(true), "%g",
-              error_of(with, without, 0) / rounding_of(true));
-    sb_tensor_release(with);
-    sb_tensor_release(without);
-    sb_use_device(NULL);
 }

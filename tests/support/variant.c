@@ -182,7 +182,6 @@ sb_attention_options variant_options(const struct variant *c, sb_tensor *const x
                                   .log_temperature = x[4],
                                   .dropout = c->dropout,
                                   .bias = x[3],
-                                  .tf32x3 = c->tf32x3,
                                   .algorithm = SB_ATTENTION_TILED};
 }
 

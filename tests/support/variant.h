@@ -30,7 +30,7 @@ struct variant {
     sb_score score;
     double scale, dropout;
     int mask, bias, temperature;
-    bool tf32x3;
+    bool f32;
     /* This rank's queries, which the pairs of a mask cover; all if `of` is 0. */
     sb_piece rows;
     int64_t rows_here;
