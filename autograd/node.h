@@ -44,8 +44,8 @@ struct open_tape *tape_open(void);
 /* Whether a tape with this serial number is open in this thread. */
 bool tape_is_of_thread(uint64_t serial);
 
-/* Whether the open tape computes for evaluation or decoding alone, where the result of a sequence
-   must not depend on its batch, and need not have the bits of training. */
+/* Whether the open tape computes for evaluation or decoding alone, which need not have the bits of
+   training. */
 bool tape_evaluates(void);
 
 /* The open tape; NULL, with `who` opening the message, when none is open or it has failed. */

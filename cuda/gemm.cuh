@@ -5,7 +5,8 @@
  * gemm         by cuBLAS, in float without TF32; deterministic, but the order of additions depends
  *              on the size of the whole product
  * gemm_by_row  each row of C depends only on that row of op(A), on B and on k, not on m or on the
- *              position of the row, so that a sequence decodes alike in every batch
+ *              position of the row (batch invariance), so that a sequence decodes alike in every
+ *              batch
  *
  * T is the type of A and B, and C of C: the same, or float, the type of sums, for bf16.
  */

@@ -3,6 +3,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "ops/runs.h"
 
 KERNEL_ROWS(matmul);
 
@@ -136,8 +137,8 @@ static sb_tensor *run(const sb_operation *operation, struct kind kind, sb_tensor
     a = node->in[0];
     b = node->in[1];
     sb_tensor *y = sb_node_output(node, a->dtype, rank, dim);
-    return call_end(node,
-                    y && matmul_product(kind, a, b, rank - 2, dim, tape_evaluates(), true, y));
+    return call_end(
+        node, y && matmul_product(kind, a, b, rank - 2, dim, context_by_row(y->device), true, y));
 }
 
 sb_tensor *sb_matmul(sb_tensor *a, sb_tensor *b)
