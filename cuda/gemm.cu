@@ -96,9 +96,12 @@ bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &b
     } else {
         const bool many =
             s.m > 2 * strip_tile::ROWS && tiles_of<wide_tile>(s, batch) >= ENOUGH_TILES;
-        if constexpr (std::is_same<T, float>::value)
+        if constexpr (std::is_same<T, float>::value) {
+            if (gemm_float_takes(f))
+                return gemm_float(operation, f);
             if (!many && gemv_takes(f))
                 return gemv(operation, f);
+        }
         if (many)
             LAUNCH((multiply_by_row<T, C, wide_tile>), dim3(tile_blocks<wide_tile>(s, batch)),
                    dim3(TILE_THREADS), 0, stream, f);
@@ -168,8 +171,8 @@ template <class T>
 bool by_row(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
             int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
 {
-    return gemm_by_row("gemm", {transpose_a, transpose_b, m, n, k, lda, ldb, ldc}, gemm_single,
-                       (const T *)a, (const T *)b, beta, (T *)c);
+    return gemm_by_row("gemm", {transpose_a, transpose_b, m, n, k, lda, ldb, ldc},
+                       gemm_single, (const T *)a, (const T *)b, beta, (T *)c);
 }
 
 } // namespace

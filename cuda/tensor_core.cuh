@@ -118,6 +118,17 @@ static __device__ __forceinline__ void cp_async16_if(bool wanted, void *shared, 
         : "memory");
 }
 
+/* The same for 4 bytes, 4-byte aligned. */
+static __device__ __forceinline__ void cp_async4_if(bool wanted, void *shared, const void *device)
+{
+    asm volatile("{\n\t.reg .pred unwanted;\n\t"
+                 "setp.eq.u32 unwanted, %2, 0;\n\t"
+                 "cp.async.ca.shared.global [%0], [%1], 4, unwanted;\n\t}" ::"r"(
+                     shared_address(shared)),
+                 "l"(device), "r"((uint32_t)wanted)
+                 : "memory");
+}
+
 /* Closes the group of the copies that this thread has started since the last commit. */
 static __device__ __forceinline__ void cp_async_commit()
 {

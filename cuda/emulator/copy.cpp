@@ -16,7 +16,7 @@ const unsigned max_pending = 512; /* copies of a thread */
 struct Copy {
     void *shared;
     const void *device;
-    int bytes; /* of 16; the rest becomes 0 */
+    int size, bytes; /* the rest of `size` becomes 0 */
     int group;
 };
 
@@ -45,21 +45,22 @@ static void carry_out(const Copy &copy)
     size_t bytes = static_cast<size_t>(copy.bytes);
     if (bytes > 0) /* otherwise the source may be null */
         memcpy(to, copy.device, bytes);
-    memset(to + bytes, 0, 16 - bytes);
+    memset(to + bytes, 0, static_cast<size_t>(copy.size) - bytes);
 }
 
-void copy_start(void *shared, const void *device, int bytes, Site site)
+void copy_start(void *shared, const void *device, int size, int bytes, Site site)
 {
     uintptr_t addresses = reinterpret_cast<uintptr_t>(shared) | reinterpret_cast<uintptr_t>(device);
-    if (!is_shared(shared, 16))
+    if (!is_shared(shared, static_cast<size_t>(size)))
         kernel_error("cp.async at %s:%d: the destination is not in shared memory", site.file,
                      site.line);
-    if (addresses % 16 != 0)
-        kernel_error("cp.async at %s:%d: an address is not 16-byte aligned", site.file, site.line);
-    if (bytes < 0 || bytes > 16)
-        kernel_error("cp.async at %s:%d: %d bytes of 16", site.file, site.line, bytes);
+    if (addresses % static_cast<unsigned>(size) != 0)
+        kernel_error("cp.async at %s:%d: an address is not %d-byte aligned", site.file, site.line,
+                     size);
+    if (bytes < 0 || bytes > size)
+        kernel_error("cp.async at %s:%d: %d bytes of %d", site.file, site.line, bytes, size);
     Pending &own = pending[running_thread->number];
-    Copy copy = {shared, device, bytes, own.group};
+    Copy copy = {shared, device, size, bytes, own.group};
     if (at_once)
         carry_out(copy);
     else if (own.end - own.begin < max_pending)

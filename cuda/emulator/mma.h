@@ -17,7 +17,8 @@ void mma_m16n8k8(float *d, const uint32_t *a, const uint32_t *b, Site site);
 /* `row`: the eight elements at this lane's address, for lanes below 8 matrices. */
 void ldmatrix(uint32_t *registers, int matrices, bool transposed, const uint16_t *row, Site site);
 void check_ldmatrix_row(const void *row, Site site);
-void copy_start(void *shared, const void *device, int bytes, Site site);
+/* The first `bytes` of `size` bytes are copied. */
+void copy_start(void *shared, const void *device, int size, int bytes, Site site);
 void copy_commit();
 void copy_wait(int pending);
 
@@ -74,12 +75,17 @@ static inline void ldmatrix_x2_trans(uint32_t (&r)[2], const void *row, emulator
 static inline void cp_async16(void *shared, const void *device, int bytes = 16,
                               emulator::Site site = {})
 {
-    emulator::copy_start(shared, device, bytes, site);
+    emulator::copy_start(shared, device, 16, bytes, site);
 }
 static inline void cp_async16_if(bool wanted, void *shared, const void *device,
                                  emulator::Site site = {})
 {
-    emulator::copy_start(shared, wanted ? device : nullptr, wanted ? 16 : 0, site);
+    emulator::copy_start(shared, wanted ? device : nullptr, 16, wanted ? 16 : 0, site);
+}
+static inline void cp_async4_if(bool wanted, void *shared, const void *device,
+                                emulator::Site site = {})
+{
+    emulator::copy_start(shared, wanted ? device : nullptr, 4, wanted ? 4 : 0, site);
 }
 static inline void cp_async_commit()
 {
