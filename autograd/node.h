@@ -30,6 +30,7 @@ struct open_tape {
     sb_mode mode;
     bool failed, backward_ran;
     bool runs_again; /* what it computes is computed again for backward (recomputation.h) */
+    bool tf32;       /* products of f32 on a GPU round their operands to TF32 (nn/precision.h) */
     sb_random *random;
     bool random_given;         /* by sb_tape_random, for this tape or an outer one; NULL too */
     const sb_context *context; /* for operations (ops/context.h); NULL: zero */

@@ -17,6 +17,7 @@ struct plan {
     int64_t rows, in, out;
     struct linear_group group;
     cudaDataType_t type;
+    cublasComputeType_t sums;
     bool tried, usable;
     cublasLtMatmulDesc_t what;
     cublasLtMatrixLayout_t x, weight, y;
@@ -84,7 +85,7 @@ bool describe_group(plan &p)
    of y'. */
 bool describe(plan &p)
 {
-    return done(cublasLtMatmulDescCreate(&p.what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) &&
+    return done(cublasLtMatmulDescCreate(&p.what, p.sums, CUDA_R_32F)) &&
            set(p.what, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T) &&
            set(p.what, CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) &&
            set(p.what, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS) &&
@@ -130,10 +131,13 @@ bool same_group(const struct linear_group &a, const struct linear_group &b)
 /* The plan for these sizes, made if it is not in the cache, where it replaces an older one. */
 plan &plan_for(const struct linear_shape &s, cudaDataType_t type, size_t workspace)
 {
+    const bool tf32 = s.tf32 && type == CUDA_R_32F;
+    const cublasComputeType_t sums = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const uint64_t mixed = ((uint64_t)s.rows * 31 + (uint64_t)s.in) * 31 + (uint64_t)s.out;
-    plan &p = plans[(mixed * 31 + (uint64_t)s.group.count + (uint64_t)type) % PLANS];
+    plan &p =
+        plans[(mixed * 31 + (uint64_t)s.group.count + (uint64_t)type + (uint64_t)sums) % PLANS];
     if (p.tried && p.rows == s.rows && p.in == s.in && p.out == s.out && p.type == type &&
-        same_group(p.group, s.group))
+        p.sums == sums && same_group(p.group, s.group))
         return p;
     forget(p);
     p.rows = s.rows;
@@ -141,6 +145,7 @@ plan &plan_for(const struct linear_shape &s, cudaDataType_t type, size_t workspa
     p.out = s.out;
     p.group = s.group;
     p.type = type;
+    p.sums = sums;
     p.tried = true;
     p.usable = describe(p) && choose(p, workspace);
     return p;

@@ -59,7 +59,6 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                        .temperature = o.temperature,
                                        .algorithm = o.attention,
                                        .qk_norm = o.qk_norm,
-                                       .tf32x3 = o.precision == SB_PRECISION_TF32X3,
                                        .rotary = rotary,
                                        .angles = layer_rotary_options(&o),
                                        .along = o.along,
@@ -218,7 +217,6 @@ static sb_tensor *attend_heads(const sb_multi_head_attention *layer, struct sour
                                           .weights = a->weights,
                                           .algorithm =
                                               a->weights ? SB_ATTENTION_COMPOSED : layer->algorithm,
-                                          .tf32x3 = layer->tf32x3,
                                           .queries = layer->along,
                                           .keys = layer->keys_along,
                                           .heads = heads_here(layer)};

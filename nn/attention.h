@@ -16,7 +16,6 @@ typedef struct {
     sb_score score;
     double scale, temperature;
     sb_attention_algorithm algorithm;
-    bool tf32x3;
     bool rotary;
     sb_rotary_options angles;      /* of rotary positions */
     sb_sequence along, keys_along; /* the sequences of x and of the memory */

@@ -28,6 +28,7 @@ struct linear_shape {
     int64_t rows, in, out; /* x (rows, in), weight (out, in), y (rows, out) */
     sb_activation activation;
     bool by_row;
+    bool tf32;     /* a GPU rounds f32 operands of products to TF32 */
     bool packed;   /* the weight is packed; by_row only */
     bool wide;     /* z, y and all gradients except dz have the dtype of sums (ops/kernel.h) */
     int64_t pitch; /* elements from row to row of y and dz; 0: out. On the CPU it is out */

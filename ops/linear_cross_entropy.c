@@ -57,6 +57,7 @@ static bool fused_loss_walk_begin(struct walk *w, const sb_tensor *x, const sb_t
                                  .in = weight->dim[1],
                                  .out = V,
                                  .by_row = context_by_row(x->device),
+                                 .tf32 = tape_open()->tf32,
                                  .wide = true,
                                  .pitch = fused_loss_pitch(x->device, V)},
                        .chunk = fused_loss_rows_of_chunk(x->device, V)};

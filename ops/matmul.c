@@ -50,6 +50,7 @@ static struct matmul_shape matmul_plan(struct kind kind, const sb_tensor *a, con
     const int64_t *size_a = a->dim + a->rank - 2, *size_c = c->dim + c->rank - 2;
     struct matmul_shape s = {.transpose_a = kind.transpose_a,
                              .transpose_b = kind.transpose_b,
+                             .tf32 = tape_open()->tf32,
                              .m = size_c[0],
                              .n = size_c[1],
                              .k = size_a[kind.transpose_a ? 0 : 1]};

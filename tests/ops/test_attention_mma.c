@@ -501,34 +501,3 @@ TEST(attention_tf32x3, the_option_changes_float_without_a_bias_on_the_device_alo
     on_the_cpu();
     cr_expect(!option_changes_bits(false, SB_F32));
 }
-
-/* A layer of this precision, of 40 positions. */
-static sb_tensor *layer_forward(sb_precision precision)
-{
-    sb_parameters *set = sb_parameters_new(3);
-    sb_multi_head_attention layer;
-    const sb_transformer_options o = {.width = 32, .heads = 2, .precision = precision};
-    cr_assert(sb_multi_head_attention_init(&layer, set, "attention", &o, false), "%s", sb_error());
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(1, 40, 32)));
-    sb_tensor *y = sb_tensor_retain(sb_multi_head_attention_forward(&layer, x, x, NULL));
-    sb_tape_end(&tape);
-    sb_parameters_free(set);
-    return y;
-}
-
-TEST(attention_tf32x3, it_is_a_precision_of_layers)
-{
-    device_needed();
-    sb_use_device(device_cuda());
-    sb_tensor *with = layer_forward(SB_PRECISION_TF32X3),
-              *without = layer_forward(SB_PRECISION_F32);
-    cr_assert(with && without, "%s", sb_error());
-    cr_expect(!test_same_bits(with, without));
-    cr_expect(error_of(with, without, 0) < 32 * rounding_of(true), "%g",
-              error_of(with, without, 0) / rounding_of(true));
-    sb_tensor_release(with);
-    sb_tensor_release(without);
-    sb_use_device(NULL);
-}
