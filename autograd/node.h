@@ -30,6 +30,7 @@ struct open_tape {
     sb_mode mode;
     bool failed, backward_ran;
     bool runs_again; /* what it computes is computed again for backward (recomputation.h) */
+    bool tf32;       /* products of f32 on a GPU round their operands to TF32 (nn/precision.h) */
     sb_random *random;
     bool random_given;         /* by sb_tape_random, for this tape or an outer one; NULL too */
     const sb_context *context; /* for operations (ops/context.h); NULL: zero */
@@ -44,8 +45,8 @@ struct open_tape *tape_open(void);
 /* Whether a tape with this serial number is open in this thread. */
 bool tape_is_of_thread(uint64_t serial);
 
-/* Whether the open tape computes for evaluation or decoding alone, where the result of a sequence
-   must not depend on its batch, and need not have the bits of training. */
+/* Whether the open tape computes for evaluation or decoding alone, which need not have the bits of
+   training. */
 bool tape_evaluates(void);
 
 /* The open tape; NULL, with `who` opening the message, when none is open or it has failed. */

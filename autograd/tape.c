@@ -58,6 +58,7 @@ static void tape_begin(sb_tape *tape, sb_mode mode, const sb_context *context)
                                  .random = depth > 0 ? stack[depth - 1].random : NULL,
                                  .random_given = depth > 0 && stack[depth - 1].random_given,
                                  .context = context,
+                                 .tf32 = depth > 0 && stack[depth - 1].tf32,
                                  .twins = depth > 0 ? stack[depth - 1].twins : NULL,
                                  .replicas = depth > 0 ? stack[depth - 1].replicas : NULL};
     depth++;

@@ -50,6 +50,15 @@ __device__ void load_b(uint32_t (&y)[4], const T *tile, int row, int chunk)
                        CHUNK<T> * (chunk + lane / 8 % 2));
 }
 
+/* The transpose of the same part as a fragment a. */
+template <int D>
+__device__ void load_a_across(uint32_t (&x)[4], const bf16 *tile, int row, int chunk)
+{
+    const int lane = threadIdx.x % WARP;
+    ldmatrix_x4_trans(x, tile + (row + lane / 16 * 8 + lane % 8) * PITCH<D> +
+                             8 * (chunk + lane / 8 % 2));
+}
+
 /* d += x y for two adjacent fragments. */
 __device__ inline void multiply_add(float (&d)[4], float (&next)[4], const uint32_t (&x)[4],
                                     const uint32_t (&y)[4])

@@ -22,7 +22,8 @@ void *workspace;
    does not allow. NVIDIA recommends this size for compute 9.0. */
 const size_t WORKSPACE_BYTES = 32 << 20;
 
-/* Float products without TF32; and bf16 products with split sums keep partial sums in float. */
+/* Float products without TF32, except by their compute type; and bf16 products with split sums keep
+   partial sums in float. */
 const cublasMath_t MATH_MODE =
     (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
 
@@ -96,9 +97,12 @@ bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &b
     } else {
         const bool many =
             s.m > 2 * strip_tile::ROWS && tiles_of<wide_tile>(s, batch) >= ENOUGH_TILES;
-        if constexpr (std::is_same<T, float>::value)
+        if constexpr (std::is_same<T, float>::value) {
+            if (gemm_float_takes(f))
+                return gemm_float(operation, f);
             if (!many && gemv_takes(f))
                 return gemv(operation, f);
+        }
         if (many)
             LAUNCH((multiply_by_row<T, C, wide_tile>), dim3(tile_blocks<wide_tile>(s, batch)),
                    dim3(TILE_THREADS), 0, stream, f);
@@ -130,14 +134,16 @@ bool gemm(const char *operation, const gemm_shape &s, const gemm_batch &batch, c
     const cublasOperation_t op_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     const int m = (int)s.m, n = (int)s.n, k = (int)s.k, count = (int)batch.count;
     const int lda = (int)s.lda, ldb = (int)s.ldb, ldc = (int)s.ldc;
+    const cublasComputeType_t sums =
+        s.tf32 && std::is_same<T, float>::value ? CUBLAS_COMPUTE_32F_FAST_TF32 : type::sums;
     if (count == 1)
         return blas_ok(cublasGemmEx(handle, op_b, op_a, n, m, k, &one, b, type::name, ldb, a,
-                                    type::name, lda, &factor, c, blas_type<C>::name, ldc,
-                                    type::sums, CUBLAS_GEMM_DEFAULT),
+                                    type::name, lda, &factor, c, blas_type<C>::name, ldc, sums,
+                                    CUBLAS_GEMM_DEFAULT),
                        operation);
     return blas_ok(cublasGemmStridedBatchedEx(handle, op_b, op_a, n, m, k, &one, b, type::name, ldb,
                                               batch.b, a, type::name, lda, batch.a, &factor, c,
-                                              blas_type<C>::name, ldc, batch.c, count, type::sums,
+                                              blas_type<C>::name, ldc, batch.c, count, sums,
                                               CUBLAS_GEMM_DEFAULT),
                    operation);
 }
@@ -160,7 +166,7 @@ template <class T>
 bool by_blas(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
              int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
 {
-    return gemm("gemm", {transpose_a, transpose_b, m, n, k, lda, ldb, ldc}, gemm_single,
+    return gemm("gemm", {transpose_a, transpose_b, m, n, k, lda, ldb, ldc, false}, gemm_single,
                 (const T *)a, (const T *)b, beta, (T *)c);
 }
 
@@ -168,8 +174,8 @@ template <class T>
 bool by_row(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
             int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
 {
-    return gemm_by_row("gemm", {transpose_a, transpose_b, m, n, k, lda, ldb, ldc}, gemm_single,
-                       (const T *)a, (const T *)b, beta, (T *)c);
+    return gemm_by_row("gemm", {transpose_a, transpose_b, m, n, k, lda, ldb, ldc, false},
+                       gemm_single, (const T *)a, (const T *)b, beta, (T *)c);
 }
 
 } // namespace

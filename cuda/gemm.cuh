@@ -2,10 +2,11 @@
  * Matrix products for the kernels of other operations: C = op(A) op(B) + beta C, row-major, with
  * leading dimensions in elements; with beta 0, C is not read. See ops/gemm.h.
  *
- * gemm         by cuBLAS, in float without TF32; deterministic, but the order of additions depends
- *              on the size of the whole product
+ * gemm         by cuBLAS, in float without TF32 unless asked; deterministic, but the order of
+ *              additions depends on the size of the whole product
  * gemm_by_row  each row of C depends only on that row of op(A), on B and on k, not on m or on the
- *              position of the row, so that a sequence decodes alike in every batch
+ *              position of the row (batch invariance), so that a sequence decodes alike in every
+ *              batch
  *
  * T is the type of A and B, and C of C: the same, or float, the type of sums, for bf16.
  */
@@ -19,6 +20,7 @@
 struct gemm_shape {
     bool transpose_a, transpose_b;
     int64_t m, n, k, lda, ldb, ldc;
+    bool tf32; /* gemm rounds operands of float to TF32 */
 };
 
 /* The number of products, and the distances between their matrices in elements, which may be 0 for

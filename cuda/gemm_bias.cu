@@ -18,6 +18,7 @@ struct plan {
     struct linear_group group;
     cudaDataType_t type;
     cublasLtEpilogue_t epilogue;
+    cublasComputeType_t sums;
     bool tried, usable;
     cublasLtMatmulDesc_t what;
     cublasLtMatrixLayout_t x, weight, y;
@@ -93,7 +94,7 @@ bool describe_epilogue(plan &p)
    of y'. */
 bool describe(plan &p)
 {
-    return done(cublasLtMatmulDescCreate(&p.what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) &&
+    return done(cublasLtMatmulDescCreate(&p.what, p.sums, CUDA_R_32F)) &&
            set(p.what, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T) &&
            set(p.what, CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) && describe_epilogue(p) &&
            done(cublasLtMatrixLayoutCreate(&p.weight, p.type, (uint64_t)p.in, (uint64_t)p.out,
@@ -139,12 +140,16 @@ bool same_group(const struct linear_group &a, const struct linear_group &b)
 plan &plan_for(const struct linear_shape &s, cudaDataType_t type, cublasLtEpilogue_t epilogue,
                size_t workspace)
 {
+    const bool tf32 = s.tf32 && type == CUDA_R_32F;
+    const cublasComputeType_t sums = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const uint64_t mixed = ((uint64_t)s.rows * 31 + (uint64_t)s.in) * 31 + (uint64_t)s.out;
     const int64_t pitch = s.pitch ? s.pitch : s.out;
-    plan &p =
-        plans[(mixed * 31 + (uint64_t)s.group.count + (uint64_t)type + (uint64_t)epilogue) % PLANS];
+    plan &p = plans[(mixed * 31 + (uint64_t)s.group.count + (uint64_t)type + (uint64_t)sums +
+                     (uint64_t)epilogue) %
+                    PLANS];
     if (p.tried && p.rows == s.rows && p.in == s.in && p.out == s.out && p.pitch == pitch &&
-        p.type == type && p.epilogue == epilogue && same_group(p.group, s.group))
+        p.type == type && p.sums == sums && p.epilogue == epilogue &&
+        same_group(p.group, s.group))
         return p;
     forget(p);
     p.rows = s.rows;
@@ -154,6 +159,7 @@ plan &plan_for(const struct linear_shape &s, cudaDataType_t type, cublasLtEpilog
     p.group = s.group;
     p.type = type;
     p.epilogue = epilogue;
+    p.sums = sums;
     p.tried = true;
     p.usable = describe(p) && choose(p, workspace);
     return p;

@@ -1,7 +1,7 @@
 /*
  * The product by rows of bf16, on tensor cores (gemm_by_row of cuda/gemm.cuh). A block computes a
- * tile of C, each warp a part of it: while it multiplies some columns of op(A) by rows of op(B),
- * cp.async loads the next ones.
+ * tile of C, each warp a part of it. While it multiplies DEPTH columns of op(A) by rows of op(B),
+ * cp.async loads the next ones into shared memory, and ldmatrix the next fragments into registers.
  *
  * An element is the sum of its k terms in order, 16 at a time, in every tile. So the tile can be
  * chosen by the size of C, and no row depends on the others.
@@ -9,91 +9,126 @@
 #include "cuda/fragments.cuh"
 #include "cuda/gemm_by_row.cuh"
 #include "cuda/pack.cuh"
+#include <type_traits>
 
 namespace
 {
 
-/* A tile of C, of whose rows a warp computes M fragments of 16 and of whose columns N of 8. It
-   loads DEPTH terms at a time, into one of several buffers. */
-template <int TILE_ROWS, int TILE_COLUMNS, int FRAGMENTS_DOWN, int FRAGMENTS_ACROSS, int TERMS,
-          int COUNT>
+/* A tile of C, of whose rows a warp computes M fragments of 16 and of whose columns N of 8. A block
+   has COUNT buffers; a multiprocessor has room for RESIDENT blocks. */
+template <int TILE_ROWS, int TILE_COLUMNS, int FRAGMENTS_DOWN, int FRAGMENTS_ACROSS, int COUNT,
+          int RESIDENT>
 struct mma_tile {
     enum {
         ROWS = TILE_ROWS,
         COLUMNS = TILE_COLUMNS,
         M = FRAGMENTS_DOWN,
         N = FRAGMENTS_ACROSS,
-        DEPTH = TERMS,
+        DEPTH = 64, /* terms in a buffer: a line of them is 128 bytes */
         BUFFERS = COUNT,
+        BLOCKS = RESIDENT,
         ACROSS = COLUMNS / (8 * N), /* warps */
         THREADS = WARP * ACROSS * (ROWS / (16 * M))
     };
 };
 
-/* The first does most for each number that it reads; the second gives more tiles; the third is for
+/* The first does most for each number that it reads; the next two give more tiles; the last is for
    few rows, where reading B takes most of the time, so that it has most copies under way. */
-typedef mma_tile<128, 128, 2, 8, 32, 2> wide_tile;
-typedef mma_tile<64, 64, 2, 4, 32, 3> small_tile;
-typedef mma_tile<16, 32, 1, 2, 64, 4> strip_tile;
+typedef mma_tile<128, 256, 4, 8, 3, 1> large_tile;
+typedef mma_tile<128, 128, 4, 8, 3, 2> wide_tile;
+typedef mma_tile<64, 64, 2, 4, 3, 4> small_tile;
+typedef mma_tile<16, 32, 1, 2, 4, 4> strip_tile;
+
+/* LINES rows of op(A) or columns of op(B), DEPTH terms of each, in shared memory as in device
+   memory: a row holds the terms of a line or, `ALONG`, the lines of a term. */
+template <class Tile, int COUNT, bool ALONG_LINES> struct alignas(16) panel {
+    enum {
+        LINES = COUNT,
+        ALONG = ALONG_LINES,
+        WIDTH = ALONG ? (int)LINES : (int)Tile::DEPTH,
+        HEIGHT = ALONG ? (int)Tile::DEPTH : (int)LINES,
+        CHUNKS = WIDTH / 8,            /* of 16 bytes, in a row */
+        STEP = Tile::THREADS / CHUNKS, /* rows that a block copies at a time */
+    };
+    bf16 of[HEIGHT * PITCH<WIDTH>];
+
+    /* Lines line .. line + 15 and terms 8 chunk .. 8 chunk + 15, as a fragment a or two b. */
+    __device__ void as_a(uint32_t (&x)[4], int line, int chunk) const
+    {
+        if constexpr (ALONG)
+            load_a_across<WIDTH>(x, of, 8 * chunk, line / 8);
+        else
+            load_a<WIDTH>(x, of, line, chunk);
+    }
+    __device__ void as_b(uint32_t (&y)[4], int line, int chunk) const
+    {
+        if constexpr (ALONG)
+            load_b_across<WIDTH>(y, of, 8 * chunk, line / 8);
+        else
+            load_b<WIDTH>(y, of, line, chunk);
+    }
+};
 
 /*
- * Loads LINES rows of A or columns of B, the next DEPTH terms at each call, with zeros beyond the
- * last line and the last term. cp.async reads eight terms of a line at a time, if these are
- * adjacent and aligned; otherwise numbers are read one by one.
+ * Fills a panel, with the next DEPTH terms at each call and zeros beyond the last line and the last
+ * term. cp.async copies eight numbers of a row at a time if all are aligned; otherwise they are
+ * read one by one.
  */
-template <class Tile, int LINES> class line_loader
+template <class Tile, class Panel> class loader
 {
-    enum { DEPTH = Tile::DEPTH, CHUNKS = DEPTH / 8, STEP = Tile::THREADS / CHUNKS };
-    const int64_t step, depth_step; /* to the next line, to the next term */
+    const int64_t ld;
     const bool whole;
-    const int count, line, term; /* lines that exist; of this thread's first eight numbers */
-    int64_t left;
+    const int lines; /* that exist */
+    int64_t left;    /* terms */
     const bf16 *from;
 
-    __device__ void load_whole(bf16 *to)
+    __device__ void load_whole(bf16 *to) const
     {
-        const int lines = term < left ? count - line : 0;
-        const bf16 *next = from;
-        to += line * PITCH<DEPTH> + term;
+        const int row = threadIdx.x / Panel::CHUNKS, at = threadIdx.x % Panel::CHUNKS * 8;
+        const int terms = left < Tile::DEPTH ? (int)left : (int)Tile::DEPTH;
+        const int rows =
+            at < (Panel::ALONG ? lines : terms) ? (Panel::ALONG ? terms : lines) - row : 0;
+        const bf16 *next = from + row * ld + at;
+        to += row * PITCH<Panel::WIDTH> + at;
 #pragma unroll
-        for (int i = 0; i < LINES; i += STEP) {
-            cp_async_if<16>(i < lines, to + i * PITCH<DEPTH>, next);
-            next += STEP * step;
+        for (int i = 0; i < Panel::HEIGHT; i += Panel::STEP) {
+            cp_async_if<16>(i < rows, to + i * PITCH<Panel::WIDTH>, next);
+            next += Panel::STEP * ld;
         }
     }
     /* Adjacent threads read adjacent numbers. */
-    __device__ void load_any(bf16 *to)
+    __device__ void load_any(bf16 *to) const
     {
 #pragma unroll 1
-        for (int e = threadIdx.x; e < LINES * DEPTH; e += Tile::THREADS) {
-            const int i = depth_step == 1 ? e / DEPTH : e % LINES;
-            const int p = depth_step == 1 ? e % DEPTH : e / LINES;
-            to[i * PITCH<DEPTH> + p] =
-                i < count && p < left ? from[i * step + p * depth_step] : bf16(0.0f);
+        for (int e = threadIdx.x; e < Panel::WIDTH * Panel::HEIGHT; e += Tile::THREADS) {
+            const int row = e / Panel::WIDTH, at = e % Panel::WIDTH;
+            const bool there = Panel::ALONG ? at < lines && row < left : row < lines && at < left;
+            to[row * PITCH<Panel::WIDTH> + at] = there ? from[row * ld + at] : bf16(0.0f);
         }
     }
 
   public:
-    /* From line `first` of `lines` on; x has k terms in each. `along`: lines are adjacent in x,
-       instead of terms. */
-    __device__ line_loader(const bf16 *x, int64_t first, int64_t lines, int64_t k, int64_t ld,
-                           bool along)
-        : step(along ? 1 : ld), depth_step(along ? ld : 1),
-          whole(!along && k % 8 == 0 && ld % 8 == 0 && (uintptr_t)x % 16 == 0),
-          count(lines - first < LINES ? (int)(lines - first) : LINES), line(threadIdx.x / CHUNKS),
-          term(threadIdx.x % CHUNKS * 8), left(k),
-          from(x + (whole ? first + line : first) * step + (whole ? term : 0))
+    /* From line `first` of `count` on; x has k terms in each. */
+    __device__ loader(const bf16 *x, int64_t first, int64_t count, int64_t k, int64_t ld)
+        : ld(ld), whole(((Panel::ALONG ? count : k) | ld) % 8 == 0 && (uintptr_t)x % 16 == 0),
+          lines(count - first < Panel::LINES ? (int)(count - first) : (int)Panel::LINES), left(k),
+          from(x + first * (Panel::ALONG ? 1 : ld))
     {
     }
-    __device__ void load(bf16 *to)
+    __device__ void load(Panel &to)
     {
         if (whole)
-            load_whole(to);
+            load_whole(to.of);
         else
-            load_any(to);
-        from += DEPTH * depth_step;
-        left -= DEPTH;
+            load_any(to.of);
+        from += Tile::DEPTH * (Panel::ALONG ? ld : 1);
+        left -= Tile::DEPTH;
     }
+};
+
+/* A warp's operands of a step: 16 terms. */
+template <class Tile> struct warp_terms {
+    uint32_t a[Tile::M][4], b[Tile::N / 2][4];
 };
 
 /* A warp's part of a tile. */
@@ -106,23 +141,23 @@ template <class Tile> struct warp_sums {
           column(threadIdx.x / WARP % Tile::ACROSS * 8 * Tile::N)
     {
     }
-    __device__ void add_products(const bf16 *a, const bf16 *b)
+    template <class A, class B>
+    __device__ void load(warp_terms<Tile> &terms, const A &a, const B &b, int step) const
     {
 #pragma unroll
-        for (int chunk = 0; chunk < Tile::DEPTH / 8; chunk += 2) {
-            uint32_t x[Tile::M][4];
+        for (int m = 0; m < Tile::M; m++)
+            a.as_a(terms.a[m], row + 16 * m, 2 * step);
+#pragma unroll
+        for (int n = 0; n < Tile::N; n += 2)
+            b.as_b(terms.b[n / 2], column + 8 * n, 2 * step);
+    }
+    __device__ void add_products(const warp_terms<Tile> &terms)
+    {
+#pragma unroll
+        for (int n = 0; n < Tile::N; n += 2)
 #pragma unroll
             for (int m = 0; m < Tile::M; m++)
-                load_a<Tile::DEPTH>(x[m], a, row + 16 * m, chunk);
-#pragma unroll
-            for (int n = 0; n < Tile::N; n += 2) {
-                uint32_t y[4];
-                load_b<Tile::DEPTH>(y, b, column + 8 * n, chunk);
-#pragma unroll
-                for (int m = 0; m < Tile::M; m++)
-                    multiply_add(sum[m][n], sum[m][n + 1], x[m], y);
-            }
-        }
+                multiply_add(sum[m][n], sum[m][n + 1], terms.a[m], terms.b[n / 2]);
     }
     /* c, of which `rows` rows and `columns` columns exist, becomes the sums + beta c. */
     template <class C>
@@ -148,50 +183,123 @@ template <class Tile> struct warp_sums {
     }
 };
 
-/* The tile of C from (row, column) on. */
-template <class C, class Tile>
-__device__ void multiply_tile(const by_row_arguments<bf16, C> &f, const bf16 *a, const bf16 *b,
-                              C *c, int64_t row, int64_t column)
+/* The panels of a tile, and how they are filled. */
+template <class Tile, bool ALONG_A, bool ALONG_B> class panels
 {
-    typedef bf16 panels[Tile::ROWS + Tile::COLUMNS][PITCH<Tile::DEPTH>];
-    SHARED_ALIGNED(16, panels, buffer, [Tile::BUFFERS]);
-    const gemm_shape &s = f.s;
-    line_loader<Tile, Tile::ROWS> rows(a, row, s.m, s.k, s.lda, s.transpose_a);
-    line_loader<Tile, Tile::COLUMNS> columns(b, column, s.n, s.k, s.ldb, !s.transpose_b);
-    warp_sums<Tile> sums;
-    const auto load = [&](int to) {
-        rows.load(buffer[to][0]);
-        columns.load(buffer[to][Tile::ROWS]);
-        cp_async_commit();
+    typedef panel<Tile, Tile::ROWS, ALONG_A> panel_a;
+    typedef panel<Tile, Tile::COLUMNS, ALONG_B> panel_b;
+    loader<Tile, panel_a> load_a;
+    loader<Tile, panel_b> load_b;
+    int next = 0; /* to be filled */
+
+  public:
+    typedef Tile tile;
+    struct buffer {
+        panel_a a;
+        panel_b b;
+    } *const of;
+    struct memory {
+        buffer of[Tile::BUFFERS];
     };
-    __syncthreads(); /* the products of the block's last tile are done */
-    for (int ahead = 0; ahead < Tile::BUFFERS - 1; ahead++)
-        load(ahead);
-    int at = 0, next = Tile::BUFFERS - 1;
-    for (int64_t p = 0; p < s.k; p += Tile::DEPTH) {
+
+    __device__ panels(memory *m, const gemm_shape &s, const bf16 *a, const bf16 *b, int64_t row,
+                      int64_t column)
+        : load_a(a, row, s.m, s.k, s.lda), load_b(b, column, s.n, s.k, s.ldb), of(m->of)
+    {
+    }
+    __device__ static int after(int i)
+    {
+        return i + 1 < Tile::BUFFERS ? i + 1 : 0;
+    }
+    /* Starts to fill the next buffer. */
+    __device__ void load()
+    {
+        load_a.load(of[next].a);
+        load_b.load(of[next].b);
+        cp_async_commit();
+        next = after(next);
+    }
+    /* Waits until the oldest buffer that is being filled is full, while BUFFERS - 1 are, and until
+       no thread reads the one before it. */
+    __device__ void wait() const
+    {
         cp_async_wait<Tile::BUFFERS - 2>();
         __syncthreads();
-        load(next);
-        sums.add_products(buffer[at][0], buffer[at][Tile::ROWS]);
-        next = at;
-        at = at + 1 < Tile::BUFFERS ? at + 1 : 0;
     }
-    sums.store(s.m - row, s.n - column, f.beta, c + row * s.ldc + column, s.ldc);
+};
+
+/* The tile of C from (row, column) on. */
+template <class C, class Panels>
+__device__ void multiply_tile(const by_row_arguments<bf16, C> &f, typename Panels::memory *memory,
+                              const bf16 *a, const bf16 *b, C *c, int64_t row, int64_t column)
+{
+    typedef typename Panels::tile Tile;
+    enum { STEPS = Tile::DEPTH / 16 };
+    Panels panels(memory, f.s, a, b, row, column);
+    warp_sums<Tile> sums;
+    warp_terms<Tile> terms[2];
+    for (int ahead = 0; ahead < Tile::BUFFERS - 1; ahead++)
+        panels.load();
+    panels.wait();
+    int at = 0;
+    sums.load(terms[0], panels.of[at].a, panels.of[at].b, 0);
+    for (int64_t p = 0; p < f.s.k; p += Tile::DEPTH) {
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            if (step == STEPS - 1) {
+                panels.wait();
+                at = Panels::after(at);
+            }
+            sums.load(terms[(step + 1) % 2], panels.of[at].a, panels.of[at].b, (step + 1) % STEPS);
+            if (step == 0)
+                panels.load();
+            sums.add_products(terms[step % 2]);
+        }
+    }
+    cp_async_wait<0>(); /* the next tile of the block fills the buffers again */
+    __syncthreads();
+    sums.store(f.s.m - row, f.s.n - column, f.beta, c + row * f.s.ldc + column, f.s.ldc);
 }
 
-template <class C, class Tile>
-__global__ void __launch_bounds__(Tile::THREADS) multiply(by_row_arguments<bf16, C> f)
+template <class C, class Panels>
+__global__ void __launch_bounds__(Panels::tile::THREADS, Panels::tile::BLOCKS)
+    multiply(by_row_arguments<bf16, C> f)
 {
-    for_each_tile<Tile>(f, [&](const bf16 *a, const bf16 *b, C *c, int64_t row, int64_t column) {
-        multiply_tile<C, Tile>(f, a, b, c, row, column);
-    });
+    DYNAMIC_SHARED(typename Panels::memory, memory);
+    for_each_tile<typename Panels::tile>(
+        f, [&](const bf16 *a, const bf16 *b, C *c, int64_t row, int64_t column) {
+            multiply_tile<C, Panels>(f, memory, a, b, c, row, column);
+        });
 }
 
-template <class C, class Tile> bool queue(const char *operation, const by_row_arguments<bf16, C> &f)
+/* False where the device has too little shared memory for the panels; then smaller tiles fit. */
+template <class C, class Panels> bool queue_with(const by_row_arguments<bf16, C> &f)
 {
-    LAUNCH((multiply<C, Tile>), dim3(tile_blocks<Tile>(f.s, f.batch)), dim3(Tile::THREADS), 0,
-           stream, f);
-    return launched(operation);
+    typedef typename Panels::tile Tile;
+    const int bytes = (int)sizeof(typename Panels::memory);
+    static const bool fits =
+        cudaFuncSetAttribute(multiply<C, Panels>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             bytes) == cudaSuccess ||
+        cudaGetLastError() == cudaSuccess; /* which forgets the error */
+    if (fits)
+        LAUNCH((multiply<C, Panels>), dim3(tile_blocks<Tile>(f.s, f.batch)), dim3(Tile::THREADS),
+               bytes, stream, f);
+    return fits;
+}
+
+template <class C, class Tile> bool queue(const by_row_arguments<bf16, C> &f)
+{
+    if (f.s.transpose_a)
+        return f.s.transpose_b ? queue_with<C, panels<Tile, true, false>>(f)
+                               : queue_with<C, panels<Tile, true, true>>(f);
+    return f.s.transpose_b ? queue_with<C, panels<Tile, false, false>>(f)
+                           : queue_with<C, panels<Tile, false, true>>(f);
+}
+
+/* Whether most rows of these tiles exist, and enough tiles. */
+template <class Tile, class C> bool suits(const by_row_arguments<bf16, C> &f)
+{
+    return f.s.m > Tile::ROWS / 2 && tiles_of<Tile>(f.s, f.batch) >= ENOUGH_TILES;
 }
 
 } // namespace
@@ -199,10 +307,11 @@ template <class C, class Tile> bool queue(const char *operation, const by_row_ar
 template <class C>
 bool gemm_on_tensor_cores(const char *operation, const by_row_arguments<bf16, C> &f)
 {
-    if (f.s.m <= 2 * strip_tile::ROWS)
-        return queue<C, strip_tile>(operation, f);
-    return tiles_of<wide_tile>(f.s, f.batch) >= ENOUGH_TILES ? queue<C, wide_tile>(operation, f)
-                                                             : queue<C, small_tile>(operation, f);
+    if (!(suits<large_tile>(f) && queue<C, large_tile>(f)) &&
+        !(suits<wide_tile>(f) && queue<C, wide_tile>(f)) &&
+        !(suits<small_tile>(f) && queue<C, small_tile>(f)))
+        queue<C, strip_tile>(f);
+    return launched(operation);
 }
 
 template bool gemm_on_tensor_cores<bf16>(const char *, const by_row_arguments<bf16, bf16> &);

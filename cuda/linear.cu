@@ -124,7 +124,7 @@ bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const
                 Y *y)
 {
     const int64_t rows = s->rows, in = s->in, out = s->out, pitch = pitch_of(s);
-    const gemm_shape size = {false, true, rows, out, in, in, in, pitch};
+    const gemm_shape size = {false, true, rows, out, in, in, in, pitch, s->tf32};
     const gemm_batch batch = {count_of(s), 0, s->group.weight, s->group.y};
     Y *const z = kept ? kept : y;
     constexpr bool narrow = !std::is_same<Y, real_of<Y>>::value;
@@ -275,7 +275,8 @@ template <class T>
 bool backward_x(const struct linear_shape *s, const void *dz, const void *weight, bool fresh,
                 void *dx)
 {
-    const gemm_shape size = {false, false, s->rows, s->in, s->out, pitch_of(s), s->in, s->in};
+    const gemm_shape size = {false,       false, s->rows, s->in,  s->out,
+                             pitch_of(s), s->in, s->in,   s->tf32};
     const int beta = fresh ? 0 : 1;
     if (s->wide)
         return gemm("linear", size, gemm_single, (const T *)dz, (const T *)weight, beta,
@@ -287,7 +288,8 @@ template <class T>
 bool backward_weight(const struct linear_shape *s, const void *dz, const void *x, bool fresh,
                      void *dweight)
 {
-    const gemm_shape size = {true, false, s->out, s->in, s->rows, pitch_of(s), s->in, s->in};
+    const gemm_shape size = {true,        false, s->out, s->in,  s->rows,
+                             pitch_of(s), s->in, s->in,  s->tf32};
     const gemm_batch batch = {count_of(s), s->group.y, 0, s->group.weight};
     const int beta = fresh ? 0 : 1;
     if (s->wide)

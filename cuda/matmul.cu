@@ -90,7 +90,8 @@ bool multiply(matmul_shape s, const T *a, const T *b, bool by_row, bool fresh, C
                              s.k,
                              s.transpose_a ? s.m : s.k,
                              s.transpose_b ? s.k : s.n,
-                             s.n};
+                             s.n,
+                             s.tf32};
     bool ok = true;
     for (int64_t place = 0; ok && place < places(s); place++)
         ok = (by_row ? gemm_by_row<T, C>

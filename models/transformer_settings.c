@@ -13,10 +13,8 @@ static const char *const scores[] = {[SB_SCORE_SCALED] = "scaled",
                                      [SB_SCORE_BALANCED] = "balanced",
                                      [SB_SCORE_COSINE] = "cosine",
                                      NULL};
-static const char *const precisions[] = {[SB_PRECISION_F32] = "f32",
-                                         [SB_PRECISION_BF16] = "bf16",
-                                         [SB_PRECISION_TF32X3] = "tf32x3",
-                                         NULL};
+static const char *const precisions[] = {
+    [SB_PRECISION_F32] = "f32", [SB_PRECISION_BF16] = "bf16", [SB_PRECISION_TF32] = "tf32", NULL};
 static const char *const algorithms[] = {[SB_ATTENTION_AUTOMATIC] = "auto",
                                          [SB_ATTENTION_COMPOSED] = "composed",
                                          [SB_ATTENTION_TILED] = "tiled",
@@ -162,9 +160,10 @@ void setting_add_dropout(struct setting_table *t, sb_transformer_options *o)
     setting_zero(t, ZERO_IS_DEFAULT);
     setting_add_number(t, "feed-forward-dropout", &o->feed_forward_dropout, 0, 0.999,
                        "dropout of hidden units of the feed-forward network");
-    setting_add_choice(t, "precision", &o->precision, precisions,
-                       "dtype of activations in training; weights stay f32. tf32x3: f32, with "
-                       "attention on a GPU's tensor cores");
+    setting_add_choice(
+        t, "precision", &o->precision, precisions,
+        "dtype of activations in training; weights stay f32. tf32: f32, with products "
+        "rounded to TF32 on a GPU (no effect on the CPU)");
 }
 
 void setting_add_smoothing(struct setting_table *t, double *label_smoothing)

@@ -4,7 +4,10 @@
  * many at a time: nn/rounded_parameters.h). Gradients of parameters, optimiser moments, losses, and
  * sums within operations are f32 too.
  *
- * It applies to tapes that record: evaluation and decoding use unrounded parameters.
+ * With TF32, activations are f32, and a GPU rounds the operands of products to TF32, which has 10
+ * bits of the fraction; sums are f32 (compare torch.set_float32_matmul_precision("high")).
+ *
+ * Both apply to tapes that record: evaluation and decoding use unrounded parameters.
  */
 #ifndef SOFTBACK_NN_PRECISION_H
 #define SOFTBACK_NN_PRECISION_H
@@ -27,11 +30,15 @@ static inline void precision_together(sb_tensor *first, int n, const sb_tensor *
         rounded_parameters_in_one_list(first, n);
 }
 
-/* The input of the layers: rounded to bf16 if the model trains in bf16 and the tape records. */
+/* The input of the layers, in the precision of training if the tape records: rounded to bf16; or
+   the tape's products use TF32 from here on. */
 static inline sb_tensor *precision_enter(sb_precision precision, sb_tensor *x)
 {
-    const bool rounds = x && precision == SB_PRECISION_BF16 && tape_open()->mode == SB_RECORD;
-    return rounds ? sb_cast(x, SB_BF16) : x;
+    if (!x || tape_open()->mode != SB_RECORD)
+        return x;
+    if (precision == SB_PRECISION_TF32)
+        tape_open()->tf32 = true;
+    return precision == SB_PRECISION_BF16 ? sb_cast(x, SB_BF16) : x;
 }
 
 #endif

@@ -99,7 +99,7 @@ static bool check_attention(const char *who, const sb_transformer_options *o)
            is_positive(who, "rotary_base", o->rotary_base) &&
            is_positive(who, "rotary_scaling", o->rotary_scaling) && check_frequencies(who, o) &&
            is_one(who, "attention", (int)o->attention, SB_ATTENTION_TILED) &&
-           is_one(who, "precision", (int)o->precision, SB_PRECISION_TF32X3) &&
+           is_one(who, "precision", (int)o->precision, SB_PRECISION_TF32) &&
            divides(who, "key_heads", o->key_heads, o->ranks);
 }
 
@@ -135,7 +135,7 @@ static bool check_embedding(const char *who, const sb_transformer_options *o)
            is_positive(who, "embedding_scale", o->embedding_scale) &&
            is_positive(who, "position_scale", o->position_scale) &&
            is_positive(who, "output_scale", o->output_scale) &&
-           is_one(who, "precision", (int)o->precision, SB_PRECISION_TF32X3);
+           is_one(who, "precision", (int)o->precision, SB_PRECISION_TF32);
 }
 
 static bool check_stack(const char *who, const sb_transformer_options *o)

@@ -39,9 +39,9 @@ typedef enum {
 
 typedef enum {
     SB_PRECISION_F32,
-    SB_PRECISION_BF16,   /* mixed precision: bf16 activations in training; parameters stay f32 */
-    SB_PRECISION_TF32X3, /* f32, with the products of attention on a GPU's tensor cores (tf32x3 of
-                            sb_attention_options) */
+    SB_PRECISION_BF16, /* mixed precision: bf16 activations in training; parameters stay f32 */
+    SB_PRECISION_TF32, /* f32; in training a GPU rounds the operands of products to TF32 (10 bits of
+                          the fraction), except in attention. No effect on the CPU */
 } sb_precision;
 
 typedef struct {

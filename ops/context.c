@@ -39,6 +39,11 @@ const sb_context *context_open(void)
     return tape && tape->context ? tape->context : &none;
 }
 
+bool context_by_row(const sb_device *device)
+{
+    return tape_evaluates() && (device == sb_device_cpu() || context_open()->batch_invariant);
+}
+
 int context_runs(sb_sequence along, int64_t here, struct run run[2])
 {
     piece_runs(partition_piece(context_open()->partition, along), here, run);

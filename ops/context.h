@@ -54,6 +54,7 @@ struct sb_context {
     struct packed_weights *packed;      /* packed weights of decoding; NULL: none */
     struct device_position *position;   /* of a decoding step that a graph repeats; NULL: none */
     struct rounded_parameters *rounded; /* bf16 copies of parameters; NULL: one cast for each use */
+    bool batch_invariant; /* decoding: a row of a product has the same bits in every batch */
 };
 
 #endif

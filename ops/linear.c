@@ -15,7 +15,8 @@ static struct linear_shape linear_shape_of(const sb_tensor *x, const sb_tensor *
                                  .in = weight->dim[1],
                                  .out = weight->dim[0],
                                  .activation = activation,
-                                 .by_row = tape_evaluates()};
+                                 .by_row = context_by_row(x->device),
+                                 .tf32 = tape_open()->tf32};
 }
 
 /* Computes dbias, if needed. */

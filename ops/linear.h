@@ -2,9 +2,9 @@
  * The kernels of linear and linear_activation; linear_cross_entropy runs them too.
  *
  * In BLAS, the order of additions depends on the size of the whole product, so the bits of a row
- * depend on the number of rows. On tapes that only evaluate, as in decoding, linear and matmul
- * therefore use `by_row`: the built-in product, where a row of the result depends only on the same
- * row of x and on the weight. So the result of a sequence does not depend on its batch.
+ * depend on the number of rows. Where a sequence must have the same result in every batch
+ * (context_by_row of ops/runs.h), linear and matmul therefore use `by_row`: the built-in product,
+ * where a row of the result depends only on the same row of x and on the weight.
  */
 #ifndef SOFTBACK_OPS_LINEAR_H
 #define SOFTBACK_OPS_LINEAR_H
@@ -28,6 +28,7 @@ struct linear_shape {
     int64_t rows, in, out; /* x (rows, in), weight (out, in), y (rows, out) */
     sb_activation activation;
     bool by_row;
+    bool tf32;     /* a GPU rounds f32 operands of products to TF32 */
     bool packed;   /* the weight is packed; by_row only */
     bool wide;     /* z, y and all gradients except dz have the dtype of sums (ops/kernel.h) */
     int64_t pitch; /* elements from row to row of y and dz; 0: out. On the CPU it is out */

@@ -18,6 +18,7 @@
 #include "ops/elementwise.h"
 #include "ops/example.h"
 #include "ops/linear.h"
+#include "ops/runs.h"
 
 int64_t linear_cross_entropy_logits = (int64_t)1 << 28;
 
@@ -61,7 +62,8 @@ static bool fused_loss_walk_begin(struct walk *w, const sb_tensor *x, const sb_t
                        .shape = {.rows = rows,
                                  .in = weight->dim[1],
                                  .out = V,
-                                 .by_row = tape_evaluates(),
+                                 .by_row = context_by_row(x->device),
+                                 .tf32 = tape_open()->tf32,
                                  .wide = true,
                                  .pitch = fused_loss_pitch(x->device, V)},
                        .chunk = fused_loss_rows_of_chunk(x->device, V)};

@@ -10,6 +10,7 @@
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/linear.h"
+#include "ops/runs.h"
 
 /* The node's inputs are x, the weights, and the biases if it has any. */
 struct group {
@@ -35,7 +36,8 @@ static struct group group_of(sb_node *node)
                           .each = {.rows = row_count(x),
                                    .in = weight->dim[1],
                                    .out = weight->dim[0],
-                                   .by_row = tape_evaluates()},
+                                   .by_row = context_by_row(x->device),
+                                   .tf32 = tape_open()->tf32},
                           .n = node->outputs,
                           .biased = node->inputs > 1 + node->outputs,
                           .node = node};

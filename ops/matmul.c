@@ -3,6 +3,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "ops/runs.h"
 
 KERNEL_ROWS(matmul);
 
@@ -49,6 +50,7 @@ static struct matmul_shape matmul_plan(struct kind kind, const sb_tensor *a, con
     const int64_t *size_a = a->dim + a->rank - 2, *size_c = c->dim + c->rank - 2;
     struct matmul_shape s = {.transpose_a = kind.transpose_a,
                              .transpose_b = kind.transpose_b,
+                             .tf32 = tape_open()->tf32,
                              .m = size_c[0],
                              .n = size_c[1],
                              .k = size_a[kind.transpose_a ? 0 : 1]};
@@ -136,8 +138,8 @@ static sb_tensor *run(const sb_operation *operation, struct kind kind, sb_tensor
     a = node->in[0];
     b = node->in[1];
     sb_tensor *y = sb_node_output(node, a->dtype, rank, dim);
-    return call_end(node,
-                    y && matmul_product(kind, a, b, rank - 2, dim, tape_evaluates(), true, y));
+    return call_end(
+        node, y && matmul_product(kind, a, b, rank - 2, dim, context_by_row(y->device), true, y));
 }
 
 sb_tensor *sb_matmul(sb_tensor *a, sb_tensor *b)

@@ -14,6 +14,7 @@ enum { MATMUL_AXES = SB_MAX_RANK - 2 };
  */
 struct matmul_shape {
     bool transpose_a, transpose_b; /* a is (k, m), b is (n, k); never both */
+    bool tf32;                     /* a GPU rounds f32 operands to TF32 */
     int64_t m, n, k;
     int axes, kept;
     int64_t dim[MATMUL_AXES], a[MATMUL_AXES], b[MATMUL_AXES], c[MATMUL_AXES];

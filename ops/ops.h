@@ -9,6 +9,9 @@
  * open or the open tape has failed, when an argument is NULL or backward has freed its data, when
  * dtypes or devices differ, and when memory runs out. "Fails" lists further causes.
  *
+ * On tapes that do not record, the bits of a sequence's result do not depend on its batch: always
+ * on the CPU, and on a GPU in decoding (batch_invariant of sb_context).
+ *
  * In option structs zero is the default, and a NULL pointer stands for all defaults. Where a number
  * has a default that is not 0, SB_ZERO is the number 0 itself (tensor/option.h).
  */

@@ -24,6 +24,10 @@ const sb_piece *partition_piece(const sb_partition *partition, sb_sequence along
 /* The open tape's context; a zero context when no tape is open or the tape has none. */
 const sb_context *context_open(void);
 
+/* Whether a row of a product must have the same bits for any number of rows: on tapes that do not
+   record, on a device only those of decoding, since other products of many rows are faster. */
+bool context_by_row(const sb_device *device);
+
 /* Splits `here` positions by the open tape's partition. Returns the number of runs to visit: 1 when
    the second is empty. */
 int context_runs(sb_sequence along, int64_t here, struct run run[2]);

@@ -107,6 +107,8 @@ if [ -z "$sample" ]; then
     try_all attention_tiled_backward.cu attention_tiled_backward
     filter='matmul_bf16/*'
     try_all gemm_mma.cu gemm_mma
+    filter='matmul/*'
+    try_all gemm_float.cu gemm_float
     filter='attention_bf16/*'
     mma="attention_mma attention_mma_bias attention_mma_keys attention_mma_queries"
     try_all attention_mma_nonfinite.cuh "$mma"

@@ -47,6 +47,14 @@ template <class Real> static void store(char *address, cudaDataType type, Real v
         *reinterpret_cast<__nv_bfloat16 *>(address) = __nv_bfloat16(value);
 }
 
+/* To the nearest number with 10 bits of the fraction. */
+static void round_to_tf32(std::vector<float> &numbers)
+{
+    for (float &x : numbers)
+        if (std::isfinite(x))
+            x = __uint_as_float((__float_as_uint(x) + 0x1000) & ~0x1fffu);
+}
+
 /* op(matrix), of rows x columns, without gaps. */
 template <class Real>
 static std::vector<Real> copy_out(const Matrix &matrix, int item, int rows, int columns)
@@ -119,6 +127,11 @@ static std::vector<Real> sums_of(const Product &product, int item, int begin, in
         return sum;
     std::vector<Real> left = copy_out<Real>(a, 0, product.m, end - begin);
     std::vector<Real> right = copy_out<Real>(b, 0, end - begin, product.n);
+    if constexpr (std::is_same_v<Real, float>)
+        if (product.tf32) {
+            round_to_tf32(left);
+            round_to_tf32(right);
+        }
     if (settings().rounding && a.type == CUDA_R_16BF)
         multiply_on_tensor_cores(product.m, product.n, end - begin, left.data(), right.data(),
                                  sum.data());
@@ -224,8 +237,10 @@ cublasStatus_t emulator::submit(cudaStream_t stream, const Product &product,
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (product.m == 0 || product.n == 0 || product.batch == 0)
         return CUBLAS_STATUS_SUCCESS;
-    return enqueue(stream, [product] { run(product); }) ? CUBLAS_STATUS_EXECUTION_FAILED
-                                                        : CUBLAS_STATUS_SUCCESS;
+    Product queued = product;
+    queued.tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32 && product.a.type == CUDA_R_32F;
+    return enqueue(stream, [queued] { run(queued); }) ? CUBLAS_STATUS_EXECUTION_FAILED
+                                                      : CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t a_operation,

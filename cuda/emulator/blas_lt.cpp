@@ -59,7 +59,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,
                                         cudaDataType_t scale)
 {
-    if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
+    if ((compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32) ||
+        scale != CUDA_R_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     *desc = new cublasLtMatmulDescOpaque{
         compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0, nullptr, 0};

@@ -207,7 +207,7 @@ struct batches {
 static bool generator_decode_batch(void *batches, int64_t i)
 {
     const struct batches *b = batches;
-    const sb_context context = {.packed = b->packed};
+    const sb_context context = {.packed = b->packed, .batch_invariant = true};
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_NO_RECORD, &context);
     sb_tape_random(&tape, NULL);

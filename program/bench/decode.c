@@ -63,7 +63,8 @@ static bool decode_all(struct decoding *d, sb_weight_format format, int n, doubl
 {
     sb_tape tape;
     struct packed_weights *packed = packed_weights_new(format);
-    sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.packed = packed});
+    sb_tape_begin_with(&tape, SB_NO_RECORD,
+                       &(sb_context){.packed = packed, .batch_invariant = true});
     sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1, SOURCE), 5));
     d->lengths = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1), SOURCE));
     d->memory = sb_seq2seq_encode(d->model, ids, d->lengths);

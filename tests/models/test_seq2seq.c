@@ -190,7 +190,7 @@ static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode
                          int64_t *size)
 {
     sb_tape tape;
-    sb_tape_begin(&tape, mode);
+    sb_tape_begin_with(&tape, mode, &(sb_context){.batch_invariant = true});
     sb_tape_random(&tape, NULL);
     sb_tensor *y = sb_seq2seq_logits(tiny->model, batch, NULL);
     cr_assert(y, "%s", sb_error());
@@ -227,7 +227,7 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
     }
 }
 
-/* The same bits without recording; with it BLAS may sum in another order. */
+/* The same bits in decoding; on a tape that records BLAS may sum in another order. */
 TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
@@ -248,6 +248,27 @@ TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
             }
             free(together);
         }
+}
+
+/* In training on a device, and not in another model's tape. */
+TEST(seq2seq, tf32_is_a_precision_of_training)
+{
+    sb_seq2seq_options options = tiny_options();
+    struct tiny plain = tiny_new(SB_F32, 1, &options);
+    options.transformer.precision = SB_PRECISION_TF32;
+    struct tiny rounded = tiny_new(SB_F32, 1, &options);
+    sb_batch *batch = KEPT(tiny_batch(plain.vocabulary, 20, PAIRS, LONGEST));
+    for (sb_mode mode = SB_RECORD; mode <= SB_NO_RECORD; mode++) {
+        int64_t n;
+        double *with = logits_of(&rounded, batch, mode, &n);
+        double *without = logits_of(&plain, batch, mode, &n);
+        const bool rounds = mode == SB_RECORD && sb_device_in_use() != sb_device_cpu();
+        const double error = test_relative_arrays(n, with, without);
+        cr_expect(rounds ? error > 1e-6 && error < 1e-2 : error == 0, "mode %d: %g", (int)mode,
+                  error);
+        free(with);
+        free(without);
+    }
 }
 
 TEST(seq2seq, embedding_tables_are_shared_as_the_options_say)

@@ -1,3 +1,4 @@
+#include "autograd/node.h"
 #include "tests/support/compare.h"
 
 /* x = (1, 2), W = (3 4; 5 6; 7 8), b = (10, 20, 30): x W' + b = (21, 37, 53). */
@@ -161,7 +162,7 @@ TEST(linear, a_nan_or_an_infinity_propagates)
 static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t every)
 {
     sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
     sb_tensor *weight = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(out, in)));
     sb_tensor *bias = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(out)));
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 3, SB_SHAPE(rows, in)));
@@ -176,7 +177,7 @@ static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t eve
     sb_tape_end(&tape);
 }
 
-TEST(linear, without_recording_a_row_does_not_depend_on_its_batch)
+TEST(linear, in_decoding_a_row_does_not_depend_on_its_batch)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     enum kernel_set usual = kernel_cpu_set();
@@ -208,4 +209,47 @@ CPU_TEST(linear, results_have_the_same_bits_for_any_number_of_threads)
     }
     sb_tensor_release(y[0]);
     sb_tensor_release(y[1]);
+}
+
+/* y, dx, dW and db of a linear, with TF32 or without. */
+static void run_with_tf32(sb_dtype dtype, bool tf32, bool biased, sb_tensor *got[4])
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs("40x96 72x96 72", dtype, 1, x) == 3);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    tape_open()->tf32 = tf32;
+    sb_tensor *dy = sb_tape_own(test_leaf(dtype, 9, SB_SHAPE(40, 72)));
+    got[0] = sb_tensor_retain(sb_linear(x[0], x[1], biased ? x[2] : NULL));
+    cr_assert(sb_backward_from(got[0], dy), "%s", sb_error());
+    sb_tape_end(&tape);
+    for (int i = 0; i < 3; i++) {
+        got[1 + i] = sb_tensor_retain(sb_tensor_grad(x[i]));
+        sb_tensor_release(x[i]);
+    }
+}
+
+/* Each operand is rounded to 11 bits, so a result errs by at most 2^-11 of the sum of its terms'
+   sizes, and usually by much less. */
+TEST(linear, tf32_rounds_the_products_of_f32_on_a_device_alone)
+{
+    for (int i = 0; i < 4; i++) {
+        const sb_dtype dtype = i / 2 ? SB_F64 : SB_F32;
+        const bool rounds = dtype == SB_F32 && sb_device_in_use() != sb_device_cpu();
+        sb_tensor *with[4], *again[4], *without[4];
+        run_with_tf32(dtype, true, i % 2, with);
+        run_with_tf32(dtype, true, i % 2, again);
+        run_with_tf32(dtype, false, i % 2, without);
+        for (int j = 0; j < (i % 2 ? 4 : 3); j++) {
+            const double error = test_relative(with[j], without[j]);
+            cr_expect(test_same_bits(with[j], again[j]));
+            cr_expect(rounds && j < 3 ? error > 0x1p-18 && error < 0x1p-10 : error == 0,
+                      "%s, result %d: %g", sb_dtype_name(dtype), j, error);
+        }
+        for (int j = 0; j < 4; j++) {
+            sb_tensor_release(with[j]);
+            sb_tensor_release(again[j]);
+            sb_tensor_release(without[j]);
+        }
+    }
 }

@@ -243,26 +243,33 @@ TEST(matmul, a_nan_or_an_infinity_propagates)
     sb_tape_end(&tape);
 }
 
-/* Every n-th row of one product of m rows, against the row alone, without recording. */
+/* Numbers in -2..2. */
+static sb_tensor *whole_numbers(uint64_t seed, int64_t rows, int64_t columns)
+{
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, seed, SB_SHAPE(rows, columns)));
+    double *values = test_data(x);
+    for (int64_t i = 0; i < rows * columns; i++)
+        values[i] = (int)(10 * values[i]) % 3;
+    return sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(rows, columns), values));
+}
+
+/* Every n-th row of one product of m rows, against the row alone, as in decoding. */
 static void expect_rows_alone(matmul f, bool transpose_b, int64_t m, int64_t n, int64_t k,
                               int64_t every)
 {
     sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
     sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(m, k)));
     sb_tensor *b = sb_tape_own(transpose_b ? test_leaf(SB_F32, 2, SB_SHAPE(n, k))
                                            : test_leaf(SB_F32, 2, SB_SHAPE(k, n)));
-    const float *rows = test_data(a), *all = test_data(f(a, b));
-    for (int64_t i = 0; i < m; i += every) {
-        sb_tensor *row = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, k), rows + i * k));
-        const float *alone = test_data(f(row, b));
-        cr_expect(memcmp(alone, all + i * n, (size_t)n * sizeof *alone) == 0, "row %d of %dx%dx%d",
-                  (int)i, (int)m, (int)n, (int)k);
-    }
+    sb_tensor *all = f(a, b);
+    for (int64_t i = 0; i < m; i += every)
+        cr_expect(test_same_bits(f(sb_slice(a, 0, i, 1), b), sb_slice(all, 0, i, 1)),
+                  "row %d of %dx%dx%d: %s", (int)i, (int)m, (int)n, (int)k, sb_error());
     sb_tape_end(&tape);
 }
 
-TEST(matmul, without_recording_a_row_does_not_depend_on_the_others)
+TEST(matmul, in_decoding_a_row_does_not_depend_on_the_others)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -273,15 +280,19 @@ TEST(matmul, without_recording_a_row_does_not_depend_on_the_others)
     kernel_use_cpu_set(usual);
 }
 
-/* A GPU has three kernels for float: strips, those that read 16 bytes at a time, and wide tiles. */
-TEST(matmul, no_kernel_for_few_rows_shows_in_the_bits)
+/* A GPU has tiles of several sizes, and kernels that read 16 bytes at a time. */
+TEST(matmul, no_tile_shows_in_the_bits)
 {
+    static const int64_t rows[] = {16, 33, 70, 130};
     enum { M = 11, N = 37, K = 580 }; /* 9 parts and 4 terms more */
-    expect_rows_alone(sb_matmul_nt, true, 70, 4100, 72, 23);
     device_needed();
     sb_use_device(device_cuda());
+    for (int i = 0; i < 4 * 2; i++) {
+        expect_rows_alone(sb_matmul_nt, true, rows[i / 2], 1032, i % 2 ? 72 : 137, 23);
+        expect_rows_alone(sb_matmul, false, rows[i / 2], 1032, i % 2 ? 72 : 137, 23);
+    }
     sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
     sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(M, K)));
     sb_tensor *b = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(N, K)));
     sb_tensor *vectors = sb_matmul_nt(a, b);
@@ -289,6 +300,29 @@ TEST(matmul, no_kernel_for_few_rows_shows_in_the_bits)
     cr_expect(vectors && strips && test_same_bits(vectors, strips), "%s", sb_error());
     sb_tape_end(&tape);
     sb_use_device(NULL);
+}
+
+/* Whole numbers, whose sums are exact: by BLAS, and as in decoding by each tile of a GPU. */
+TEST(matmul, every_layout_and_tile_is_right)
+{
+    static const int64_t sizes[][3] = {
+        {16, 40, 64}, {70, 136, 72}, {136, 264, 72}, {200, 1032, 24}, {73, 1025, 19}};
+    static const matmul of[] = {sb_matmul, sb_matmul_nt, sb_matmul_tn};
+    for (int i = 0; i < 5 * 3; i++) {
+        const int64_t m = sizes[i / 3][0], n = sizes[i / 3][1], k = sizes[i / 3][2];
+        const int kind = i % 3;
+        sb_tape blas, decoding;
+        sb_tape_begin(&blas, SB_RECORD);
+        sb_tensor *a = whole_numbers(1, kind == 2 ? k : m, kind == 2 ? m : k);
+        sb_tensor *b = whole_numbers(2, kind == 1 ? n : k, kind == 1 ? k : n);
+        sb_tensor *y = of[kind](a, b);
+        sb_tape_begin_with(&decoding, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
+        sb_tensor *z = of[kind](a, b);
+        cr_expect(y && z && test_same_bits(y, z), "kind %d, %dx%dx%d", kind, (int)m, (int)n,
+                  (int)k);
+        sb_tape_end(&decoding);
+        sb_tape_end(&blas);
+    }
 }
 
 CPU_TEST(matmul, results_have_the_same_bits_for_any_number_of_threads)

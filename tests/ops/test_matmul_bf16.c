@@ -1,8 +1,10 @@
 /*
- * Products of bf16, which a GPU computes on tensor cores. Without recording its own kernel does it,
- * with one of three tiles, by the size; none of them may show in the bits.
+ * Products of bf16, which a GPU computes on tensor cores. In decoding its own kernel does it, with
+ * one of four tiles, by the size; none of them may show in the bits.
  */
 #include "tests/support/compare.h"
+
+static const sb_context decoding = {.batch_invariant = true};
 
 typedef sb_tensor *(*matmul)(sb_tensor *a, sb_tensor *b);
 
@@ -37,7 +39,7 @@ static void expect_sums(const struct product *p, sb_mode mode, int64_t B, int64_
                         int64_t k)
 {
     sb_tape tape;
-    sb_tape_begin(&tape, mode);
+    sb_tape_begin_with(&tape, mode, &decoding);
     sb_tensor *a = whole_numbers(1, SB_SHAPE(B, p->transpose_a ? k : m, p->transpose_a ? m : k));
     sb_tensor *b = whole_numbers(2, SB_SHAPE(B, p->transpose_b ? n : k, p->transpose_b ? k : n));
     sb_tensor *y = p->f(a, b);
@@ -63,8 +65,20 @@ static void expect_sums(const struct product *p, sb_mode mode, int64_t B, int64_
 TEST(matmul_bf16, sums_of_whole_numbers_are_exact_and_rounded_once)
 {
     static const int64_t shapes[][4] = {
-        {1, 1, 1, 1},   {1, 3, 2, 0},    {1, 1, 7, 8},   {2, 3, 33, 16},  {1, 16, 32, 64},
-        {1, 17, 5, 72}, {1, 33, 65, 40}, {2, 40, 31, 7}, {1, 70, 66, 90}, {3, 2, 2, 200}};
+        {1, 1, 1, 1},
+        {1, 3, 2, 0},
+        {1, 1, 7, 8},
+        {2, 3, 33, 16},
+        {1, 16, 32, 64},
+        {1, 17, 5, 72},
+        {1, 33, 65, 40},
+        {2, 40, 31, 7},
+        {1, 70, 66, 90},
+        {3, 2, 2, 200},
+        /* in the emulator, with the small, the wide and the large tile, aligned in all layouts */
+        {1, 72, 136, 80},
+        {1, 136, 200, 72},
+        {1, 136, 264, 136}};
     for (int i = 0; i < PRODUCTS; i++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             for (sb_mode mode = SB_RECORD; mode <= SB_NO_RECORD; mode++)
@@ -89,7 +103,7 @@ static void expect_rows_alone(matmul f, sb_tensor *a, sb_tensor *b, const double
 static void expect_no_batch(const struct product *p, int64_t m, int64_t n, int64_t k)
 {
     sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &decoding);
     sb_tensor *a = sb_tape_own(test_leaf(SB_BF16, 1, SB_SHAPE(m, k)));
     sb_tensor *b = sb_tape_own(p->transpose_b ? test_leaf(SB_BF16, 2, SB_SHAPE(n, k))
                                               : test_leaf(SB_BF16, 2, SB_SHAPE(k, n)));
@@ -101,9 +115,8 @@ static void expect_no_batch(const struct product *p, int64_t m, int64_t n, int64
     sb_tape_end(&tape);
 }
 
-/* The last ones have enough tiles for the widest: 130 rows, and then 65 rows with the small tile.
- */
-TEST(matmul_bf16, without_recording_a_row_does_not_depend_on_the_others)
+/* The last ones have enough tiles for the large tile: 130 rows, and then 65 and one with others. */
+TEST(matmul_bf16, in_decoding_a_row_does_not_depend_on_the_others)
 {
     for (int i = 0; i < 2; i++)
         for (int64_t k = 63; k < 66; k++) {
@@ -118,7 +131,7 @@ TEST(matmul_bf16, a_bias_is_added_to_the_sum_before_it_is_rounded)
 {
     enum { ROWS = 18, IN = 24, OUT = 40 };
     sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &decoding);
     sb_tensor *x = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(ROWS, IN), 1));
     sb_tensor *weight = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(OUT, IN), 1.0 / 8));
     sb_tensor *bias = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(OUT), 256));

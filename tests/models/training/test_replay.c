@@ -12,11 +12,12 @@ enum { STEPS = 12 }; /* a shape is launched as a graph from its third batch on *
 
 /* Training on the device in use, with batches of two shapes, repeated: of each step the sum of
    loss, norm and rate. */
-static void train_with(sb_graphs graphs, double dropout, const sb_trainer_options *given,
-                       double *losses, uint64_t *fingerprint)
+static void train_with(sb_graphs graphs, double dropout, sb_precision precision,
+                       const sb_trainer_options *given, double *losses, uint64_t *fingerprint)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = dropout;
+    options.transformer.precision = precision;
     const sb_data_options data_options = {.batch_pairs = 3, .seed = 5};
     sb_data *data =
         sb_data_task_with(SB_TASK_COPY, &(sb_task_options){.max_length = 4}, &data_options);
@@ -40,8 +41,8 @@ static void train_with(sb_graphs graphs, double dropout, const sb_trainer_option
 static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *losses,
                   uint64_t *fingerprint)
 {
-    train_with(graphs, dropout, &(sb_trainer_options){.accumulate = accumulate}, losses,
-               fingerprint);
+    train_with(graphs, dropout, SB_PRECISION_F32, &(sb_trainer_options){.accumulate = accumulate},
+               losses, fingerprint);
 }
 
 /* Without dropout, which depends on positions, since batches on CUDA have more padding. */
@@ -61,13 +62,13 @@ TEST(replay, a_model_trains_on_cuda_as_on_the_cpu)
                   "step %d: loss, norm and rate are %.9g, not %.9g", i, cuda[i], cpu[i]);
 }
 
-static void expect_same_bits(const sb_trainer_options *options)
+static void expect_same_bits(sb_precision precision, const sb_trainer_options *options)
 {
     double graph[STEPS], eager[STEPS];
     uint64_t fingerprint_graph, fingerprint_eager;
     sb_use_device(device_cuda());
-    train_with(SB_GRAPHS_AUTO, 0.1, options, graph, &fingerprint_graph);
-    train_with(SB_GRAPHS_OFF, 0.1, options, eager, &fingerprint_eager);
+    train_with(SB_GRAPHS_AUTO, 0.1, precision, options, graph, &fingerprint_graph);
+    train_with(SB_GRAPHS_OFF, 0.1, precision, options, eager, &fingerprint_eager);
     sb_use_device(NULL);
     cr_expect(memcmp(graph, eager, sizeof eager) == 0, "losses differ");
     cr_expect(fingerprint_graph == fingerprint_eager, "weights differ");
@@ -77,7 +78,8 @@ TEST(replay, a_graph_launch_has_the_same_bits_as_eager_execution)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     device_needed();
-    expect_same_bits(&(sb_trainer_options){.accumulate = 1});
+    expect_same_bits(SB_PRECISION_F32, &(sb_trainer_options){.accumulate = 1});
+    expect_same_bits(SB_PRECISION_TF32, &(sb_trainer_options){.accumulate = 1});
 }
 
 /* Adam's step is in the graph, with numbers that change from step to step. */
@@ -87,11 +89,13 @@ TEST(replay, a_graph_launch_clips_decays_and_follows_the_schedule_to_the_same_bi
     device_needed();
     const sb_schedule schedule = {
         .kind = SB_SCHEDULE_COSINE, .rate = 0.01, .warmup = 5, .steps = STEPS};
-    expect_same_bits(&(sb_trainer_options){
-        .optimiser_kind = SB_OPTIMISER_ADAMW,
-        .average_decay = 0.9,
-        .optimiser = {.clip = 0.05, .weight_decay = 0.1, .schedule = schedule}});
-    expect_same_bits(&(sb_trainer_options){.optimiser_kind = SB_OPTIMISER_SGD,
+    expect_same_bits(SB_PRECISION_F32,
+                     &(sb_trainer_options){
+                         .optimiser_kind = SB_OPTIMISER_ADAMW,
+                         .average_decay = 0.9,
+                         .optimiser = {.clip = 0.05, .weight_decay = 0.1, .schedule = schedule}});
+    expect_same_bits(SB_PRECISION_F32,
+                     &(sb_trainer_options){.optimiser_kind = SB_OPTIMISER_SGD,
                                            .optimiser = {.momentum = 0.9, .clip = 0.5}});
 }
 
@@ -145,7 +149,7 @@ TEST(replay, a_graph_launch_that_accumulates_batches_has_the_same_bits)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     device_needed();
-    expect_same_bits(&(sb_trainer_options){.accumulate = 3});
+    expect_same_bits(SB_PRECISION_F32, &(sb_trainer_options){.accumulate = 3});
 }
 
 TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
