@@ -174,7 +174,7 @@ bool forward(const struct cross_entropy_targets *targets, const void *x,
     const plan<real> p = make_plan<real>(targets, room);
     const found_in_rows<real> places = {(real *)found->max, (real *)found->inverse,
                                         (real *)found->loss, (real *)found->weight};
-    with_row_group(targets->rows, targets->V, [&](auto group, dim3 blocks) {
+    with_warp_or_block(targets->rows, targets->V, [&](auto group, dim3 blocks) {
         LAUNCH((forward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, targets->rows,
                targets->V, pitch_of(targets), p, (const T *)x, places);
     });
@@ -227,37 +227,52 @@ template <class T> struct backward_arguments {
     bool fresh;
 };
 
+/* What the targets of a piece of row r subtract from it: share keep w t + share spread w. */
+template <class real, class Lane, class Values>
+__device__ void subtract_targets(const plan<real> &p, int64_t V, int64_t r, int64_t v, real share,
+                                 const Lane &lane, Values &part)
+{
+    const bool given = p.t != nullptr;
+    lane.each_inside([&](int n) {
+        const int64_t at = v + lane.column(n);
+        const real target = p.keep * (given ? p.t[r * V + at] : 0) + p.spread;
+        part[n] -= share * p.weight(at) * target;
+    });
+}
+
 /* loss = -sum_v w_v t_v log softmax(x)_v; dx may be x. For an id t_v is 1 at the id and else 0. */
 template <class T, int GROUP>
-__global__ void backward_rows(int64_t rows, int64_t V, backward_arguments<real_of<T>> b, const T *x,
-                              T *dx)
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+    backward_rows(int64_t rows, int64_t V, backward_arguments<real_of<T>> b, const T *x, T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     const int64_t r = group.row;
     if (r >= rows)
         return;
+    x += r * b.pitch;
+    dx += r * b.pitch;
     const plan<real> &p = b.p;
     const int32_t id = p.ids ? p.ids[r] : 0;
     const bool counts = id >= 0 && id < V; /* otherwise the row has no gradient */
     if (!counts && !b.fresh)
         return;
-    const real g = b.dy[r * b.step] / (b.divisor ? *b.divisor : 1);
-    const real max = b.max[r], inverse = b.inverse[r];
+    const real g = b.dy[r * b.step] / (b.divisor ? *b.divisor : 1), max = b.max[r];
     const real W = p.keep * b.weight[r] + p.spread_weight(); /* sum_v w_v t_v, smoothed */
-    for (int64_t v = group.lane * ROW_PACK; v < V; v += GROUP * ROW_PACK) {
-        const int64_t left = V - v;
-        row_pack<T> part = row_pack<T>::load(x + r * b.pitch + v, left), t = row_pack<T>::all(0);
-        if (p.t)
-            t = row_pack<T>::load(p.t + r * V + v, left);
-        for (int e = 0; e < ROW_PACK; e++) {
-            const real softmax = real_exp(part.of[e] - max) * inverse;
-            const real target = p.keep * (p.ids && v + e == id ? 1 : t.of[e]) + p.spread;
-            const real weight = e < left ? p.weight(v + e) : 0;
-            part.of[e] = counts ? g * (W * softmax - weight * target) : 0;
-        }
-        part.add_to(dx + r * b.pitch + v, b.fresh, left);
-    }
+    const real factor = g * W * b.inverse[r], shift = p.w || p.t ? 0 : g * p.spread;
+    const real of_id = p.ids && counts ? g * p.keep * p.weight(id) : 0;
+    each_piece(group, V, whole_packs(0, x, dx), [&](const auto &lane, int64_t v) {
+        auto part = load_row<real>(lane, x + v);
+        lane.each([&](int n) { part[n] = factor * exp_for<T>(part[n] - max) - shift; });
+        if (p.w || p.t)
+            subtract_targets(p, V, r, v, g, lane, part);
+        const int at = id - (int)v; /* its column in this piece */
+        if (p.ids && lane.first <= at && at < lane.first + lane.WIDTH)
+            lane.each([&](int n) { part[n] -= lane.column(n) == at ? of_id : 0; });
+        if (!counts)
+            lane.each([&](int n) { part[n] = 0; });
+        add_row(lane, part, b.fresh, dx + v);
+    });
 }
 
 template <class T>
@@ -278,7 +293,7 @@ bool backward(const struct cross_entropy_targets *targets, const void *x,
                                                 d->step,
                                                 pitch_of(targets),
                                                 fresh};
-    with_row_group(targets->rows, targets->V, [&](auto group, dim3 blocks) {
+    with_warp_or_block(targets->rows, targets->V, [&](auto group, dim3 blocks) {
         LAUNCH((backward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, targets->rows,
                targets->V, arguments, (const T *)x, (T *)dx);
     });

@@ -1,11 +1,15 @@
 /*
  * Rows in registers: a kernel reads a row once, and its passes use what its lanes hold. Lane l of a
  * group has the packs l, l + GROUP, ... of eight elements, which are 16 bytes or more, and which
- * dropout draws together.
+ * dropout draws together; or, in a row that does not consist of aligned packs, packs of one
+ * element. PACKS packs for each lane may be more than the row has: the elements beyond its end are
+ * zeros, or what the kernel chooses, so that most passes need no comparisons.
  *
- *     const lane_row<GROUP> lane(group, C);
+ *     const lane_row<GROUP, PACKS, PACK> lane(group, C);
  *     auto x = load_row<real>(lane, row);
  *     lane.each([&](int n) { sum += x[n]; });      over the elements of this lane
+ *
+ * A longer row is processed in pieces, each a row in registers (each_piece).
  */
 #ifndef SOFTBACK_CUDA_LANE_ROW_CUH
 #define SOFTBACK_CUDA_LANE_ROW_CUH
@@ -13,45 +17,52 @@
 #include "cuda/dropout_bits.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/row_group.cuh"
+#include <string.h>
 #include <type_traits>
 
-enum { ROW_PACK = DROPOUT_GROUP, LANE_PACKS = 4 };
+enum { ROW_PACK = DROPOUT_GROUP, LANE_PACKS = 4, PIECE_PACKS = 2 };
 enum { LONGEST_IN_REGISTERS = ROW_THREADS * LANE_PACKS * ROW_PACK };
 
-/* Eight elements, in the type for arithmetic. */
-template <class T> using row_pack = pack<real_of<T>, ROW_PACK>;
-
 /* The elements of a row that belong to one lane. */
-template <int GROUP, int PACKS = LANE_PACKS> struct lane_row {
-    enum { STEP = GROUP * ROW_PACK, VALUES = PACKS * ROW_PACK };
+template <int GROUP, int PACKS, int PACK> struct lane_row {
+    enum { STEP = GROUP * PACK, WIDTH = PACKS * STEP, VALUES = PACKS * PACK };
     int first; /* the column of the lane's first element */
-    int left;  /* the number of columns from there on */
+    int left;  /* the number of columns from there on, within the group's registers */
 
     __device__ lane_row(const row_group<GROUP> &group, int64_t C)
-        : first(group.lane * ROW_PACK), left((int)C - first)
+        : first(group.lane * PACK), left((C < WIDTH ? (int)C : (int)WIDTH) - first)
     {
     }
-
     __device__ int column(int n) const
     {
-        return first + n / ROW_PACK * STEP + n % ROW_PACK;
+        return first + n / PACK * STEP + n % PACK;
+    }
+    __device__ bool has_pack(int p) const
+    {
+        return p * STEP < left;
     }
 
-    /* Calls f(n) for each of the lane's elements that the row has; n is a constant. */
+    /* Calls f(n) for each of the lane's elements, and those beyond the end; n is a constant. */
     template <class F> __device__ void each(F f) const
     {
 #pragma unroll
-        for (int p = 0; p < PACKS; p++)
-            if (p * STEP < left)
+        for (int n = 0; n < VALUES; n++)
+            f(n);
+    }
+    /* Only those that the row has. */
+    template <class F> __device__ void each_inside(F f) const
+    {
 #pragma unroll
-                for (int e = 0; e < ROW_PACK; e++)
-                    if (p * STEP + e < left)
-                        f(p * ROW_PACK + e);
+        for (int p = 0; p < PACKS; p++)
+            if (has_pack(p))
+#pragma unroll
+                for (int e = 0; e < PACK; e++)
+                    f(p * PACK + e);
     }
 };
 
 /* A number for each element of a lane_row, in registers. */
-template <class T, int VALUES = LANE_PACKS *ROW_PACK> struct lane_values {
+template <class T, int VALUES> struct lane_values {
     T of[VALUES];
 
     __device__ T &operator[](int n)
@@ -64,139 +75,181 @@ template <class T, int VALUES = LANE_PACKS *ROW_PACK> struct lane_values {
     }
 };
 
-/* The lane's elements of the row x, converted to T; zeros beyond its end. */
-template <class T, int GROUP, int PACKS, class Stored>
-__device__ lane_values<T, PACKS * ROW_PACK> load_row(const lane_row<GROUP, PACKS> &lane,
-                                                     const Stored *x)
+/* The lane's elements of the row x as they are stored; `beyond` after its end. All loads are queued
+   before a value is used. Words of 16 bytes keep two bf16 in a register. */
+template <int GROUP, int PACKS, int PACK, class Stored>
+__device__ lane_values<Stored, PACKS * PACK> load_stored(const lane_row<GROUP, PACKS, PACK> &lane,
+                                                         const Stored *x, Stored beyond = Stored())
 {
-    enum { STEP = lane_row<GROUP, PACKS>::STEP };
-    lane_values<T, PACKS * ROW_PACK> values;
+    typedef std::conditional_t<PACK == 1, Stored, uint4> word;
+    enum { WORDS = PACK * sizeof(Stored) / sizeof(word) };
+    const auto fill = pack<Stored, PACK>::all(beyond);
+    word words[PACKS * WORDS];
 #pragma unroll
-    for (int p = 0; p < PACKS; p++) {
-        typedef pack<T, ROW_PACK> loaded;
-        const auto part = loaded::load(x + lane.first + p * STEP, lane.left - p * STEP);
-#pragma unroll
-        for (int e = 0; e < ROW_PACK; e++)
-            values[p * ROW_PACK + e] = part.of[e];
+    for (int w = 0; w < PACKS * WORDS; w++) {
+        memcpy(&words[w], &fill, sizeof(word));
+        if (lane.has_pack(w / WORDS))
+            words[w] = reinterpret_cast<const word *>(x + lane.column(w / WORDS * PACK))[w % WORDS];
     }
+    lane_values<Stored, PACKS * PACK> values;
+    memcpy(&values, words, sizeof(words));
     return values;
 }
 
-/* dx += values, or dx = values if it is fresh. */
-template <class T, int GROUP, int PACKS, class Stored>
-__device__ void add_row(const lane_row<GROUP, PACKS> &lane,
-                        const lane_values<T, PACKS * ROW_PACK> &values, bool fresh, Stored *dx)
+/* The same, converted to T. */
+template <class T, int GROUP, int PACKS, int PACK, class Stored>
+__device__ lane_values<T, PACKS * PACK> load_row(const lane_row<GROUP, PACKS, PACK> &lane,
+                                                 const Stored *x, T beyond = T())
 {
-    enum { STEP = lane_row<GROUP, PACKS>::STEP };
+    const auto stored = load_stored(lane, x, (Stored)beyond);
+    lane_values<T, PACKS * PACK> values;
+    lane.each([&](int n) { values[n] = (T)stored[n]; });
+    return values;
+}
+
+template <class T, int GROUP, int PACKS, int PACK, class Stored>
+__device__ void store_row(const lane_row<GROUP, PACKS, PACK> &lane,
+                          const lane_values<T, PACKS * PACK> &values, Stored *y)
+{
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
-        pack<T, ROW_PACK> part;
+        pack<Stored, PACK> part;
 #pragma unroll
-        for (int e = 0; e < ROW_PACK; e++)
-            part.of[e] = values[p * ROW_PACK + e];
-        part.add_to(dx + lane.first + p * STEP, fresh, lane.left - p * STEP);
+        for (int e = 0; e < PACK; e++)
+            part.of[e] = (Stored)values[p * PACK + e];
+        if (lane.has_pack(p))
+            *reinterpret_cast<pack<Stored, PACK> *>(y + lane.column(p * PACK)) = part;
     }
 }
 
-template <class T, int GROUP, int PACKS, class Stored>
-__device__ void store_row(const lane_row<GROUP, PACKS> &lane,
-                          const lane_values<T, PACKS * ROW_PACK> &values, Stored *y)
+/* dx += values, or dx = values if it is fresh. */
+template <class T, int GROUP, int PACKS, int PACK, class Stored>
+__device__ void add_row(const lane_row<GROUP, PACKS, PACK> &lane,
+                        lane_values<T, PACKS * PACK> values, bool fresh, Stored *dx)
 {
-    add_row(lane, values, true, y);
+    if (!fresh) {
+        const auto old = load_stored(lane, dx);
+        lane.each([&](int n) { values[n] += (T)old[n]; });
+    }
+    store_row(lane, values, dx);
+}
+
+/* Whether rows of C elements consist of aligned packs in all these tensors. */
+template <class... X> __host__ __device__ bool whole_packs(int64_t C, const X *...x)
+{
+    return C % ROW_PACK == 0 && (((uintptr_t)x % 16 == 0) && ...);
+}
+
+/* Calls f(lane, c) for each piece of a row of any length; it begins at column c. `aligned`: so is
+   the row in all tensors, and packs of one element are only at its end. */
+template <int GROUP, class F>
+__device__ void each_piece(const row_group<GROUP> &group, int64_t C, bool aligned, F f)
+{
+    typedef lane_row<GROUP, PIECE_PACKS, ROW_PACK> piece;
+    typedef lane_row<GROUP, PIECE_PACKS * ROW_PACK, 1> end_piece;
+    const int64_t whole = aligned ? C / ROW_PACK * ROW_PACK : 0;
+    for (int64_t c = 0; c < whole; c += piece::WIDTH)
+        f(piece(group, whole - c), c);
+    for (int64_t c = whole; c < C; c += end_piece::WIDTH)
+        f(end_piece(group, C - c), c);
 }
 
 /* A one bit for each of the lane's elements that dropout keeps; the row begins at element `start`
    of the tensor. Not unrolled: one copy of Philox. */
-template <int GROUP, int PACKS>
-__device__ uint32_t lane_stay(const lane_row<GROUP, PACKS> &lane, const dropout &call,
+template <int GROUP, int PACKS, int PACK>
+__device__ uint32_t lane_stay(const lane_row<GROUP, PACKS, PACK> &lane, const dropout &call,
                               int64_t start)
 {
-    static_assert(PACKS * ROW_PACK <= 32, "a bit for each element");
-    enum { STEP = lane_row<GROUP, PACKS>::STEP };
+    static_assert(PACKS * PACK <= 32, "a bit for each element");
     uint32_t stay = 0;
     if (call.threshold == 0)
         return ~stay;
 #pragma unroll 1
-    for (int p = 0; p < PACKS && p * STEP < lane.left; p++)
-        stay |= staying_here(call, start + lane.first + p * STEP, lane.left - p * STEP)
-                << p * ROW_PACK;
+    for (int p = 0; p < PACKS && lane.has_pack(p); p++)
+        stay |= staying_here(call, start + lane.column(p * PACK), PACK) << p * PACK;
     return stay;
 }
+
+/* The threads of a block that keeps sums over rows in registers. */
+template <int GROUP> constexpr int SLAB_THREADS = GROUP < ROW_THREADS ? 128 : ROW_THREADS;
+
+/* How many such blocks a multiprocessor shall run, by the registers of a thread: for each value the
+   sums and three loaded elements (x, dy and gain), and 32 more. Of kernels without sums three:
+   each warp loads one row or two, and 24 warps keep the memory busy. */
+template <class T, class K> constexpr int slab_blocks(int sums)
+{
+    const int sum = sizeof(real_of<T>), element = K::PACK == 1 ? sum : (int)sizeof(T);
+    const int registers = K::PACKS * K::PACK * (sums * sum + 3 * element) / 4 + 32;
+    const int blocks = 65536 / (SLAB_THREADS<K::GROUP> * registers);
+    return blocks < 1 ? 1 : blocks < 8 ? blocks : 8;
+}
+template <class T> constexpr int ROW_BLOCKS = sizeof(T) > sizeof(float) ? 1 : 3;
 
 /*
  * Sums over the groups of a block, in order: `to` (C) receives the sum of all groups' `values`. The
  * groups of a warp are added by shuffles, then the warps through shared memory. All threads of the
  * block must call it.
  */
-template <class T, int GROUP, int PACKS>
-__device__ void store_block_sum(const lane_row<GROUP, PACKS> &lane,
-                                lane_values<T, PACKS * ROW_PACK> values, int C, T *to)
+template <class T, int GROUP, int PACKS, int PACK>
+__device__ void store_block_sum(const lane_row<GROUP, PACKS, PACK> &lane,
+                                lane_values<T, PACKS * PACK> values, int C, T *to)
 {
     if (GROUP == ROW_THREADS) {
         store_row(lane, values, to);
         return;
     }
-    enum { VALUES = PACKS * ROW_PACK, WARPS = ROW_THREADS / WARP, STEP = GROUP * ROW_PACK };
-    SHARED(T, total, [VALUES * (GROUP < WARP ? (int)GROUP : (int)WARP)]);
-    const int thread = threadIdx.x % WARP;
-#pragma unroll
-    for (int n = 0; n < VALUES; n++)
+    enum { THREADS = SLAB_THREADS<GROUP>, WARPS = THREADS / WARP };
+    enum { COLUMNS = GROUP < ROW_THREADS ? (int)lane_row<GROUP, PACKS, PACK>::WIDTH : 1 };
+    SHARED_ALIGNED(16, T, part, [WARPS][COLUMNS]);
+    lane.each([&](int n) {
         for (int distance = GROUP; distance < WARP; distance *= 2)
             values[n] += __shfl_xor_sync(0xffffffffu, values[n], distance);
-    for (int warp = 0; warp < WARPS; warp++) {
-        if ((int)threadIdx.x / WARP == warp && thread < GROUP)
-#pragma unroll
-            for (int n = 0; n < VALUES; n++)
-                total[n * GROUP + thread] = (warp ? total[n * GROUP + thread] : 0) + values[n];
-        __syncthreads();
+    });
+    if (threadIdx.x % WARP < GROUP)
+        store_row(lane, values, part[threadIdx.x / WARP]);
+    __syncthreads();
+    for (int c = threadIdx.x; c < C; c += THREADS) {
+        T total = part[0][c];
+        for (int warp = 1; warp < WARPS; warp++)
+            total += part[warp][c];
+        to[c] = total;
     }
-    for (int c = threadIdx.x; c < C; c += ROW_THREADS) {
-        const int n = c / STEP * ROW_PACK + c % ROW_PACK;
-        to[c] = total[n * GROUP + c % STEP / ROW_PACK];
-    }
-    __syncthreads(); /* before `total` is written again */
+    __syncthreads(); /* before `part` is written again */
 }
 
-/* Calls launch(group, blocks) with the number of blocks and the smallest group that holds a row in
-   registers, or that of a block for longer rows. No call without rows, since an empty grid is an
-   error. */
-template <class Launch> void with_row_group(int64_t rows, int64_t C, Launch launch)
+/* Calls launch(lane_kind<...>()) with the smallest number of packs for each lane that holds the
+   row; one for all rows of single elements. */
+template <int G, int P, int E> struct lane_kind {
+    enum { GROUP = G, PACKS = P, PACK = E };
+};
+
+template <int GROUP, int MOST, int PACKS = 1, class Launch>
+void with_packs(int64_t C, bool whole, Launch launch)
 {
-    enum { VALUES = LANE_PACKS * ROW_PACK };
-    if (rows > 0 && C <= QUARTER_WARP * VALUES)
-        launch(std::integral_constant<int, QUARTER_WARP>(), dim3(row_blocks<QUARTER_WARP>(rows)));
-    else if (rows > 0 && C <= WARP * VALUES)
-        launch(std::integral_constant<int, WARP>(), dim3(row_blocks<WARP>(rows)));
-    else if (rows > 0)
-        launch(std::integral_constant<int, ROW_THREADS>(), dim3(row_blocks<ROW_THREADS>(rows)));
+    if (!whole)
+        return launch(lane_kind<GROUP, MOST * ROW_PACK, 1>());
+    if constexpr (PACKS < MOST)
+        if (C > GROUP * ROW_PACK * PACKS)
+            return with_packs<GROUP, MOST, (GROUP > WARP ? 2 * PACKS : PACKS + 1)>(C, whole,
+                                                                                   launch);
+    launch(lane_kind<GROUP, PACKS, ROW_PACK>());
 }
 
-/* The longest row of which a kernel for slabs of rows keeps sums in registers too. */
-template <class T>
-constexpr int64_t LONGEST_IN_SLABS = LONGEST_IN_REGISTERS / (sizeof(real_of<T>) / sizeof(float));
-
-/* Calls launch(group, packs) with the smallest group and number of packs that hold such a row. */
-template <class T, class Launch> void with_slab_group(int64_t C, Launch launch)
+/* The same with the smallest group too, for rows of at most MOST packs for each thread of a block.
+   `whole`: the rows consist of aligned packs (whole_packs). */
+template <int MOST = LANE_PACKS, class Launch>
+void with_row_group(int64_t C, bool whole, Launch launch)
 {
-    constexpr bool most = LONGEST_IN_SLABS<T> == LONGEST_IN_REGISTERS;
-    const std::integral_constant<int, 1> one;
-    const std::integral_constant<int, 2> two;
-    const std::integral_constant<int, most ? LANE_PACKS : 2> four;
-    const std::integral_constant<int, QUARTER_WARP> quarter;
-    const std::integral_constant<int, WARP> warp;
-    const std::integral_constant<int, ROW_THREADS> block;
     if (C <= QUARTER_WARP * ROW_PACK)
-        launch(quarter, one);
-    else if (C <= WARP * ROW_PACK)
-        launch(warp, one);
-    else if (C <= WARP * ROW_PACK * 2)
-        launch(warp, two);
-    else if (most && C <= WARP * ROW_PACK * LANE_PACKS)
-        launch(warp, four);
-    else if (C <= ROW_THREADS * ROW_PACK * 2)
-        launch(block, two);
+        with_packs<QUARTER_WARP, 1>(C, whole, launch);
+    else if (C <= WARP * ROW_PACK * MOST)
+        with_packs<WARP, MOST>(C, whole, launch);
     else
-        launch(block, four);
+        with_packs<ROW_THREADS, MOST>(C, whole, launch);
 }
+
+/* The packs of the longest row of which a kernel keeps sums in registers too, and its length. */
+template <class T> constexpr int SLAB_PACKS = LANE_PACKS / (sizeof(real_of<T>) / sizeof(float));
+template <class T> constexpr int64_t LONGEST_IN_SLABS = ROW_THREADS *SLAB_PACKS<T> *ROW_PACK;
 
 #endif

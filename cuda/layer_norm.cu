@@ -42,16 +42,19 @@ __device__ moments<real> moments_times(const row_group<GROUP> &group, int64_t C,
 }
 
 /* If a sum overflows, the scale is 0 or NaN, and the moments are computed from smaller numbers. All
-   threads of the group have the same scale, so they do not diverge. */
+   threads of the group have the same scale, so they do not diverge. One copy of the passes. */
 template <class real, int GROUP, class Each>
 __device__ moments<real> moments_of(const row_group<GROUP> &group, int64_t C, real epsilon,
                                     Each each)
 {
     const real factor = ROW_SHRINK(real);
-    moments<real> m = moments_times(group, C, (real)1, epsilon, each);
-    if (m.scale > 0)
-        return m;
-    m = moments_times(group, C, factor, (real)0, each);
+    moments<real> m = {};
+#pragma unroll 1
+    for (int shrunk = 0; shrunk < 2; shrunk++) {
+        m = moments_times(group, C, shrunk ? factor : 1, shrunk ? 0 : epsilon, each);
+        if (!shrunk && m.scale > 0)
+            return m;
+    }
     return {m.mean / factor, m.scale == (real)INFINITY ? 1 / real_sqrt(epsilon) : m.scale * factor};
 }
 
@@ -99,43 +102,44 @@ template <class T> __global__ void forward_rows(int64_t C, forward_arguments<T> 
 }
 
 /* The row of x, or of the sum as it is stored. */
-template <class T, int GROUP>
-__device__ lane_values<real_of<T>> input_row(const lane_row<GROUP> &lane, int64_t start,
-                                             const forward_arguments<T> &f)
+template <class T, int GROUP, int PACKS, int PACK>
+__device__ lane_values<real_of<T>, PACKS * PACK>
+input_row(const lane_row<GROUP, PACKS, PACK> &lane, int64_t start, const forward_arguments<T> &f)
 {
     typedef real_of<T> real;
-    auto x = load_row<real>(lane, f.x + start);
     if (!f.branch)
-        return x;
-    const auto branch = load_row<real>(lane, f.branch + start);
+        return load_row<real>(lane, f.x + start);
     const uint32_t stay = lane_stay(lane, f.call, start);
+    const auto branch = load_stored(lane, f.branch + start);
+    auto x = load_row<real>(lane, f.x + start);
     const real scale = (real)f.call.scale;
-    lane.each([&](int n) { x[n] = (T)(x[n] + (stay >> n & 1 ? branch[n] * scale : 0)); });
+    lane.each([&](int n) { x[n] = (T)(x[n] + (stay >> n & 1 ? (real)branch[n] * scale : 0)); });
     store_row(lane, x, f.sum + start);
     return x;
 }
 
 /* The same for rows in registers, which are read once. */
-template <class T, int GROUP>
-__global__ void forward_in_registers(int64_t rows, int64_t C, forward_arguments<T> f)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+    forward_in_registers(int64_t rows, int64_t C, forward_arguments<T> f)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP> lane(group, C);
+    const lane_row<GROUP, PACKS, PACK> lane(group, C);
     auto x = input_row(lane, group.row * C, f);
-    const moments<real> of =
-        moments_of(group, C, f.epsilon, [&](auto take) { lane.each([&](int n) { take(x[n]); }); });
+    const moments<real> of = moments_of(
+        group, C, f.epsilon, [&](auto take) { lane.each_inside([&](int n) { take(x[n]); }); });
     if (group.lane == 0) {
         f.mean[group.row] = of.mean;
         f.scale[group.row] = of.scale;
     }
-    const auto gain = load_row<real>(lane, f.gain);
-    lane.each([&](int n) { x[n] = gain[n] * ((x[n] - of.mean) * of.scale); });
+    const auto gain = load_stored(lane, f.gain);
+    lane.each([&](int n) { x[n] = (real)gain[n] * ((x[n] - of.mean) * of.scale); });
     if (f.bias) {
-        const auto bias = load_row<real>(lane, f.bias);
-        lane.each([&](int n) { x[n] += bias[n]; });
+        const auto bias = load_stored(lane, f.bias);
+        lane.each([&](int n) { x[n] += (real)bias[n]; });
     }
     store_row(lane, x, f.y + group.row * C);
 }
@@ -155,11 +159,14 @@ template <class T> bool forward(const struct layer_norm_forward *f)
     if (f->rows > 0 && f->C > LONGEST_IN_REGISTERS)
         LAUNCH((forward_rows<T>), dim3((unsigned)f->rows), dim3(ROW_THREADS), 0, stream, f->C,
                arguments);
-    else
-        with_row_group(f->rows, f->C, [&](auto group, dim3 blocks) {
-            LAUNCH((forward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream,
-                   f->rows, f->C, arguments);
-        });
+    else if (f->rows > 0)
+        with_row_group(f->C, whole_packs(f->C, f->x, f->branch, f->gain, f->bias, f->sum, f->y),
+                       [&](auto kind) {
+                           using K = decltype(kind);
+                           LAUNCH((forward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+                                  dim3(row_blocks<K::GROUP>(f->rows)), dim3(ROW_THREADS), 0, stream,
+                                  f->rows, f->C, arguments);
+                       });
     return launched("layer_norm");
 }
 
@@ -215,9 +222,9 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, backward_argum
     const int64_t blocks = column_blocks(C);
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
         const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
-        const int64_t end = slab_end(slab, rows);
+        const int64_t in_slab = device_slab_rows(rows), end = slab_end(slab, rows, in_slab);
         real dgain = 0, dbias = 0;
-        for (int64_t r = slab * SLAB_ROWS + threadIdx.y; c < C && r < end; r += blockDim.y) {
+        for (int64_t r = slab * in_slab + threadIdx.y; c < C && r < end; r += blockDim.y) {
             real h = ((real)b.x[r * C + c] - b.mean[r]) * b.scale[r];
             dgain += (real)b.dy[r * C + c] * h;
             dbias += (real)b.dy[r * C + c];
@@ -232,31 +239,33 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, backward_argum
 }
 
 /* dx and dbranch of one row; adds to its lanes' parts of dgain and dbias. */
-template <class T, int GROUP, int PACKS>
-__device__ void backward_row(const row_group<GROUP> &group, const lane_row<GROUP, PACKS> &lane,
-                             int64_t C, const backward_arguments<T> &b,
-                             lane_values<real_of<T>, PACKS * ROW_PACK> &dgain,
-                             lane_values<real_of<T>, PACKS * ROW_PACK> &dbias)
+template <class T, int GROUP, int PACKS, int PACK>
+__device__ void
+backward_row(const row_group<GROUP> &group, const lane_row<GROUP, PACKS, PACK> &lane, int64_t C,
+             const backward_arguments<T> &b, lane_values<real_of<T>, PACKS * PACK> &dgain,
+             lane_values<real_of<T>, PACKS * PACK> &dbias)
 {
     typedef real_of<T> real;
     const int64_t start = group.row * C;
     const real mean = b.mean[group.row], scale = b.scale[group.row];
-    auto h = load_row<real>(lane, b.x + start), u = load_row<real>(lane, b.dy + start);
-    const auto gain = load_row<real>(lane, b.gain);
+    const auto x = load_stored(lane, b.x + start), dy = load_stored(lane, b.dy + start);
+    const auto h = [&](int n) { return ((real)x[n] - mean) * scale; };
+    const auto gain = load_stored(lane, b.gain);
     real sum_u = 0, sum_uh = 0;
     lane.each([&](int n) {
-        h[n] = (h[n] - mean) * scale;
-        dgain[n] += u[n] * h[n];
-        dbias[n] += u[n];
-        u[n] *= gain[n];
-        sum_u += u[n];
-        sum_uh += u[n] * h[n];
+        const real u = (real)gain[n] * (real)dy[n];
+        dgain[n] += (real)dy[n] * h(n);
+        dbias[n] += (real)dy[n];
+        sum_u += u;
+        sum_uh += u * h(n);
     });
     const real mean_u = group.sum(sum_u) / (real)C, mean_uh = group.sum(sum_uh) / (real)C;
-    lane.each([&](int n) { u[n] = (u[n] - mean_u - h[n] * mean_uh) * scale; });
+    lane_values<real, PACKS * PACK> u;
+    lane.each(
+        [&](int n) { u[n] = ((real)gain[n] * (real)dy[n] - mean_u - h(n) * mean_uh) * scale; });
     if (b.dsum) {
-        const auto dsum = load_row<real>(lane, b.dsum + start);
-        lane.each([&](int n) { u[n] += dsum[n]; });
+        const auto dsum = load_stored(lane, b.dsum + start);
+        lane.each([&](int n) { u[n] += (real)dsum[n]; });
     }
     if (b.dx.to)
         add_row(lane, u, b.dx.fresh, b.dx.to + start);
@@ -269,15 +278,18 @@ __device__ void backward_row(const row_group<GROUP> &group, const lane_row<GROUP
 
 /* A slab of rows in registers: dx and dbranch, and in the same pass the slab's part of dgain and
    dbias. */
-template <class T, int GROUP, int PACKS>
-__global__ void backward_slabs(int64_t rows, int64_t C, backward_arguments<T> b)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(SLAB_THREADS<GROUP>,
+                                  slab_blocks<T, lane_kind<GROUP, PACKS, PACK>>(2))
+    backward_slabs(int64_t rows, int64_t C, backward_arguments<T> b)
 {
-    typedef lane_values<real_of<T>, PACKS * ROW_PACK> values;
-    const int64_t slab = blockIdx.x, end = slab_end(slab, rows);
-    row_group<GROUP> group(slab * SLAB_ROWS + threadIdx.x / GROUP);
-    const lane_row<GROUP, PACKS> lane(group, C);
+    typedef lane_values<real_of<T>, PACKS * PACK> values;
+    const int64_t slab = blockIdx.x, in_slab = device_slab_rows(rows);
+    const int64_t end = slab_end(slab, rows, in_slab);
+    row_group<GROUP> group(slab * in_slab + threadIdx.x / GROUP);
+    const lane_row<GROUP, PACKS, PACK> lane(group, C);
     values dgain = {}, dbias = {};
-    for (; group.row < end; group.row += ROW_THREADS / GROUP)
+    for (; group.row < end; group.row += SLAB_THREADS<GROUP> / GROUP)
         backward_row(group, lane, C, b, dgain, dbias);
     store_block_sum(lane, dgain, (int)C, b.partial + slab * 2 * C);
     store_block_sum(lane, dbias, (int)C, b.partial + slab * 2 * C + C);
@@ -305,12 +317,15 @@ template <class T> backward_arguments<T> arguments_of(const struct layer_norm_ba
 template <class T> bool backward(const struct layer_norm_backward *b)
 {
     const backward_arguments<T> arguments = arguments_of<T>(b);
-    const int64_t rows = b->rows, C = b->C, slabs = slab_count(rows);
+    const int64_t rows = b->rows, C = b->C, slabs = device_slab_count(rows);
+    const bool whole =
+        whole_packs(C, b->x, b->gain, b->dy, b->dsum, b->dx.to, b->dbranch.to, b->partial);
     const bool sums = b->dgain.to || b->dbias.to, parts = b->dx.to || b->dbranch.to;
     if (C <= LONGEST_IN_SLABS<T> && slabs * C > 0)
-        with_slab_group<T>(C, [&](auto group, auto packs) {
-            LAUNCH((backward_slabs<T, group(), packs()>), dim3((unsigned)slabs), dim3(ROW_THREADS),
-                   0, stream, rows, C, arguments);
+        with_row_group<SLAB_PACKS<T>>(C, whole, [&](auto kind) {
+            using K = decltype(kind);
+            LAUNCH((backward_slabs<T, K::GROUP, K::PACKS, K::PACK>), dim3((unsigned)slabs),
+                   dim3(SLAB_THREADS<K::GROUP>), 0, stream, rows, C, arguments);
         });
     if (C > LONGEST_IN_SLABS<T> && rows > 0 && parts)
         LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,

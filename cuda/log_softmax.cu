@@ -12,28 +12,28 @@ template <class T> __global__ void log_softmax_rows(int64_t C, const T *x, T *y)
     y += group.row * C;
     const auto row = row_max_and_sum(group, C, x);
     const real_of<T> log_sum = real_log(row.sum);
-    for (int64_t c = group.lane * ROW_PACK; c < C; c += ROW_THREADS * ROW_PACK) {
-        row_pack<T> part = row_pack<T>::load(x + c, C - c);
-        for (int e = 0; e < ROW_PACK; e++)
-            part.of[e] = (part.of[e] - row.max) - log_sum;
-        part.store(y + c, C - c);
-    }
+    each_piece(group, C, whole_packs(0, x, y), [&](const auto &lane, int64_t c) {
+        auto part = load_row<real_of<T>>(lane, x + c);
+        lane.each([&](int n) { part[n] = (part[n] - row.max) - log_sum; });
+        store_row(lane, part, y + c);
+    });
 }
 
 /* The same for rows in registers, which are read once. */
-template <class T, int GROUP>
-__global__ void log_softmax_in_registers(int64_t rows, int64_t C, const T *x, T *y)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+    log_softmax_in_registers(int64_t rows, int64_t C, const T *x, T *y)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP> lane(group, C);
-    auto row = load_row<real>(lane, x + group.row * C);
+    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    auto row = load_row<real>(lane, x + group.row * C, -(real)INFINITY);
     real max = -INFINITY, sum = 0;
     lane.each([&](int n) { max = real_max(max, row[n]); });
     max = group.max(max);
-    lane.each([&](int n) { sum += real_exp(row[n] - max); });
+    lane.each([&](int n) { sum += exp_for<T>(row[n] - max); });
     const real log_sum = real_log(group.sum(sum));
     lane.each([&](int n) { row[n] = (row[n] - max) - log_sum; });
     store_row(lane, row, y + group.row * C);
@@ -44,10 +44,12 @@ template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
     if (rows > 0 && C > LONGEST_IN_REGISTERS)
         LAUNCH((log_softmax_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
                (const T *)x, (T *)y);
-    else
-        with_row_group(rows, C, [&](auto group, dim3 blocks) {
-            LAUNCH((log_softmax_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream,
-                   rows, C, (const T *)x, (T *)y);
+    else if (rows > 0)
+        with_row_group(C, whole_packs(C, x, y), [&](auto kind) {
+            using K = decltype(kind);
+            LAUNCH((log_softmax_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
+                   (const T *)x, (T *)y);
         });
     return launched("log_softmax");
 }
@@ -66,24 +68,25 @@ __global__ void backward_rows(int64_t C, const T *y, const T *dy, bool fresh, T 
         total += (real)dy[c];
     total = group.sum(total);
     for (int64_t c = group.lane; c < C; c += ROW_THREADS)
-        dx[c] = before(fresh, dx[c]) + ((real)dy[c] - real_exp((real)y[c]) * total);
+        dx[c] = before(fresh, dx[c]) + ((real)dy[c] - exp_for<T>((real)y[c]) * total);
 }
 
-template <class T, int GROUP>
-__global__ void backward_in_registers(int64_t rows, int64_t C, const T *all_y, const T *all_dy,
-                                      bool fresh, T *dx)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+    backward_in_registers(int64_t rows, int64_t C, const T *all_y, const T *all_dy, bool fresh,
+                          T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP> lane(group, C);
+    const lane_row<GROUP, PACKS, PACK> lane(group, C);
     const auto y = load_row<real>(lane, all_y + group.row * C);
     auto dy = load_row<real>(lane, all_dy + group.row * C);
     real total = 0;
     lane.each([&](int n) { total += dy[n]; });
     total = group.sum(total);
-    lane.each([&](int n) { dy[n] -= real_exp(y[n]) * total; });
+    lane.each([&](int n) { dy[n] -= exp_for<T>(y[n]) * total; });
     add_row(lane, dy, fresh, dx + group.row * C);
 }
 
@@ -93,10 +96,12 @@ bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh
     if (rows > 0 && C > LONGEST_IN_REGISTERS)
         LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
                (const T *)y, (const T *)dy, fresh, (T *)dx);
-    else
-        with_row_group(rows, C, [&](auto group, dim3 blocks) {
-            LAUNCH((backward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
-                   C, (const T *)y, (const T *)dy, fresh, (T *)dx);
+    else if (rows > 0)
+        with_row_group(C, whole_packs(C, y, dy, dx), [&](auto kind) {
+            using K = decltype(kind);
+            LAUNCH((backward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
+                   (const T *)y, (const T *)dy, fresh, (T *)dx);
         });
     return launched("log_softmax");
 }

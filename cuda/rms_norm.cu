@@ -37,23 +37,24 @@ __global__ void forward_rows(int64_t C, real_of<T> epsilon, const T *x, const T 
 }
 
 /* The same for rows in registers, which are read once. */
-template <class T, int GROUP>
-__global__ void forward_in_registers(int64_t rows, int64_t C, real_of<T> epsilon, const T *all_x,
-                                     const T *all_gains, T *y, real_of<T> *all_scales)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+    forward_in_registers(int64_t rows, int64_t C, real_of<T> epsilon, const T *all_x,
+                         const T *all_gains, T *y, real_of<T> *all_scales)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP> lane(group, C);
+    const lane_row<GROUP, PACKS, PACK> lane(group, C);
     auto x = load_row<real>(lane, all_x + group.row * C);
     const real scale = scale_of(C, epsilon, [&](real factor) {
         real sum = 0;
         lane.each([&](int n) { sum += (x[n] * factor) * (x[n] * factor); });
         return group.sum(sum);
     });
-    const auto gain = load_row<real>(lane, all_gains);
-    lane.each([&](int n) { x[n] = gain[n] * (x[n] * scale); });
+    const auto gain = load_stored(lane, all_gains);
+    lane.each([&](int n) { x[n] = (real)gain[n] * (x[n] * scale); });
     store_row(lane, x, y + group.row * C);
     if (group.lane == 0)
         all_scales[group.row] = scale;
@@ -66,11 +67,12 @@ bool forward(int64_t rows, int64_t C, double epsilon, const void *x, const void 
     if (rows > 0 && C > LONGEST_IN_REGISTERS)
         LAUNCH((forward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
                (real_of<T>)epsilon, (const T *)x, (const T *)gain, (T *)y, (real_of<T> *)scale);
-    else
-        with_row_group(rows, C, [&](auto group, dim3 blocks) {
-            LAUNCH((forward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
-                   C, (real_of<T>)epsilon, (const T *)x, (const T *)gain, (T *)y,
-                   (real_of<T> *)scale);
+    else if (rows > 0)
+        with_row_group(C, whole_packs(C, x, gain, y), [&](auto kind) {
+            using K = decltype(kind);
+            LAUNCH((forward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
+                   (real_of<T>)epsilon, (const T *)x, (const T *)gain, (T *)y, (real_of<T> *)scale);
         });
     return launched("rms_norm");
 }
@@ -106,9 +108,9 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, RESTRICTED(con
     const int64_t blocks = column_blocks(C);
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
         const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
-        const int64_t end = slab_end(slab, rows);
+        const int64_t in_slab = device_slab_rows(rows), end = slab_end(slab, rows, in_slab);
         real dgain = 0;
-        for (int64_t r = slab * SLAB_ROWS + threadIdx.y; c < C && r < end; r += blockDim.y)
+        for (int64_t r = slab * in_slab + threadIdx.y; c < C && r < end; r += blockDim.y)
             dgain += (real)dy[r * C + c] * ((real)x[r * C + c] * scale[r]);
         dgain = column_sum(dgain);
         if (c < C && threadIdx.y == 0)
@@ -117,30 +119,33 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, RESTRICTED(con
 }
 
 /* A slab of rows in registers: dx, and in the same pass the slab's part of dgain. */
-template <class T, int GROUP, int PACKS>
-__global__ void backward_slabs(int64_t rows, int64_t C, const T *x, const T *all_gains,
-                               const real_of<T> *all_scales, const T *dy, slab_sum<T> dx,
-                               real_of<T> *partial)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(SLAB_THREADS<GROUP>,
+                                  slab_blocks<T, lane_kind<GROUP, PACKS, PACK>>(1))
+    backward_slabs(int64_t rows, int64_t C, const T *x, const T *all_gains,
+                   const real_of<T> *all_scales, const T *dy, slab_sum<T> dx, real_of<T> *partial)
 {
     typedef real_of<T> real;
-    const int64_t slab = blockIdx.x, end = slab_end(slab, rows);
-    row_group<GROUP> group(slab * SLAB_ROWS + threadIdx.x / GROUP);
-    const lane_row<GROUP, PACKS> lane(group, C);
-    const auto gain = load_row<real>(lane, all_gains);
-    lane_values<real, PACKS *ROW_PACK> dgain = {};
-    for (; group.row < end; group.row += ROW_THREADS / GROUP) {
+    const int64_t slab = blockIdx.x, in_slab = device_slab_rows(rows);
+    const int64_t end = slab_end(slab, rows, in_slab);
+    row_group<GROUP> group(slab * in_slab + threadIdx.x / GROUP);
+    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const auto gain = load_stored(lane, all_gains);
+    lane_values<real, PACKS *PACK> dgain = {};
+    for (; group.row < end; group.row += SLAB_THREADS<GROUP> / GROUP) {
         const int64_t start = group.row * C;
         const real scale = all_scales[group.row];
-        auto h = load_row<real>(lane, x + start), u = load_row<real>(lane, dy + start);
+        const auto row_x = load_stored(lane, x + start), row_dy = load_stored(lane, dy + start);
+        const auto h = [&](int n) { return (real)row_x[n] * scale; };
         real sum_uh = 0;
         lane.each([&](int n) {
-            h[n] *= scale;
-            dgain[n] += u[n] * h[n];
-            u[n] *= gain[n];
-            sum_uh += u[n] * h[n];
+            dgain[n] += (real)row_dy[n] * h(n);
+            sum_uh += (real)gain[n] * (real)row_dy[n] * h(n);
         });
         const real mean_uh = group.sum(sum_uh) / (real)C;
-        lane.each([&](int n) { u[n] = (u[n] - h[n] * mean_uh) * scale; });
+        lane_values<real, PACKS * PACK> u;
+        lane.each(
+            [&](int n) { u[n] = ((real)gain[n] * (real)row_dy[n] - h(n) * mean_uh) * scale; });
         if (dx.to)
             add_row(lane, u, dx.fresh, dx.to + start);
     }
@@ -152,13 +157,15 @@ bool backward(int64_t rows, int64_t C, const void *x, const void *gain, const vo
               const void *dy, struct rms_norm_gradient dx, struct rms_norm_gradient dgain,
               void *partial)
 {
-    const int64_t slabs = slab_count(rows);
+    const int64_t slabs = device_slab_count(rows);
+    const bool whole = whole_packs(C, x, gain, dy, dx.to, partial);
     const slab_sum<T> row_sum = {(T *)dx.to, dx.fresh};
     if (C <= LONGEST_IN_SLABS<T> && slabs * C > 0)
-        with_slab_group<T>(C, [&](auto group, auto packs) {
-            LAUNCH((backward_slabs<T, group(), packs()>), dim3((unsigned)slabs), dim3(ROW_THREADS),
-                   0, stream, rows, C, (const T *)x, (const T *)gain, (const real_of<T> *)scale,
-                   (const T *)dy, row_sum, (real_of<T> *)partial);
+        with_row_group<SLAB_PACKS<T>>(C, whole, [&](auto kind) {
+            using K = decltype(kind);
+            LAUNCH((backward_slabs<T, K::GROUP, K::PACKS, K::PACK>), dim3((unsigned)slabs),
+                   dim3(SLAB_THREADS<K::GROUP>), 0, stream, rows, C, (const T *)x, (const T *)gain,
+                   (const real_of<T> *)scale, (const T *)dy, row_sum, (real_of<T> *)partial);
         });
     if (C > LONGEST_IN_SLABS<T> && rows > 0 && dx.to)
         LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,

@@ -7,7 +7,7 @@
 #ifndef SOFTBACK_CUDA_SLABS_CUH
 #define SOFTBACK_CUDA_SLABS_CUH
 
-#include "cuda/device.cuh"
+#include "cuda/column_group.cuh"
 #include "ops/kernel.h"
 #include "ops/rows.h"
 
@@ -26,9 +26,9 @@ KERNEL_INLINE int64_t column_blocks(int64_t C)
     return (C + SLAB_COLUMNS - 1) / SLAB_COLUMNS;
 }
 
-__device__ inline int64_t slab_end(int64_t slab, int64_t rows)
+__device__ inline int64_t slab_end(int64_t slab, int64_t rows, int64_t in_slab = SLAB_ROWS)
 {
-    return (slab + 1) * SLAB_ROWS < rows ? (slab + 1) * SLAB_ROWS : rows;
+    return (slab + 1) * in_slab < rows ? (slab + 1) * in_slab : rows;
 }
 
 /* The sum over the threads of a column; the first thread gets it. All threads of the block must
@@ -55,37 +55,44 @@ template <class T, int SUMS> struct slab_sums {
     slab_sum<T> sum[SUMS];
 };
 
-/* In sequence, since two of them may have the same target. */
-template <class T, int SUMS>
+/* A column for each group of threads. In sequence, since two sums may have the same target. */
+template <class T, int SUMS, class Group>
 __global__ void add_slab_columns(int64_t slabs, int64_t C, RESTRICTED(const real_of<T>) partial,
                                  slab_sums<T, SUMS> sums)
 {
-    for (int64_t block = blockIdx.x; block < column_blocks(C); block += gridDim.x) {
-        const int64_t c = block * SLAB_COLUMNS + threadIdx.x;
-        for (int i = 0; i < SUMS; i++) {
-            const slab_sum<T> sum = sums.sum[i];
-            if (!sum.to)
-                continue;
-            real_of<T> total = 0;
-            for (int64_t slab = threadIdx.y; c < C && slab < slabs; slab += blockDim.y)
-                total += partial[(slab * SUMS + i) * C + c];
-            total = column_sum(total);
-            if (c < C && threadIdx.y == 0)
-                sum.to[c] = before(sum.fresh, sum.to[c]) + total;
-        }
+    const Group group;
+    const int64_t c = group.row;
+    for (int i = 0; i < SUMS; i++) {
+        const slab_sum<T> sum = sums.sum[i];
+        if (!sum.to)
+            continue;
+        real_of<T> total = 0;
+#pragma unroll 8
+        for (int64_t slab = group.lane; c < C && slab < slabs; slab += Group::LANES)
+            total += partial[(slab * SUMS + i) * C + c];
+        total = group.sum(total);
+        if (c < C && group.lane == 0)
+            sum.to[c] = before(sum.fresh, sum.to[c]) + total;
     }
 }
 
-/* Queues the addition of partial sums; without slabs, a fresh sum is zero. */
+/* Queues the addition of partial sums; without slabs, a fresh sum is zero. Many threads for a
+   column, so that the few columns of a norm occupy the device; the shape determines how many. */
 template <class T, int SUMS>
 void add_slabs(int64_t slabs, int64_t C, const real_of<T> *partial, slab_sums<T, SUMS> sums)
 {
     bool wanted = false;
     for (const slab_sum<T> &sum : sums.sum)
         wanted |= sum.to != nullptr;
-    if (wanted && C > 0)
-        LAUNCH((add_slab_columns<T, SUMS>), dim3(blocks_for(column_blocks(C), 1)),
-               column_block(slabs), 0, stream, slabs, C, partial, sums);
+    const auto launch = [&](auto kind) {
+        using Group = typename decltype(kind)::type;
+        LAUNCH((add_slab_columns<T, SUMS, Group>), group_blocks<Group>(C), dim3(ROW_THREADS), 0,
+               stream, slabs, C, partial, sums);
+    };
+    if (wanted && C > 0 && slabs <= SLAB_LANES)
+        launch(group_kind<column_group<1>>());
+    else if (wanted && C > 0)
+        launch(group_kind<column_group<32>>());
 }
 
 #endif

@@ -14,28 +14,28 @@ template <class T> __global__ void softmax_rows(int64_t C, const T *x, T *y)
     y += group.row * C;
     const auto row = row_max_and_sum(group, C, x);
     const real_of<T> inverse = 1 / row.sum;
-    for (int64_t c = group.lane * ROW_PACK; c < C; c += ROW_THREADS * ROW_PACK) {
-        row_pack<T> part = row_pack<T>::load(x + c, C - c);
-        for (int e = 0; e < ROW_PACK; e++)
-            part.of[e] = real_exp(part.of[e] - row.max) * inverse;
-        part.store(y + c, C - c);
-    }
+    each_piece(group, C, whole_packs(0, x, y), [&](const auto &lane, int64_t c) {
+        auto part = load_row<real_of<T>>(lane, x + c);
+        lane.each([&](int n) { part[n] = exp_for<T>(part[n] - row.max) * inverse; });
+        store_row(lane, part, y + c);
+    });
 }
 
 /* The same for rows in registers: one read, and one exponential of each element. */
-template <class T, int GROUP>
-__global__ void softmax_in_registers(int64_t rows, int64_t C, const T *x, T *y)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+    softmax_in_registers(int64_t rows, int64_t C, const T *x, T *y)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP> lane(group, C);
-    auto row = load_row<real>(lane, x + group.row * C);
+    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    auto row = load_row<real>(lane, x + group.row * C, -(real)INFINITY);
     real max = -INFINITY, sum = 0;
     lane.each([&](int n) { max = real_max(max, row[n]); });
     max = group.max(max);
-    lane.each([&](int n) { sum += row[n] = real_exp(row[n] - max); });
+    lane.each([&](int n) { sum += row[n] = exp_for<T>(row[n] - max); });
     const real inverse = 1 / group.sum(sum);
     lane.each([&](int n) { row[n] *= inverse; });
     store_row(lane, row, y + group.row * C);
@@ -46,10 +46,12 @@ template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
     if (rows > 0 && C > LONGEST_IN_REGISTERS)
         LAUNCH((softmax_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
                (const T *)x, (T *)y);
-    else
-        with_row_group(rows, C, [&](auto group, dim3 blocks) {
-            LAUNCH((softmax_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
-                   C, (const T *)x, (T *)y);
+    else if (rows > 0)
+        with_row_group(C, whole_packs(C, x, y), [&](auto kind) {
+            using K = decltype(kind);
+            LAUNCH((softmax_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
+                   (const T *)x, (T *)y);
         });
     return launched("softmax");
 }
@@ -63,29 +65,37 @@ __global__ void backward_rows(int64_t C, const T *y, const T *dy, bool fresh, T 
     y += group.row * C;
     dy += group.row * C;
     dx += group.row * C;
+    const bool aligned = whole_packs(0, y, dy, dx);
     real dot = 0;
-    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
-        dot += (real)y[c] * (real)dy[c];
+    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
+        const auto a = load_stored(lane, y + c), b = load_stored(lane, dy + c);
+        lane.each([&](int n) { dot += (real)a[n] * (real)b[n]; });
+    });
     dot = group.sum(dot);
-    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
-        dx[c] = before(fresh, dx[c]) + (real)y[c] * ((real)dy[c] - dot);
+    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
+        const auto a = load_stored(lane, y + c);
+        auto part = load_row<real>(lane, dy + c);
+        lane.each([&](int n) { part[n] = (real)a[n] * (part[n] - dot); });
+        add_row(lane, part, fresh, dx + c);
+    });
 }
 
-template <class T, int GROUP>
-__global__ void backward_in_registers(int64_t rows, int64_t C, const T *all_y, const T *all_dy,
-                                      bool fresh, T *dx)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+    backward_in_registers(int64_t rows, int64_t C, const T *all_y, const T *all_dy, bool fresh,
+                          T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP> lane(group, C);
-    const auto y = load_row<real>(lane, all_y + group.row * C);
+    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const auto y = load_stored(lane, all_y + group.row * C);
     auto dy = load_row<real>(lane, all_dy + group.row * C);
     real dot = 0;
-    lane.each([&](int n) { dot += y[n] * dy[n]; });
+    lane.each([&](int n) { dot += (real)y[n] * dy[n]; });
     dot = group.sum(dot);
-    lane.each([&](int n) { dy[n] = y[n] * (dy[n] - dot); });
+    lane.each([&](int n) { dy[n] = (real)y[n] * (dy[n] - dot); });
     add_row(lane, dy, fresh, dx + group.row * C);
 }
 
@@ -95,10 +105,12 @@ bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh
     if (rows > 0 && C > LONGEST_IN_REGISTERS)
         LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
                (const T *)y, (const T *)dy, fresh, (T *)dx);
-    else
-        with_row_group(rows, C, [&](auto group, dim3 blocks) {
-            LAUNCH((backward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
-                   C, (const T *)y, (const T *)dy, fresh, (T *)dx);
+    else if (rows > 0)
+        with_row_group(C, whole_packs(C, y, dy, dx), [&](auto kind) {
+            using K = decltype(kind);
+            LAUNCH((backward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
+                   (const T *)y, (const T *)dy, fresh, (T *)dx);
         });
     return launched("softmax");
 }
@@ -124,40 +136,40 @@ __global__ void masked_rows(int64_t Lk, mask_sizes s, mask_terms mask, real_of<T
 }
 
 /* A one bit for each of the lane's elements that the mask keeps. */
-template <int GROUP>
-__device__ uint32_t lane_keep(const lane_row<GROUP> &lane, const masked_row &row)
+template <int GROUP, int PACKS, int PACK>
+__device__ uint32_t lane_keep(const lane_row<GROUP, PACKS, PACK> &lane, const masked_row &row)
 {
+    const int from = (int)row.keys.from, to = (int)row.keys.to;
     uint32_t keep = 0;
-    lane.each([&](int n) {
-        const int64_t j = lane.column(n);
-        keep |= (uint32_t)(row.keys.from <= j && j < row.keys.to) << n;
-    });
+    lane.each(
+        [&](int n) { keep |= (from <= lane.column(n) && lane.column(n) < to ? 1u : 0u) << n; });
 #pragma unroll 1
-    for (int n = 0; row.mask.dense && n < lane_row<GROUP>::VALUES; n++)
+    for (int n = 0; row.mask.dense && n < PACKS * PACK; n++)
         if ((keep >> n & 1) && !row.keeps(lane.column(n)))
             keep &= ~(1u << n);
     return keep;
 }
 
 /* The same for rows in registers: the mask is read once too. */
-template <class T, int GROUP>
-__global__ void masked_in_registers(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
-                                    real_of<T> scale, const T *x, T *y)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+    masked_in_registers(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask, real_of<T> scale,
+                        const T *x, T *y)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP> lane(group, Lk);
+    const lane_row<GROUP, PACKS, PACK> lane(group, Lk);
     const uint32_t keep = lane_keep(lane, masked_row(mask, s, group.row));
     auto row = load_row<real>(lane, x + group.row * Lk);
     real max = -INFINITY, sum = 0;
-    lane.each([&](int n) { max = keep >> n & 1 ? real_max(max, row[n]) : max; });
-    max = group.max(max);
     lane.each([&](int n) {
-        row[n] = keep >> n & 1 ? real_exp(scale * (row[n] - max)) : 0;
-        sum += row[n];
+        row[n] = keep >> n & 1 ? row[n] : -(real)INFINITY;
+        max = real_max(max, row[n]);
     });
+    max = group.max(max);
+    lane.each([&](int n) { sum += row[n] = exp_for<T>(scale * (row[n] - max)); });
     const real inverse = 1 / group.sum(sum);
     lane.each([&](int n) { row[n] = keep >> n & 1 ? row[n] * inverse : 0; });
     store_row(lane, row, y + group.row * Lk);
@@ -172,10 +184,12 @@ bool masked_forward(mask_sizes s, const mask_terms *mask, double temperature, co
     if (rows > 0 && s.Lk > LONGEST_IN_REGISTERS)
         LAUNCH((masked_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, s.Lk, s, *mask,
                scale, (const T *)x, (T *)y);
-    else
-        with_row_group(rows, s.Lk, [&](auto group, dim3 blocks) {
-            LAUNCH((masked_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
-                   s.Lk, s, *mask, scale, (const T *)x, (T *)y);
+    else if (rows > 0)
+        with_row_group(s.Lk, whole_packs(s.Lk, x, y), [&](auto kind) {
+            using K = decltype(kind);
+            LAUNCH((masked_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, s.Lk, s,
+                   *mask, scale, (const T *)x, (T *)y);
         });
     return launched("masked_softmax");
 }
@@ -202,23 +216,24 @@ __global__ void masked_backward_rows(int64_t Lk, mask_sizes s, mask_terms mask, 
             dx[j] = 0;
 }
 
-template <class T, int GROUP>
-__global__ void masked_backward_in_registers(int64_t rows, int64_t Lk, mask_sizes s,
-                                             mask_terms mask, real_of<T> scale, const T *all_y,
-                                             const T *all_dy, bool fresh, T *dx)
+template <class T, int GROUP, int PACKS, int PACK>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+    masked_backward_in_registers(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
+                                 real_of<T> scale, const T *all_y, const T *all_dy, bool fresh,
+                                 T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP> lane(group, Lk);
+    const lane_row<GROUP, PACKS, PACK> lane(group, Lk);
     const uint32_t keep = lane_keep(lane, masked_row(mask, s, group.row));
-    const auto y = load_row<real>(lane, all_y + group.row * Lk);
+    const auto y = load_stored(lane, all_y + group.row * Lk);
     auto dy = load_row<real>(lane, all_dy + group.row * Lk);
     real dot = 0;
-    lane.each([&](int n) { dot += keep >> n & 1 ? y[n] * dy[n] : 0; });
+    lane.each([&](int n) { dot += keep >> n & 1 ? (real)y[n] * dy[n] : 0; });
     dot = group.sum(dot);
-    lane.each([&](int n) { dy[n] = keep >> n & 1 ? scale * (y[n] * (dy[n] - dot)) : 0; });
+    lane.each([&](int n) { dy[n] = keep >> n & 1 ? scale * ((real)y[n] * (dy[n] - dot)) : 0; });
     add_row(lane, dy, fresh, dx + group.row * Lk);
 }
 
@@ -231,10 +246,12 @@ bool masked_backward(mask_sizes s, const mask_terms *mask, double temperature, c
     if (rows > 0 && s.Lk > LONGEST_IN_REGISTERS)
         LAUNCH((masked_backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, s.Lk,
                s, *mask, scale, (const T *)y, (const T *)dy, fresh, (T *)dx);
-    else
-        with_row_group(rows, s.Lk, [&](auto group, dim3 blocks) {
-            LAUNCH((masked_backward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream,
-                   rows, s.Lk, s, *mask, scale, (const T *)y, (const T *)dy, fresh, (T *)dx);
+    else if (rows > 0)
+        with_row_group(s.Lk, whole_packs(s.Lk, y, dy, dx), [&](auto kind) {
+            using K = decltype(kind);
+            LAUNCH((masked_backward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, s.Lk, s,
+                   *mask, scale, (const T *)y, (const T *)dy, fresh, (T *)dx);
         });
     return launched("masked_softmax");
 }

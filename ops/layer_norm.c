@@ -18,7 +18,7 @@ static struct layer_norm_gradient layer_norm_gradient(const sb_node *node, int i
 static bool run_backward(struct layer_norm_backward *b, const sb_tensor *x, const sb_tensor *dy)
 {
     const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
-    int64_t slabs[] = {slab_count(b->rows), 2, b->C};
+    int64_t slabs[] = {norm_slab_count(x->device == sb_device_cpu(), b->rows), 2, b->C};
     sb_tensor *partial = tensor_new("layer_norm", x->device, dtype_of_sums(x->dtype), 3, slabs);
     sb_tensor *zero = NULL;
     bool ok = k && partial;

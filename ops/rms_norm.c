@@ -19,8 +19,9 @@ static bool rms_norm_backward(sb_node *node)
     const sb_tensor *x = node->in[0], *gain = node->in[1], *dy = sb_node_dy(node, 0);
     const struct rms_norm_kernels *k = kernel_row(&rms_norm_rows, x);
     int64_t rows = row_count(x), C = x->dim[x->rank - 1];
-    sb_tensor *partial = tensor_new("rms_norm", x->device, dtype_of_sums(x->dtype), 2,
-                                    (int64_t[]){slab_count(rows), C});
+    sb_tensor *partial =
+        tensor_new("rms_norm", x->device, dtype_of_sums(x->dtype), 2,
+                   (int64_t[]){norm_slab_count(x->device == sb_device_cpu(), rows), C});
     bool ok = k && partial &&
               k->backward(rows, C, x->data, gain->data, sb_node_saved(node, 0)->data, dy->data,
                           rms_norm_gradient(node, 0), rms_norm_gradient(node, 1), partial->data);

@@ -6,9 +6,9 @@
 #ifndef SOFTBACK_OPS_ROWS_H
 #define SOFTBACK_OPS_ROWS_H
 
-#include <stdint.h>
+#include "ops/kernel.h"
 
-enum { SLAB_ROWS = 64 };
+enum { SLAB_ROWS = 64, LEAST_SLAB_ROWS = 4, ENOUGH_SLABS = 512 };
 
 /* A power of two, 2^-100 or 2^-600. Squares of finite numbers times it do not overflow, and those
    whose own squares do are not rounded to 0. */
@@ -18,6 +18,26 @@ enum { SLAB_ROWS = 64 };
 static inline int64_t slab_count(int64_t rows)
 {
     return (rows + SLAB_ROWS - 1) / SLAB_ROWS;
+}
+
+/* On a device a norm's slab is the work of one block: if there are few rows, its slabs are shorter,
+   so that there are enough blocks. */
+KERNEL_INLINE int64_t device_slab_rows(int64_t rows)
+{
+    int64_t in_slab = SLAB_ROWS;
+    while (in_slab > LEAST_SLAB_ROWS && rows / in_slab < ENOUGH_SLABS)
+        in_slab /= 2;
+    return in_slab;
+}
+
+KERNEL_INLINE int64_t device_slab_count(int64_t rows)
+{
+    return (rows + device_slab_rows(rows) - 1) / device_slab_rows(rows);
+}
+
+static inline int64_t norm_slab_count(bool on_cpu, int64_t rows)
+{
+    return on_cpu ? slab_count(rows) : device_slab_count(rows);
 }
 
 #endif
