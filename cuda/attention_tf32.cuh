@@ -50,7 +50,7 @@ __device__ void pair_products(const float *x, int row, const float *y, int colum
 #pragma unroll
     for (int n = 0; n < M * N * 4; n++)
         s[n / 4 / N][n / 4 % N][n % 4] = 0;
-#pragma unroll
+#pragma unroll 1 /* the code of all tiles shall fit into the cache of instructions */
     for (int chunk = 0; chunk < D / 4; chunk += 2) {
         tf32_parts<4> a[M];
 #pragma unroll

@@ -148,8 +148,7 @@ plan &plan_for(const struct linear_shape &s, cudaDataType_t type, cublasLtEpilog
                      (uint64_t)epilogue) %
                     PLANS];
     if (p.tried && p.rows == s.rows && p.in == s.in && p.out == s.out && p.pitch == pitch &&
-        p.type == type && p.sums == sums && p.epilogue == epilogue &&
-        same_group(p.group, s.group))
+        p.type == type && p.sums == sums && p.epilogue == epilogue && same_group(p.group, s.group))
         return p;
     forget(p);
     p.rows = s.rows;

@@ -38,7 +38,7 @@
     __shared__ __align__(alignment)                                                                \
     type name __VA_ARGS__
 #define DYNAMIC_SHARED(type, name)                                                                 \
-    extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];                         \
+    extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];                        \
     type *name = reinterpret_cast<type *>(dynamic_shared_memory)
 #define RESTRICTED(...) __VA_ARGS__ *__restrict__
 

@@ -219,7 +219,11 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t out, RESTRICTED(c
         const int64_t c = (block % blocks * SLAB_COLUMNS + threadIdx.x) * PACK<T>, left = out - c;
         const int64_t end = left > 0 ? slab_end(slab, rows) : 0;
         real_pack<T> sum = real_pack<T>::all(0);
-        for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y) {
+#pragma unroll /* all loads are under way together */
+        for (int n = 0; n < SLAB_ROWS / SLAB_LANES; n++) {
+            const int64_t r = slab * SLAB_ROWS + n * SLAB_LANES + threadIdx.y;
+            if (r >= end)
+                continue;
             const auto row = real_pack<T>::load(&dz[blockIdx.y * dz_step + r * pitch + c], left);
             for (int e = 0; e < PACK<T>; e++)
                 sum.of[e] += row.of[e];

@@ -25,7 +25,7 @@ struct Product {
     long long bias_step;    /* from one bias of the batch to the next */
     bool split_and_rounded; /* sums are split, and each part is rounded to C's type */
     Matrix aux;
-    bool tf32 = false;      /* the elements of A and B are rounded to TF32 */
+    bool tf32 = false; /* the elements of A and B are rounded to TF32 */
 };
 
 /* Queues the product on the stream. */

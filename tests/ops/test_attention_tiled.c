@@ -1,5 +1,6 @@
 /* Tiled attention compared with composed attention, which stores its weights. */
 #include "ops/kernel.h"
+#include "tests/support/device.h"
 #include "tests/support/test.h"
 #include "tests/support/variant.h"
 #include <time.h>
@@ -83,7 +84,8 @@ static double error_of(const struct variant *c, int i, sb_tensor *const a[], sb_
 
 /* The error is at most twice that of the composed path in float32, or 8 ulp of the largest. It may
    be larger with several tiles of keys, since delta is computed from y, and for sums whose terms
-   cancel. */
+   cancel. A GPU may err twice as much: its expf by 2 ulp instead of 1 (CUDA C++ Programming Guide,
+   "Mathematical Functions"), its products, as 3xTF32, by up to 8 roundings instead of 1. */
 TEST(attention_tiled, float32_is_as_exact_as_the_composed_path)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
@@ -100,7 +102,7 @@ TEST(attention_tiled, float32_is_as_exact_as_the_composed_path)
         for (int i = 0; i < RESULTS; i++) {
             if (!exact[i])
                 continue;
-            double times = (c.Lk <= 256 ? 1 : 2) * (i < 5 ? 1 : 8);
+            double times = (c.Lk <= 256 ? 1 : 2) * (i < 5 ? 1 : 8) * (device_of_run() ? 2 : 1);
             double limit = times * fmax(2 * error_of(&c, i, composed, exact), 8 * 0x1p-23);
             double error = error_of(&c, i, tiled, exact);
             cr_expect(error <= limit, "variant %d, result %d: %g above %g (Lq %d Lk %d D %d)",
