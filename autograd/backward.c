@@ -153,6 +153,29 @@ static bool may_run(const struct open_tape *tape, const sb_tensor *y)
     return true;
 }
 
+enum { AT_ONCE = 1024 }; /* elements that are read or written together: a device is far away */
+
+/* grad = dy (NULL: ones), or grad += dy. */
+static bool seed_elements(sb_tensor *grad, const sb_tensor *dy, bool add)
+{
+    double sum[AT_ONCE], part[AT_ONCE];
+    for (int64_t i = 0, n = tensor_size(grad); i < n; i += AT_ONCE) {
+        const int64_t count = n - i < AT_ONCE ? n - i : AT_ONCE;
+        for (int64_t k = 0; k < count; k++) {
+            sum[k] = 0;
+            part[k] = 1;
+        }
+        if ((add && !tensor_read_part(grad, i, count, sum)) ||
+            (dy && !tensor_read_part(dy, i, count, part)))
+            return false;
+        for (int64_t k = 0; k < count; k++)
+            sum[k] += part[k];
+        if (!tensor_write_part(grad, i, count, sum))
+            return false;
+    }
+    return true;
+}
+
 /* Sets y's gradient to dy (NULL: ones); the gradient of a leaf is added to. Shares dy instead of a
    copy when no other reader or writer exists. */
 static bool seed(sb_tensor *y, sb_tensor *dy)
@@ -170,11 +193,7 @@ static bool seed(sb_tensor *y, sb_tensor *dy)
         return true;
     if (dy && !add)
         return y->device->copy(y->grad->data, dy->data, tensor_bytes(y));
-    for (int64_t i = 0, n = tensor_size(y); i < n; i++)
-        if (!sb_tensor_set(y->grad, i,
-                           (add ? sb_tensor_get(y->grad, i) : 0) + (dy ? sb_tensor_get(dy, i) : 1)))
-            return false;
-    return true;
+    return seed_elements(y->grad, dy, add);
 }
 
 /* Announces the nodes that add to leaves to the listener. */
@@ -263,9 +282,15 @@ static bool is_finite(const sb_tensor *t)
 {
     if (t->data_gone || !sb_dtype_is_real(t->dtype))
         return true;
-    for (int64_t i = 0, n = tensor_size(t); i < n; i++)
-        if (!isfinite(sb_tensor_get(t, i)))
+    double x[AT_ONCE];
+    for (int64_t i = 0, n = tensor_size(t); i < n; i += AT_ONCE) {
+        const int64_t count = n - i < AT_ONCE ? n - i : AT_ONCE;
+        if (!tensor_read_part(t, i, count, x))
             return false;
+        for (int64_t k = 0; k < count; k++)
+            if (!isfinite(x[k]))
+                return false;
+    }
     return true;
 }
 

@@ -13,9 +13,14 @@ double evaluation_weight(int64_t i)
 
 sb_tensor *evaluation_dy(const sb_tensor *y)
 {
+    enum { AT_ONCE = 256 };
     sb_tensor *dy = tensor_new("gradcheck", y->device, SB_F64, y->rank, y->dim);
-    for (int64_t i = 0; dy && i < tensor_size(y); i++)
-        sb_tensor_set(dy, i, evaluation_weight(i));
+    for (int64_t i = 0, n = dy ? tensor_size(dy) : 0; i < n; i += AT_ONCE) {
+        double weight[AT_ONCE];
+        for (int64_t k = 0; k < AT_ONCE; k++)
+            weight[k] = evaluation_weight(i + k);
+        tensor_write_part(dy, i, n - i < AT_ONCE ? n - i : AT_ONCE, weight);
+    }
     return dy;
 }
 
@@ -126,9 +131,9 @@ static struct difference difference_of(const struct evaluation *e, double width)
     return d;
 }
 
-double evaluation_step(const struct evaluation *e, const sb_tensor *x, int64_t i)
+double evaluation_step(const struct evaluation *e, double x)
 {
-    return e->step * fmax(1, fabs(sb_tensor_get(x, i)));
+    return e->step * fmax(1, fabs(x));
 }
 
 bool evaluation_difference(struct evaluation *e, sb_tensor *x, int64_t i, double part,
@@ -136,7 +141,7 @@ bool evaluation_difference(struct evaluation *e, sb_tensor *x, int64_t i, double
 {
     if (e->exact)
         return exact_difference(e, x, i, d);
-    double value = sb_tensor_get(x, i), h = part * evaluation_step(e, x, i);
+    double value = sb_tensor_get(x, i), h = part * evaluation_step(e, value);
     double up = value + h, down = value - h;
     const uint64_t written = tensor_written(x);
     bool ok = sb_tensor_set(x, i, up) && evaluate(e, &e->up) && sb_tensor_set(x, i, down) &&

@@ -42,7 +42,7 @@ bool evaluation_backward(struct evaluation *e, double *const *values);
 bool evaluation_difference(struct evaluation *e, sb_tensor *x, int64_t i, double part,
                            struct difference *d);
 
-/* The step h for element i of x. */
-double evaluation_step(const struct evaluation *e, const sb_tensor *x, int64_t i);
+/* The step h for an element x. */
+double evaluation_step(const struct evaluation *e, double x);
 
 #endif

@@ -155,7 +155,7 @@ static void judge(const struct check *c, int input, sb_gradcheck_result *result)
         result->index = index;
         result->backward = values[index];
         result->difference = g->difference[index];
-        result->step = evaluation_step(&c->evaluation, g->x, index);
+        result->step = evaluation_step(&c->evaluation, sb_tensor_get(g->x, index));
     }
 }
 

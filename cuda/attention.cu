@@ -49,9 +49,13 @@ __global__ void softmax_rows(int64_t rows, int64_t Lk, attention a, const T *bia
     }
 }
 
+enum { FEW_QUERIES = 8 }; /* for which reading the keys again takes less time than tiles */
+
 template <class T> bool forward(const attention *a, const attention_forward *f)
 {
     typedef real_of<T> real;
+    if (a->products == PRODUCTS_ROWS && a->Lq <= FEW_QUERIES && a->dropout.threshold == 0)
+        return attention_cached_forward<T>(a, f);
     const int64_t rows = a->B * a->H * a->Lq;
     const bool apart = sizeof(T) < sizeof(real);
     const scratch memory("attention", apart ? (size_t)(rows * a->Lk) * sizeof(real) : 0);
@@ -68,10 +72,17 @@ template <class T> bool forward(const attention *a, const attention_forward *f)
     return launched("attention") && over_keys<T>(*a, product);
 }
 
-/* The rows of c lie on the device; a block has `packs` packs of bytes. */
-__global__ void move_blocks(block_copy c, divisor packs)
+/* Copies whose rows lie on the device; a block has `packs` packs of bytes. */
+struct block_moves {
+    block_copy copy[2];
+    divisor packs[2];
+};
+
+__global__ void move_blocks(block_moves all)
 {
     typedef pack<unsigned char> bytes;
+    const block_copy &c = all.copy[blockIdx.y];
+    const divisor &packs = all.packs[blockIdx.y];
     const int64_t begin = c.at ? *c.at * (int64_t)c.at_bytes : 0, size = (int64_t)c.bytes;
     unsigned char *const to = (unsigned char *)c.to + begin;
     GRID_STRIDE(n, c.n * packs.d)
@@ -84,21 +95,26 @@ __global__ void move_blocks(block_copy c, divisor packs)
     }
 }
 
-bool copy_blocks(const struct block_copy *copy)
+bool copy_blocks(const struct block_copy copy[2])
 {
-    block_copy c = *copy;
-    if (c.n * (int64_t)c.bytes == 0)
-        return true;
-    const size_t row_bytes = c.rows ? (size_t)c.n * sizeof *c.rows : 0;
+    const int32_t *const rows = copy[0].rows;
+    const size_t row_bytes = rows ? (size_t)copy[0].n * sizeof *rows : 0;
     const scratch there("kv_cache", row_bytes);
-    if (!there || !cuda_ok(cudaMemcpyAsync(there.as<void>(), c.rows, row_bytes,
-                                           cudaMemcpyHostToDevice, stream),
-                           "kv_cache"))
+    block_moves all;
+    int64_t most = 0;
+    for (int i = 0; i < 2; i++) {
+        const int64_t packs = pack_count((int64_t)copy[i].bytes, PACK<unsigned char>);
+        all.copy[i] = copy[i];
+        all.copy[i].rows = rows ? there.as<const int32_t>() : nullptr;
+        all.packs[i] = divisor(packs);
+        most = copy[i].n * packs > most ? copy[i].n * packs : most;
+    }
+    if (!there || (rows && !cuda_ok(cudaMemcpyAsync(there.as<void>(), rows, row_bytes,
+                                                    cudaMemcpyHostToDevice, stream),
+                                    "kv_cache")))
         return false;
-    c.rows = c.rows ? there.as<const int32_t>() : nullptr;
-    const int64_t packs = pack_count((int64_t)c.bytes, PACK<unsigned char>);
-    LAUNCH(move_blocks, dim3(blocks_for(c.n * packs, THREADS)), dim3(THREADS), 0, stream, c,
-           divisor(packs));
+    if (most > 0)
+        LAUNCH(move_blocks, dim3(blocks_for(most, THREADS), 2), dim3(THREADS), 0, stream, all);
     return launched("kv_cache");
 }
 

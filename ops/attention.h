@@ -116,7 +116,7 @@ struct attention_kernels {
     bool (*tiled_rows)(const struct attention *a, const struct attention_tiled *f,
                        const struct attention_tiled_backward *g, int64_t first, int64_t count,
                        void *rows);
-    bool (*copy_blocks)(const struct block_copy *copy);
+    bool (*copy_blocks)(const struct block_copy copy[2]); /* keys and values, of the same rows */
 };
 
 extern struct kernel_rows attention_rows;

@@ -52,7 +52,7 @@ static size_t cache_bytes_of(const sb_tensor *t, int64_t positions)
     return (size_t)(positions * t->dim[2] * t->dim[3]) * sb_dtype_bytes(t->dtype);
 }
 
-static bool cache_run_copy(const sb_tensor *to, const struct block_copy *copy)
+static bool cache_run_copies(const sb_tensor *to, const struct block_copy copy[2])
 {
     /* Copies depend on the size of elements alone: one row serves all dtypes. */
     const struct attention_kernels *kernels =
@@ -60,35 +60,31 @@ static bool cache_run_copy(const sb_tensor *to, const struct block_copy *copy)
     return kernels && kernels->copy_blocks(copy);
 }
 
-/* Copies the first `positions` positions of n sequences into `to`. Sequence i comes from rows[i],
-   or from i if rows is NULL. */
-static bool cache_copy(sb_tensor *to, const sb_tensor *from, int64_t positions, int64_t n,
-                       const int32_t *rows)
+/* A copy of the first `positions` positions of n sequences into `to`. Sequence i comes from
+   rows[i], or from i if rows is NULL. */
+static struct block_copy cache_copy(sb_tensor *to, const sb_tensor *from, int64_t positions,
+                                    int64_t n, const int32_t *rows)
 {
-    const struct block_copy copy = {.n = n,
-                                    .bytes = cache_bytes_of(to, positions),
-                                    .to = to->data,
-                                    .to_stride = cache_bytes_of(to, to->dim[1]),
-                                    .from = from->data,
-                                    .from_stride = cache_bytes_of(from, from->dim[1]),
-                                    .rows = rows};
-    return cache_run_copy(to, &copy);
+    return (struct block_copy){.n = n,
+                               .bytes = cache_bytes_of(to, positions),
+                               .to = to->data,
+                               .to_stride = cache_bytes_of(to, to->dim[1]),
+                               .from = from->data,
+                               .from_stride = cache_bytes_of(from, from->dim[1]),
+                               .rows = rows};
 }
 
-/* Appends the positions of `from` to those of the cache. */
-static bool cache_append(const sb_kv_cache *cache, sb_tensor *to, const sb_tensor *from)
+/* A copy of the positions of `from` to the end of the cache. */
+static struct block_copy cache_append(const sb_kv_cache *cache, sb_tensor *to,
+                                      const sb_tensor *from)
 {
-    const bool follows = cache->position != NULL;
-    const size_t begin = follows ? 0 : cache_bytes_of(to, cache->length);
-    const struct block_copy copy = {.n = from->dim[0],
-                                    .bytes = cache_bytes_of(from, from->dim[1]),
-                                    .to = (char *)to->data + begin,
-                                    .to_stride = cache_bytes_of(to, to->dim[1]),
-                                    .from = from->data,
-                                    .from_stride = cache_bytes_of(from, from->dim[1]),
-                                    .at = follows ? cache->position->data : NULL,
-                                    .at_bytes = cache_bytes_of(to, 1)};
-    return cache_run_copy(to, &copy);
+    struct block_copy copy = cache_copy(to, from, from->dim[1], from->dim[0], NULL);
+    if (cache->position)
+        copy.at = cache->position->data;
+    else
+        copy.to = (char *)to->data + cache_bytes_of(to, cache->length);
+    copy.at_bytes = cache_bytes_of(to, 1);
+    return copy;
 }
 
 /* Uninitialised keys and values for B sequences with this capacity, otherwise like k and v. */
@@ -111,8 +107,9 @@ static bool cache_rebuild(const char *who, sb_kv_cache *cache, int64_t room, int
     sb_kv_cache made;
     if (!cache_make(who, cache->k, cache->v, n, room, &made))
         return false;
-    if (!cache_copy(made.k, cache->k, cache->length, n, rows) ||
-        !cache_copy(made.v, cache->v, cache->length, n, rows)) {
+    const struct block_copy copies[] = {cache_copy(made.k, cache->k, cache->length, n, rows),
+                                        cache_copy(made.v, cache->v, cache->length, n, rows)};
+    if (!cache_run_copies(made.k, copies)) {
         cache_replace(&made, NULL, NULL);
         return false;
     }
@@ -245,7 +242,9 @@ bool sb_kv_cache_append(sb_kv_cache *cache, sb_tensor *k, sb_tensor *v)
 {
     if (!cache_may_append(cache, k, v) || !cache_make_room(cache, k, v))
         return false;
-    if (!cache_append(cache, cache->k, k) || !cache_append(cache, cache->v, v))
+    const struct block_copy copies[] = {cache_append(cache, cache->k, k),
+                                        cache_append(cache, cache->v, v)};
+    if (!cache_run_copies(cache->k, copies))
         return false;
     cache->length += cache->position ? 0 : k->dim[1];
     return true;

@@ -272,7 +272,7 @@ def suite(report, name, limit, filters, keep):
     environment = {"SOFTBACK_TEST_DEVICE": "cuda", "OMP_WAIT_POLICY": "passive",
                    "OMP_NUM_THREADS": "2"}
     seconds = max(5, int(report.factor * (min(limit, report.left() - keep) - 10)))
-    jobs = max(1, min((os.cpu_count() or 1) // 2, 6))
+    jobs = max(1, min((os.cpu_count() or 1) // 2, 4))  # they take turns on the device
     command = [os.path.join(BUILD, "softback-tests"), "--by-suite", "--jobs", str(jobs),
                "--limit", "600" if EMULATED else "60", "--seconds", str(seconds)]
     ok, text = report.run(name, limit, command + [f"--filter={f}" for f in filters], environment,

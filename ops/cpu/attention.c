@@ -75,13 +75,15 @@ static bool attention_forward(const struct attention *a, const struct attention_
     return ok;
 }
 
-static bool attention_copy_blocks(const struct block_copy *c)
+static bool attention_copy_blocks(const struct block_copy copy[2])
 {
-    char *to = (char *)c->to + (c->at ? (size_t)*c->at * c->at_bytes : 0);
-    for (int64_t i = 0; i < c->n; i++) {
-        size_t row = (size_t)(c->rows ? c->rows[i] : i);
-        memcpy(to + (size_t)i * c->to_stride, (const char *)c->from + row * c->from_stride,
-               c->bytes);
+    for (const struct block_copy *c = copy; c < copy + 2; c++) {
+        char *to = (char *)c->to + (c->at ? (size_t)*c->at * c->at_bytes : 0);
+        for (int64_t i = 0; i < c->n; i++) {
+            size_t row = (size_t)(c->rows ? c->rows[i] : i);
+            memcpy(to + (size_t)i * c->to_stride, (const char *)c->from + row * c->from_stride,
+                   c->bytes);
+        }
     }
     return true;
 }

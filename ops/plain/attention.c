@@ -92,14 +92,16 @@ static bool attention_backward(const struct attention *a,
 }
 
 /* Blocks of a cache's keys and values, in another order. */
-static bool copy_blocks(const struct block_copy *c)
+static bool copy_blocks(const struct block_copy copy[2])
 {
-    char *to = (char *)c->to + (c->at ? (size_t)*c->at * c->at_bytes : 0);
-    for (int64_t i = 0; i < c->n; i++)
-        memcpy(to + (size_t)i * c->to_stride,
-               (const char *)c->from +
-                   (size_t)(c->rows ? c->rows[i] : i) * c->from_stride,
-               c->bytes);
+    for (const struct block_copy *c = copy; c < copy + 2; c++) {
+        char *to = (char *)c->to + (c->at ? (size_t)*c->at * c->at_bytes : 0);
+        for (int64_t i = 0; i < c->n; i++)
+            memcpy(to + (size_t)i * c->to_stride,
+                   (const char *)c->from +
+                       (size_t)(c->rows ? c->rows[i] : i) * c->from_stride,
+                   c->bytes);
+    }
     return true;
 }
 

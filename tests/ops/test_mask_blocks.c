@@ -59,13 +59,17 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(B, L, H, D)));
     sb_tensor *kept = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, n, n)));
     sb_tensor *pairs = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, L, L)));
+    double *block = numbers_of(kept), *pair = numbers_of(pairs);
     sb_random r = sb_random_new(3, SB_STREAM_USER);
     for (int64_t i = 0; i < B * H * n * n; i++)
-        sb_tensor_set(kept, i, sb_random_uniform(&r) < 0.4);
+        block[i] = sb_random_uniform(&r) < 0.4;
     for (int64_t at = 0; at < B * H * L * L; at++) {
         int64_t head = at / L / L, i = at / L % L, j = at % L;
-        sb_tensor_set(pairs, at, sb_tensor_get(kept, (head * n + i / size) * n + j / size));
+        pair[at] = block[(head * n + i / size) * n + j / size];
     }
+    cr_assert(sb_tensor_write(kept, block) && sb_tensor_write(pairs, pair), "%s", sb_error());
+    free(block);
+    free(pair);
     sb_attention_options o = {.mask = sb_mask_blocks(kept, size), .algorithm = algorithm};
     sb_tensor *y = sb_attention(x, x, x, &o);
     o = (sb_attention_options){.mask = sb_mask_allow(pairs), .algorithm = SB_ATTENTION_COMPOSED};

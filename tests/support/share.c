@@ -22,20 +22,22 @@ sb_tensor *share_part(const sb_tensor *t, int axis, const sb_piece *piece, int64
     memcpy(dim, t->dim, sizeof dim);
     dim[axis] = here;
     sb_tensor *part = sb_tensor_zeros(t->dtype, t->rank, dim);
-    double *numbers = numbers_of(t);
+    double *numbers = numbers_of(t), *own = numbers_of(part);
     for (int64_t e = 0; e < sb_tensor_size(part); e++)
-        sb_tensor_set(part, e, numbers[element_of(t, axis, piece, here, e)]);
+        own[e] = numbers[element_of(t, axis, piece, here, e)];
+    sb_tensor_write(part, own);
     free(numbers);
+    free(own);
     return sb_dtype_is_real(part->dtype) ? sb_tensor_requires_grad(part) : part;
 }
 
 void share_add(sb_tensor *t, int axis, const sb_piece *piece, const sb_tensor *x)
 {
-    double *numbers = numbers_of(x);
+    double *numbers = numbers_of(x), *sum = numbers_of(t);
     const int64_t here = x->rank > 0 ? x->dim[axis] : 1;
-    for (int64_t e = 0; e < sb_tensor_size(x); e++) {
-        const int64_t to = element_of(t, axis, piece, here, e);
-        sb_tensor_set(t, to, sb_tensor_get(t, to) + numbers[e]);
-    }
+    for (int64_t e = 0; e < sb_tensor_size(x); e++)
+        sum[element_of(t, axis, piece, here, e)] += numbers[e];
+    sb_tensor_write(t, sum);
     free(numbers);
+    free(sum);
 }

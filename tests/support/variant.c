@@ -83,12 +83,20 @@ static sb_mask *padding(const struct variant *c)
     return sb_mask_lengths(lengths);
 }
 
+static void draw_flags(sb_random *r, double likely, sb_tensor *flags)
+{
+    double *flag = numbers_of(flags);
+    for (int64_t i = 0; i < sb_tensor_size(flags); i++)
+        flag[i] = sb_random_uniform(r) < likely;
+    sb_tensor_write(flags, flag);
+    free(flag);
+}
+
 static sb_mask *pairs(const struct variant *c)
 {
     sb_random r = sb_random_new(c->seed, SB_STREAM_SAMPLE);
     sb_tensor *allowed = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(c->B, 1, c->Lq, c->Lk)));
-    for (int64_t i = 0; i < sb_tensor_size(allowed); i++)
-        sb_tensor_set(allowed, i, sb_random_uniform(&r) < 0.6);
+    draw_flags(&r, 0.6, allowed);
     if (c->rows.of)
         allowed = sb_tape_own(share_part(allowed, 2, &c->rows, c->rows_here));
     return sb_mask_allow(allowed);
@@ -101,8 +109,7 @@ static sb_mask *blocks(const struct variant *c)
     int64_t size = c->Lq * c->Lk < 1000 ? 3 : 50;
     sb_tensor *kept = sb_tape_own(sb_tensor_zeros(
         SB_BOOL, SB_SHAPE(c->H, (c->Lq + size - 1) / size, (c->Lk + size - 1) / size)));
-    for (int64_t i = 0; i < sb_tensor_size(kept); i++)
-        sb_tensor_set(kept, i, sb_random_uniform(&r) < 0.5);
+    draw_flags(&r, 0.5, kept);
     return sb_mask_blocks(kept, size);
 }
 

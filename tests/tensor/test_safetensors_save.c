@@ -108,7 +108,7 @@ static int save_traced(const void *path)
     return save(path, 2) ? 0 : 1;
 }
 
-TEST(safetensors_save, a_process_killed_at_any_system_call_leaves_the_old_or_the_new_checkpoint)
+CPU_TEST(safetensors_save, a_process_killed_at_any_system_call_leaves_the_old_or_the_new_checkpoint)
 {
     char path[256];
     snprintf(path, sizeof path, "%s", test_temporary("a.safetensors"));

@@ -176,7 +176,7 @@ WORK_TEST(of_eight_steps_of_greedy_decoding)
     if (!device_cuda()->graphs)
         cr_skip_test("this build caches no memory, which graphs need");
     expect_decoding("eight greedy steps", (sb_decoding_options){0},
-                    &(struct emulator_work){10, 8, 536, 1, 0, 136});
+                    &(struct emulator_work){10, 8, 472, 1, 0, 136});
 }
 
 WORK_TEST(of_eight_steps_of_a_beam)
@@ -184,5 +184,5 @@ WORK_TEST(of_eight_steps_of_a_beam)
     if (!device_cuda()->graphs)
         cr_skip_test("this build caches no memory, which graphs need");
     expect_decoding("eight steps of a beam of 3", (sb_decoding_options){.beam_width = 3},
-                    &(struct emulator_work){10, 8, 528, 1, 0, 4104});
+                    &(struct emulator_work){10, 8, 464, 1, 0, 4104});
 }
