@@ -268,11 +268,14 @@ TEST(beam, a_beam_of_one_is_greedy)
         sb_decoding_options o = {.beam_width = 1};
         struct search search = {
             &o, &sequences, 0, NULL, 1, TINY_V, search_choosable(tiny.vocabulary), &wanted};
+        sb_tape tape; /* as decoding opens it */
+        sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
         cr_assert(sequences_begin(&sequences, &generator, 1, &encoded, true, &start,
                                   &search.start_length),
                   "%s", sb_error());
         search.start = start;
         cr_assert(search_beam(&search), "%s", sb_error());
+        sb_tape_end(&tape);
         cr_expect(same_bits(&got, &expected), "%s", text);
         sequences_end(&sequences);
         memory_free(start);
