@@ -218,7 +218,7 @@ __global__ void masked_backward_rows(int64_t Lk, mask_sizes s, mask_terms mask, 
 }
 
 template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+__global__ void __launch_bounds__(ROW_THREADS)
     masked_backward_in_registers(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
                                  real_of<T> scale, const T *all_y, const T *all_dy, bool fresh,
                                  T *dx)
