@@ -148,9 +148,10 @@ __global__ void forward_rows(int64_t rows, int64_t V, int64_t pitch, plan<real_o
         return;
     const int32_t id = p.ids ? p.ids[group.row] : 0;
     real max = 0, inverse = 0, weight = 0, loss = id < 0 ? 0 : (real)NAN;
+    const bool aligned = whole_packs(pitch, x);
     x += group.row * pitch;
     if (id >= 0 && id < V) {
-        const auto row = row_max_and_sum(group, V, x);
+        const auto row = row_max_and_sum(group, V, x, aligned);
         max = row.max;
         inverse = 1 / row.sum;
         loss = row_loss(group, p, V, id, x, max, real_log(row.sum), weight);
@@ -250,6 +251,7 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
     const int64_t r = group.row;
     if (r >= rows)
         return;
+    const bool aligned = whole_packs(b.pitch, x, dx);
     x += r * b.pitch;
     dx += r * b.pitch;
     const plan<real> &p = b.p;
@@ -261,7 +263,7 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
     const real W = p.keep * b.weight[r] + p.spread_weight(); /* sum_v w_v t_v, smoothed */
     const real factor = g * W * b.inverse[r], shift = p.w || p.t ? 0 : g * p.spread;
     const real of_id = p.ids && counts ? g * p.keep * p.weight(id) : 0;
-    each_piece(group, V, whole_packs(0, x, dx), [&](const auto &lane, int64_t v) {
+    each_piece(group, V, aligned, [&](const auto &lane, int64_t v) {
         auto part = load_row<real>(lane, x + v);
         lane.each([&](int n) { part[n] = factor * exp_for<T>(part[n] - max) - shift; });
         if (p.w || p.t)

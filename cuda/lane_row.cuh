@@ -17,6 +17,7 @@
 #include "cuda/dropout_bits.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/row_group.cuh"
+#include "cuda/tensor_core.cuh"
 #include <string.h>
 #include <type_traits>
 
@@ -75,11 +76,34 @@ template <class T, int VALUES> struct lane_values {
     }
 };
 
+/* The same, as they are stored. */
+template <class T, int VALUES> struct stored_values {
+    T of[VALUES];
+
+    __device__ T operator[](int n) const
+    {
+        return of[n];
+    }
+};
+
+/* Two bf16 in each register, converted whenever they are read: one instruction, and without
+   forget_parts the compiler would hold what it converted before. */
+template <int VALUES> struct stored_values<bf16, VALUES> {
+    uint32_t pair[VALUES / 2];
+
+    __device__ float operator[](int n) const
+    {
+        uint32_t word = pair[n / 2];
+        forget_parts(word);
+        return __uint_as_float(n % 2 ? word & 0xffff0000u : word << 16);
+    }
+};
+
 /* The lane's elements of the row x as they are stored; `beyond` after its end. All loads are queued
-   before a value is used. Words of 16 bytes keep two bf16 in a register. */
+   before a value is used. */
 template <int GROUP, int PACKS, int PACK, class Stored>
-__device__ lane_values<Stored, PACKS * PACK> load_stored(const lane_row<GROUP, PACKS, PACK> &lane,
-                                                         const Stored *x, Stored beyond = Stored())
+__device__ stored_values<Stored, PACKS * PACK>
+load_stored(const lane_row<GROUP, PACKS, PACK> &lane, const Stored *x, Stored beyond = Stored())
 {
     typedef std::conditional_t<PACK == 1, Stored, uint4> word;
     enum { WORDS = PACK * sizeof(Stored) / sizeof(word) };
@@ -91,7 +115,7 @@ __device__ lane_values<Stored, PACKS * PACK> load_stored(const lane_row<GROUP, P
         if (lane.has_pack(w / WORDS))
             words[w] = reinterpret_cast<const word *>(x + lane.column(w / WORDS * PACK))[w % WORDS];
     }
-    lane_values<Stored, PACKS * PACK> values;
+    stored_values<Stored, PACKS * PACK> values;
     memcpy(&values, words, sizeof(words));
     return values;
 }
@@ -140,8 +164,8 @@ template <class... X> __host__ __device__ bool whole_packs(int64_t C, const X *.
     return C % ROW_PACK == 0 && (((uintptr_t)x % 16 == 0) && ...);
 }
 
-/* Calls f(lane, c) for each piece of a row of any length; it begins at column c. `aligned`: so is
-   the row in all tensors, and packs of one element are only at its end. */
+/* Calls f(lane, c) for each piece of a row of any length; it begins at column c. `aligned`: so are
+   all rows of the tensors, and packs of one element are only at the end of a row. */
 template <int GROUP, class F>
 __device__ void each_piece(const row_group<GROUP> &group, int64_t C, bool aligned, F f)
 {
@@ -174,12 +198,13 @@ __device__ uint32_t lane_stay(const lane_row<GROUP, PACKS, PACK> &lane, const dr
 template <int GROUP> constexpr int SLAB_THREADS = GROUP < ROW_THREADS ? 128 : ROW_THREADS;
 
 /* How many such blocks a multiprocessor shall run, by the registers of a thread: for each value the
-   sums and three loaded elements (x, dy and gain), and 32 more. Of kernels without sums three:
-   each warp loads one row or two, and 24 warps keep the memory busy. */
+   sums and three loaded elements (x, dy and gain), and 32 more; at least 104, with Philox. Of
+   kernels without sums three: each warp loads one row or two, and 24 warps keep the memory busy. */
 template <class T, class K> constexpr int slab_blocks(int sums)
 {
     const int sum = sizeof(real_of<T>), element = K::PACK == 1 ? sum : (int)sizeof(T);
-    const int registers = K::PACKS * K::PACK * (sums * sum + 3 * element) / 4 + 32;
+    const int values = K::PACKS * K::PACK * (sums * sum + 3 * element) / 4;
+    const int registers = values < 72 ? 104 : values + 32;
     const int blocks = 65536 / (SLAB_THREADS<K::GROUP> * registers);
     return blocks < 1 ? 1 : blocks < 8 ? blocks : 8;
 }

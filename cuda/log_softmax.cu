@@ -8,11 +8,12 @@ namespace
 template <class T> __global__ void log_softmax_rows(int64_t C, const T *x, T *y)
 {
     const row_group<ROW_THREADS> group;
+    const bool aligned = whole_packs(C, x, y);
     x += group.row * C;
     y += group.row * C;
-    const auto row = row_max_and_sum(group, C, x);
+    const auto row = row_max_and_sum(group, C, x, aligned);
     const real_of<T> log_sum = real_log(row.sum);
-    each_piece(group, C, whole_packs(0, x, y), [&](const auto &lane, int64_t c) {
+    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
         auto part = load_row<real_of<T>>(lane, x + c);
         lane.each([&](int n) { part[n] = (part[n] - row.max) - log_sum; });
         store_row(lane, part, y + c);

@@ -3,7 +3,6 @@
 #define SOFTBACK_CUDA_ROW_EXP_CUH
 
 #include "cuda/lane_row.cuh"
-#include "cuda/tensor_core.cuh"
 
 /* e^x for elements of type T. For bf16 with a relative error of 2^-17, and 0 below 2^-126. */
 template <class T> __device__ real_of<T> exp_for(real_of<T> x)
@@ -34,11 +33,11 @@ template <class real> struct max_and_sum {
 /* A piece at a time (Milakov and Gimelshein 2018). A NaN makes the sum NaN. */
 template <class T, int GROUP>
 __device__ max_and_sum<real_of<T>> row_max_and_sum(const row_group<GROUP> &group, int64_t C,
-                                                   const T *x)
+                                                   const T *x, bool aligned)
 {
     typedef real_of<T> real;
     max_and_sum<real> found = {-(real)INFINITY, 0};
-    each_piece(group, C, (uintptr_t)x % 16 == 0, [&](const auto &lane, int64_t c) {
+    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
         const auto part = load_row<real>(lane, x + c, -(real)INFINITY);
         real larger = found.max;
         lane.each([&](int n) { larger = real_max(larger, part[n]); });

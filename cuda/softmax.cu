@@ -10,11 +10,12 @@ namespace
 template <class T> __global__ void softmax_rows(int64_t C, const T *x, T *y)
 {
     const row_group<ROW_THREADS> group;
+    const bool aligned = whole_packs(C, x, y);
     x += group.row * C;
     y += group.row * C;
-    const auto row = row_max_and_sum(group, C, x);
+    const auto row = row_max_and_sum(group, C, x, aligned);
     const real_of<T> inverse = 1 / row.sum;
-    each_piece(group, C, whole_packs(0, x, y), [&](const auto &lane, int64_t c) {
+    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
         auto part = load_row<real_of<T>>(lane, x + c);
         lane.each([&](int n) { part[n] = exp_for<T>(part[n] - row.max) * inverse; });
         store_row(lane, part, y + c);
@@ -62,10 +63,10 @@ __global__ void backward_rows(int64_t C, const T *y, const T *dy, bool fresh, T 
 {
     typedef real_of<T> real;
     const row_group<ROW_THREADS> group;
+    const bool aligned = whole_packs(C, y, dy, dx);
     y += group.row * C;
     dy += group.row * C;
     dx += group.row * C;
-    const bool aligned = whole_packs(0, y, dy, dx);
     real dot = 0;
     each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
         const auto a = load_stored(lane, y + c), b = load_stored(lane, dy + c);
@@ -217,7 +218,7 @@ __global__ void masked_backward_rows(int64_t Lk, mask_sizes s, mask_terms mask, 
 }
 
 template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+__global__ void __launch_bounds__(ROW_THREADS)
     masked_backward_in_registers(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
                                  real_of<T> scale, const T *all_y, const T *all_dy, bool fresh,
                                  T *dx)

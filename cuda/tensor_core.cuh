@@ -40,6 +40,13 @@ static __device__ __forceinline__ float fast_exp2(float x)
     return power;
 }
 
+/* No instruction: what the compiler computed from the word before, it forgets, and computes it
+   again from the word instead of holding two floats in registers. */
+static __device__ __forceinline__ void forget_parts(uint32_t &word)
+{
+    asm volatile("" : "+r"(word));
+}
+
 /* d += a b, all 32 lanes together. */
 static __device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const uint32_t (&a)[4],
                                                          const uint32_t (&b)[2])

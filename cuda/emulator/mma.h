@@ -42,6 +42,10 @@ static inline float fast_exp2(float x)
     return power < 0x1p-126f ? 0 : power;                  /* NaN stays */
 }
 
+static inline void forget_parts(uint32_t &)
+{
+}
+
 static inline void mma_m16n8k16_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                                      emulator::Site site = {})
 {
