@@ -35,7 +35,7 @@ struct tf32_forward_shape
 
 template <class S> struct forward_memory {
     enum { P = PITCH<S::D, typename S::number> };
-    alignas(128) typename S::number q[S::ROWS * P], k[2][S::COLUMNS * P], v[2][S::COLUMNS * P];
+    typename S::number q[S::ROWS * P], k[2][S::COLUMNS * P], v[2][S::COLUMNS * P];
     pair_bits<S::ROWS, S::COLUMNS> bits[2];
     key_band band;
     mma_tile tile[2];

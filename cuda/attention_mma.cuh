@@ -78,13 +78,13 @@ __device__ void load_aligned_rows(T *to, rows<const T> x, int64_t count, int64_t
     const int left = (int)smaller(count, ROWS) - own.row;
     const bool inside = own.column < length;
     const T *from = x.at + own.row * x.step + own.column;
+    T *const place = to + own.row * PITCH<D, T> + own.column;
     if (D == 96 && own.column >= D)
         return;
 #pragma unroll
     for (int r = 0; r < ROWS; r += own_chunks::STEP) {
         if (ROWS % own_chunks::STEP == 0 || own.row + r < ROWS)
-            cp_async_if<16>(inside && r < left,
-                            to + place_of<D, T>(own.row + r, own.column / CHUNK<T>), from);
+            cp_async_if<16>(inside && r < left, place + r * PITCH<D, T>, from);
         from += own_chunks::STEP * x.step;
     }
 }
@@ -96,8 +96,7 @@ __device__ void load_any_rows(T *to, rows<const T> x, int64_t count, int64_t len
 #pragma unroll 1
     for (int n = threadIdx.x; n < ROWS * D; n += THREADS) {
         const int r = n / D, c = n % D;
-        to[place_of<D, T>(r, c / CHUNK<T>) + c % CHUNK<T>] =
-            r < count && c < length ? x.at[r * x.step + c] : T(0.0f);
+        to[r * PITCH<D, T> + c] = r < count && c < length ? x.at[r * x.step + c] : T(0.0f);
     }
 }
 

@@ -31,8 +31,7 @@ struct tf32_keys_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* colum
 
 template <class S> struct keys_memory {
     enum { P = PITCH<S::D, typename S::number> };
-    alignas(128) typename S::number k[S::ROWS * P], v[S::ROWS * P], q[2][S::COLUMNS * P],
-        dy[2][S::COLUMNS * P];
+    typename S::number k[S::ROWS * P], v[S::ROWS * P], q[2][S::COLUMNS * P], dy[2][S::COLUMNS * P];
     pair_bits<S::COLUMNS, S::ROWS> bits[2];
     key_band band;
     query_rows<S::COLUMNS> rows[2];

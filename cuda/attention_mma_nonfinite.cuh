@@ -31,7 +31,7 @@ template <int D, int ROWS, int COLUMNS, int THREADS> struct nonfinite {
         enum { N = CHUNK<T> };
         bool all_finite = true;
         for (int n = threadIdx.x; n < COLUMNS * (D / N); n += THREADS) {
-            const T *chunk = y + place_of<D, T>(n / (D / N), n % (D / N));
+            const T *chunk = y + n / (D / N) * PITCH<D, T> + n % (D / N) * N;
             const pack<T> part = *reinterpret_cast<const pack<T> *>(chunk);
             for (int e = 0; e < N; e++)
                 all_finite &= is_finite(part.of[e]);
@@ -41,8 +41,7 @@ template <int D, int ROWS, int COLUMNS, int THREADS> struct nonfinite {
         for (int d = threadIdx.x; d < D; d += THREADS) {
             uint64_t rows = 0;
             for (int r = 0; r < COLUMNS; r++)
-                rows |= (uint64_t)!is_finite(y[place_of<D, T>(r, d / CHUNK<T>) + d % CHUNK<T>])
-                        << r;
+                rows |= (uint64_t)!is_finite(y[r * PITCH<D, T> + d]) << r;
             in_column[d] = rows;
         }
         __syncthreads();

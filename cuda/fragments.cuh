@@ -21,39 +21,24 @@ __device__ inline int lane_part()
 template <class T> constexpr int CHUNK = 16 / sizeof(T);
 
 /*
- * Rows of D numbers in shared memory, without bank conflicts. ldmatrix reads a chunk of each of
- * eight rows at a time. Rows of bf16 are swizzled: chunk c of a row lies in place c ^ turn, and the
- * turns of eight rows put it into all banks; copies write whole rows. Rows of float, whose columns
- * are read too, are an odd multiple of 16 bytes apart.
+ * Rows of D numbers in shared memory. ldmatrix reads a chunk of each of eight rows at a time; rows
+ * are an odd multiple of 16 bytes apart, so that there are no bank conflicts.
  */
-template <int D, class T = bf16> constexpr int PITCH = sizeof(T) == 2 ? D : D + CHUNK<T>;
+template <int D, class T = bf16> constexpr int PITCH = D + CHUNK<T>;
 
-template <int D> __device__ int turn_of(int row)
-{
-    return D % 64 == 0 ? row % 8 : D % 32 == 0 ? row / 2 % 4 : row / 4 % 2;
-}
-
-/* Where chunk `chunk` + `more` of a row begins. Chunk is even where more is not 0. */
-template <int D, class T> __device__ int place_of(int row, int chunk, int more = 0)
-{
-    if (sizeof(T) == 2)
-        return row * D + CHUNK<T> * (chunk ^ (more ^ turn_of<D>(row)));
-    return row * PITCH<D, T> + CHUNK<T> * (chunk + more);
-}
-
-/* Rows row .. row + 15, a multiple of 8, two chunks of columns: as a fragment a, or, across, as two
-   fragments b, elements 0 and 1 of the first and 2 and 3 of the second. */
+/* Rows row .. row + 15, two chunks of columns: as a fragment a, or, across, as two fragments b,
+   elements 0 and 1 of the first and 2 and 3 of the second. */
 template <int D, class T>
 __device__ void load_a(uint32_t (&x)[4], const T *tile, int row, int chunk)
 {
     const int lane = threadIdx.x % WARP;
-    ldmatrix_x4(x, tile + row * PITCH<D, T> + place_of<D, T>(lane % 16, chunk, lane / 16));
+    ldmatrix_x4(x, tile + (row + lane % 16) * PITCH<D, T> + CHUNK<T> * (chunk + lane / 16));
 }
 template <int D>
 __device__ void load_b_across(uint32_t (&y)[4], const bf16 *tile, int row, int chunk)
 {
     const int lane = threadIdx.x % WARP;
-    ldmatrix_x4_trans(y, tile + row * D + place_of<D, bf16>(lane % 16, chunk, lane / 16));
+    ldmatrix_x4_trans(y, tile + (row + lane % 16) * PITCH<D> + 8 * (chunk + lane / 16));
 }
 
 /* The same part as two fragments b whose columns are its rows. */
@@ -61,8 +46,8 @@ template <int D, class T>
 __device__ void load_b(uint32_t (&y)[4], const T *tile, int row, int chunk)
 {
     const int lane = threadIdx.x % WARP;
-    ldmatrix_x4(y, tile + row * PITCH<D, T> +
-                       place_of<D, T>(lane / 16 * 8 + lane % 8, chunk, lane / 8 % 2));
+    ldmatrix_x4(y, tile + (row + lane / 16 * 8 + lane % 8) * PITCH<D, T> +
+                       CHUNK<T> * (chunk + lane / 8 % 2));
 }
 
 /* The transpose of the same part as a fragment a. */
@@ -70,8 +55,8 @@ template <int D>
 __device__ void load_a_across(uint32_t (&x)[4], const bf16 *tile, int row, int chunk)
 {
     const int lane = threadIdx.x % WARP;
-    ldmatrix_x4_trans(x, tile + row * D +
-                             place_of<D, bf16>(lane / 16 * 8 + lane % 8, chunk, lane / 8 % 2));
+    ldmatrix_x4_trans(x, tile + (row + lane / 16 * 8 + lane % 8) * PITCH<D> +
+                             8 * (chunk + lane / 8 % 2));
 }
 
 /* d += x y for two adjacent fragments. */

@@ -41,7 +41,7 @@ typedef mma_tile<16, 32, 1, 2, 4, 4> strip_tile;
 
 /* LINES rows of op(A) or columns of op(B), DEPTH terms of each, in shared memory as in device
    memory: a row holds the terms of a line or, `ALONG`, the lines of a term. */
-template <class Tile, int COUNT, bool ALONG_LINES> struct alignas(128) panel {
+template <class Tile, int COUNT, bool ALONG_LINES> struct alignas(16) panel {
     enum {
         LINES = COUNT,
         ALONG = ALONG_LINES,
@@ -84,15 +84,15 @@ template <class Tile, class Panel> class loader
 
     __device__ void load_whole(bf16 *to) const
     {
-        const int row = threadIdx.x / Panel::CHUNKS, chunk = threadIdx.x % Panel::CHUNKS;
-        const int at = 8 * chunk;
+        const int row = threadIdx.x / Panel::CHUNKS, at = threadIdx.x % Panel::CHUNKS * 8;
         const int terms = left < Tile::DEPTH ? (int)left : (int)Tile::DEPTH;
         const int rows =
             at < (Panel::ALONG ? lines : terms) ? (Panel::ALONG ? terms : lines) - row : 0;
         const bf16 *next = from + row * ld + at;
+        to += row * PITCH<Panel::WIDTH> + at;
 #pragma unroll
         for (int i = 0; i < Panel::HEIGHT; i += Panel::STEP) {
-            cp_async_if<16>(i < rows, to + place_of<Panel::WIDTH, bf16>(row + i, chunk), next);
+            cp_async_if<16>(i < rows, to + i * PITCH<Panel::WIDTH>, next);
             next += Panel::STEP * ld;
         }
     }
@@ -103,8 +103,7 @@ template <class Tile, class Panel> class loader
         for (int e = threadIdx.x; e < Panel::WIDTH * Panel::HEIGHT; e += Tile::THREADS) {
             const int row = e / Panel::WIDTH, at = e % Panel::WIDTH;
             const bool there = Panel::ALONG ? at < lines && row < left : row < lines && at < left;
-            to[place_of<Panel::WIDTH, bf16>(row, at / 8) + at % 8] =
-                there ? from[row * ld + at] : bf16(0.0f);
+            to[row * PITCH<Panel::WIDTH> + at] = there ? from[row * ld + at] : bf16(0.0f);
         }
     }
 
@@ -220,11 +219,11 @@ template <class Tile, bool ALONG_A, bool ALONG_B> class panels
         cp_async_commit();
         next = after(next);
     }
-    /* Waits until only the last PENDING buffers are being filled, and until all threads have read
-       the fragments that they have asked for. */
-    template <int PENDING = Tile::BUFFERS - 2> __device__ void wait() const
+    /* Waits until the oldest buffer that is being filled is full, while BUFFERS - 1 are, and until
+       no thread reads the one before it. */
+    __device__ void wait() const
     {
-        cp_async_wait<PENDING>();
+        cp_async_wait<Tile::BUFFERS - 2>();
         __syncthreads();
     }
 };
@@ -257,7 +256,8 @@ __device__ void multiply_tile(const by_row_arguments<bf16, C> &f, typename Panel
             sums.add_products(terms[step % 2]);
         }
     }
-    panels.template wait<0>(); /* the next tile of the block fills the buffers again */
+    cp_async_wait<0>(); /* the next tile of the block fills the buffers again */
+    __syncthreads();
     sums.store(f.s.m - row, f.s.n - column, f.beta, c + row * f.s.ldc + column, f.s.ldc);
 }
 

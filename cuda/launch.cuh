@@ -4,7 +4,7 @@
  *     LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...);
  *     SHARED(float, tile, [32][33]);            one variable of a block, any number of dimensions
  *     SHARED_ALIGNED(16, float, tile, [32][36]);   the same, for vector loads and ldmatrix
- *     DYNAMIC_SHARED(float, buffer);            the launch's shared_bytes, 128-byte aligned
+ *     DYNAMIC_SHARED(float, buffer);            the launch's shared_bytes, 16-byte aligned
  *     RESTRICTED(const float) x                 a parameter: const float *__restrict__ x
  *
  * A kernel whose template arguments contain a comma stands in parentheses:
@@ -38,7 +38,7 @@
     __shared__ __align__(alignment)                                                                \
     type name __VA_ARGS__
 #define DYNAMIC_SHARED(type, name)                                                                 \
-    extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];                        \
+    extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];                         \
     type *name = reinterpret_cast<type *>(dynamic_shared_memory)
 #define RESTRICTED(...) __VA_ARGS__ *__restrict__
 
