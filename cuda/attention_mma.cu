@@ -286,7 +286,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     if (f.begun && active)
         begin<S>(a, f, {b, h, i, 0}, sums);
     key_band band;
-    band.set(a, b);
+    band.set(a, b, f.bias);
     if (threadIdx.x == 0)
         m->band = band;
     m->in_v.begin();

@@ -70,12 +70,12 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         m->sum[n / S::COLUMNS][n % S::COLUMNS] = 0;
     for (int64_t b = region.from[0]; b < region.to[0]; b++) {
         key_band band;
-        band.set(a, b);
+        band.set(a, b, g.bias);
         for (int64_t h = region.from[1]; h < region.to[1]; h++)
             for (int64_t i = region.i; i < region.queries_end; i += S::ROWS)
                 for (int64_t j = region.j; j < region.keys_end; j += S::COLUMNS) {
                     const tile_place t = {b, h, i, j};
-                    const tile_kind kind = kind_of<S::ROWS, S::COLUMNS>(a, band, t);
+                    const tile_kind kind = kind_of<OWNS_PAIRS, S::ROWS, S::COLUMNS>(a, band, t);
                     if (kind == NOTHING)
                         continue;
                     load_tile(*m, a, g, t, kind, band, aligned);

@@ -60,7 +60,7 @@ __device__ void next_queries(const attention &a, const key_band &band, mma_tile 
         }
         if (tile.t.h >= tile.end || tile.t.i >= end)
             return;
-        tile.kind = kind_of<S::COLUMNS, S::ROWS>(a, band, tile.t);
+        tile.kind = kind_of<OWNS_KEYS, S::COLUMNS, S::ROWS>(a, band, tile.t);
     }
 }
 
@@ -312,7 +312,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     clear<S::D, S::M>(sums.dk);
     clear<S::D, S::M>(sums.dv);
     key_band band;
-    band.set(a, b);
+    band.set(a, b, g.bias);
     if (threadIdx.x == 0)
         m->band = band;
     m->in_q.begin();

@@ -35,9 +35,11 @@ __device__ inline tile_kind blocks_kind(const attention &a, const tile_place &t,
    kernels have fewer than 2^30 positions, and read this for each tile. */
 struct key_band {
     int before, after, end;
+    bool biased;
 
-    __device__ void set(const attention &a, int64_t b)
+    __device__ void set(const attention &a, int64_t b, const void *bias)
     {
+        biased = bias != nullptr;
         const int64_t most = MOST_POSITIONS;
         int64_t backward = most, forward = most, keys = a.Lk;
         for (int n = 0; n < a.mask.count; n++) {
@@ -72,9 +74,12 @@ struct key_band {
     }
 };
 
-/* All threads of the block get the same result. A tile that extends beyond Lq or Lk is not
-   whole. */
-template <int QUERIES, int KEYS>
+/* What a block has results for: it does not store those beyond Lq or Lk. */
+enum tile_owner { OWNS_PAIRS, OWNS_QUERIES, OWNS_KEYS };
+
+/* All threads of the block get the same result. A tile that extends beyond Lq or Lk is not whole,
+   unless the block owns these rows and no bias is read there. */
+template <tile_owner OWNER, int QUERIES, int KEYS>
 __device__ tile_kind kind_of(const attention &a, const key_band &band, const tile_place &t)
 {
     const int i = (int)t.i, j = (int)t.j, Lq = (int)a.Lq, Lk = (int)a.Lk;
@@ -84,8 +89,9 @@ __device__ tile_kind kind_of(const attention &a, const key_band &band, const til
     if (to <= from || last_key < from || to <= j)
         return NOTHING;
     /* from the last query's first key to the first query's last key: the keys of all queries */
-    const bool whole =
-        i + QUERIES <= Lq && j + KEYS <= Lk && band.from(last) <= j && last_key < band.to(i);
+    const bool whole = ((OWNER == OWNS_QUERIES && !band.biased) || i + QUERIES <= Lq) &&
+                       ((OWNER == OWNS_KEYS && !band.biased) || j + KEYS <= Lk) &&
+                       band.from(last) <= j && last_key < band.to(i);
     const tile_kind kind = a.mask.dense ? blocks_kind(a, t, last, last_key) : WHOLE;
     return kind == WHOLE && !whole ? SOME : kind;
 }
@@ -191,7 +197,7 @@ __device__ void next_keys(const attention &a, const key_band &band, mma_tile &ti
 {
     tile.kind = NOTHING;
     for (tile.t.j += KEYS; tile.kind == NOTHING && tile.t.j < tile.end; tile.t.j += KEYS)
-        tile.kind = kind_of<QUERIES, KEYS>(a, band, tile.t);
+        tile.kind = kind_of<OWNS_QUERIES, QUERIES, KEYS>(a, band, tile.t);
     tile.t.j -= KEYS;
 }
 

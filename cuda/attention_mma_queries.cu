@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     float dq[S::M][S::D / 8][4], delta[S::M][2] = {};
     clear<S::D, S::M>(dq);
     key_band band;
-    band.set(a, b);
+    band.set(a, b, g.bias);
     if (threadIdx.x == 0)
         m->band = band;
     m->in_k.begin();

@@ -34,12 +34,21 @@ template <int N> struct tf32_parts {
     }
 };
 
-/* d += x y; the small products first. */
-__device__ inline void multiply_add(float (&d)[4], const tf32_parts<4> &x, const tf32_parts<2> &y)
+/* d += x y for each of some fragments; the small products first. A product does not wait for the
+   one before it, since all fragments take turns. */
+template <int M, int N>
+__device__ __forceinline__ void multiply_add(float (&d)[M][N][4], const tf32_parts<4> (&x)[M],
+                                             const tf32_parts<2> (&y)[N])
 {
-    mma_m16n8k8_tf32(d, x.low, y.high);
-    mma_m16n8k8_tf32(d, x.high, y.low);
-    mma_m16n8k8_tf32(d, x.high, y.high);
+#pragma unroll
+    for (int n = 0; n < M * N; n++)
+        mma_m16n8k8_tf32(d[n / N][n % N], x[n / N].low, y[n % N].high);
+#pragma unroll
+    for (int n = 0; n < M * N; n++)
+        mma_m16n8k8_tf32(d[n / N][n % N], x[n / N].high, y[n % N].low);
+#pragma unroll
+    for (int n = 0; n < M * N; n++)
+        mma_m16n8k8_tf32(d[n / N][n % N], x[n / N].high, y[n % N].high);
 }
 
 /* s = x y': a warp's rows of x, from `row` on, with 8 N rows of y. */
@@ -53,27 +62,21 @@ __device__ void pair_products(const float *x, int row, const float *y, int colum
 #pragma unroll 1 /* the code of all tiles shall fit into the cache of instructions */
     for (int chunk = 0; chunk < D / 4; chunk += 2) {
         tf32_parts<4> a[M];
+        tf32_parts<2> b[N];
+        uint32_t bits[4];
 #pragma unroll
         for (int m = 0; m < M; m++) {
-            uint32_t bits[4];
             load_a<D>(bits, x, row + 16 * m, chunk);
             for (int e = 0; e < 4; e++)
                 a[m].set(e, __uint_as_float(bits[e]));
         }
 #pragma unroll
         for (int n = 0; n < N; n += 2) {
-            uint32_t bits[4];
-            tf32_parts<2> b[2];
-            __syncwarp(); /* saves registers: limits loads to two fragments */
             load_b<D>(bits, y, column + 8 * n, chunk);
             for (int e = 0; e < 4; e++)
-                b[e / 2].set(e % 2, __uint_as_float(bits[e]));
-#pragma unroll
-            for (int m = 0; m < M; m++) {
-                multiply_add(s[m][n], a[m], b[0]);
-                multiply_add(s[m][n + 1], a[m], b[1]);
-            }
+                b[n + e / 2].set(e % 2, __uint_as_float(bits[e]));
         }
+        multiply_add(s, a, b);
     }
 }
 
@@ -100,25 +103,28 @@ template <int D, int M, int N>
 __device__ __forceinline__ void add_products(const float (&p)[M][N][4], const float *y, int row,
                                              bool careful, float (&z)[M][D / 8][4])
 {
-    tf32_parts<4> a[M][N];
+    enum { TOGETHER = M == 1 ? 4 : 2 }; /* columns of fragments, whose products take turns */
+    tf32_parts<4> a[N][M];
 #pragma unroll
     for (int n = 0; n < M * N; n++)
         for (int e = 0; e < 4; e++)
-            a[n / N][n % N].set(e, p[n / N][n % N][e % 2 * 2 + e / 2]);
+            a[n % N][n / N].set(e, p[n / N][n % N][e % 2 * 2 + e / 2]);
 #pragma unroll
-    for (int d = 0; d < D / 8; d++) {
-        float sum[M][4] = {};
-        __syncwarp(); /* saves registers: limits loads to the rows of one d */
+    for (int d = 0; d < D / 8; d += TOGETHER) {
+        float sum[M][TOGETHER][4] = {};
+        __syncwarp(); /* saves registers: limits loads to these columns */
 #pragma unroll
         for (int n = 0; n < N; n++) {
-            const tf32_parts<2> b = load_rows_across<D>(y, row + 8 * n, d, careful);
+            tf32_parts<2> b[TOGETHER];
 #pragma unroll
-            for (int m = 0; m < M; m++)
-                multiply_add(sum[m], a[m][n], b);
+            for (int e = 0; e < TOGETHER; e++)
+                b[e] = load_rows_across<D>(y, row + 8 * n, d + e, careful);
+            multiply_add(sum, a[n], b);
         }
 #pragma unroll
-        for (int n = 0; n < M * 4; n++)
-            z[n / 4][d][n % 4] += sum[n / 4][n % 4];
+        for (int n = 0; n < M * TOGETHER * 4; n++)
+            z[n / 4 / TOGETHER][d + n / 4 % TOGETHER][n % 4] +=
+                sum[n / 4 / TOGETHER][n / 4 % TOGETHER][n % 4];
     }
 }
 
