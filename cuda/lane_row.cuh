@@ -207,13 +207,13 @@ __device__ uint32_t lane_stay(const lane_row<GROUP, PACKS, WHOLE> &lane, const d
 template <int GROUP> constexpr int SLAB_THREADS = GROUP < ROW_THREADS ? 128 : ROW_THREADS;
 
 /* How many such blocks a multiprocessor shall run, by the registers of a thread: for each value the
-   sums and three loaded elements (x, dy and gain), and 32 more; at least 104, with Philox. Of
+   sums and three loaded elements (x, dy and gain), and 32 words more; at least 104, with Philox. Of
    kernels without sums three: each warp loads one row or two, and 24 warps keep the memory busy. */
 template <class T, class K> constexpr int slab_blocks(int sums)
 {
     const int sum = sizeof(real_of<T>), element = K::WHOLE ? (int)sizeof(T) : sum;
     const int values = K::PACKS * ROW_PACK * (sums * sum + 3 * element) / 4;
-    const int registers = values < 72 ? 104 : values + 32;
+    const int registers = values < 72 ? 104 : values + 8 * sum;
     const int blocks = 65536 / (SLAB_THREADS<K::GROUP> * registers);
     return blocks < 1 ? 1 : blocks < 8 ? blocks : 8;
 }

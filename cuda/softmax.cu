@@ -218,10 +218,9 @@ __global__ void masked_backward_rows(int64_t Lk, mask_sizes s, mask_terms mask, 
 }
 
 template <class T, int GROUP, int PACKS, bool WHOLE>
-__global__ void __launch_bounds__(ROW_THREADS)
-    masked_backward_in_registers(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
-                                 real_of<T> scale, const T *all_y, const T *all_dy, bool fresh,
-                                 T *dx)
+__global__ void masked_backward_in_registers(int64_t rows, int64_t Lk, mask_sizes s,
+                                             mask_terms mask, real_of<T> scale, const T *all_y,
+                                             const T *all_dy, bool fresh, T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
