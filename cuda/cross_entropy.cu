@@ -243,7 +243,7 @@ __device__ void subtract_targets(const plan<real> &p, int64_t V, int64_t r, int6
 
 /* loss = -sum_v w_v t_v log softmax(x)_v; dx may be x. For an id t_v is 1 at the id and else 0. */
 template <class T, int GROUP>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, true>)
     backward_rows(int64_t rows, int64_t V, backward_arguments<real_of<T>> b, const T *x, T *dx)
 {
     typedef real_of<T> real;

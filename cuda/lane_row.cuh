@@ -1,11 +1,12 @@
 /*
  * Rows in registers: a kernel reads a row once, and its passes use what its lanes hold. Lane l of a
  * group has the packs l, l + GROUP, ... of eight elements, which are 16 bytes or more, and which
- * dropout draws together; or, in a row that does not consist of aligned packs, packs of one
- * element. PACKS packs for each lane may be more than the row has: the elements beyond its end are
- * zeros, or what the kernel chooses, so that most passes need no comparisons.
+ * dropout draws together. WHOLE: the row consists of aligned packs, which are loaded as such; in
+ * other rows the same lanes load the same elements one by one, so the bits of sums are the same.
+ * PACKS packs for each lane may be more than the row has: the elements beyond its end are zeros, or
+ * what the kernel chooses, so that most passes need no comparisons.
  *
- *     const lane_row<GROUP, PACKS, PACK> lane(group, C);
+ *     const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
  *     auto x = load_row<real>(lane, row);
  *     lane.each([&](int n) { sum += x[n]; });      over the elements of this lane
  *
@@ -25,22 +26,26 @@ enum { ROW_PACK = DROPOUT_GROUP, LANE_PACKS = 4, PIECE_PACKS = 2 };
 enum { LONGEST_IN_REGISTERS = ROW_THREADS * LANE_PACKS * ROW_PACK };
 
 /* The elements of a row that belong to one lane. */
-template <int GROUP, int PACKS, int PACK> struct lane_row {
-    enum { STEP = GROUP * PACK, WIDTH = PACKS * STEP, VALUES = PACKS * PACK };
+template <int GROUP, int PACKS, bool WHOLE> struct lane_row {
+    enum { STEP = GROUP * ROW_PACK, WIDTH = PACKS * STEP, VALUES = PACKS * ROW_PACK };
     int first; /* the column of the lane's first element */
     int left;  /* the number of columns from there on, within the group's registers */
 
     __device__ lane_row(const row_group<GROUP> &group, int64_t C)
-        : first(group.lane * PACK), left((C < WIDTH ? (int)C : (int)WIDTH) - first)
+        : first(group.lane * ROW_PACK), left((C < WIDTH ? (int)C : (int)WIDTH) - first)
     {
     }
     __device__ int column(int n) const
     {
-        return first + n / PACK * STEP + n % PACK;
+        return first + n / ROW_PACK * STEP + n % ROW_PACK;
     }
     __device__ bool has_pack(int p) const
     {
         return p * STEP < left;
+    }
+    __device__ bool has(int n) const
+    {
+        return n / ROW_PACK * STEP + (WHOLE ? 0 : n % ROW_PACK) < left;
     }
 
     /* Calls f(n) for each of the lane's elements, and those beyond the end; n is a constant. */
@@ -57,8 +62,9 @@ template <int GROUP, int PACKS, int PACK> struct lane_row {
         for (int p = 0; p < PACKS; p++)
             if (has_pack(p))
 #pragma unroll
-                for (int e = 0; e < PACK; e++)
-                    f(p * PACK + e);
+                for (int e = 0; e < ROW_PACK; e++)
+                    if (has(p * ROW_PACK + e))
+                        f(p * ROW_PACK + e);
     }
 };
 
@@ -101,55 +107,57 @@ template <int VALUES> struct stored_values<bf16, VALUES> {
 
 /* The lane's elements of the row x as they are stored; `beyond` after its end. All loads are queued
    before a value is used. */
-template <int GROUP, int PACKS, int PACK, class Stored>
-__device__ stored_values<Stored, PACKS * PACK>
-load_stored(const lane_row<GROUP, PACKS, PACK> &lane, const Stored *x, Stored beyond = Stored())
+template <int GROUP, int PACKS, bool WHOLE, class Stored>
+__device__ stored_values<Stored, PACKS * ROW_PACK>
+load_stored(const lane_row<GROUP, PACKS, WHOLE> &lane, const Stored *x, Stored beyond = Stored())
 {
-    typedef std::conditional_t<PACK == 1, Stored, uint4> word;
-    enum { WORDS = PACK * sizeof(Stored) / sizeof(word) };
-    const auto fill = pack<Stored, PACK>::all(beyond);
-    word words[PACKS * WORDS];
+    typedef std::conditional_t<WHOLE, uint4, Stored> word;
+    enum { TOGETHER = sizeof(word) / sizeof(Stored), WORDS = PACKS * ROW_PACK / TOGETHER };
+    const auto fill = pack<Stored, TOGETHER>::all(beyond);
+    word words[WORDS];
 #pragma unroll
-    for (int w = 0; w < PACKS * WORDS; w++) {
+    for (int w = 0; w < WORDS; w++) {
         memcpy(&words[w], &fill, sizeof(word));
-        if (lane.has_pack(w / WORDS))
-            words[w] = reinterpret_cast<const word *>(x + lane.column(w / WORDS * PACK))[w % WORDS];
+        if (lane.has(w * TOGETHER))
+            words[w] = *reinterpret_cast<const word *>(x + lane.column(w * TOGETHER));
     }
-    stored_values<Stored, PACKS * PACK> values;
+    stored_values<Stored, PACKS * ROW_PACK> values;
     memcpy(&values, words, sizeof(words));
     return values;
 }
 
 /* The same, converted to T. */
-template <class T, int GROUP, int PACKS, int PACK, class Stored>
-__device__ lane_values<T, PACKS * PACK> load_row(const lane_row<GROUP, PACKS, PACK> &lane,
-                                                 const Stored *x, T beyond = T())
+template <class T, int GROUP, int PACKS, bool WHOLE, class Stored>
+__device__ lane_values<T, PACKS * ROW_PACK> load_row(const lane_row<GROUP, PACKS, WHOLE> &lane,
+                                                     const Stored *x, T beyond = T())
 {
     const auto stored = load_stored(lane, x, (Stored)beyond);
-    lane_values<T, PACKS * PACK> values;
+    lane_values<T, PACKS * ROW_PACK> values;
     lane.each([&](int n) { values[n] = (T)stored[n]; });
     return values;
 }
 
-template <class T, int GROUP, int PACKS, int PACK, class Stored>
-__device__ void store_row(const lane_row<GROUP, PACKS, PACK> &lane,
-                          const lane_values<T, PACKS * PACK> &values, Stored *y)
+template <class T, int GROUP, int PACKS, bool WHOLE, class Stored>
+__device__ void store_row(const lane_row<GROUP, PACKS, WHOLE> &lane,
+                          const lane_values<T, PACKS * ROW_PACK> &values, Stored *y)
 {
+    typedef pack<Stored, WHOLE ? (int)ROW_PACK : 1> stored;
+    enum { TOGETHER = sizeof(stored) / sizeof(Stored) };
 #pragma unroll
-    for (int p = 0; p < PACKS; p++) {
-        pack<Stored, PACK> part;
+    for (int n = 0; n < PACKS * ROW_PACK; n += TOGETHER) {
+        stored part;
 #pragma unroll
-        for (int e = 0; e < PACK; e++)
-            part.of[e] = (Stored)values[p * PACK + e];
-        if (lane.has_pack(p))
-            *reinterpret_cast<pack<Stored, PACK> *>(y + lane.column(p * PACK)) = part;
+        for (int e = 0; e < TOGETHER; e++)
+            part.of[e] = (Stored)values[n + e];
+        if (lane.has(n))
+            *reinterpret_cast<stored *>(y + lane.column(n)) = part;
     }
 }
 
 /* dx += values, or dx = values if it is fresh. */
-template <class T, int GROUP, int PACKS, int PACK, class Stored>
-__device__ void add_row(const lane_row<GROUP, PACKS, PACK> &lane,
-                        lane_values<T, PACKS * PACK> values, bool fresh, Stored *dx)
+template <class T, int GROUP, int PACKS, bool WHOLE, class Stored>
+__device__ void add_row(const lane_row<GROUP, PACKS, WHOLE> &lane,
+                        lane_values<T, PACKS * ROW_PACK> values, bool fresh, Stored *dx)
 {
     if (!fresh) {
         const auto old = load_stored(lane, dx);
@@ -165,12 +173,12 @@ template <class... X> __host__ __device__ bool whole_packs(int64_t C, const X *.
 }
 
 /* Calls f(lane, c) for each piece of a row of any length; it begins at column c. `aligned`: so are
-   all rows of the tensors, and packs of one element are only at the end of a row. */
+   all rows of the tensors, and only its end is loaded one by one. */
 template <int GROUP, class F>
 __device__ void each_piece(const row_group<GROUP> &group, int64_t C, bool aligned, F f)
 {
-    typedef lane_row<GROUP, PIECE_PACKS, ROW_PACK> piece;
-    typedef lane_row<GROUP, PIECE_PACKS * ROW_PACK, 1> end_piece;
+    typedef lane_row<GROUP, PIECE_PACKS, true> piece;
+    typedef lane_row<GROUP, PIECE_PACKS, false> end_piece;
     const int64_t whole = aligned ? C / ROW_PACK * ROW_PACK : 0;
     for (int64_t c = 0; c < whole; c += piece::WIDTH)
         f(piece(group, whole - c), c);
@@ -180,17 +188,18 @@ __device__ void each_piece(const row_group<GROUP> &group, int64_t C, bool aligne
 
 /* A one bit for each of the lane's elements that dropout keeps; the row begins at element `start`
    of the tensor. Not unrolled: one copy of Philox. */
-template <int GROUP, int PACKS, int PACK>
-__device__ uint32_t lane_stay(const lane_row<GROUP, PACKS, PACK> &lane, const dropout &call,
+template <int GROUP, int PACKS, bool WHOLE>
+__device__ uint32_t lane_stay(const lane_row<GROUP, PACKS, WHOLE> &lane, const dropout &call,
                               int64_t start)
 {
-    static_assert(PACKS * PACK <= 32, "a bit for each element");
+    static_assert(PACKS * ROW_PACK <= 32, "a bit for each element");
     uint32_t stay = 0;
     if (call.threshold == 0)
         return ~stay;
 #pragma unroll 1
     for (int p = 0; p < PACKS && lane.has_pack(p); p++)
-        stay |= staying_here(call, start + lane.column(p * PACK), PACK) << p * PACK;
+        stay |= staying_here(call, start + lane.column(p * ROW_PACK), lane.left - p * lane.STEP)
+                << p * ROW_PACK;
     return stay;
 }
 
@@ -198,33 +207,36 @@ __device__ uint32_t lane_stay(const lane_row<GROUP, PACKS, PACK> &lane, const dr
 template <int GROUP> constexpr int SLAB_THREADS = GROUP < ROW_THREADS ? 128 : ROW_THREADS;
 
 /* How many such blocks a multiprocessor shall run, by the registers of a thread: for each value the
-   sums and three loaded elements (x, dy and gain), and 32 more; at least 104, with Philox. Of
+   sums and three loaded elements (x, dy and gain), and 32 words more; at least 104, with Philox. Of
    kernels without sums three: each warp loads one row or two, and 24 warps keep the memory busy. */
 template <class T, class K> constexpr int slab_blocks(int sums)
 {
-    const int sum = sizeof(real_of<T>), element = K::PACK == 1 ? sum : (int)sizeof(T);
-    const int values = K::PACKS * K::PACK * (sums * sum + 3 * element) / 4;
-    const int registers = values < 72 ? 104 : values + 32;
+    const int sum = sizeof(real_of<T>), element = K::WHOLE ? (int)sizeof(T) : sum;
+    const int values = K::PACKS * ROW_PACK * (sums * sum + 3 * element) / 4;
+    const int registers = values < 72 ? 104 : values + 8 * sum;
     const int blocks = 65536 / (SLAB_THREADS<K::GROUP> * registers);
     return blocks < 1 ? 1 : blocks < 8 ? blocks : 8;
 }
-template <class T> constexpr int ROW_BLOCKS = sizeof(T) > sizeof(float) ? 1 : 3;
+template <class T, bool WHOLE>
+constexpr int ROW_BLOCKS = sizeof(T) > sizeof(float) ? 1
+                           : WHOLE                   ? 3
+                                                     : 2;
 
 /*
  * Sums over the groups of a block, in order: `to` (C) receives the sum of all groups' `values`. The
  * groups of a warp are added by shuffles, then the warps through shared memory. All threads of the
  * block must call it.
  */
-template <class T, int GROUP, int PACKS, int PACK>
-__device__ void store_block_sum(const lane_row<GROUP, PACKS, PACK> &lane,
-                                lane_values<T, PACKS * PACK> values, int C, T *to)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__device__ void store_block_sum(const lane_row<GROUP, PACKS, WHOLE> &lane,
+                                lane_values<T, PACKS * ROW_PACK> values, int C, T *to)
 {
     if (GROUP == ROW_THREADS) {
         store_row(lane, values, to);
         return;
     }
     enum { THREADS = SLAB_THREADS<GROUP>, WARPS = THREADS / WARP };
-    enum { COLUMNS = GROUP < ROW_THREADS ? (int)lane_row<GROUP, PACKS, PACK>::WIDTH : 1 };
+    enum { COLUMNS = GROUP < ROW_THREADS ? (int)lane_row<GROUP, PACKS, WHOLE>::WIDTH : 1 };
     SHARED_ALIGNED(16, T, part, [WARPS][COLUMNS]);
     lane.each([&](int n) {
         for (int distance = GROUP; distance < WARP; distance *= 2)
@@ -243,21 +255,22 @@ __device__ void store_block_sum(const lane_row<GROUP, PACKS, PACK> &lane,
 }
 
 /* Calls launch(lane_kind<...>()) with the smallest number of packs for each lane that holds the
-   row; one for all rows of single elements. */
-template <int G, int P, int E> struct lane_kind {
-    enum { GROUP = G, PACKS = P, PACK = E };
+   row; one kernel for all rows that are not whole. */
+template <int G, int P, bool W> struct lane_kind {
+    enum { GROUP = G, PACKS = P };
+    static constexpr bool WHOLE = W;
 };
 
 template <int GROUP, int MOST, int PACKS = 1, class Launch>
 void with_packs(int64_t C, bool whole, Launch launch)
 {
     if (!whole)
-        return launch(lane_kind<GROUP, MOST * ROW_PACK, 1>());
+        return launch(lane_kind<GROUP, MOST, false>());
     if constexpr (PACKS < MOST)
         if (C > GROUP * ROW_PACK * PACKS)
             return with_packs<GROUP, MOST, (GROUP > WARP ? 2 * PACKS : PACKS + 1)>(C, whole,
                                                                                    launch);
-    launch(lane_kind<GROUP, PACKS, ROW_PACK>());
+    launch(lane_kind<GROUP, PACKS, true>());
 }
 
 /* The same with the smallest group too, for rows of at most MOST packs for each thread of a block.

@@ -102,9 +102,9 @@ template <class T> __global__ void forward_rows(int64_t C, forward_arguments<T> 
 }
 
 /* The row of x, or of the sum as it is stored. */
-template <class T, int GROUP, int PACKS, int PACK>
-__device__ lane_values<real_of<T>, PACKS * PACK>
-input_row(const lane_row<GROUP, PACKS, PACK> &lane, int64_t start, const forward_arguments<T> &f)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__device__ lane_values<real_of<T>, PACKS * ROW_PACK>
+input_row(const lane_row<GROUP, PACKS, WHOLE> &lane, int64_t start, const forward_arguments<T> &f)
 {
     typedef real_of<T> real;
     if (!f.branch)
@@ -119,15 +119,15 @@ input_row(const lane_row<GROUP, PACKS, PACK> &lane, int64_t start, const forward
 }
 
 /* The same for rows in registers, which are read once. */
-template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
     forward_in_registers(int64_t rows, int64_t C, forward_arguments<T> f)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
     auto x = input_row(lane, group.row * C, f);
     const moments<real> of = moments_of(
         group, C, f.epsilon, [&](auto take) { lane.each_inside([&](int n) { take(x[n]); }); });
@@ -163,7 +163,7 @@ template <class T> bool forward(const struct layer_norm_forward *f)
         with_row_group(f->C, whole_packs(f->C, f->x, f->branch, f->gain, f->bias, f->sum, f->y),
                        [&](auto kind) {
                            using K = decltype(kind);
-                           LAUNCH((forward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+                           LAUNCH((forward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
                                   dim3(row_blocks<K::GROUP>(f->rows)), dim3(ROW_THREADS), 0, stream,
                                   f->rows, f->C, arguments);
                        });
@@ -239,11 +239,11 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, backward_argum
 }
 
 /* dx and dbranch of one row; adds to its lanes' parts of dgain and dbias. */
-template <class T, int GROUP, int PACKS, int PACK>
+template <class T, int GROUP, int PACKS, bool WHOLE>
 __device__ void
-backward_row(const row_group<GROUP> &group, const lane_row<GROUP, PACKS, PACK> &lane, int64_t C,
-             const backward_arguments<T> &b, lane_values<real_of<T>, PACKS * PACK> &dgain,
-             lane_values<real_of<T>, PACKS * PACK> &dbias)
+backward_row(const row_group<GROUP> &group, const lane_row<GROUP, PACKS, WHOLE> &lane, int64_t C,
+             const backward_arguments<T> &b, lane_values<real_of<T>, PACKS * ROW_PACK> &dgain,
+             lane_values<real_of<T>, PACKS * ROW_PACK> &dbias)
 {
     typedef real_of<T> real;
     const int64_t start = group.row * C;
@@ -260,7 +260,7 @@ backward_row(const row_group<GROUP> &group, const lane_row<GROUP, PACKS, PACK> &
         sum_uh += u * h(n);
     });
     const real mean_u = group.sum(sum_u) / (real)C, mean_uh = group.sum(sum_uh) / (real)C;
-    lane_values<real, PACKS * PACK> u;
+    lane_values<real, PACKS * ROW_PACK> u;
     lane.each(
         [&](int n) { u[n] = ((real)gain[n] * (real)dy[n] - mean_u - h(n) * mean_uh) * scale; });
     if (b.dsum) {
@@ -278,16 +278,16 @@ backward_row(const row_group<GROUP> &group, const lane_row<GROUP, PACKS, PACK> &
 
 /* A slab of rows in registers: dx and dbranch, and in the same pass the slab's part of dgain and
    dbias. */
-template <class T, int GROUP, int PACKS, int PACK>
+template <class T, int GROUP, int PACKS, bool WHOLE>
 __global__ void __launch_bounds__(SLAB_THREADS<GROUP>,
-                                  slab_blocks<T, lane_kind<GROUP, PACKS, PACK>>(2))
+                                  slab_blocks<T, lane_kind<GROUP, PACKS, WHOLE>>(2))
     backward_slabs(int64_t rows, int64_t C, backward_arguments<T> b)
 {
-    typedef lane_values<real_of<T>, PACKS * PACK> values;
+    typedef lane_values<real_of<T>, PACKS * ROW_PACK> values;
     const int64_t slab = blockIdx.x, in_slab = device_slab_rows(rows);
     const int64_t end = slab_end(slab, rows, in_slab);
     row_group<GROUP> group(slab * in_slab + threadIdx.x / GROUP);
-    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
     values dgain = {}, dbias = {};
     for (; group.row < end; group.row += SLAB_THREADS<GROUP> / GROUP)
         backward_row(group, lane, C, b, dgain, dbias);
@@ -324,7 +324,7 @@ template <class T> bool backward(const struct layer_norm_backward *b)
     if (C <= LONGEST_IN_SLABS<T> && slabs * C > 0)
         with_row_group<SLAB_PACKS<T>>(C, whole, [&](auto kind) {
             using K = decltype(kind);
-            LAUNCH((backward_slabs<T, K::GROUP, K::PACKS, K::PACK>), dim3((unsigned)slabs),
+            LAUNCH((backward_slabs<T, K::GROUP, K::PACKS, K::WHOLE>), dim3((unsigned)slabs),
                    dim3(SLAB_THREADS<K::GROUP>), 0, stream, rows, C, arguments);
         });
     if (C > LONGEST_IN_SLABS<T> && rows > 0 && parts)

@@ -21,15 +21,15 @@ template <class T> __global__ void log_softmax_rows(int64_t C, const T *x, T *y)
 }
 
 /* The same for rows in registers, which are read once. */
-template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
     log_softmax_in_registers(int64_t rows, int64_t C, const T *x, T *y)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
     auto row = load_row<real>(lane, x + group.row * C, -(real)INFINITY);
     real max = -INFINITY, sum = 0;
     lane.each([&](int n) { max = real_max(max, row[n]); });
@@ -48,7 +48,7 @@ template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
     else if (rows > 0)
         with_row_group(C, whole_packs(C, x, y), [&](auto kind) {
             using K = decltype(kind);
-            LAUNCH((log_softmax_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+            LAUNCH((log_softmax_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
                    dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
                    (const T *)x, (T *)y);
         });
@@ -72,8 +72,8 @@ __global__ void backward_rows(int64_t C, const T *y, const T *dy, bool fresh, T 
         dx[c] = before(fresh, dx[c]) + ((real)dy[c] - exp_for<T>((real)y[c]) * total);
 }
 
-template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
     backward_in_registers(int64_t rows, int64_t C, const T *all_y, const T *all_dy, bool fresh,
                           T *dx)
 {
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
     const auto y = load_row<real>(lane, all_y + group.row * C);
     auto dy = load_row<real>(lane, all_dy + group.row * C);
     real total = 0;
@@ -100,7 +100,7 @@ bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh
     else if (rows > 0)
         with_row_group(C, whole_packs(C, y, dy, dx), [&](auto kind) {
             using K = decltype(kind);
-            LAUNCH((backward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+            LAUNCH((backward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
                    dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
                    (const T *)y, (const T *)dy, fresh, (T *)dx);
         });

@@ -37,8 +37,8 @@ __global__ void forward_rows(int64_t C, real_of<T> epsilon, const T *x, const T 
 }
 
 /* The same for rows in registers, which are read once. */
-template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
     forward_in_registers(int64_t rows, int64_t C, real_of<T> epsilon, const T *all_x,
                          const T *all_gains, T *y, real_of<T> *all_scales)
 {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
     auto x = load_row<real>(lane, all_x + group.row * C);
     const real scale = scale_of(C, epsilon, [&](real factor) {
         real sum = 0;
@@ -70,7 +70,7 @@ bool forward(int64_t rows, int64_t C, double epsilon, const void *x, const void 
     else if (rows > 0)
         with_row_group(C, whole_packs(C, x, gain, y), [&](auto kind) {
             using K = decltype(kind);
-            LAUNCH((forward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+            LAUNCH((forward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
                    dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
                    (real_of<T>)epsilon, (const T *)x, (const T *)gain, (T *)y, (real_of<T> *)scale);
         });
@@ -119,9 +119,9 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, RESTRICTED(con
 }
 
 /* A slab of rows in registers: dx, and in the same pass the slab's part of dgain. */
-template <class T, int GROUP, int PACKS, int PACK>
+template <class T, int GROUP, int PACKS, bool WHOLE>
 __global__ void __launch_bounds__(SLAB_THREADS<GROUP>,
-                                  slab_blocks<T, lane_kind<GROUP, PACKS, PACK>>(1))
+                                  slab_blocks<T, lane_kind<GROUP, PACKS, WHOLE>>(1))
     backward_slabs(int64_t rows, int64_t C, const T *x, const T *all_gains,
                    const real_of<T> *all_scales, const T *dy, slab_sum<T> dx, real_of<T> *partial)
 {
@@ -129,9 +129,9 @@ __global__ void __launch_bounds__(SLAB_THREADS<GROUP>,
     const int64_t slab = blockIdx.x, in_slab = device_slab_rows(rows);
     const int64_t end = slab_end(slab, rows, in_slab);
     row_group<GROUP> group(slab * in_slab + threadIdx.x / GROUP);
-    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
     const auto gain = load_stored(lane, all_gains);
-    lane_values<real, PACKS *PACK> dgain = {};
+    lane_values<real, PACKS *ROW_PACK> dgain = {};
     for (; group.row < end; group.row += SLAB_THREADS<GROUP> / GROUP) {
         const int64_t start = group.row * C;
         const real scale = all_scales[group.row];
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(SLAB_THREADS<GROUP>,
             sum_uh += (real)gain[n] * (real)row_dy[n] * h(n);
         });
         const real mean_uh = group.sum(sum_uh) / (real)C;
-        lane_values<real, PACKS * PACK> u;
+        lane_values<real, PACKS * ROW_PACK> u;
         lane.each(
             [&](int n) { u[n] = ((real)gain[n] * (real)row_dy[n] - h(n) * mean_uh) * scale; });
         if (dx.to)
@@ -163,7 +163,7 @@ bool backward(int64_t rows, int64_t C, const void *x, const void *gain, const vo
     if (C <= LONGEST_IN_SLABS<T> && slabs * C > 0)
         with_row_group<SLAB_PACKS<T>>(C, whole, [&](auto kind) {
             using K = decltype(kind);
-            LAUNCH((backward_slabs<T, K::GROUP, K::PACKS, K::PACK>), dim3((unsigned)slabs),
+            LAUNCH((backward_slabs<T, K::GROUP, K::PACKS, K::WHOLE>), dim3((unsigned)slabs),
                    dim3(SLAB_THREADS<K::GROUP>), 0, stream, rows, C, (const T *)x, (const T *)gain,
                    (const real_of<T> *)scale, (const T *)dy, row_sum, (real_of<T> *)partial);
         });

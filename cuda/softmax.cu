@@ -23,15 +23,15 @@ template <class T> __global__ void softmax_rows(int64_t C, const T *x, T *y)
 }
 
 /* The same for rows in registers: one read, and one exponential of each element. */
-template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
     softmax_in_registers(int64_t rows, int64_t C, const T *x, T *y)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
     auto row = load_row<real>(lane, x + group.row * C, -(real)INFINITY);
     real max = -INFINITY, sum = 0;
     lane.each([&](int n) { max = real_max(max, row[n]); });
@@ -50,7 +50,7 @@ template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
     else if (rows > 0)
         with_row_group(C, whole_packs(C, x, y), [&](auto kind) {
             using K = decltype(kind);
-            LAUNCH((softmax_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+            LAUNCH((softmax_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
                    dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
                    (const T *)x, (T *)y);
         });
@@ -81,8 +81,8 @@ __global__ void backward_rows(int64_t C, const T *y, const T *dy, bool fresh, T 
     });
 }
 
-template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
     backward_in_registers(int64_t rows, int64_t C, const T *all_y, const T *all_dy, bool fresh,
                           T *dx)
 {
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP, PACKS, PACK> lane(group, C);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
     const auto y = load_stored(lane, all_y + group.row * C);
     auto dy = load_row<real>(lane, all_dy + group.row * C);
     real dot = 0;
@@ -109,7 +109,7 @@ bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh
     else if (rows > 0)
         with_row_group(C, whole_packs(C, y, dy, dx), [&](auto kind) {
             using K = decltype(kind);
-            LAUNCH((backward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+            LAUNCH((backward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
                    dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
                    (const T *)y, (const T *)dy, fresh, (T *)dx);
         });
@@ -137,23 +137,23 @@ __global__ void masked_rows(int64_t Lk, mask_sizes s, mask_terms mask, real_of<T
 }
 
 /* A one bit for each of the lane's elements that the mask keeps. */
-template <int GROUP, int PACKS, int PACK>
-__device__ uint32_t lane_keep(const lane_row<GROUP, PACKS, PACK> &lane, const masked_row &row)
+template <int GROUP, int PACKS, bool WHOLE>
+__device__ uint32_t lane_keep(const lane_row<GROUP, PACKS, WHOLE> &lane, const masked_row &row)
 {
     const int from = (int)row.keys.from, to = (int)row.keys.to;
     uint32_t keep = 0;
     lane.each(
         [&](int n) { keep |= (from <= lane.column(n) && lane.column(n) < to ? 1u : 0u) << n; });
 #pragma unroll 1
-    for (int n = 0; row.mask.dense && n < PACKS * PACK; n++)
+    for (int n = 0; row.mask.dense && n < PACKS * ROW_PACK; n++)
         if ((keep >> n & 1) && !row.keeps(lane.column(n)))
             keep &= ~(1u << n);
     return keep;
 }
 
 /* The same for rows in registers: the mask is read once too. */
-template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
     masked_in_registers(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask, real_of<T> scale,
                         const T *x, T *y)
 {
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T>)
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP, PACKS, PACK> lane(group, Lk);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, Lk);
     const uint32_t keep = lane_keep(lane, masked_row(mask, s, group.row));
     auto row = load_row<real>(lane, x + group.row * Lk);
     real max = -INFINITY, sum = 0;
@@ -188,7 +188,7 @@ bool masked_forward(mask_sizes s, const mask_terms *mask, double temperature, co
     else if (rows > 0)
         with_row_group(s.Lk, whole_packs(s.Lk, x, y), [&](auto kind) {
             using K = decltype(kind);
-            LAUNCH((masked_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+            LAUNCH((masked_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
                    dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, s.Lk, s,
                    *mask, scale, (const T *)x, (T *)y);
         });
@@ -217,17 +217,16 @@ __global__ void masked_backward_rows(int64_t Lk, mask_sizes s, mask_terms mask, 
             dx[j] = 0;
 }
 
-template <class T, int GROUP, int PACKS, int PACK>
-__global__ void __launch_bounds__(ROW_THREADS)
-    masked_backward_in_registers(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
-                                 real_of<T> scale, const T *all_y, const T *all_dy, bool fresh,
-                                 T *dx)
+template <class T, int GROUP, int PACKS, bool WHOLE>
+__global__ void masked_backward_in_registers(int64_t rows, int64_t Lk, mask_sizes s,
+                                             mask_terms mask, real_of<T> scale, const T *all_y,
+                                             const T *all_dy, bool fresh, T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const lane_row<GROUP, PACKS, PACK> lane(group, Lk);
+    const lane_row<GROUP, PACKS, WHOLE> lane(group, Lk);
     const uint32_t keep = lane_keep(lane, masked_row(mask, s, group.row));
     const auto y = load_stored(lane, all_y + group.row * Lk);
     auto dy = load_row<real>(lane, all_dy + group.row * Lk);
@@ -250,7 +249,7 @@ bool masked_backward(mask_sizes s, const mask_terms *mask, double temperature, c
     else if (rows > 0)
         with_row_group(s.Lk, whole_packs(s.Lk, y, dy, dx), [&](auto kind) {
             using K = decltype(kind);
-            LAUNCH((masked_backward_in_registers<T, K::GROUP, K::PACKS, K::PACK>),
+            LAUNCH((masked_backward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
                    dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, s.Lk, s,
                    *mask, scale, (const T *)y, (const T *)dy, fresh, (T *)dx);
         });
