@@ -219,11 +219,11 @@ template <class Tile, bool ALONG_A, bool ALONG_B> class panels
         cp_async_commit();
         next = after(next);
     }
-    /* Waits until the oldest buffer that is being filled is full, while BUFFERS - 1 are, and until
-       no thread reads the one before it. */
-    __device__ void wait() const
+    /* Waits until only the last PENDING buffers are being filled, and until all threads have read
+       the fragments that they have asked for. */
+    template <int PENDING = Tile::BUFFERS - 2> __device__ void wait() const
     {
-        cp_async_wait<Tile::BUFFERS - 2>();
+        cp_async_wait<PENDING>();
         __syncthreads();
     }
 };
@@ -256,8 +256,7 @@ __device__ void multiply_tile(const by_row_arguments<bf16, C> &f, typename Panel
             sums.add_products(terms[step % 2]);
         }
     }
-    cp_async_wait<0>(); /* the next tile of the block fills the buffers again */
-    __syncthreads();
+    panels.template wait<0>(); /* the next tile of the block fills the buffers again */
     sums.store(f.s.m - row, f.s.n - column, f.beta, c + row * f.s.ldc + column, f.s.ldc);
 }
 
