@@ -119,6 +119,7 @@ static const struct way {
 } ways[] = {
     {"train", "f32", "", BOTH, 0},
     {"train", "f32, no graph", " eager=1", GPU, 0},
+    {"train", "tf32", " tf32=1", GPU, 0},
     {"train", "bf16", " bf16=1", BOTH, 0},
     {"train", "bf16, no graph", " bf16=1 eager=1", GPU, 0},
     {"decode", "f32", "", CPU, 0},

@@ -12,7 +12,9 @@ bool words_transformer(const char *line, sb_transformer_options *options)
         !job_whole(line, "layers", &layers) || !job_number(line, "dropout", &options->dropout))
         return false;
     options->encoder_layers = options->decoder_layers = (int)layers;
-    options->precision = job_flag(line, "bf16") ? SB_PRECISION_BF16 : SB_PRECISION_F32;
+    options->precision = job_flag(line, "bf16")   ? SB_PRECISION_BF16
+                         : job_flag(line, "tf32") ? SB_PRECISION_TF32
+                                                  : SB_PRECISION_F32;
     return true;
 }
 
