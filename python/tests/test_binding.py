@@ -322,6 +322,15 @@ def test_language_models_and_classifiers(tmp_path):
     assert letters.encode("ab") == [4, 5] and letters.decode([4, 5]) == "ab"
 
 
+def test_a_plateau_counts_no_nan_as_the_best():
+    weights = sb.Parameters(1)
+    sb.LinearLayer(weights, "x", 1, 1)
+    sgd = sb.SGD(weights, schedule=dict(kind="plateau", rate=1, patience=2))
+    for loss in (float("nan"), 5, 4, 3, 2, 1):
+        sgd.observe(loss)
+    assert (sgd.plateau().best, sgd.plateau().reduced) == (1, 0)
+
+
 def test_scores_and_samples():
     assert sb.bleu_corpus(["the cat sat on the mat"], ["the cat sat on the mat"]).score == pytest.approx(100)
     assert sb.edit_distance([1, 2, 3], [1, 3]) == 1
