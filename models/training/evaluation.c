@@ -1,5 +1,6 @@
 #include "models/training/evaluation.h"
 #include "autograd/tape.h"
+#include "models/classifier_kind.h"
 #include "models/data/batch_parts.h"
 #include "models/data/batch_share.h"
 #include "models/kinds.h"
@@ -102,6 +103,8 @@ bool sb_evaluate(const sb_model *model, const sb_source *source, const void *hel
     if (!model->kind || !source->next)
         return sb_fail("evaluate: the %s; expected a model that was built, and a source",
                        model->kind ? "source has no function next" : "model has no kind");
+    if (!classifier_fits("evaluate", model, source))
+        return false;
     *evaluation = (sb_evaluation){.loss = evaluation_epoch_loss(ranks, model, source),
                                   .error = NAN,
                                   .unit_error = NAN,

@@ -113,8 +113,9 @@ static bool training_open_all(struct training *t, const struct training_request 
     t->data = memory_new(t->kind->data_size);
     if (!t->data)
         return sb_fail("out of memory");
-    return t->kind->open_texts(t, request) && t->kind->open_data(t) && training_open_model(t) &&
-           training_open_trainer(t, request) && training_choose_best(t) && training_check_best(t) &&
+    return t->kind->open_texts(t, request) && (!t->resumed || training_check_data(t)) &&
+           t->kind->open_data(t) && training_open_model(t) && training_open_trainer(t, request) &&
+           training_choose_best(t) && training_check_best(t) &&
            (!request->report || training_watch(t));
 }
 
