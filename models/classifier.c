@@ -1,8 +1,6 @@
 #include "models/classifier.h"
 #include "autograd/tape.h"
 #include "models/classifier_kind.h"
-#include "models/data/data_source.h"
-#include "models/text/labels_parts.h"
 #include "models/text_example.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
@@ -129,18 +127,6 @@ sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from
         return m;
     sb_classifier_free(m);
     return NULL;
-}
-
-bool classifier_fits(const char *owner, const sb_model *model, const sb_source *source)
-{
-    const sb_labels *its = model->kind == &classifier_kind ? labels_of_source(source) : NULL;
-    bool fits = true;
-    for (int64_t i = 0; fits && i < sb_labels_count(its); i++)
-        fits = sb_labels_find(classifier_labels(model->self), sb_labels_text(its, i)) == i;
-    return fits || sb_fail("%s: the data have the labels %s, in this order, but the model has %s; "
-                           "make the data with the labels of the model",
-                           owner, labels_text(its, NULL).text,
-                           labels_text(classifier_labels(model->self), NULL).text);
 }
 
 /* ---- classification ---- */

@@ -14,7 +14,4 @@ const sb_labels *classifier_labels(const sb_classifier *model);
 sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from,
                                const sb_labels *labels);
 
-/* Whether a source numbers labels as the model does; sources of other data have none. */
-bool classifier_fits(const char *owner, const sb_model *model, const sb_source *source);
-
 #endif

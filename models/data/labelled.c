@@ -105,9 +105,8 @@ sb_source sb_labelled_as_source(sb_labelled *labelled)
     return labelled ? cursor_as_source(&labelled->data.cursor) : (sb_source){0};
 }
 
-const sb_labels *labels_of_source(const sb_source *source)
+sb_data *labelled_of_source(const sb_source *source)
 {
     const struct cursor *c = source->next == cursor_next ? source->object : NULL;
-    const sb_data *data = c && c->items == &labelled_texts.items ? c->source : NULL;
-    return data ? data->labels : NULL;
+    return c && c->items == &labelled_texts.items ? c->source : NULL;
 }
