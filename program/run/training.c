@@ -42,7 +42,10 @@ static bool training_open_trainer(struct training *t, const struct training_requ
     if (!fine_tuning_apply(&t->settings.tuning, t->weights))
         return false;
     t->trainer = sb_trainer_for(&t->subject, &t->source, &options);
-    return t->trainer && (!t->resumed || training_take_state(t));
+    if (!t->trainer || (t->resumed && !training_take_state(t)))
+        return false;
+    t->progress.source_hash = checkpoint_source_hash(&t->source);
+    return true;
 }
 
 bool training_writes(const struct training *t)
