@@ -100,10 +100,11 @@ static bool generate_print(const struct generate_request *r, const sb_language_m
     struct stream stream;
     const sb_vocabulary *vocabulary = sb_language_model_vocabulary(model);
     const bool running = sb_language_model_options_of(model)->running_text,
-               several = !r->lines && unknown_count(vocabulary, "\n") == 0; /* lines of a text */
+               breaks = sb_vocabulary_units(vocabulary) != SB_UNITS_IDS &&
+                        unknown_count(vocabulary, "\n") == 0;
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
-        if (running || several)
+        if (running || (breaks && !r->lines))
             printf("--- %lld ---\n", (long long)i + 1);
         ok = stream_begin(&stream, vocabulary, r->prompt, r->lines);
         for (int64_t t = 0; ok && t < d[i].length; t++)

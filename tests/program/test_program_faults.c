@@ -244,6 +244,14 @@ CPU_TEST(program_faults, generate_writes_a_line_for_each_text_of_a_model_of_line
     run_well(LANGUAGE "--data text --valid text --documents paragraphs --out p");
     struct outcome o = run_well("generate p " GENERATE);
     cr_expect(count_of(o.out, "\n") > 100 && count_of(o.out, "--- 50 ---\n") == 1, "%s", o.out);
+    sb_vocabulary *ids = KEPT(sb_vocabulary_new(&(const char *){"1 2 3"}, 1,
+                                                &(sb_vocabulary_options){.units = SB_UNITS_IDS}));
+    const sb_language_model_options small = {
+        .transformer = {.width = 8, .heads = 1, .decoder_layers = 1}};
+    sb_language_model *model = KEPT(sb_language_model_for(KEPT(sb_parameters_new(1)), ids, &small));
+    cr_assert(sb_language_model_save(model, test_temporary("i")), "%s", sb_error());
+    o = run_well("generate i " GENERATE); /* of ids no text has a line end */
+    cr_expect(count_of(o.out, "\n") == 50 && !strstr(o.out, "---"), "%s", o.out);
 }
 
 CPU_TEST(program_faults, classify_writes_a_line_for_each_text)
