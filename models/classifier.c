@@ -6,6 +6,7 @@
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
 #include "tensor/ranks.h"
+#include "tensor/storage.h"
 #include <string.h>
 
 struct sb_classifier {
@@ -80,6 +81,52 @@ sb_tensor *sb_classifier_logits(const sb_classifier *model, const sb_batch *batc
 {
     return model && batch ? text_model_logits(&model->text, batch, NULL)
                           : fail_null("classifier", model ? "batch" : "model");
+}
+
+/* ---- labels of other data ---- */
+
+const sb_labels *classifier_labels(const sb_classifier *model)
+{
+    return model->text.labels;
+}
+
+/* Copies a parameter; of the head, which has a row for each label, the rows of the old labels. */
+static bool classifier_take(const sb_labels *labels, sb_tensor *to, const sb_labels *old,
+                            const sb_tensor *from)
+{
+    const bool whole = shape_equal(to->rank, to->dim, from->rank, from->dim);
+    const int64_t rows = whole ? 1 : sb_labels_count(old);
+    const size_t bytes = tensor_bytes(from) / (size_t)rows;
+    bool ok = true;
+    tensor_note_write(to);
+    for (int64_t i = 0; ok && i < rows; i++) {
+        const int64_t row = whole ? 0 : sb_labels_find(labels, sb_labels_text(old, i));
+        ok = to->device->copy((char *)to->data + (size_t)row * bytes,
+                              (const char *)from->data + (size_t)i * bytes, bytes);
+    }
+    return ok;
+}
+
+sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from,
+                               const sb_labels *labels)
+{
+    const int64_t n = sb_labels_count(labels);
+    const char **names = memory_new((size_t)n * sizeof *names);
+    for (int64_t i = 0; names && i < n; i++)
+        names[i] = sb_labels_text(labels, i);
+    sb_classifier *m = names
+                           ? sb_classifier_for(weights, from->text.source, names, n, &from->options)
+                           : sb_fail("classifier: out of memory");
+    memory_free(names);
+    bool ok = m != NULL;
+    for (int64_t i = 0; ok && i < sb_parameters_count(weights); i++)
+        ok =
+            classifier_take(labels, sb_parameters_get(weights, i), from->text.labels,
+                            sb_parameters_find(from->text.weights, sb_parameters_name(weights, i)));
+    if (ok)
+        return m;
+    sb_classifier_free(m);
+    return NULL;
 }
 
 /* ---- classification ---- */

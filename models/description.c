@@ -222,6 +222,8 @@ const char *description_vocabulary_at(const sb_description *d, int64_t i,
 bool description_same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)
 {
     int64_t n = sb_vocabulary_size(a);
+    if (a == b)
+        return true;
     bool same = sb_vocabulary_units(a) == sb_vocabulary_units(b) && n == sb_vocabulary_size(b);
     for (int32_t id = 0; same && id < n; id++)
         same = strcmp(sb_vocabulary_symbol(a, id), sb_vocabulary_symbol(b, id)) == 0;

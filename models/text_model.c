@@ -1,6 +1,12 @@
 #include "models/text_model.h"
+#include "models/classifier_kind.h"
+#include "models/data/data_source.h"
 #include "models/decoding/generator.h"
+#include "models/description_parts.h"
 #include "models/kinds.h"
+#include "models/language_kind.h"
+#include "models/seq2seq_kind.h"
+#include "models/text/labels_parts.h"
 #include "models/transformer_settings.h"
 #include "nn/flat.h"
 #include "tensor/error.h"
@@ -96,6 +102,30 @@ void text_model_free(void *self)
     sb_vocabulary_release(m->source);
     sb_vocabulary_release(m->target);
     memory_free(m);
+}
+
+bool text_model_fits(const char *owner, const sb_model *model, const sb_source *source)
+{
+    const bool language = model->kind == &language_model_kind;
+    const sb_data *d = model->kind == &classifier_kind ? labelled_of_source(source)
+                       : model->kind == &seq2seq_kind  ? data_of_source(source)
+                                                       : NULL;
+    const sb_windows *w = language ? windows_of_source(source) : NULL;
+    const struct text_model *m = model->self;
+    if ((!d && !w) || !m)
+        return true;
+    if ((d && !description_same_vocabulary(d->source, m->source)) ||
+        !description_same_vocabulary(d ? d->target : sb_windows_vocabulary(w), m->target))
+        return sb_fail("%s: the data have other vocabularies than the model; make the data with "
+                       "the vocabularies of the model",
+                       owner);
+    bool fits = true;
+    for (int64_t i = 0; d && fits && i < sb_labels_count(d->labels); i++)
+        fits = sb_labels_find(m->labels, sb_labels_text(d->labels, i)) == i;
+    return fits ||
+           sb_fail("%s: the data have the labels %s, in this order, but the model has %s; "
+                   "make the data with the labels of the model",
+                   owner, labels_text(d->labels, NULL).text, labels_text(m->labels, NULL).text);
 }
 
 /* ---- forward ---- */

@@ -63,6 +63,10 @@ void *text_model_read(size_t size, const struct text_kind *kind, sb_parameters *
 sb_tensor *text_model_logits(const struct text_model *model, const sb_batch *batch,
                              const sb_seq2seq_weights *weights);
 
+/* Whether a source gives symbols and labels the ids that the model has for them; sources and models
+   that are not of texts have none. */
+bool text_model_fits(const char *owner, const sb_model *model, const sb_source *source);
+
 /* Functions of their kinds, see model.h. */
 void text_model_free(void *self);
 bool text_model_describe(const void *self, sb_description *description);

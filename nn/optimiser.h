@@ -54,7 +54,7 @@ SB_API double sb_optimiser_norm(
    number
    >= 0. */
 SB_API bool sb_optimiser_set_rate(sb_optimiser *optimiser, double rate);
-/* Reports the loss of an evaluation to a plateau schedule. */
+/* Reports the loss of an evaluation to a plateau schedule; NaN is worse than any number. */
 SB_API void sb_optimiser_observe(sb_optimiser *optimiser, double loss);
 
 /* The state that a checkpoint stores: up to two tensors, each as long as the parameters together

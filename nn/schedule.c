@@ -86,13 +86,20 @@ double sb_schedule_rate(const sb_schedule *s, int64_t step, const sb_plateau *pl
     return peak;
 }
 
+/* A loss that is NaN is worse than any other, also as the first one. */
+static bool plateau_is_better(const sb_plateau *p, double loss)
+{
+    return p->seen == 0 || loss < p->best || (isnan(p->best) && !isnan(loss));
+}
+
 void sb_plateau_observe(sb_plateau *plateau, const sb_schedule *schedule, double loss)
 {
     if (!plateau || !schedule) {
         fail_null("plateau_observe", plateau ? "schedule" : "plateau");
         return;
     }
-    bool better = plateau->seen++ == 0 || loss < plateau->best;
+    const bool better = plateau_is_better(plateau, loss);
+    plateau->seen++;
     if (better) {
         plateau->best = loss;
         plateau->waited = 0;

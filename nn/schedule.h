@@ -50,7 +50,7 @@ SB_API bool sb_schedule_check(const sb_schedule *schedule);
 /* The learning rate of a step >= 1; `plateau` may be NULL. */
 SB_API double sb_schedule_rate(const sb_schedule *schedule, int64_t step,
                                const sb_plateau *plateau);
-/* Reports the loss of an evaluation to a plateau schedule. */
+/* Reports the loss of an evaluation to a plateau schedule; NaN is worse than any number. */
 SB_API void sb_plateau_observe(sb_plateau *plateau, const sb_schedule *schedule, double loss);
 
 #endif

@@ -1,5 +1,6 @@
 #include "models/data/data.h"
 #include "models/data/data_source.h"
+#include "models/text/labels_parts.h"
 #include "tensor/failure.h"
 #include "tensor/hash.h"
 #include "tensor/memory.h"
@@ -61,6 +62,7 @@ void sb_data_free(sb_data *data)
     cursor_close(&data->cursor);
     sb_vocabulary_release(data->source);
     sb_vocabulary_release(data->target);
+    sb_labels_free(data->labels);
     memory_free(data);
 }
 
@@ -176,8 +178,8 @@ sb_data *data_new(const struct data_kind *kind, const sb_pairs *pairs, sb_vocabu
         return NULL;
     data->source = sb_vocabulary_retain(source);
     data->target = sb_vocabulary_retain(target);
-    data->labels = labels;
-    if (data_encode_all(data, pairs))
+    data->labels = labels ? labels_union(labels, NULL, 0) : NULL;
+    if ((data->labels || !labels) && data_encode_all(data, pairs))
         return data;
     sb_data_free(data);
     return NULL;

@@ -4,13 +4,14 @@
 
 #include "models/data/cursor.h"
 #include "models/data/labelled.h"
+#include "models/data/windows.h"
 
 /* Pairs of texts, or texts with labels, encoded. */
 struct sb_data {
     const struct data_kind *kind;
     sb_data_options options;
     sb_vocabulary *source, *target; /* of labelled texts: NULL */
-    const sb_labels *labels;        /* of labelled texts; read while they are encoded */
+    sb_labels *labels;              /* of labelled texts */
     struct cursor cursor;
     sb_task task; /* a built-in task, which has no pairs */
     sb_task_options task_options;
@@ -46,7 +47,10 @@ const sb_encoded_pair *data_list(void *data, int64_t epoch, int64_t *count);
 /* Labelled texts as data, to be freed as such; NULL for NULL. */
 sb_data *labelled_data(sb_labelled *labelled);
 
-/* The data of sb_data_as_source; NULL, without a message, for other sources. */
+/* The data of sb_data_as_source, sb_labelled_as_source or sb_windows_as_source; NULL, without a
+   message, for other sources. */
 sb_data *data_of_source(const sb_source *source);
+sb_data *labelled_of_source(const sb_source *source);
+const sb_windows *windows_of_source(const sb_source *source);
 
 #endif

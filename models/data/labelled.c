@@ -104,3 +104,9 @@ sb_source sb_labelled_as_source(sb_labelled *labelled)
 {
     return labelled ? cursor_as_source(&labelled->data.cursor) : (sb_source){0};
 }
+
+sb_data *labelled_of_source(const sb_source *source)
+{
+    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
+    return c && c->items == &labelled_texts.items ? c->source : NULL;
+}

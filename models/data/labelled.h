@@ -20,8 +20,9 @@
 typedef struct sb_labelled sb_labelled;
 
 /* Pairs of text and label, of which the vocabulary is retained and the others may be freed
-   afterwards. Options may be NULL; texts longer than `longest` are left out. Fails where a label is
-   none of `labels` and when no text is short enough. */
+   afterwards. Options may be NULL; texts longer than `longest` are left out. Batches number labels
+   as `labels` does: give those of the model, as sb_trainer_for and sb_evaluate refuse other
+   numbers. Fails where a label is none of `labels` and when no text is short enough. */
 SB_API sb_labelled *sb_labelled_new(const sb_pairs *pairs, sb_vocabulary *vocabulary,
                                     const sb_labels *labels, const sb_data_options *options);
 SB_API void sb_labelled_free(sb_labelled *labelled);

@@ -232,6 +232,12 @@ sb_source sb_windows_as_source(sb_windows *windows)
     return windows ? cursor_as_source(&windows->cursor) : (sb_source){0};
 }
 
+const sb_windows *windows_of_source(const sb_source *source)
+{
+    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
+    return c && c->items == &windows_items ? c->source : NULL;
+}
+
 /* ---- what there is ---- */
 
 sb_vocabulary *sb_windows_vocabulary(const sb_windows *w)

@@ -1,7 +1,8 @@
-#include "models/text/labels.h"
+#include "models/text/labels_parts.h"
 #include "models/text/unit.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,4 +92,34 @@ int64_t sb_labels_find(const sb_labels *labels, const char *text)
     char **at =
         bsearch(&text, labels->text, (size_t)labels->count, sizeof *labels->text, labels_compare);
     return at ? at - labels->text : -1;
+}
+
+sb_labels *labels_union(const sb_labels *labels, const char *const *texts, int64_t count)
+{
+    const int64_t n = sb_labels_count(labels);
+    const char **all = memory_new((size_t)(n + count + 1) * sizeof *all);
+    if (!all)
+        return sb_fail("labels: out of memory for %lld texts", (long long)(n + count));
+    for (int64_t i = 0; i < n + count; i++)
+        all[i] = i < n ? labels->text[i] : texts[i - n];
+    sb_labels *both = sb_labels_new(all, n + count);
+    memory_free(all);
+    return both;
+}
+
+struct labels_text labels_text(const sb_labels *labels, const sb_labels *known)
+{
+    struct labels_text list = {""};
+    size_t size = 0;
+    for (int64_t i = 0; i < sb_labels_count(labels); i++) {
+        const char *text = labels->text[i], *comma = size > 0 ? ", " : "";
+        if (sb_labels_find(known, text) >= 0)
+            continue;
+        if (size + strlen(text) + sizeof ", , ..." > sizeof list.text) {
+            strcpy(list.text + size, size > 0 ? ", ..." : "...");
+            break;
+        }
+        size += (size_t)snprintf(list.text + size, sizeof list.text - size, "%s%s", comma, text);
+    }
+    return list;
 }

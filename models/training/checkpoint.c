@@ -12,6 +12,7 @@ static bool checkpoint_build(struct checkpoint *c, const struct model_tensors *t
     c->has_state = d->has_state;
     c->progress = d->progress;
     c->state = d->state;
+    c->fingerprint = d->fingerprint;
     c->task = memory_text(d->task);
     if (!c->task)
         return sb_fail("checkpoint: out of memory");
@@ -116,4 +117,9 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
     const bool ok = file && checkpoint_read_training(file, trainer, &c->state);
     sb_safetensors_close(file);
     return ok;
+}
+
+uint64_t checkpoint_source_hash(const sb_source *source)
+{
+    return source->hash ? source->hash(source->object) >> 1 : 0; /* JSON's integers are signed */
 }

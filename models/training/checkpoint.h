@@ -30,7 +30,8 @@ struct progress {
     sb_evaluation best;        /* the best evaluation */
     int64_t best_step;         /* its step; 0: none yet */
     int64_t waited;            /* evaluations since then */
-    uint64_t data_hash;        /* of the training and held-out pairs, to detect other data */
+    uint64_t data_hash;        /* of the training and held-out texts, to detect other data */
+    uint64_t source_hash;      /* of the trainer's source, for sb_checkpoint_resume; 0: data_hash */
     uint64_t best_fingerprint; /* of the best model's file; 0: none yet */
     struct kept kept;
     bool finished;
@@ -39,7 +40,8 @@ struct progress {
 /* A model read from a file, with all that belongs to it. */
 struct checkpoint {
     struct settings settings;
-    char *task; /* "dates", or "" for pairs from files */
+    uint64_t fingerprint; /* of the tensors of its file */
+    char *task;           /* "dates", or "" for pairs from files */
     sb_parameters *weights;
     sb_model subject;
     bool has_state; /* the two below are set, and checkpoint_resume can be called */
@@ -65,6 +67,9 @@ void checkpoint_free(struct checkpoint *checkpoint);
 /* Puts the stored state, of the file that `checkpoint` was read from, into a trainer made for its
    model. */
 bool checkpoint_resume(const struct checkpoint *checkpoint, const char *path, sb_trainer *trainer);
+
+/* The hash of a source in files, to detect other data. */
+uint64_t checkpoint_source_hash(const sb_source *source);
 
 /* What to save beside a model, and how. */
 struct checkpoint_contents {

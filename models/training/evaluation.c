@@ -3,6 +3,7 @@
 #include "models/data/batch_parts.h"
 #include "models/data/batch_share.h"
 #include "models/kinds.h"
+#include "models/text_model.h"
 #include "nn/shares_run.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -102,6 +103,8 @@ bool sb_evaluate(const sb_model *model, const sb_source *source, const void *hel
     if (!model->kind || !source->next)
         return sb_fail("evaluate: the %s; expected a model that was built, and a source",
                        model->kind ? "source has no function next" : "model has no kind");
+    if (!text_model_fits("evaluate", model, source))
+        return false;
     *evaluation = (sb_evaluation){.loss = evaluation_epoch_loss(ranks, model, source),
                                   .error = NAN,
                                   .unit_error = NAN,
@@ -119,5 +122,7 @@ double sb_evaluate_loss(const sb_seq2seq *model, sb_data *data)
     }
     const sb_model subject = sb_seq2seq_as_model((sb_seq2seq *)(uintptr_t)model);
     const sb_source source = sb_data_as_source(data);
-    return evaluation_epoch_loss(NULL, &subject, &source);
+    return text_model_fits("evaluate", &subject, &source)
+               ? evaluation_epoch_loss(NULL, &subject, &source)
+               : NAN;
 }

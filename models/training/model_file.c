@@ -45,18 +45,12 @@ bool sb_classifier_save(const sb_classifier *model, const char *path)
     return model_file_save("classifier_save", model ? &subject : NULL, path, NULL);
 }
 
-/* The hash of a source in files, to detect other data. */
-static uint64_t model_file_source_hash(const sb_source *source)
-{
-    return source->hash ? source->hash(source->object) >> 1 : 0; /* JSON's integers are signed */
-}
-
 bool sb_checkpoint_save(const sb_trainer *trainer, const char *path)
 {
     if (!trainer || !path)
         return fail_null("checkpoint_save", trainer ? "path" : "trainer");
     const struct progress progress = {.data_hash =
-                                          model_file_source_hash(sb_trainer_source(trainer)),
+                                          checkpoint_source_hash(sb_trainer_source(trainer)),
                                       .best = {.unit_error = NAN, .bleu = NAN}};
     const struct checkpoint_contents contents = {.trainer = trainer, .progress = &progress};
     return checkpoint_save(path, sb_trainer_subject(trainer), &contents, NULL);
@@ -117,12 +111,20 @@ sb_classifier *sb_classifier_load(sb_parameters *weights, const char *path)
 
 /* ---- resuming ---- */
 
-/* Whether a file describes the model that a trainer has. */
+/* Whether a file describes the model that a trainer has. softback train writes settings as they
+   were given, so defaults are filled in first; values of other kinds are no settings. */
 static bool model_file_describes(const struct metadata *d, const sb_description *own)
 {
     const char *name;
+    struct settings all;
+    sb_transformer_options *o = &all.model.transformer;
+    const bool settings = settings_read(&all, d->model) && sb_transformer_complete(o, o);
     for (int64_t i = 0; (name = sb_description_name(own, i)); i++) {
         const char *its = sb_description_get(d->model, name), *mine = sb_description_value(own, i);
+        const int known = settings && its ? setting_find(name) : -1;
+        const struct setting_text filled =
+            known >= 0 ? setting_get(&all, known) : (struct setting_text){""};
+        its = known >= 0 ? filled.text : its;
         if (!its || strcmp(its, mine) != 0)
             return sb_fail("checkpoint: \"%s\" is %s in the file, but %s in the trainer's model",
                            name, its ? its : "missing", mine);
@@ -143,7 +145,9 @@ static bool model_file_check_training(const struct metadata *d, const sb_trainer
         return false;
     if (!d->has_state)
         return sb_fail("checkpoint: it has a model, but no training state");
-    return d->progress.data_hash == model_file_source_hash(sb_trainer_source(trainer)) ||
+    const struct progress *p = &d->progress;
+    const uint64_t hash = p->source_hash ? p->source_hash : p->data_hash;
+    return hash == checkpoint_source_hash(sb_trainer_source(trainer)) ||
            sb_fail("checkpoint: the data differ from those that its training was started with");
 }
 

@@ -2,6 +2,7 @@
 #include "models/data/batch_parts.h"
 #include "models/data/batch_share.h"
 #include "models/kinds.h"
+#include "models/text_model.h"
 #include "models/training/trainer_pass.h"
 #include "nn/flat.h"
 #include "nn/shared_gradients.h"
@@ -95,7 +96,7 @@ sb_trainer *sb_trainer_for(const sb_model *model, const sb_source *source,
 {
     if (!model || !source)
         return fail_null("trainer", model ? "source" : "model");
-    if (!trainer_is_usable(model, source))
+    if (!trainer_is_usable(model, source) || !text_model_fits("trainer", model, source))
         return NULL;
     sb_trainer_options o = options ? *options : (sb_trainer_options){0};
     o.accumulate = o.accumulate ? o.accumulate : 1;

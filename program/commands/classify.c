@@ -40,9 +40,9 @@ static bool classify_one(const sb_classifier *model, const char *where, const ch
     if (!sb_classify(model, &text, 1, &class))
         return false;
     unknown_note("classify", where, sb_classifier_vocabulary(model), text);
-    stream_print(sb_classifier_label(model, class.label));
+    stream_print(sb_classifier_label(model, class.label), true);
     printf("\t%.4f\t", class.probability);
-    stream_print(text);
+    stream_print(text, true);
     putchar('\n');
     return true;
 }

@@ -14,6 +14,7 @@ struct generate_request {
     sb_decoding_options decoding;
     int64_t count;
     bool greedy;
+    bool lines; /* each text is one line */
     const char *path, *base, *prompt;
 };
 
@@ -72,6 +73,12 @@ static void generate_explain(const struct generate_request *r, const sb_language
                 (long long)d->length);
 }
 
+/* Whether the model was trained on texts of one line each. */
+static bool generate_is_of_lines(const struct checkpoint *c)
+{
+    return c->settings.documents == SB_DOCUMENTS_LINES || c->task[0];
+}
+
 /* One text, shown while it is written. */
 static bool generate_one(const struct generate_request *r, const sb_language_model *model,
                          const char *start, sb_decoded *d)
@@ -80,9 +87,9 @@ static bool generate_one(const struct generate_request *r, const sb_language_mod
     sb_decoding_options o = r->decoding;
     o.listen = stream_listen;
     o.listener = &stream;
-    stream_print(r->prompt);
-    const bool ok = stream_begin(&stream, sb_language_model_vocabulary(model), r->prompt) &&
-                    sb_continue_texts(model, &start, 1, &o, d) && stream_end(&stream);
+    const bool ok =
+        stream_begin(&stream, sb_language_model_vocabulary(model), r->prompt, r->lines) &&
+        sb_continue_texts(model, &start, 1, &o, d) && stream_end(&stream);
     putchar('\n');
     return ok;
 }
@@ -91,13 +98,15 @@ static bool generate_print(const struct generate_request *r, const sb_language_m
                            int64_t n, const sb_decoded d[])
 {
     struct stream stream;
-    const bool running = sb_language_model_options_of(model)->running_text;
+    const sb_vocabulary *vocabulary = sb_language_model_vocabulary(model);
+    const bool running = sb_language_model_options_of(model)->running_text,
+               breaks = sb_vocabulary_units(vocabulary) != SB_UNITS_IDS &&
+                        unknown_count(vocabulary, "\n") == 0;
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
-        if (running)
+        if (running || (breaks && !r->lines))
             printf("--- %lld ---\n", (long long)i + 1);
-        stream_print(r->prompt);
-        ok = stream_begin(&stream, sb_language_model_vocabulary(model), r->prompt);
+        ok = stream_begin(&stream, vocabulary, r->prompt, r->lines);
         for (int64_t t = 0; ok && t < d[i].length; t++)
             ok = stream_listen(&stream, i, d[i].ids[t]);
         ok = ok && stream_end(&stream);
@@ -120,7 +129,7 @@ static bool generate_many(const struct generate_request *r, const sb_language_mo
     return ok;
 }
 
-static int generate(const struct generate_request *r)
+static int generate(struct generate_request *r)
 {
     struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
     const sb_language_model *model = c ? generate_model(c, r->path) : NULL;
@@ -130,6 +139,7 @@ static int generate(const struct generate_request *r)
         sb_fail("out of memory for %lld texts", (long long)r->count);
     if (ok) {
         const char *start = generate_start(model, r->prompt);
+        r->lines = generate_is_of_lines(c);
         unknown_note("generate", "the prompt", sb_language_model_vocabulary(model), r->prompt);
         ok = (r->count == 1 ? generate_one : generate_many)(r, model, start, d);
         if (ok) {
@@ -170,6 +180,8 @@ const struct command command_generate = {
     .arguments = "MODEL [PROMPT]",
     .help = "Continues a prompt with a language model.\vA text ends where the model ends it, or "
             "after --length symbols (tokens). Beyond the model's context each symbol is predicted "
-            "from the most recent ones alone, with a warning.",
+            "from the most recent ones alone, with a warning. A model of --documents lines writes "
+            "one line for each text: line ends and control characters are written as \\n, \\r, "
+            "\\x1b. Several texts that may have several lines are numbered.",
     .run = generate_run,
 };

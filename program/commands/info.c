@@ -3,6 +3,7 @@
 #include "models/kinds.h"
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
+#include "models/training/fingerprint.h"
 #include "ops/kernel.h"
 #include "program/options/machine.h"
 #include "program/screen/foreign.h"
@@ -49,12 +50,12 @@ static void info_show_vocabularies(const sb_description *d)
                count_text(sb_vocabulary_symbols(vocabulary)).text);
 }
 
-static void info_show_parameters(const sb_parameters *weights)
+static void info_show_parameters(const struct checkpoint *c)
 {
-    printf("parameters: %s numbers of %s, fingerprint %016llx\n",
+    const sb_parameters *weights = c->weights;
+    printf("parameters: %s numbers of %s, fingerprint %s\n",
            count_text(sb_parameters_size(weights)).text,
-           sb_dtype_name(sb_parameters_dtype(weights)),
-           (unsigned long long)sb_parameters_fingerprint(weights));
+           sb_dtype_name(sb_parameters_dtype(weights)), fingerprint_text(c->fingerprint).text);
     for (int64_t i = 0; i < sb_parameters_count(weights); i++) {
         const sb_tensor *t = sb_parameters_get(weights, i);
         printf("  %-52s %s\n", foreign(sb_parameters_name(weights, i)), tensor_shape(t).text);
@@ -75,7 +76,7 @@ static void info_show(const struct checkpoint *c, const sb_description *d)
     info_show_labels(d);
     if (c->has_state)
         printf("state   after step %s; --resume continues\n", count_text(c->state.steps).text);
-    info_show_parameters(c->weights);
+    info_show_parameters(c);
     printf("settings:\n");
     info_show_settings(c, d);
 }

@@ -60,7 +60,7 @@ static bool translate_task(const struct translate_request *r, const struct check
                                            &r->decoding, output);
     for (int64_t i = 0; ok && i < r->count; i++) {
         bool right = strcmp(output[i], sb_pairs_target(pairs, i)) == 0;
-        printf("  %-32s -> %s%s\n", sb_pairs_source(pairs, i), foreign(output[i]),
+        printf("  %-32s -> %s%s\n", sb_pairs_source(pairs, i), foreign(foreign_line(output[i])),
                right ? "" : "   wrong");
         sb_free(output[i]);
     }
@@ -104,6 +104,7 @@ const struct command command_translate = {
     .name = "translate",
     .summary = "writes a model's outputs for texts",
     .arguments = "MODEL [TEXT...]\nMODEL --task NAME",
-    .help = "Writes a model's output for each text, or for each line of the standard input.",
+    .help = "Writes a model's output for each text, or for each line of the standard input.\vEach "
+            "output is one line: line ends and control characters are written as \\n, \\r, \\x1b.",
     .run = translate_run,
 };

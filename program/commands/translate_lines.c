@@ -1,6 +1,6 @@
 #include "program/commands/translate_lines.h"
-#include "program/screen/foreign.h"
 #include "program/screen/input.h"
+#include "program/screen/stream.h"
 #include "program/screen/unknown.h"
 #include "tensor/memory.h"
 #include <stdio.h>
@@ -103,7 +103,8 @@ static bool translate_decode_batch(struct translation *t)
 
 void translate_print(const char *text)
 {
-    puts(isatty(STDOUT_FILENO) ? foreign(text) : text);
+    stream_print(text, true);
+    putchar('\n');
 }
 
 static void translate_answer(struct translation *t)

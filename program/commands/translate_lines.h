@@ -12,7 +12,7 @@
  */
 bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *options);
 
-/* A line of standard output: as it is for files and other programs, harmless on a terminal. */
+/* Prints an output as one line of standard output (program/screen/stream.h). */
 void translate_print(const char *text);
 
 #endif

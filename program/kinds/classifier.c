@@ -2,11 +2,13 @@
 #include "models/classifier_kind.h"
 #include "models/data/data_source.h"
 #include "models/text/buffer.h"
+#include "models/text/labels_parts.h"
 #include "program/kinds/evaluate.h"
 #include "program/kinds/pairs.h"
 #include "program/kinds/pattern.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
+#include "program/screen/unknown.h"
 #include "tensor/failure.h"
 #include <math.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 struct classifier_data {
     struct pairs_data pairs;
     sb_labels *labels;
+    struct labels_text new_labels; /* those that the model of --from lacked */
     sb_held_labelled scored;
 };
 
@@ -31,18 +34,46 @@ static bool classifier_open_texts(struct training *t, const struct training_requ
     return pairs_open(t, r);
 }
 
-/* The labels of the model that is resumed are those of the data, whose hash is the same. */
+/* Gives the model of --from, which has fewer labels, those of the data, too. */
+static bool classifier_add_labels(struct training *t)
+{
+    struct classifier_data *x = t->data;
+    struct checkpoint *c = t->loaded;
+    const sb_labels *old = classifier_labels(c->subject.self);
+    x->new_labels = labels_text(x->labels, old);
+    if (t->settings.tuning.lora > 0)
+        return sb_fail("the data have the labels %s, which the model of --from lacks: it has %s; "
+                       "adapters cannot add labels, so train without --lora",
+                       x->new_labels.text, labels_text(old, NULL).text);
+    sb_parameters *weights =
+        sb_parameters_of(sb_parameters_dtype(c->weights), t->settings.trainer.seed);
+    sb_classifier *model = weights ? classifier_grow(weights, c->subject.self, x->labels) : NULL;
+    if (!model) {
+        sb_parameters_free(weights);
+        return false;
+    }
+    sb_model_free(&c->subject);
+    sb_parameters_free(c->weights);
+    c->subject = sb_classifier_as_model(model);
+    c->weights = weights;
+    return true;
+}
+
+/* Labels are matched by name: those of a loaded model, and those of the data. A resumed run has the
+   data of its model, and so no others. */
 static bool classifier_learn(struct training *t)
 {
     struct classifier_data *x = t->data;
     const sb_pairs *pairs = pairs_to_train(&x->pairs);
     const struct settings *s = &t->settings;
     const sb_vocabulary_options options = {.units = s->units, .size = s->vocabulary};
-    const sb_classifier *model = t->loaded ? t->loaded->subject.self : NULL;
-    x->labels = sb_labels_new(sb_pairs_targets(pairs), sb_pairs_count(pairs));
-    if (x->labels)
-        x->pairs.source =
-            model ? sb_vocabulary_retain(sb_classifier_vocabulary(model))
+    const sb_labels *old = t->loaded ? classifier_labels(t->loaded->subject.self) : NULL;
+    x->labels = labels_union(old, sb_pairs_targets(pairs), sb_pairs_count(pairs));
+    const bool more = old && sb_labels_count(x->labels) > sb_labels_count(old);
+    if (!x->labels || (more && !classifier_add_labels(t)))
+        return false;
+    x->pairs.source =
+        t->loaded ? sb_vocabulary_retain(sb_classifier_vocabulary(t->loaded->subject.self))
                   : sb_vocabulary_new(sb_pairs_sources(pairs), sb_pairs_count(pairs), &options);
     return x->pairs.source != NULL;
 }
@@ -104,6 +135,23 @@ static void classifier_describe(const struct training *t, const struct training_
     fputs(n > 8 ? ", ...\n" : "\n", out);
 }
 
+static void classifier_describe_unknown(const struct training *t, FILE *out)
+{
+    const struct classifier_data *x = t->data;
+    const sb_pairs *pairs = pairs_to_train(&x->pairs);
+    int64_t unknown = 0;
+    if (x->new_labels.text[0])
+        fprintf(out, "new labels %s; the head gets new rows for them\n",
+                foreign(x->new_labels.text));
+    for (int64_t i = 0; i < sb_pairs_count(pairs); i++)
+        unknown += unknown_count(x->pairs.source, sb_pairs_source(pairs, i));
+    if (unknown > 0)
+        fprintf(out,
+                "warning    %s symbols of the data are unknown to its vocabulary, and the model "
+                "cannot learn them\n",
+                count_text(unknown).text);
+}
+
 static void classifier_measure(const struct training *t, const sb_evaluation *e, int digits,
                                char *text, size_t size)
 {
@@ -138,6 +186,7 @@ const struct training_kind training_classifier = {.title = "a classifier",
                                                   .add_words = classifier_add_words,
                                                   .close = classifier_close,
                                                   .describe = classifier_describe,
+                                                  .describe_unknown = classifier_describe_unknown,
                                                   .scores = 1 << BEST_LOSS | 1 << BEST_ACCURACY,
                                                   .measure = classifier_measure,
                                                   .add_item = classifier_add_item,

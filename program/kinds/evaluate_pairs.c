@@ -133,7 +133,7 @@ static bool evaluate_show_errors(const struct measured_pairs *e, const sb_vocabu
         printf("  %s\n    expected  %s\n    got       %s\n",
                foreign(sb_pairs_source(e->pairs, wrong[i].pair)),
                foreign(sb_pairs_target(e->pairs, wrong[i].pair)),
-               foreign(e->output[wrong[i].pair]));
+               foreign(foreign_line(e->output[wrong[i].pair])));
     memory_free(wrong);
     return true;
 }

@@ -42,14 +42,18 @@ bool training_take_settings(struct training *t, const struct training_request *r
     return true;
 }
 
-bool training_take_state(struct training *t)
+bool training_check_data(const struct training *t)
 {
     if (!t->loaded->has_state)
         return sb_fail("%s has no training state; start without --resume", t->state_path);
-    if (t->loaded->progress.data_hash != t->progress.data_hash)
-        return sb_fail(
-            "the data differ from those that %s was started with; give those, or another --out",
-            t->out);
+    return t->loaded->progress.data_hash == t->progress.data_hash ||
+           sb_fail("the data differ from those that %s was started with; give those, or another "
+                   "--out",
+                   t->out);
+}
+
+bool training_take_state(struct training *t)
+{
     t->progress = t->loaded->progress;
     t->progress.finished = false;
     return checkpoint_resume(t->loaded, t->state_path, t->trainer);

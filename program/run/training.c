@@ -42,7 +42,10 @@ static bool training_open_trainer(struct training *t, const struct training_requ
     if (!fine_tuning_apply(&t->settings.tuning, t->weights))
         return false;
     t->trainer = sb_trainer_for(&t->subject, &t->source, &options);
-    return t->trainer && (!t->resumed || training_take_state(t));
+    if (!t->trainer || (t->resumed && !training_take_state(t)))
+        return false;
+    t->progress.source_hash = checkpoint_source_hash(&t->source);
+    return true;
 }
 
 bool training_writes(const struct training *t)
@@ -113,8 +116,9 @@ static bool training_open_all(struct training *t, const struct training_request 
     t->data = memory_new(t->kind->data_size);
     if (!t->data)
         return sb_fail("out of memory");
-    return t->kind->open_texts(t, request) && t->kind->open_data(t) && training_open_model(t) &&
-           training_open_trainer(t, request) && training_choose_best(t) && training_check_best(t) &&
+    return t->kind->open_texts(t, request) && (!t->resumed || training_check_data(t)) &&
+           t->kind->open_data(t) && training_open_model(t) && training_open_trainer(t, request) &&
+           training_choose_best(t) && training_check_best(t) &&
            (!request->report || training_watch(t));
 }
 

@@ -79,9 +79,11 @@ void training_choose_steps(struct training *training, bool warmup_is_given);
 bool training_open_paths(struct training *training, const struct training_request *request);
 
 /* Of a resumed run: loads the state of a run of the same kind of models; takes its settings, which
-   must be those that are given; puts its state into the trainer. */
+   must be those that are given; checks that it had the same data; puts its state into the trainer.
+ */
 bool training_load(struct training *training);
 bool training_take_settings(struct training *training, const struct training_request *request);
+bool training_check_data(const struct training *training);
 bool training_take_state(struct training *training);
 
 /* Locks the state of --out, which exists, until training_unlock; fails while another run holds the

@@ -9,4 +9,9 @@
  */
 const char *foreign(const char *text);
 
+/* The text as one line, for files and other programs too: characters that end lines, and other
+   control characters but TAB, are written as \n, \r, \x1b or \u2028. The result is as of `foreign`.
+ */
+const char *foreign_line(const char *text);
+
 #endif

@@ -6,15 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-void stream_print(const char *text)
+void stream_print(const char *text, bool line)
 {
+    text = line ? foreign_line(text) : text;
     fputs(isatty(STDOUT_FILENO) ? foreign(text) : text, stdout);
 }
 
-bool stream_begin(struct stream *s, const sb_vocabulary *vocabulary, const char *prompt)
+bool stream_begin(struct stream *s, const sb_vocabulary *vocabulary, const char *prompt, bool line)
 {
     int64_t n;
-    *s = (struct stream){.vocabulary = vocabulary};
+    *s = (struct stream){.vocabulary = vocabulary, .line = line};
+    stream_print(prompt, line);
     int32_t *ids = sb_vocabulary_encode(vocabulary, prompt, &n, NULL);
     if (ids && n > 0)
         s->id[s->count++] = ids[n - 1];
@@ -39,7 +41,7 @@ static bool stream_show(struct stream *s, bool all)
          *text = before ? sb_vocabulary_decode(s->vocabulary, s->id, s->count) : NULL;
     const bool show = text && s->count > s->shown && (all || !stream_is_open(s, text));
     if (show) {
-        stream_print(text + strlen(before));
+        stream_print(text + strlen(before), s->line);
         fflush(stdout);
         s->id[0] = s->id[s->count - 1];
         s->shown = s->count = 1;

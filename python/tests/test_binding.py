@@ -322,6 +322,28 @@ def test_language_models_and_classifiers(tmp_path):
     assert letters.encode("ab") == [4, 5] and letters.decode([4, 5]) == "ab"
 
 
+def test_labels_of_other_data_do_not_change_places():
+    letters, pairs = sb.Vocabulary(["ab"], units="characters"), sb.Pairs()
+    pairs.add("aab", "pos")
+    model = sb.Classifier.for_(sb.Parameters(1), letters, ["mid", "neg", "pos"], width=8, heads=2, encoder_layers=1)
+    wrong = sb.Labelled(pairs, letters, sb.Labels(["neg", "pos"]))
+    for use in (sb.Trainer, sb.evaluate):
+        with pytest.raises(sb.Error, match="the data have the labels neg, pos, in this order, but the model has mid, neg, pos"):
+            use(model, wrong)
+    right = sb.Labelled(pairs, letters, sb.Labels([model.label(i) for i in range(model.labels())]))
+    sb.Trainer(model, right, learning_rate=0.03).train(40, progress=None)
+    assert model.label(model.classify(["aab"])[0].label) == "pos" and sb.evaluate(model, right, pairs).error == 0
+
+
+def test_a_plateau_counts_no_nan_as_the_best():
+    weights = sb.Parameters(1)
+    sb.LinearLayer(weights, "x", 1, 1)
+    sgd = sb.SGD(weights, schedule=dict(kind="plateau", rate=1, patience=2))
+    for loss in (float("nan"), 5, 4, 3, 2, 1):
+        sgd.observe(loss)
+    assert (sgd.plateau().best, sgd.plateau().reduced) == (1, 0)
+
+
 def test_scores_and_samples():
     assert sb.bleu_corpus(["the cat sat on the mat"], ["the cat sat on the mat"]).score == pytest.approx(100)
     assert sb.edit_distance([1, 2, 3], [1, 3]) == 1

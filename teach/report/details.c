@@ -87,7 +87,7 @@ static void add_run(struct html *html, const struct checkpoint *c, const sb_desc
         row(html, "training took, with its evaluations", details_time(seconds).text);
     if (data_hash)
         row_hash(html, "hash of the data", data_hash);
-    row_hash(html, "fingerprint of the weights", sb_parameters_fingerprint(c->weights));
+    row_hash(html, "fingerprint", c->fingerprint);
     html_row(html, "parameters");
     html_cell_number(html, (double)sb_parameters_size(c->weights));
     row(html, "version of softback", sb_version());

@@ -1,4 +1,6 @@
+#include "models/classifier_kind.h"
 #include "tests/support/tiny.h"
+#include <math.h>
 #include <stdio.h>
 
 enum { TEXTS = 90 };
@@ -202,6 +204,62 @@ TEST(classifier, each_text_comes_once_an_epoch_and_a_position_says_what_comes_ne
     cr_assert(sb_labelled_seek(data, (sb_data_position){0, 3}), "%s", sb_error());
     cr_expect(sb_labelled_next(data) && sb_labelled_tell(data).batch == 4);
     cr_expect(!sb_labelled_seek(data, (sb_data_position){0, 99}));
+    judge_free(&j);
+}
+
+/* Data number the labels that they were made with. */
+CPU_TEST(classifier, data_that_number_labels_in_another_way_are_refused)
+{
+    static const char *const two[] = {"other", "third"}, *const begun[] = {"first", "other"},
+                             *const more[] = {"first", "other", "third", "zen"};
+    struct judge j = judge_new(SB_F32, SB_POOLING_MEAN);
+    const sb_model model = sb_classifier_as_model(j.model);
+    sb_pairs *pairs = KEPT(sb_pairs_new());
+    cr_assert(sb_pairs_add(pairs, "ab", "other"));
+    const char *const *const names[] = {two, begun, more};
+    const int64_t counts[] = {2, 2, 4};
+    for (int i = 0; i < 3; i++) {
+        sb_labels *known = sb_labels_new(names[i], counts[i]);
+        sb_labelled *data = KEPT(sb_labelled_new(pairs, j.vocabulary, known, NULL));
+        sb_labels_free(known); /* the data have a copy */
+        const sb_source source = sb_labelled_as_source(data);
+        sb_evaluation e;
+        sb_trainer *trainer = sb_trainer_for(&model, &source, NULL);
+        cr_expect(!trainer == (i != 1), "%d: %s", i, sb_error());
+        sb_trainer_free(trainer);
+        cr_expect(sb_evaluate(&model, &source, NULL, NULL, &e) == (i == 1), "%d", i);
+        if (i == 0)
+            EXPECT_ERROR("evaluate: the data have the labels other, third, in this order, but the "
+                         "model has first, other, third; make the data with the labels of the "
+                         "model");
+    }
+    judge_free(&j);
+}
+
+TEST(classifier, a_model_with_more_labels_gives_the_others_the_same_logits)
+{
+    static const char *const more[] = {"above", "first", "other", "second", "third"};
+    struct judge j = judge_new(SB_F64, SB_POOLING_FIRST);
+    sb_labels *known = KEPT(sb_labels_new(more, 5));
+    sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 3));
+    for (int64_t i = 0; i < 3; i++)
+        cr_assert(sb_tensor_set(sb_parameters_find(j.weights, "output.bias"), i, 10 * (double)i));
+    sb_classifier *grown = classifier_grow(weights, j.model, known);
+    cr_assert(grown, "%s", sb_error());
+    const int32_t *const ids[] = {(const int32_t[]){4, 5, 6}};
+    sb_batch *batch = sb_labelled_batch_new(1, ids, (const int64_t[]){3}, NULL, j.vocabulary);
+    double old[3], its[5];
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    cr_assert(sb_tensor_read(sb_classifier_logits(j.model, batch), old) &&
+                  sb_tensor_read(sb_classifier_logits(grown, batch), its),
+              "%s", sb_error());
+    sb_tape_end(&tape);
+    for (int i = 0; i < 3; i++)
+        cr_expect(fabs(its[(const int[]){1, 2, 4}[i]] - old[i]) < 1e-12, "%d", i);
+    cr_expect(its[0] != 0 && its[3] != 0 && its[0] != its[3]);
+    sb_batch_free(batch);
+    sb_classifier_free(grown);
     judge_free(&j);
 }
 

@@ -140,6 +140,22 @@ CPU_TEST(schedule, a_plateau_lowers_the_rate_after_its_patience)
     }
 }
 
+CPU_TEST(schedule, a_plateau_counts_no_nan_as_the_best)
+{
+    const sb_schedule s = {.kind = SB_SCHEDULE_PLATEAU, .rate = 1, .patience = 2};
+    sb_plateau first = {0}, later = {0}, stored = {.seen = 1, .best = NAN};
+    const double losses[] = {NAN, 5, 4, 3, 2, 1}, others[] = {3, NAN, 2, NAN, NAN, 1},
+                 rates[] = {1, 1, 1, 1, 0.5, 0.5};
+    for (int i = 0; i < 6; i++) {
+        sb_plateau_observe(&first, &s, losses[i]);
+        cr_expect(sb_schedule_rate(&s, 1, &first) == 1 && !(first.best > losses[i]), "at %d", i);
+        sb_plateau_observe(&later, &s, others[i]);
+        cr_expect(sb_schedule_rate(&s, 1, &later) == rates[i], "at %d", i);
+    }
+    sb_plateau_observe(&stored, &s, 5); /* a state that an earlier version has saved */
+    cr_expect(stored.best == 5 && stored.waited == 0 && later.best == 1);
+}
+
 CPU_TEST(schedule, a_plateau_may_end_at_zero)
 {
     sb_schedule s = {.kind = SB_SCHEDULE_PLATEAU, .rate = 1, .factor = SB_ZERO, .patience = 1};

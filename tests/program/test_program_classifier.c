@@ -8,20 +8,27 @@
     "train --model classifier --data texts.tsv --out m --log m.jsonl --learning-rate 0.01 "        \
     "--warmup 5 --evaluate-every 20 --dropout 0.1 " SIZES
 
-/* Words of three kinds of letters, with the kind. */
-static void write_texts(void)
+/* Words of three kinds of letters, with the name of the kind; NULL: none of this kind. */
+static void write_named(const char *file, const char *a, const char *e, const char *i_)
 {
-    static const char *const sets[] = {"abcd", "efgh", "ijkl"}, *const names[] = {"low", "middle",
-                                                                                  "high"};
+    static const char *const sets[] = {"abcd", "efgh", "ijkl"};
+    const char *const names[] = {a, e, i_};
     char text[8000] = "";
     for (int i = 0; i < 240; i++) {
         char line[32];
+        if (!names[i % 3])
+            continue;
         const char *set = sets[i % 3];
         snprintf(line, sizeof line, "%c%c%c%c\t%s\n", set[i / 3 % 4], set[i / 12 % 4],
                  set[i / 48 % 4], set[i % 4], names[i % 3]);
         strcat(text, line);
     }
-    program_write("texts.tsv", text, strlen(text));
+    write_text(file, text);
+}
+
+static void write_texts(void)
+{
+    write_named("texts.tsv", "low", "middle", "high");
 }
 
 CPU_TEST(program_classifier, it_learns_evaluates_and_classifies)
@@ -120,6 +127,121 @@ CPU_TEST(program_classifier, a_made_task_needs_no_data)
     expect_text(o.out, "labels     2: no, yes");
     o = run_well("evaluate m --task pattern --count 100");
     expect_text(o.out, "texts           100");
+}
+
+/* ---- labels of other data ---- */
+
+#define TUNE                                                                                       \
+    "train --model classifier --from m --data other.tsv --out t --learning-rate 0.01 --warmup 5 "  \
+    "--evaluate-every 20 --batch-pairs 8 --schedule constant "
+
+/* Trains the model m, and the model t from it with other names. */
+static struct outcome tune(const char *a, const char *e, const char *i)
+{
+    write_texts();
+    run_well(TRAIN "--steps 60");
+    write_named("other.tsv", a, e, i);
+    return run_well(TUNE "--steps 60");
+}
+
+static void expect_labels(const char *a, const char *e, const char *i)
+{
+    char expected[64];
+    struct outcome o = program_shell("softback classify t abca efge iill | cut -f1");
+    snprintf(expected, sizeof expected, "%s\n%s\n%s\n", a, e, i);
+    cr_expect_str_eq(o.out, expected);
+    o = run_well("evaluate t --data other.tsv");
+    expect_text(o.out, "accuracy        100.00 %");
+}
+
+CPU_TEST(program_classifier, tuning_on_some_of_the_labels_matches_them_by_name)
+{
+    struct outcome o = tune("low", "middle", NULL);
+    expect_text(o.out, "labels     3: high, low, middle");
+    expect_text(o.out, ", accuracy 100.00 %");
+    cr_expect(!strstr(o.out, "new labels"), "%s", o.out);
+    expect_labels("low", "middle", "high");
+}
+
+CPU_TEST(program_classifier, tuning_on_new_labels_adds_rows_to_the_head)
+{
+    struct outcome o = tune("low", "middle", "above");
+    expect_text(o.out, "labels     4: above, high, low, middle");
+    expect_text(o.out, "new labels above; the head gets new rows for them");
+    expect_text(o.out, ", accuracy 100.00 %");
+    expect_labels("low", "middle", "above");
+}
+
+CPU_TEST(program_classifier, tuning_on_other_names_of_the_same_number_is_no_renaming)
+{
+    struct outcome o = tune("aa", "mm", "zz");
+    expect_text(o.out, "labels     6: aa, high, low, middle, mm, zz");
+    expect_labels("aa", "mm", "zz");
+}
+
+CPU_TEST(program_classifier, tuning_on_one_label_keeps_the_others)
+{
+    struct outcome o = tune(NULL, NULL, "high");
+    expect_text(o.out, "labels     3: high, low, middle");
+    o = run_well("info t");
+    expect_text(o.out, "label   middle");
+}
+
+CPU_TEST(program_classifier, adapters_match_labels_by_name_and_add_none)
+{
+    write_texts();
+    run_well(TRAIN "--steps 60");
+    write_named("other.tsv", "low", "middle", "zen");
+    struct outcome o = program_run(TUNE "--steps 20 --lora 2");
+    cr_expect(o.code == 1 && !exists("t"), "%d %s", o.code, o.err);
+    expect_text(o.err,
+                "the data have the labels zen, which the model of --from lacks: it has high, "
+                "low, middle; ");
+    write_named("other.tsv", "low", "middle", NULL);
+    o = run_well(TUNE "--steps 20 --lora 2");
+    expect_text(o.out, ", accuracy 100.00 %");
+    o = run_well("evaluate t --base m --data other.tsv");
+    expect_text(o.out, "accuracy        100.00 %");
+}
+
+CPU_TEST(program_classifier, a_resumed_run_with_new_labels_ends_with_the_same_bytes)
+{
+    tune("low", "middle", "above");
+    static const char *const files[] = {"t", "t.state", "t.jsonl"};
+    char whole[16];
+    for (int i = 0; i < 3; i++) {
+        snprintf(whole, sizeof whole, "whole-%s", files[i]);
+        program_copy(files[i], whole);
+        cr_assert(remove(test_temporary(files[i])) == 0);
+    }
+    run_well(TUNE "--steps 40");
+    run_well(TUNE "--steps 60 --resume");
+    cr_expect(program_same("t", "whole-t") && program_same("t.state", "whole-t.state"));
+    write_named("other.tsv", "low", "middle", "below");
+    struct outcome o = program_run(TUNE "--steps 80 --resume");
+    cr_expect(o.code == 1 && strstr(o.err, "the data differ from those that t was started with"),
+              "%d %s", o.code, o.err);
+}
+
+CPU_TEST(program_classifier, labels_to_evaluate_on_that_the_model_lacks_are_named)
+{
+    tune("low", "middle", NULL);
+    write_named("valid.tsv", "low", "middle", "zen");
+    struct outcome o = program_run("evaluate t --data valid.tsv");
+    cr_expect(o.code == 1 && strstr(o.err, "the label \"zen\" is unknown to the model"), "%s",
+              o.err);
+    o = program_run("train --model classifier --from m --data other.tsv --valid valid.tsv --out v");
+    cr_expect(o.code == 1 && strstr(o.err, " has the label \"zen\", which is none of 3 labels"),
+              "%s", o.err);
+}
+
+CPU_TEST(program_classifier, symbols_that_the_other_model_does_not_know_are_counted)
+{
+    write_texts();
+    run_well(TRAIN "--steps 10");
+    write_text("other.tsv", "abxy\tlow\nefze\tmiddle\n");
+    struct outcome o = run_well(TUNE "--valid texts.tsv --steps 5");
+    expect_text(o.out, "warning    3 symbols of the data are unknown to its vocabulary");
 }
 
 /* ---- words of five languages: the files of SIGMORPHON 2021's g2p task ---- */

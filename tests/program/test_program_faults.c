@@ -203,3 +203,62 @@ CPU_TEST(program_faults, of_many_ranks_the_first_alone_names_a_mistake)
     }
     unsetenv("OMPI_COMM_WORLD_RANK");
 }
+
+/* ---- lines ---- */
+
+/* A model of bytes that has learned nothing, and so writes line ends, too. */
+#define BYTES "--steps 1 --evaluate-every 1 --evaluate-pairs 2 --dropout 0 " TINY
+
+static void expect_lines(struct outcome o, int lines)
+{
+    cr_expect(count_of(o.out, "\n") == lines && count_of(o.out, "\\n") > 0, "%d lines: %s",
+              count_of(o.out, "\n"), o.out);
+    for (const char *at = o.out; *at; at++)
+        cr_assert((unsigned char)*at >= ' ' || *at == '\n' || *at == '\t', "byte %d", *at);
+}
+
+CPU_TEST(program_faults, translate_writes_a_line_for_each_text)
+{
+    program_write_pairs();
+    run_well("train --data pairs.tsv --out m --source-units bytes --target-units bytes " BYTES);
+    char text[800] = "", arguments[800] = "";
+    for (int i = 0; i < 50; i++) {
+        snprintf(text + strlen(text), 8, "%d\n", 10 + i);
+        snprintf(arguments + strlen(arguments), 8, " %d", 10 + i);
+    }
+    write_text("lines", text);
+    expect_lines(run_well("translate m --sample --temperature 3 <lines"), 50);
+    expect_lines(run_well("translate m --sample --temperature 3%s", arguments), 50);
+}
+
+CPU_TEST(program_faults, generate_writes_a_line_for_each_text_of_a_model_of_lines)
+{
+#define GENERATE "--count 50 --length 60 --temperature 3 --threads 1"
+#define LANGUAGE                                                                                   \
+    "train --model language_model --units bytes --context 32 --steps 1 --evaluate-every 1 "        \
+    "--width 16 --heads 2 --decoder-layers 1 --threads 1 "
+    write_text("text", "one\ntwo\n\nthree\nfour\n\nfive\nsix\n");
+    run_well(LANGUAGE "--data text --valid text --documents lines --out m");
+    expect_lines(run_well("generate m " GENERATE), 50);
+    expect_lines(run_well("generate m o --length 200 --temperature 3"), 1);
+    run_well(LANGUAGE "--data text --valid text --documents paragraphs --out p");
+    struct outcome o = run_well("generate p " GENERATE);
+    cr_expect(count_of(o.out, "\n") > 100 && count_of(o.out, "--- 50 ---\n") == 1, "%s", o.out);
+    sb_vocabulary *ids = KEPT(sb_vocabulary_new(&(const char *){"1 2 3"}, 1,
+                                                &(sb_vocabulary_options){.units = SB_UNITS_IDS}));
+    const sb_language_model_options small = {
+        .transformer = {.width = 8, .heads = 1, .decoder_layers = 1}};
+    sb_language_model *model = KEPT(sb_language_model_for(KEPT(sb_parameters_new(1)), ids, &small));
+    cr_assert(sb_language_model_save(model, test_temporary("i")), "%s", sb_error());
+    o = run_well("generate i " GENERATE); /* of ids no text has a line end */
+    cr_expect(count_of(o.out, "\n") == 50 && !strstr(o.out, "---"), "%s", o.out);
+}
+
+CPU_TEST(program_faults, classify_writes_a_line_for_each_text)
+{
+    run_well("train --model classifier --task pattern --steps 1 --evaluate-every 1 --width 16 "
+             "--heads 2 --encoder-layers 1 --out m");
+    struct outcome o = run_well("classify m \"$(printf 'a\\nb\\rc\\302\\205d\\033\\te')\" ab");
+    cr_expect(count_of(o.out, "\n") == 2 && strstr(o.out, "\ta\\nb\\rc\\u0085d\\x1b\te\n"), "%s",
+              o.out);
+}

@@ -221,3 +221,52 @@ CPU_TEST(program_resume, a_terminal_shows_the_progress)
     const char *end = strstr(o.out, "trained    30 steps");
     cr_expect(end && !strstr(end, "\033"), "%s", o.out);
 }
+
+/* ---- the same state in the library ---- */
+
+/* The files of softback train have settings as they were given, and a hash of all texts. */
+CPU_TEST(program_resume, the_library_continues_a_state_of_the_program)
+{
+    program_write_pairs();
+    run_well("train --data pairs.tsv --valid pairs.tsv --width 16 --heads 2 --encoder-layers 1 "
+             "--decoder-layers 1 --batch-pairs 4 --steps 6 --evaluate-every 3 --schedule constant "
+             "--learning-rate 0.01 --warmup 2 --threads 1 --out m");
+    sb_parameters *weights = KEPT(sb_parameters_new(9));
+    sb_pairs *pairs = KEPT(sb_pairs_read(test_temporary("pairs.tsv"), NULL));
+    sb_model model;
+    cr_assert(sb_model_load(&model, NULL, weights, test_temporary("m.state")), "%s", sb_error());
+    const sb_seq2seq *its = model.self;
+    const sb_trainer_options options = {
+        .seed = 1,
+        .optimiser = {.beta2 = 0.98, .clip = 1, .schedule = {.rate = 0.01, .warmup = 2}}};
+    for (int batch = 4; batch <= 5; batch++) {
+        const sb_data_options how = {.seed = 1, .batch_pairs = batch};
+        sb_data *data = sb_data_new(pairs, sb_seq2seq_source(its), sb_seq2seq_target(its), &how);
+        const sb_source source = sb_data_as_source(data);
+        sb_trainer *trainer = sb_trainer_for(&model, &source, &options);
+        cr_assert(trainer, "%s", sb_error());
+        cr_expect(sb_checkpoint_resume(trainer, test_temporary("m.state")) == (batch == 4), "%s",
+                  sb_error());
+        cr_expect(batch == 5 || sb_trainer_steps(trainer) == 6);
+        sb_trained trained;
+        cr_expect(batch == 5 || sb_trainer_step(trainer, &trained), "%s", sb_error());
+        sb_trainer_free(trainer);
+        sb_data_free(data);
+    }
+    EXPECT_ERROR("checkpoint: the data differ from those that its training was started with");
+    sb_model_free(&model);
+}
+
+CPU_TEST(program_resume, info_shows_the_fingerprint_that_messages_show)
+{
+    program_write_pairs();
+    run_well("train --data pairs.tsv --width 16 --heads 2 --encoder-layers 1 --decoder-layers 1 "
+             "--steps 2 --threads 1 --out m");
+    struct outcome o = run_well("train --data pairs.tsv --from m --steps 2 --threads 1 --out t");
+    const char *from = strstr(o.out, "from       m, fingerprint ");
+    char shown[64];
+    cr_assert(from, "%s", o.out);
+    snprintf(shown, sizeof shown, "%.28s", from + strlen("from       m, "));
+    o = run_well("info m");
+    expect_text(o.out, shown);
+}

@@ -329,3 +329,34 @@ CPU_TEST(trainer, null_is_named)
     cr_expect(!sb_trainer_batch(NULL) && !sb_trainer_model(NULL) && sb_trainer_steps(NULL) == 0);
     sb_trainer_free(NULL);
 }
+
+/* Symbols of other vocabularies have other ids. */
+CPU_TEST(trainer, data_of_other_vocabularies_are_refused)
+{
+    const sb_seq2seq_options options = {
+        .transformer = {.width = 8, .heads = 1, .encoder_layers = 1, .decoder_layers = 1}};
+    sb_data *data = KEPT(sb_data_task("copy", 1)), *alike = KEPT(sb_data_task("reverse", 2)),
+            *other = KEPT(sb_data_task("addition", 1));
+    sb_parameters *weights = KEPT(sb_parameters_new(1));
+    sb_seq2seq *model = KEPT(sb_seq2seq_new(weights, data, &options));
+    sb_trainer *trainer = KEPT(sb_trainer_new(model, alike, NULL));
+    cr_expect(trainer && !sb_trainer_new(model, other, NULL));
+    EXPECT_ERROR("trainer: the data have other vocabularies than the model; make the data with the "
+                 "vocabularies of the model");
+    cr_expect(isnan(sb_evaluate_loss(model, other)));
+    EXPECT_ERROR("evaluate: the data have other vocabularies than the model");
+    sb_documents *documents = KEPT(sb_documents_new());
+    cr_assert(sb_documents_add(documents, "text", "abba", 4, SB_DOCUMENTS_FILES));
+    sb_vocabulary *ab = KEPT(sb_vocabulary_new(&(const char *){"ab"}, 1, NULL)),
+                  *bc = KEPT(sb_vocabulary_new(&(const char *){"bc"}, 1, NULL));
+    sb_windows *windows = KEPT(sb_windows_new(documents, ab, NULL));
+    const sb_language_model_options one_layer = {
+        .transformer = {.width = 8, .heads = 1, .decoder_layers = 1}};
+    const sb_source source = sb_windows_as_source(windows);
+    const sb_model text = sb_language_model_as_model(
+                       KEPT(sb_language_model_for(KEPT(sb_parameters_new(1)), ab, &one_layer))),
+                   texts = sb_language_model_as_model(
+                       KEPT(sb_language_model_for(KEPT(sb_parameters_new(1)), bc, &one_layer)));
+    cr_expect(KEPT(sb_trainer_for(&text, &source, NULL)) && !sb_trainer_for(&texts, &source, NULL));
+    EXPECT_ERROR("trainer: the data have other vocabularies than the model");
+}
