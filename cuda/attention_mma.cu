@@ -330,7 +330,7 @@ template <class S> bool launch_forward(const attention &a, const attention_tiled
     const bool aligned = rows_aligned<number>(f.q, a.q, a.D) &&
                          rows_aligned<number>(f.k, a.k, a.D) &&
                          rows_aligned<number>(f.v, a.v, a.Dv);
-    if (!block_fits<forward_memory<S>>(forward_tiles<S>))
+    if (!block_fits<forward_memory<S>, forward_tiles<S>>())
         return false;
     if (blocks > 0)
         LAUNCH((forward_tiles<S>), dim3((unsigned)blocks), dim3(S::THREADS),

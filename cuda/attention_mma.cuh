@@ -300,8 +300,9 @@ template <class F> auto with_tf32_size(const attention &a, F f)
     return f(std::integral_constant<int, LARGEST_TF32_HEAD>());
 }
 
-/* Whether a block of this kernel can have its memory on the device. */
-template <class Memory, class Kernel> bool block_fits(Kernel *kernel)
+/* Whether a block of this kernel can have its memory on the device. Asked once: a process has one
+   GPU. */
+template <class Memory, class Kernel> bool set_memory(Kernel *kernel)
 {
     static_assert(sizeof(Memory) <= MOST_SHARED, "too much shared memory");
     if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -309,6 +310,12 @@ template <class Memory, class Kernel> bool block_fits(Kernel *kernel)
         return true;
     cudaGetLastError(); /* not an error: other kernels need less */
     return false;
+}
+
+template <class Memory, auto kernel> bool block_fits()
+{
+    static const bool fits = set_memory<Memory>(kernel);
+    return fits;
 }
 
 #endif

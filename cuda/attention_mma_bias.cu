@@ -105,7 +105,7 @@ bool attention_mma_bias_fits(const attention &a)
 {
     return with_head_size(a, [](auto D) {
         typedef bias_shape<D()> S;
-        return block_fits<bias_memory<S>>(bias_gradient<S>);
+        return block_fits<bias_memory<S>, bias_gradient<S>>();
     });
 }
 

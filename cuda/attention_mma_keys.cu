@@ -345,7 +345,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
 
 template <class S, int WANTED> bool keys_fit()
 {
-    return block_fits<keys_memory<S>>(key_gradients<S, WANTED>);
+    return block_fits<keys_memory<S>, key_gradients<S, WANTED>>();
 }
 
 template <class S, int WANTED>

@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
 
 template <class S, bool DELTA> bool queries_fit()
 {
-    return block_fits<queries_memory<S>>(query_gradient<S, DELTA>);
+    return block_fits<queries_memory<S>, query_gradient<S, DELTA>>();
 }
 
 template <class S, bool DELTA>
