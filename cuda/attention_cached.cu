@@ -27,7 +27,8 @@ template <class T> struct cached_call {
     int64_t chunks;
     int k_lanes, v_lanes;     /* that read a row together */
     real_of<T> *exponentials; /* (B, H, Lq, Lk), with several chunks; -1 for blocked keys */
-    real_of<T> *parts; /* (B, H, Lq, chunks, 2 + Dv), with several: maximum, sum, y before division */
+    real_of<T>
+        *parts; /* (B, H, Lq, chunks, 2 + Dv), with several: maximum, sum, y before division */
 };
 
 /* One chunk of the keys of one query. */
@@ -36,7 +37,7 @@ template <class T> struct chunk {
     const cached_call<T> &c;
     const int64_t r, index;
     const masked_row row;
-    const int64_t base; /* the first key */
+    const int64_t base;        /* the first key */
     const int count, from, to; /* the keys, and the range that the mask keeps, from the base on */
 
     explicit __device__ chunk(const cached_call<T> &c)
@@ -194,8 +195,8 @@ __device__ void exponentiate(const chunk<T> &x, real_of<T> *s, real_of<T> *max, 
 /* sum_j e_j v_j of this thread's keys, for the columns d .. d + N - 1. Blocked keys are left out,
    since 0 times a non-finite number is NaN. */
 template <class T, int N>
-__device__ void add_values(const chunk<T> &x, const key_turns &turns, const real_of<T> *e, int64_t d,
-                           real_of<T> (&sum)[N])
+__device__ void add_values(const chunk<T> &x, const key_turns &turns, const real_of<T> *e,
+                           int64_t d, real_of<T> (&sum)[N])
 {
     typedef real_of<T> real;
     const rows<const T> v = x.cached(x.c.f.v, x.c.a.v);
@@ -343,7 +344,12 @@ template <class T> bool attention_cached_forward(const attention *a, const atten
     const bool apart = chunks > 1 && sizeof(T) < sizeof(real);
     const scratch memory("attention", (size_t)(parts + (apart ? rows * a->Lk : 0)) * sizeof(real));
     real *const room = memory.as<real>();
-    const cached_call<T> call = {*a, *f, chunks, 0, 0, apart ? room + parts : (real *)f->weights,
+    const cached_call<T> call = {*a,
+                                 *f,
+                                 chunks,
+                                 0,
+                                 0,
+                                 apart ? room + parts : (real *)f->weights,
                                  chunks > 1 ? room : nullptr};
     if (!memory)
         return false;

@@ -142,6 +142,28 @@ __device__ float row_sum(const attention &a, const attention_tiled_backward &g, 
     return sum;
 }
 
+/* Loads the block's queries and their numbers, and starts loading the first tile. */
+template <class S, bool DELTA>
+__device__ void begin(queries_memory<S> &m, const attention &a, const attention_tiled_backward &g,
+                      const tile_place &t, bool aligned, bool sums)
+{
+    const tile_operands<typename S::number> of(a, t, g.q, g.k, g.v, g.dy);
+    key_band band;
+    band.set(a, t.b, g.bias);
+    if (threadIdx.x == 0)
+        m.band = band;
+    m.in_k.begin();
+    load_rows<S::D, S::ROWS, S::THREADS>(m.q, of.q, a.Lq - t.i, a.D, aligned);
+    load_rows<S::D, S::ROWS, S::THREADS>(m.dy, of.dy, a.Lq - t.i, a.Dv, aligned);
+    for (int r = threadIdx.x; r < S::ROWS; r += S::THREADS) {
+        query_numbers query = numbers_of(a, g, t.b, t.h, t.i + r, !DELTA && !sums);
+        if (sums && t.i + r < a.Lq)
+            query.delta = row_sum<typename S::number>(a, g, t.b, t.h, t.i + r);
+        m.rows.set(r, query, base2_factor(a, g.bias));
+    }
+    load_keys(m, 0, a, g, first_keys<S::ROWS, S::COLUMNS>(a, band, t.b, t.h, t.i), band, aligned);
+}
+
 /* Computes dq, and before it with `sums` delta = rowsum(dy y); or with DELTA only delta = rowsum(p
    dp). The other kernels then read delta. */
 template <class S, bool DELTA>
@@ -152,23 +174,9 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const int64_t heads = a.B * a.H, b = blockIdx.x % heads / a.H, h = blockIdx.x % heads % a.H;
     const int64_t i = (block_count(a.Lq, S::ROWS) - 1 - blockIdx.x / heads) * S::ROWS;
     const int64_t first = i + threadIdx.x / WARP * S::WARP_ROWS;
-    const tile_operands<typename S::number> of(a, {b, h, i, 0}, g.q, g.k, g.v, g.dy);
     float dq[S::M][S::D / 8][4], delta[S::M][2] = {};
     clear<S::D, S::M>(dq);
-    key_band band;
-    band.set(a, b, g.bias);
-    if (threadIdx.x == 0)
-        m->band = band;
-    m->in_k.begin();
-    load_rows<S::D, S::ROWS, S::THREADS>(m->q, of.q, a.Lq - i, a.D, aligned);
-    load_rows<S::D, S::ROWS, S::THREADS>(m->dy, of.dy, a.Lq - i, a.Dv, aligned);
-    for (int r = threadIdx.x; r < S::ROWS; r += S::THREADS) {
-        query_numbers query = numbers_of(a, g, b, h, i + r, !DELTA && !sums);
-        if (sums && i + r < a.Lq)
-            query.delta = row_sum<typename S::number>(a, g, b, h, i + r);
-        m->rows.set(r, query, base2_factor(a, g.bias));
-    }
-    load_keys(*m, 0, a, g, first_keys<S::ROWS, S::COLUMNS>(a, band, b, h, i), band, aligned);
+    begin<S, DELTA>(*m, a, g, {b, h, i, 0}, aligned, sums);
     held_queries<S::D, S::holds> held;
     if constexpr (S::holds) {
         cp_async_wait<0>();

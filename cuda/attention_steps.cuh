@@ -162,8 +162,8 @@ template <class T, class P> bool over_queries(const attention &a, const pair_pro
     return launched("attention");
 }
 
-/* In attention_cached.cu, attention_backward.cu, attention_tiled.cu, attention_tiled_backward.cu and
-   attention_rows.cu, for each element type. The first is for few queries, without dropout. */
+/* In attention_cached.cu, attention_backward.cu, attention_tiled.cu, attention_tiled_backward.cu
+   and attention_rows.cu, for each element type. The first is for few queries, without dropout. */
 template <class T> bool attention_cached_forward(const attention *a, const attention_forward *f);
 template <class T>
 bool attention_composed_backward(const attention *a, const attention_backward *g);

@@ -1,6 +1,7 @@
 #include "tests/support/sample.h"
 
-/* z += x y; y may be one number, or NULL for 1. Whole tensors are read, since a device is far away. */
+/* z += x y; y may be one number, or NULL for 1. Whole tensors are read, since a device is far away.
+ */
 static void add_product(sb_tensor *z, const sb_tensor *x, const sb_tensor *y)
 {
     const int64_t n = sb_tensor_size(z);
