@@ -17,11 +17,11 @@ struct forward_shape : mma_shape<D, /* warps */ LARGE ? 8 : 4, /* fragments */ L
     static constexpr bool splits = D <= LARGEST_SPLIT && !BIASED; /* code for whole tiles alone */
 };
 
-/* Small heads without bias and dropout: 64 queries, held in registers, so that four blocks fit on a
+/* Small heads without bias and dropout: 64 queries, held in registers, so that some blocks fit on a
    multiprocessor, which hide each other's latencies. */
 template <int D>
 struct small_forward_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 64, bf16,
-                                       /* blocks */ 4> {
+                                       /* blocks */ SMALL_BLOCKS> {
     static constexpr bool biased = false, drops = false, splits = true, holds = true;
 };
 

@@ -49,6 +49,20 @@ struct mma_shape {
     };
 };
 
+/* What registers allow on compute capability 8, and from 9 on: blocks of small heads together on a
+   multiprocessor, and whether a product's loads may begin before the product before it. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+enum { SMALL_BLOCKS = 3, LOADS_OVERLAP = 0 };
+#else
+enum { SMALL_BLOCKS = 4, LOADS_OVERLAP = 1 };
+#endif
+
+__device__ inline void after_product()
+{
+    if (!LOADS_OVERLAP)
+        __syncwarp();
+}
+
 /* Whether cp.async can read rows of this length. */
 template <class T> bool rows_aligned(const void *data, attention_strides s, int64_t length)
 {

@@ -253,15 +253,18 @@ __device__ __forceinline__ void add_tile(keys_memory<S> &m, int stage, const att
         if (S::general && BIASES<typename S::number> && g.bias)
             add_key_bias(m, stage, a, (const bf16 *)g.bias, all, column, p);
         key_weights(m, stage, all, base2_factor(a, g.bias), column, p);
+        after_product();
         if (WANTED & DK) {
             pair_products<S::D, S::M, S::N>(m.v, first, dy, column, ds);
             key_gradient(m, stage, a, all, column, p, ds);
+            after_product();
         }
         if (WANTED & DV) {
             if (S::general && a.dropout.threshold > 0)
                 drop_weights(m, stage, column, p);
             add_products<S::D, S::M, S::N>(p, dy, column, careful_dy, sums.dv);
         }
+        after_product();
         if (WANTED & DK)
             add_products<S::D, S::M, S::N>(ds, q, column, careful_q, sums.dk);
     }
