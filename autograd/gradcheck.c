@@ -1,5 +1,6 @@
 #include "autograd/directions.h"
 #include "autograd/node.h"
+#include "autograd/replicas.h"
 #include "autograd/second_order.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -176,6 +177,10 @@ static bool is_input(const sb_tensor *x, int i)
     if (x->requires_grad && x->dtype != SB_F64)
         return sb_fail("gradcheck: input %d, %s, is %s; differences need f64", i,
                        tensor_shape(x).text, sb_dtype_name(x->dtype));
+    if (tape_shares_leaf(x)) /* the check changes its elements */
+        return sb_fail("gradcheck: input %d, %s, is a parameter that other shares read; check it "
+                       "outside of their loss",
+                       i, tensor_shape(x).text);
     return true;
 }
 

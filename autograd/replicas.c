@@ -31,7 +31,7 @@ bool replicas_add(struct replicas *replicas, sb_tensor *of, sb_tensor *gradient)
 
 sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t)
 {
-    if (!replicas || !t || t->tape != 0 || !t->requires_grad)
+    if (!replicas || replicas->in_place || !t || t->tape != 0 || !t->requires_grad)
         return t;
     for (int64_t i = 0; i < replicas->count; i++) {
         const int64_t at = (replicas->found + i) % replicas->count;
@@ -41,6 +41,15 @@ sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t)
         return replicas->at[at].leaf;
     }
     return t;
+}
+
+bool tape_shares_leaf(const sb_tensor *t)
+{
+    const struct replicas *replicas = tape_open() ? tape_open()->replicas : NULL;
+    for (int64_t i = 0; replicas && i < replicas->count; i++)
+        if (replicas->at[i].of == t)
+            return true;
+    return false;
 }
 
 void tape_use_replicas(struct replicas *replicas)
