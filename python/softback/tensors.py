@@ -149,7 +149,7 @@ class Tensor(Bare):
         """Adds the gradient of this number to all leaves; of any y with dy given."""
         if not opened.tapes:
             raise Error("backward: no tape is open; record what it differentiates: with sb.Tape(): ...")
-        check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, tensor_of(dy if hasattr(dy, "dtype") else tensor(dy, self.dtype))))
+        check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, dy if isinstance(dy, Tensor) else tensor(dy, "f64" if self.dtype == "dual" else self.dtype)))
 
     def keep(self):
         """Backward keeps the value and the gradient, as retain_grad in PyTorch. Returns it."""
@@ -397,6 +397,18 @@ def tensor(data, dtype=None, requires_grad=False):
 def restored(values, dtype, device, requires_grad):
     """The tensor of a copy or a pickle."""
     return tensor(values, dtype, requires_grad).to(device)
+
+
+WHOLE = {choice("sb_dtype", name) for name in ("i32", "bool")}
+
+
+def whole_tensor(x, dtype=c.sb_tensor_dtype):
+    return x.__class__ is Tensor and dtype(x) in WHOLE
+
+
+def of_whole(made):
+    """What NumPy computes of whole numbers as a tensor: its real numbers, which are f64, become f32."""
+    return made if isinstance(made, Tensor) else tensor(made, "f32" if np.asarray(made).dtype.kind == "f" else None)
 
 
 def tensor_of(x):
