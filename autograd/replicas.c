@@ -43,13 +43,15 @@ sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t)
     return t;
 }
 
-bool tape_shares_leaf(const sb_tensor *t)
+bool replicas_may_write(const char *who, int i, const sb_tensor *input)
 {
     const struct replicas *replicas = tape_open() ? tape_open()->replicas : NULL;
-    for (int64_t i = 0; replicas && i < replicas->count; i++)
-        if (replicas->at[i].of == t)
-            return true;
-    return false;
+    for (int64_t k = 0; replicas && k < replicas->count; k++)
+        if (replicas->at[k].of == input)
+            return sb_fail("%s: input %d, %s, is a parameter that other shares read; call it "
+                           "outside of their loss",
+                           who, i, tensor_shape(input).text);
+    return true;
 }
 
 void tape_use_replicas(struct replicas *replicas)

@@ -29,8 +29,8 @@ bool replicas_add(struct replicas *replicas, sb_tensor *of, sb_tensor *gradient)
 /* From now on inputs on this tape, which is the innermost one, and on those in it are replaced. */
 void tape_use_replicas(struct replicas *replicas);
 
-/* Whether t is a leaf that other shares read at the same time. */
-bool tape_shares_leaf(const sb_tensor *t);
+/* Fails if input i is a leaf that other shares read while the open tape's computes. */
+bool replicas_may_write(const char *who, int i, const sb_tensor *input);
 
 /* The replica of a leaf; t itself when it has none, or replicas is NULL or in place. */
 sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t);
