@@ -57,7 +57,9 @@ def of_layer(x, layer):
 
 
 def tensors(xs):
-    return pointers([like(x, *xs) for x in xs])
+    xs = list(xs)
+    beside = next((x for x in xs if isinstance(x, Tensor)), None)
+    return pointers([like(x, beside) for x in xs])
 
 
 def expect(right, x, what):

@@ -178,6 +178,8 @@ def test_functions_of_real_numbers_take_whole_ones():
         for given in ([1, 2, 3], np.array([1, 2, 3])):
             assert np.array_equal(f(given).numpy(), f([1.0, 2.0, 3.0]).numpy()), name
     assert sb.softmax([1, 2, 3]).dtype == "f32" and sb.cross_entropy([[1, 2]], [0]).dtype == "f32"
+    with sb.Tape():
+        assert sb.concatenate((x for x in (A, sb.ones((3,)))), 0).dtype == "f32"
     assert sb.reshape([1, 2, 3], 3, 1).dtype == "i32" and sb.concatenate([[1], [2]], 0).dtype == "i32"
 
 
