@@ -271,10 +271,11 @@ const char *sb_parameters_without_gradient(const sb_parameters *set, int64_t *i)
     return NULL;
 }
 
-void sb_parameters_clear(sb_parameters *set)
+bool sb_parameters_clear(sb_parameters *set)
 {
-    if (!set || !parameters_may_change("parameters_clear", set))
-        return;
-    for (int64_t i = 0; i < set->count; i++)
+    if (set && !parameters_may_change("parameters_clear", set))
+        return false;
+    for (int64_t i = 0; set && i < set->count; i++)
         sb_tensor_clear_grad(set->item[i].tensor);
+    return true;
 }

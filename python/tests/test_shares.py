@@ -69,7 +69,7 @@ print(np.abs(layer.weight.grad.numpy() if hasattr(layer, "weight") else weights[
 
 
 @pytest.mark.parametrize("body, sentence", (
-    ("weights.clear()", "parameters_clear: "), ("weights.add('w', (2,), 0.5)", "parameters_add: "), ("adam.step()", ""),
+    ("(weights.clear(), 1 / 0)", "parameters_clear: "), ("weights.add('w', (2,), 0.5)", "parameters_add: "), ("adam.step()", ""),
     ("weights.freeze('*', True)", "parameters_freeze: "), ("sb.backward_in_shares(weights, 8, 2, lambda first, count: x.sum())", "backward_in_shares: "),
     ("training.step()", "trainer_step: "), ("1 / 0", "division by zero"), ("sb.gradcheck(lambda w: w * w, weights['layer.weight'])", "gradcheck: input 0")))
 def test_what_a_loss_may_not_do(body, sentence):
