@@ -13,6 +13,7 @@ bool dual_tape_begin(struct dual_tape *d, sb_mode mode, sb_tensor *const x[], sb
             return false;
     }
     tape_open()->twins = &d->twins;
+    tape_open()->replicas = NULL; /* twins have gradients of their own */
     return true;
 }
 

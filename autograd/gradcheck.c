@@ -1,5 +1,6 @@
 #include "autograd/directions.h"
 #include "autograd/node.h"
+#include "autograd/replicas.h"
 #include "autograd/second_order.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -176,7 +177,7 @@ static bool is_input(const sb_tensor *x, int i)
     if (x->requires_grad && x->dtype != SB_F64)
         return sb_fail("gradcheck: input %d, %s, is %s; differences need f64", i,
                        tensor_shape(x).text, sb_dtype_name(x->dtype));
-    return true;
+    return replicas_may_write("gradcheck", i, x);
 }
 
 static bool are_inputs(sb_tensor *const x[], int n)

@@ -31,7 +31,7 @@ bool replicas_add(struct replicas *replicas, sb_tensor *of, sb_tensor *gradient)
 
 sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t)
 {
-    if (!replicas || !t || t->tape != 0 || !t->requires_grad)
+    if (!replicas || replicas->in_place || !t || t->tape != 0 || !t->requires_grad)
         return t;
     for (int64_t i = 0; i < replicas->count; i++) {
         const int64_t at = (replicas->found + i) % replicas->count;
@@ -41,6 +41,17 @@ sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t)
         return replicas->at[at].leaf;
     }
     return t;
+}
+
+bool replicas_may_write(const char *who, int i, const sb_tensor *input)
+{
+    const struct replicas *replicas = tape_open() ? tape_open()->replicas : NULL;
+    for (int64_t k = 0; replicas && k < replicas->count; k++)
+        if (replicas->at[k].of == input)
+            return sb_fail("%s: input %d, %s, is a parameter that other shares read; call it "
+                           "outside of their loss",
+                           who, i, tensor_shape(input).text);
+    return true;
 }
 
 void tape_use_replicas(struct replicas *replicas)

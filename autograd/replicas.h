@@ -16,6 +16,7 @@ struct replica {
 struct replicas {
     struct replica *at;
     int64_t count, found; /* the last; a search begins there: passes use leaves in one order */
+    bool in_place;        /* the leaves stand for themselves: of the share that uses them */
 };
 
 /* For at most n leaves. */
@@ -28,7 +29,10 @@ bool replicas_add(struct replicas *replicas, sb_tensor *of, sb_tensor *gradient)
 /* From now on inputs on this tape, which is the innermost one, and on those in it are replaced. */
 void tape_use_replicas(struct replicas *replicas);
 
-/* The replica of a leaf; t itself when it has none, or replicas is NULL. */
+/* Fails if input i is a leaf that other shares read while the open tape's computes. */
+bool replicas_may_write(const char *who, int i, const sb_tensor *input);
+
+/* The replica of a leaf; t itself when it has none, or replicas is NULL or in place. */
 sb_tensor *replica_of(struct replicas *replicas, sb_tensor *t);
 
 #endif

@@ -114,7 +114,28 @@ bool parameters_join(sb_parameters *set)
     return flat_is_joined(set) || flat_join_values(set);
 }
 
+static bool flat_refuse(const char *who)
+{
+    return sb_fail("%s: shares of a batch read these parameters; call it outside of their loss",
+                   who);
+}
+
+bool parameters_may_change(const char *who, const sb_parameters *set)
+{
+    return !atomic_load(&set->in_shares) || flat_refuse(who);
+}
+
+bool parameters_share(sb_parameters *set, bool begin)
+{
+    return atomic_exchange(&set->in_shares, begin) != begin || flat_refuse("backward_in_shares");
+}
+
 bool parameters_flatten(sb_parameters *set)
+{
+    return parameters_may_change("parameters", set) && parameters_lay_out(set);
+}
+
+bool parameters_lay_out(sb_parameters *set)
 {
     if (flat_is_joined(set) && !set->moved)
         return true;

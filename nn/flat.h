@@ -7,11 +7,17 @@
 
 /* Moves all parameters that are not yet there into the flat buffers, and gives the gradients of
    those that are not frozen their places. False when out of memory; then values and gradients are
-   unchanged. */
+   unchanged. False also while shares of a batch read the set; parameters_lay_out is for them. */
 bool parameters_flatten(sb_parameters *set);
+bool parameters_lay_out(sb_parameters *set);
 
 /* The values alone, for a model that is not trained. */
 bool parameters_join(sb_parameters *set);
+
+/* Between parameters_share(set, true), which fails if it was called already, and (set, false),
+   shares of a batch read the set (nn/shares.h), and what would change it fails. */
+bool parameters_share(sb_parameters *set, bool begin);
+bool parameters_may_change(const char *who, const sb_parameters *set);
 
 /* The flat buffers: all values, and the gradients of the parameters that are not frozen, in the
    same order. Moments of optimisers and averages have the layout of the gradients. The gradient of

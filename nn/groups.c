@@ -10,6 +10,8 @@ static bool group_matches_any(const char *who, const sb_parameters *set, const c
 {
     if (!set || !pattern)
         return fail_null(who, set ? "pattern" : "set");
+    if (!parameters_may_change(who, set))
+        return false;
     for (int64_t i = 0; i < set->count; i++)
         if (glob_matches(pattern, set->item[i].name))
             return true;

@@ -136,6 +136,8 @@ bool sb_lora_merge(sb_parameters *set)
     bool any = false;
     if (!set)
         return fail_null("lora_merge", "set");
+    if (!parameters_may_change("lora_merge", set))
+        return false;
     for (int64_t i = 0; i < set->count; i++) {
         const struct parameter *a = &set->item[i];
         if (a->scale == 0)

@@ -39,6 +39,7 @@ struct sb_parameters {
     struct lora lora;
     struct rounded_parameters *rounded; /* bf16 copies (nn/rounded_parameters.h); NULL: none */
     struct share_replicas *shares;      /* for shares of a batch (nn/shares.h); NULL: none */
+    atomic_bool in_shares;              /* shares are being computed */
 };
 
 #endif

@@ -138,6 +138,8 @@ static bool may_add(const sb_parameters *set, const char *name, sb_initial initi
     if (!name[0] || strlen(name) > LONGEST_NAME)
         return sb_fail("parameters_add: a name of %zu bytes is not in 1..%d bytes", strlen(name),
                        LONGEST_NAME);
+    if (!parameters_may_change("parameters_add", set))
+        return false;
     if (sb_parameters_find(set, name))
         return sb_fail("parameters_add: \"%s\" exists already", name);
     if ((unsigned)initial.kind > SB_INITIAL_CONSTANT)
@@ -269,8 +271,11 @@ const char *sb_parameters_without_gradient(const sb_parameters *set, int64_t *i)
     return NULL;
 }
 
-void sb_parameters_clear(sb_parameters *set)
+bool sb_parameters_clear(sb_parameters *set)
 {
+    if (set && !parameters_may_change("parameters_clear", set))
+        return false;
     for (int64_t i = 0; set && i < set->count; i++)
         sb_tensor_clear_grad(set->item[i].tensor);
+    return true;
 }

@@ -70,8 +70,8 @@ SB_API sb_tensor *sb_parameters_find(const sb_parameters *set, const char *name)
    there is none. */
 SB_API const char *sb_parameters_without_gradient(const sb_parameters *set, int64_t *i);
 
-/* Clears all gradients, as zero_grad does in PyTorch. */
-SB_API void sb_parameters_clear(sb_parameters *set);
+/* Clears all gradients, as zero_grad does in PyTorch. Fails in a loss in shares (nn/shares.h). */
+SB_API bool sb_parameters_clear(sb_parameters *set);
 
 /*
  * Clips the gradient by its global norm: with n the norm of all gradients together,

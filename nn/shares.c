@@ -65,7 +65,7 @@ static bool shares_fill(const sb_parameters *set, struct share_replica *share)
 /* Makes the replicas that are not there yet. */
 static bool shares_make(sb_parameters *set, int shares)
 {
-    if (!parameters_flatten(set))
+    if (!parameters_lay_out(set))
         return false;
     if (!set->shares)
         set->shares = memory_new(sizeof *set->shares);
@@ -135,11 +135,15 @@ static bool shares_pass(void *shares_run, int64_t i)
     sb_partition place = {0};
     const sb_context context = {.partition = &place};
     sb_random random = run->random ? *run->random : (sb_random){0};
+    struct replicas own = {0}; /* the leaves that others replace */
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_RECORD, &context);
     sb_tape_random(&tape, run->random ? &random : NULL);
-    if (share > 0 && run->replicas)
-        tape_use_replicas(&run->replicas->share[share - 1].leaves);
+    if (run->replicas && run->shares > 1) {
+        own = run->replicas->share[0].leaves;
+        own.in_place = true;
+        tape_use_replicas(share == 0 ? &own : &run->replicas->share[share - 1].leaves);
+    }
     sb_tensor *loss = run->loss(run->context, share, &place, &run->value[share]);
     const bool ok = loss && sb_backward(loss);
     if (share == run->shares - 1)
@@ -163,8 +167,14 @@ bool shares_run(sb_parameters *set, int shares, sb_random *random, share_loss *l
                 double *sum)
 {
     struct shares_run run = {.shares = shares, .random = random, .loss = loss, .context = context};
-    const bool ok = shares_compute(set, &run);
+    if (tape_open() && tape_open()->twins)
+        return sb_fail("backward_in_shares: it was called inside an exact derivative, whose dual "
+                       "numbers other threads do not have; call it outside");
     *sum = 0;
+    if (!parameters_share(set, true))
+        return false;
+    const bool ok = shares_compute(set, &run);
+    parameters_share(set, false);
     for (int i = 0; i < shares; i++)
         *sum += run.value[i];
     if (!ok)

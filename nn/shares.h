@@ -26,6 +26,10 @@ typedef sb_tensor *(*sb_share_loss)(void *context, int64_t first, int64_t count)
  * Memory: shares - 1 times the gradients, kept with the set for the next call. On a GPU shares run
  * one after the other. Fails, with the message of a share that fails; then the gradients
  * are cleared.
+ *
+ * A loss may open tapes and compute exact derivatives, also of the parameters. What changes the set
+ * or its gradients, such as sb_parameters_add, sb_parameters_clear, an optimiser's step, or
+ * sb_gradcheck of a parameter, fails there; and so does this function inside an exact derivative.
  */
 SB_API bool sb_backward_in_shares(sb_parameters *set, int64_t items, int shares, sb_random *random,
                                   sb_share_loss loss, void *context, double *sum);

@@ -6,6 +6,9 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#ifndef __wasi__
+#include <pthread.h>
+#endif
 
 enum { HEADER = 16 }; /* holds the object's size and keeps objects aligned for any type */
 
@@ -28,6 +31,23 @@ struct pool memory_host = {
     .system_trim = system_trim,
     .lock = ATOMIC_FLAG_INIT,
 };
+
+#ifndef __wasi__ /* a child has no thread that would return the lock of another one */
+static void memory_begin_fork(void)
+{
+    pool_lock(&memory_host);
+}
+
+static void memory_end_fork(void)
+{
+    pool_unlock(&memory_host);
+}
+
+__attribute__((constructor)) static void memory_survive_fork(void)
+{
+    pthread_atfork(memory_begin_fork, memory_end_fork, memory_end_fork);
+}
+#endif
 
 struct pool *memory_pool(void)
 {

@@ -46,13 +46,13 @@ static int class_of(size_t bytes, size_t *block_bytes)
     return (power - 6) * 4 + (int)steps - 4;
 }
 
-static void lock(struct pool *pool)
+void pool_lock(struct pool *pool)
 {
     while (atomic_flag_test_and_set_explicit(&pool->lock, memory_order_acquire))
         ;
 }
 
-static void unlock(struct pool *pool)
+void pool_unlock(struct pool *pool)
 {
     atomic_flag_clear_explicit(&pool->lock, memory_order_release);
 }
@@ -103,7 +103,7 @@ void *pool_take(struct pool *pool, size_t bytes)
         return NULL;
     size_t block_bytes;
     int class = class_of(bytes, &block_bytes);
-    lock(pool);
+    pool_lock(pool);
     void *block = from_shelves(pool, class);
     if (!block) /* exact sizes let the sanitizer detect an overrun */
         block = from_system(pool, POOL_CACHES ? block_bytes : bytes);
@@ -113,7 +113,7 @@ void *pool_take(struct pool *pool, size_t bytes)
         if (pool->live_bytes > pool->peak_bytes)
             pool->peak_bytes = pool->live_bytes;
     }
-    unlock(pool);
+    pool_unlock(pool);
     if (block && pool->poison)
         pool->poison(block, bytes);
     return block;
@@ -146,20 +146,20 @@ void pool_give(struct pool *pool, void *block, size_t bytes)
         return;
     size_t block_bytes;
     int class = class_of(bytes, &block_bytes);
-    lock(pool);
+    pool_lock(pool);
     int lent = pool_loans_take(&pool->loans, block);
     pool->live_blocks--;
     pool->live_bytes -= (int64_t)block_bytes;
     if (!put_on_shelf(&pool->shelf[lent < 0 ? class : lent], block))
         pool->system_give(block);
-    unlock(pool);
+    pool_unlock(pool);
 }
 
 void pool_trim(struct pool *pool)
 {
-    lock(pool);
+    pool_lock(pool);
     empty_shelves(pool);
     if (pool->system_trim)
         pool->system_trim();
-    unlock(pool);
+    pool_unlock(pool);
 }

@@ -54,6 +54,10 @@ void *pool_take(struct pool *pool, size_t bytes);
 /* Frees a block that pool_take returned for this many bytes; NULL is allowed. */
 void pool_give(struct pool *pool, void *block, size_t bytes);
 
+/* While it is locked, other threads wait to take or give a block. */
+void pool_lock(struct pool *pool);
+void pool_unlock(struct pool *pool);
+
 /* Returns every cached block to the system. */
 void pool_trim(struct pool *pool);
 

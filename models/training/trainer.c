@@ -268,6 +268,8 @@ bool sb_trainer_step(sb_trainer *t, sb_trained *trained)
     if (!t || !trained)
         return fail_null("trainer_step", t ? "trained" : "trainer");
     *trained = (sb_trained){0};
+    if (!parameters_may_change("trainer_step", t->model.weights))
+        return false;
     if (t->lost && !trainer_go_back(t))
         return false;
     t->position = t->source.tell(t->source.object);

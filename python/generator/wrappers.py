@@ -18,7 +18,10 @@ DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"m
             "stream": '"user"', "rotary": "False", "crosses": "False", "cut": '"files"', "kind": '"layer"'}
 OPTIONAL = {"mask", "tied", "shared", "memory", "lengths", "weights", "plateau"}
 REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
-OPERANDS = {"a": "b", "b": "a"}  # where one is a number, it has the dtype of the other
+# Real operands of a function: what is no tensor has the dtype of one of the others. Functions that take whole numbers, too.
+OPERANDS = "a", "b", "x", "weight", "bias", "gain", "branch", "target", "q", "k", "v"
+LAYER_OPERANDS = "x", "memory", "branch"
+ANY = {f"sb_{name}" for name in "reshape permute transpose slice split expand gather cast detach unfold to_ranks from_ranks".split()}
 # One parameter of Python for two of C, and results that C writes to a pointer.
 TWO = {("int", "const int64_t *"): "*_to.sizes({}, c_int64)", ("int", "const int *"): "*_to.sizes({}, c_int)",
        ("const char *", "size_t"): "(data := _to.text({0}, \"{0}\")), len(data)",
@@ -141,8 +144,11 @@ class Binding:
         elif two in TWO:
             after = rest.pop(0)
             self.accept(after if two[0] == "int" else p, TWO[two], None, SEQUENCES[two[0]])
-        elif p.name in OPERANDS and kind == "sb_tensor":
-            self.accept(p, f"{{0}} if {{0}}.__class__ is Tensor else _to.like({{0}}, {OPERANDS[p.name]})")
+        elif p.name in OPERANDS and full == "sb_tensor *" and self.f.header == "ops/ops.h":
+            others = ", ".join(["{0}", *(q.name for q in self.f.parameters if q.name in OPERANDS and q.name != p.name)])
+            self.accept(p, f"({{0}} := {{0}} if {{0}}.__class__ is Tensor else _to.{'like' if self.f.name in ANY else 'floating'}({others}))", "None" if default else None)
+        elif self.owner and p.name in LAYER_OPERANDS and full == "sb_tensor *" and self.f.header.startswith("nn/"):
+            self.accept(p, f"({{0}} := {{0}} if {{0}}.__class__ is Tensor else _to.of_layer({{0}}, self))", "None" if default else None)
         elif kind.endswith(("_weights", "_loaded")) or p.name == "weights" and p.array:
             self.arguments.append("None")  # an array for each layer, and what a file does not have
         elif is_options(p) and sum(map(is_options, self.f.parameters)) == 1:

@@ -3,6 +3,7 @@ from ._functions import *
 from .library import Error
 from ._declarations import VERSION as __version__
 from . import arrays, indexing, operators
+from .operators import *
 from .functions import *
 from .pretrained import Attention, Pretrained, PretrainedClassifier, PretrainedLanguageModel, PretrainedSeq2Seq, from_pretrained
 from .operation import Operation, backward_in_shares, gradcheck, hvp, jvp, operation

@@ -5,14 +5,7 @@ import numbers
 import numpy as np
 
 from . import _functions as f, functions
-from .library import c, choice
-from .tensors import Tensor
-
-WHOLE = {choice("sb_dtype", name) for name in ("i32", "bool")}
-
-
-def whole(x, dtype=c.sb_tensor_dtype):
-    return x.__class__ is Tensor and dtype(x) in WHOLE
+from .tensors import Tensor, whole_tensor as whole
 
 
 def power(a, b):

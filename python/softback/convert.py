@@ -10,8 +10,8 @@ from ._declarations import sb_batch
 from .library import Error, c, choice, lock, name_of, nearest, real, text, whole
 from .objects import adopt
 from .structure import Structure
-from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned,
-                      pointers, result, sizes, tensor as copied, tensor_of, text_of as owned_text)
+from .tensors import (DTYPES, Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned,
+                      pointers, result, sizes, tensor as copied, tensor_of, text_of as owned_text, whole_tensor)
 
 
 def retry(function, *arguments, **options):
@@ -27,19 +27,39 @@ def tensor(x):
     return x if x is None or x.__class__ is Tensor else tensor_of(x)
 
 
-def like(x, other):
-    """The same; a number, a list or whole numbers beside a real tensor have its dtype."""
-    if isinstance(x, Tensor) or not isinstance(other, Tensor):
+def of_dtype(x, dtype):
+    """A list's or an array's tensor of a real dtype, which shares the memory where that is possible."""
+    same = dtype in DTYPES and getattr(x, "dtype", None) == DTYPES[dtype]
+    return tensor(x) if same or dtype in ("i32", "bool") or np.asarray(x).dtype.kind not in "biuf" else copied(x, dtype)
+
+
+def like(x, *others):
+    """The same; a number, a list or an array has the dtype of a real tensor beside it."""
+    other = next((o for o in others if isinstance(o, Tensor)), None)
+    if x is None or isinstance(x, Tensor) or other is None:
         return tensor(x)
-    if isinstance(x, numbers.Real):
+    if isinstance(x, numbers.Real) and not (whole_tensor(other) and not float(x).is_integer()):
         return owned(c.sb_tensor_scalar(c.sb_tensor_dtype(other), float(x)))
-    whole = isinstance(x, np.ndarray) and x.dtype.kind in "iu" or isinstance(x, (list, tuple))
-    dtype = "f64" if other.dtype == "dual" else other.dtype  # dual numbers have constants of f64
-    return copied(x, dtype) if whole and dtype not in ("i32", "bool") else tensor(x)
+    return of_dtype(x, "f64" if other.dtype == "dual" else other.dtype)  # dual numbers have constants of f64
+
+
+def floating(x, *others):
+    """The same for functions of real numbers alone: without a tensor, all are f64 if one is, else f32."""
+    if x is None or any(isinstance(o, Tensor) for o in (x, *others)):
+        return like(x, *others)
+    return of_dtype(x, "f64" if any(getattr(o, "dtype", None) == "<f8" for o in (x, *others)) else "f32")
+
+
+def of_layer(x, layer):
+    """The same; a list or an array has the dtype of the layer's weights."""
+    weights = next((k for k in getattr(layer, "kept", ()) if hasattr(k, "freeze")), None)
+    return tensor(x) if x is None or isinstance(x, Tensor) or weights is None else of_dtype(x, weights.dtype())
 
 
 def tensors(xs):
-    return pointers([tensor_of(x) for x in xs])
+    xs = list(xs)
+    beside = next((x for x in xs if isinstance(x, Tensor)), None)
+    return pointers([like(x, beside) for x in xs])
 
 
 def expect(right, x, what):

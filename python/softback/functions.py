@@ -5,9 +5,9 @@ import numpy as np
 
 from . import _functions as f
 from ._declarations import sb_random
-from .convert import expect, value
+from .convert import expect, like, value
 from .library import Error, c
-from .tensors import Tensor, tensor, tensor_of
+from .tensors import Tensor, of_whole, tensor, tensor_of, whole_tensor
 
 __all__ = ["arange", "einsum", "randn", "sum", "mean", "max", "min", "variance", "std", "softmax", "log_softmax", "logsumexp",
            "l2_normalize", "reshape", "permute", "expand", "transpose", "squeeze"]
@@ -24,7 +24,7 @@ def axes_of(x, axis, who):
 def reduced(name, function):
     """The same over one axis, several or all."""
     def reduce(x, axis=None, *given, keep=False):
-        x = x if isinstance(x, Tensor) else tensor(x)
+        x = x.cast("f32") if whole_tensor(x := tensor_of(x)) else x
         if axis is not None and not hasattr(axis, "__iter__"):
             return function(x, axis, *given, keep)
         axes = axes_of(x, axis, name)
@@ -36,10 +36,19 @@ def reduced(name, function):
     return reduce
 
 
+def whole_reduced(name, x, axis, keep):
+    """NumPy's of whole numbers."""
+    if not x.size and name != "sum":
+        raise Error(f"{name}: x is {x.shape}, which has no elements")
+    return of_whole(getattr(np, name)(x.numpy(), tuple(axes_of(x, axis, name)), keepdims=keep))
+
+
 def reduction(name):
     own, several = getattr(f, name), reduced(name, getattr(f, name))
 
     def reduce(x, axis=None, keep=False):
+        if whole_tensor(x := tensor_of(x)):
+            return whole_reduced(name, x, axis, keep)
         return several(x, axis, keep=keep) if hasattr(axis, "__iter__") else own(x, axis, keep)
 
     reduce.__doc__ = f"Over one axis, a tuple of axes, or all.\n\n{own.__doc__}"
@@ -51,6 +60,8 @@ sum, mean, max = map(reduction, ("sum", "mean", "max"))
 
 def min(x, axis=None, keep=False):
     """The least element; backward as max: equal ones share the gradient."""
+    if whole_tensor(x := tensor_of(x)):
+        return whole_reduced("min", x, axis, keep)
     return f.negate(max(f.negate(x), axis, keep))
 
 
@@ -131,7 +142,7 @@ def einsum(equation, *operands):
     matmul, from the left to the right."""
     expect(isinstance(equation, str), equation, 'a text such as "ij,jk->ik"')
     inputs, arrow, output = equation.replace(" ", "").partition("->")
-    terms, xs = inputs.split(","), [x if isinstance(x, Tensor) else tensor(x) for x in operands]
+    terms, xs = inputs.split(","), [like(x, *operands) for x in operands]
     if len(terms) != len(xs):
         raise Error(f"einsum: {equation!r} has {len(terms)} operands, but {len(xs)} were given")
     terms, output = lettered(equation, terms, output if arrow else None, xs)

@@ -74,11 +74,13 @@ lock = threading.RLock()
 
 
 def alone(function):
-    """The function for one thread at a time. There is one lock, since objects change others: a trainer its data."""
+    """The function for one thread at a time. There is one lock, since objects change others: a trainer its data. Nobody holds it
+    where functions of Python run on threads of C, which would wait for it."""
     def call(*arguments, lock=lock):
         with lock:
             return function(*arguments)
 
+    call.__wrapped__ = function
     return call
 
 
@@ -91,9 +93,9 @@ def load(path):
             raise Error(f"{path} has no {name}: this package was made from the headers of another library; build both again")
         function.restype, function.argtypes = result, parameters
         if result is ctypes.c_char_p:
-            function.errcheck = lambda made, *_: made and made.decode()
+            function.errcheck = lambda made, *_: made if made is None else made.decode()
         changes = name.startswith("sb_backward") or any(getattr(p, "changes", p is ctypes.POINTER(sb_source)) for p in parameters)
-        setattr(functions, name, alone(function) if changes else function)
+        setattr(functions, name, alone(function) if changes and name != "sb_backward_in_shares" else function)
     if functions.sb_version() != VERSION:
         raise Error(f"{path} is softback {functions.sb_version()}, but this package was made for {VERSION}")
     return functions

@@ -2,6 +2,10 @@
 import ctypes
 import inspect
 import itertools
+import os
+import signal
+import sys
+import threading
 import weakref
 from functools import partial, update_wrapper
 
@@ -9,7 +13,7 @@ import numpy as np
 
 from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation, sb_random
 from .convert import expect, options as given_options, retry, tensor as given
-from .library import Error, c, whole
+from .library import Error, alone, c, whole
 from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, found, opened, owned, pointers, result, sizes, tensor, tensor_of)
 
 OUTPUTS = 8  # the most that an operation may have
@@ -26,7 +30,12 @@ class Frame:
         """The body's result; None after an exception, which is raised when C has returned."""
         opened.tapes.append(self)
         try:
-            return body(*arguments)
+            try:
+                opened.inside = True
+                opened.settle()
+                return body(*arguments)
+            finally:
+                opened.inside = False
         except BaseException as error:
             opened.error = opened.error or error
             c.sb_fail(f"{type(error).__name__}: {error}".replace("%", "%%").encode())
@@ -40,6 +49,40 @@ class Frame:
             return self.kept[-1]._c
 
         return self.run(body)
+
+
+def later(handler, *caught):
+    opened.late.append(partial(handler, *caught))
+    opened.settle()
+
+
+def interruptible(function, when=(True,)):
+    """A function of C that calls Python. The handler of a signal that comes between the two waits for either: ctypes would drop its
+    exception there, and return anything to C."""
+    def call(*arguments):
+        main = when and threading.current_thread() is threading.main_thread()
+        old, before = {s: h for s in SIGNALS if callable(h := signal.getsignal(s))} if main else {}, opened.inside
+        try:
+            opened.inside = False
+            try:
+                for number, handler in old.items():
+                    signal.signal(number, partial(later, handler))
+                return function(*arguments)
+            finally:
+                for number, handler in old.items():
+                    signal.signal(number, handler)
+        finally:
+            opened.inside = before
+            opened.settle()
+
+    return call
+
+
+SIGNALS = signal.SIGTERM, signal.SIGALRM, signal.SIGINT
+for _name in ("sb_backward", "sb_backward_from"):
+    setattr(c, _name, alone(interruptible(getattr(c, _name).__wrapped__, calls)))
+for _name in ("sb_backward_in_shares", "sb_gradcheck", "sb_jvp", "sb_hvp"):
+    setattr(c, _name, interruptible(getattr(c, _name)))
 
 
 @ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
@@ -142,12 +185,15 @@ def backward_in_shares(parameters, items, shares, loss, random=None):
     their losses. loss(first, count) is the summed loss of items first .. first + count - 1. `random` is
     the stream of dropout (sb.Random), None: no dropout. The functions of the library run in parallel,
     those of Python in turns."""
-    frames, raised, total = [], [], ctypes.c_double()
+    frames, raised, total, process = [], [], ctypes.c_double(), os.getpid()
 
     def share(_, first, count):
         frame = Frame()
         frames.append(frame)
         y = frame.value(loss, first, count)
+        if os.getpid() != process:  # C would wait for threads that stayed in the parent
+            print(f"backward_in_shares: process {os.getpid()} was forked inside a loss; it must end there, with os._exit", file=sys.stderr, flush=True)
+            os._exit(1)
         if opened.error:  # of this thread
             raised.append(opened.error)
             opened.error = None

@@ -1,8 +1,11 @@
 """Operators of tensors, and what they have of NumPy's arrays."""
+from functools import wraps
+
 import numpy as np
 
+from . import _functions as f
 from .arrays import UFUNCS, whole
-from .tensors import Tensor, tensor_of
+from .tensors import Tensor, of_whole
 
 
 def operator(ufunc):
@@ -10,7 +13,7 @@ def operator(ufunc):
     function = UFUNCS[ufunc]
 
     def apply(a, *b):
-        return tensor_of(ufunc(a, *b)) if whole(a) or b and whole(b[0]) else function(a, *b)
+        return of_whole(ufunc(a, *b)) if whole(a) or b and whole(b[0]) else function(a, *b)
 
     return apply
 
@@ -19,6 +22,23 @@ for symbol, ufunc in {"add": np.add, "sub": np.subtract, "mul": np.multiply, "tr
                       "pow": np.power, "neg": np.negative, "abs": np.absolute}.items():
     setattr(Tensor, f"__{symbol}__", operator(ufunc))
     setattr(Tensor, f"__r{symbol}__", lambda b, a, apply=operator(ufunc): apply(a, b))
+
+
+def as_operator(name, ufunc):
+    """The function of this name: of whole numbers as the operator."""
+    function, apply = getattr(f, name), operator(ufunc)
+
+    @wraps(function)
+    def call(*given, **named):
+        return function(*given, **named) if named else apply(*given)
+
+    return call
+
+
+__all__ = ["add", "subtract", "multiply", "divide", "matmul", "maximum", "minimum", "negate", "abs"]
+for name in __all__:
+    globals()[name] = as_operator(name, getattr(np, {"negate": "negative", "abs": "absolute"}.get(name, name)))
+    setattr(Tensor, name, globals()[name])
 
 
 def of_array(name):

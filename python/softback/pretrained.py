@@ -257,6 +257,8 @@ class Tokenizer:
         if inside(folder, "tokenizer.json").exists():
             from tokenizers import Tokenizer as Whole
             self.whole = Whole.from_file(str(folder / "tokenizer.json"))
+            self.whole.no_padding()  # the model would attend to it; transformers, too, pads and cuts only when it is asked to
+            self.whole.no_truncation()
             return
         from sentencepiece import SentencePieceProcessor as Pieces
         self.whole, self.names = None, None

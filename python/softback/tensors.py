@@ -4,6 +4,7 @@ import itertools
 import numbers
 import re
 import threading
+from functools import partial
 
 import numpy as np
 
@@ -16,10 +17,14 @@ DTYPES = {"f32": "<f4", "f64": "<f8", "i32": "<i4", "bool": "|b1"}
 
 class Open(threading.local):
     """The tapes of this thread that Python opened, the innermost last, and what a function of Python
-    raised that C has called."""
+    raised that C has called; handlers of signals that came outside of such a function, while C ran."""
 
     def __init__(self):
-        self.tapes, self.error = [], None
+        self.tapes, self.error, self.inside, self.late = [], None, True, []
+
+    def settle(self):
+        while self.inside and self.late:
+            self.late.pop(0)()
 
 
 opened = Open()
@@ -85,7 +90,13 @@ class Tape:
         return self.drawing
 
 
-class Tensor:
+class Bare:
+    """A tensor before it has its pointer: Ctrl-C may come then."""
+
+    __slots__ = ("_c", "__weakref__")
+
+
+class Tensor(Bare):
     """A tensor of the library. Make one with sb.tensor, sb.from_numpy, sb.zeros or an operation.
 
     Operators and indexing are those of NumPy: `x + 1`, `x @ y`, `x[1:3]`, `x[:, None]`; a write into a tensor is `x.assign`.
@@ -94,14 +105,13 @@ class Tensor:
     a tape frees it for everyone else.
     """
 
-    __slots__ = ("_c", "__weakref__")
+    __slots__ = ()
     __array_priority__ = 1000  # NumPy leaves array + tensor to this class
 
     def __new__(cls, *_, **__):
         raise Error("Tensor: make one with sb.tensor(data), sb.from_numpy(array) or sb.zeros(shape)")
 
-    def __del__(self, release=c.sb_tensor_release):
-        release(self._c)
+    __del__ = property(partial(partial, c.sb_tensor_release))  # a function of Python would drop the exception of Ctrl-C
 
     size, ndim = property(c.sb_tensor_size), property(c.sb_tensor_rank)
     shape = property(lambda self: tuple(c.sb_tensor_dim(self, i) for i in range(self.ndim)))
@@ -139,7 +149,7 @@ class Tensor:
         """Adds the gradient of this number to all leaves; of any y with dy given."""
         if not opened.tapes:
             raise Error("backward: no tape is open; record what it differentiates: with sb.Tape(): ...")
-        check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, tensor_of(dy if hasattr(dy, "dtype") else tensor(dy, self.dtype))))
+        check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, dy if isinstance(dy, Tensor) else tensor(dy, "f64" if self.dtype == "dual" else self.dtype)))
 
     def keep(self):
         """Backward keeps the value and the gradient, as retain_grad in PyTorch. Returns it."""
@@ -281,15 +291,16 @@ def text_of(pointer):
 def owned(pointer):
     """A Tensor that takes the caller's reference."""
     check(pointer)
-    y = new(Tensor)
-    y._c = pointer
+    y = new(Bare)
+    y._c, y.__class__ = pointer, Tensor
     return y
 
 
 def result(pointer):
     """A Tensor of which something else, such as the tape, has a reference, too."""
-    y = new(Tensor)
+    y = new(Bare)
     y._c = retain(pointer)
+    y.__class__ = Tensor
     return y
 
 
@@ -386,6 +397,18 @@ def tensor(data, dtype=None, requires_grad=False):
 def restored(values, dtype, device, requires_grad):
     """The tensor of a copy or a pickle."""
     return tensor(values, dtype, requires_grad).to(device)
+
+
+WHOLE = {choice("sb_dtype", name) for name in ("i32", "bool")}
+
+
+def whole_tensor(x, dtype=c.sb_tensor_dtype):
+    return x.__class__ is Tensor and dtype(x) in WHOLE
+
+
+def of_whole(made):
+    """What NumPy computes of whole numbers as a tensor: its real numbers, which are f64, become f32."""
+    return made if isinstance(made, Tensor) else tensor(made, "f32" if np.asarray(made).dtype.kind == "f" else None)
 
 
 def tensor_of(x):

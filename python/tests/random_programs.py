@@ -41,7 +41,12 @@ INDICES = ("0", "-1", "5", "...", "None", "::2", "::-1", "1:", "[0, 1]", "[0, -1
            "None, ..., None", "0, 1", ":, [1, 0]", "[0, 1], [1, 0]", ":, ::2", "2**70", "1.5", "'a'", "0:0")
 STATEMENTS = ("gc.collect()", "del {0}", "x.clear()", "threads(lambda: {1})", "1 / 0", "raise KeyError({0})", "{0}.keep()",
               "kept.append({0}.numpy())", "{0}.numpy()[...] = 2", "sb.set_threads({2})", "del weights", "del layer",
-              "del model, data", "weights.lora(rank=1)", "del {0}.grad", "{0}.requires_grad = {2}")
+              "del model, data", "weights.lora(rank=1)", "del {0}.grad", "{0}.requires_grad = {2}", "shares(lambda: {1}, {2})",
+              "shares(lambda: {1}, 3)", "shares(lambda: shares(lambda: {1}, 2), 3)", "shares(lambda: threads(lambda: {1}), 2)",
+              "sb.hvp(lambda t: ({1}, (t * t).sum())[1], {0}, {0})", "sb.jvp(lambda t: ({1}, t * t)[1], np.ones(2), np.ones(2))",
+              "shares(lambda: sb.hvp(lambda t: ({1}, (t * t).sum())[1], np.ones(2), np.ones(2)), 4)", "shares(lambda: fork(lambda: {1}), 3)",
+              "sb.gradcheck(lambda t: ({1}, t * t)[1], np.ones(2))", "sb.hvp(lambda t: (shares(lambda: {1}, 2), t.sum())[1], {0}, {0})",
+              "shares(lambda: 1 / 0, 3)", "shares(lambda: own({0} * {0}).sum().backward(), 3)", "shares(lambda: failing({0}).sum().backward(), 3)")
 
 
 def threads(work):
@@ -59,6 +64,19 @@ def threads(work):
         thread.start()
     for thread in both:
         thread.join(20)
+
+
+def fork(work):
+    """A child that does it, and ends."""
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(20)
+            work()
+        finally:
+            os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        os.kill(os.getpid(), signal.SIGABRT)
 
 
 def expression(rng):
@@ -113,12 +131,17 @@ def names():
     weights = sb.Parameters(1)
     layer, data = sb.LinearLayer(weights, "layer", 3, 2), sb.Data.task("copy", 1)
     model = sb.Seq2Seq(sb.Parameters(1), data, width=8, heads=2, encoder_layers=1, decoder_layers=1)
+    sb.set_threads(3)
+
+    def shares(body, n):
+        return sb.backward_in_shares(weights, 6, n, lambda first, count: (body(), layer(sb.ones((count, 3))).sum())[1])
+
     a = np.linspace(-1, 2, 6, dtype="f4").reshape(2, 3)
     x = {0: sb.tensor(a, requires_grad=True), 1: sb.tensor(a, requires_grad=True), 2: sb.tensor(a), 3: sb.from_numpy(a),
          4: sb.ones((3,), requires_grad=True), 5: sb.tensor([1, 0])}
     return dict(copy=copy, gc=gc, pickle=pickle, np=np, sb=sb, weights=weights, layer=layer, data=data, model=model, x=x,
                 adam=sb.Adam(weights), trainer=sb.Trainer(model, data, learning_rate=0.01), kept=[], attempt=Attempt(),
-                threads=threads, own=sb.operation(lambda t: (t * 2, lambda dy: 2 * dy)),
+                threads=threads, fork=fork, shares=shares, own=sb.operation(lambda t: (t * 2, lambda dy: 2 * dy)),
                 lying=sb.operation(lambda t: (t * 2, lambda dy: dy.sum())),
                 failing=sb.operation(lambda t: (t, lambda dy: 1 / 0)))
 

@@ -95,6 +95,94 @@ def test_whole_numbers_beside_real_ones_keep_the_gradient():
     assert isinstance(y, sb.Tensor) and y.dtype == "i32" and sb.embedding(sb.ones((4, 2)), y).shape == (3, 2)
 
 
+A = np.array([0.5, 1.0, 2.0])
+BESIDE = [lambda x: x * A, lambda x: A * x, lambda x: x - A.tolist(), lambda x: x / A, lambda x: x[None] @ np.eye(3), lambda x: np.ones((2, 3)) @ x[:, None], lambda x: np.multiply(A, x),
+          lambda x: x * (A > 1), lambda x: np.array([True, False, True]) * x, lambda x: x * sb.tensor([True, False, True]),
+          lambda x: sb.tensor([1, 0, 2]) * x, lambda x: sb.multiply(sb.tensor([1, 0, 2]), x), lambda x: x + np.bool_(True),
+          lambda x: x * np.float64(0.1), lambda x: x / np.array(2.0), lambda x: np.maximum(x, A), lambda x: np.where(A > 1, x, A),
+          lambda x: sb.where(A > 1, A, x), lambda x: np.stack([A, x]), lambda x: np.concatenate([x, A]), lambda x: sb.einsum("i,i->", x, A),
+          lambda x: sb.layer_norm(x, A, A), lambda x: sb.linear(x[None], np.ones((2, 3)), np.ones(2)), lambda x: sb.linear(np.ones((2, 3)), x[None]),
+          lambda x: sb.mean_squared_error(x, A), lambda x: sb.mean_squared_error(x, [1, 2, 3]), lambda x: sb.residual_dropout(x, A, 0.0),
+          lambda x: sb.attention(x[None, None], np.ones((1, 2, 3)), np.ones((1, 2, 3))), lambda x: x * np.arange(3),
+          lambda x: x * np.asarray(A, "f4"), lambda x: x * np.asarray(A, "f2")]
+
+
+@pytest.mark.parametrize("f", BESIDE)
+@pytest.mark.parametrize("dtype", ("f32", "f64", "bf16"))
+def test_arrays_take_the_dtype_of_a_tensor_beside_them(dtype, f):
+    x = sb.tensor([1.0, 2.0, 3.0], dtype=dtype, requires_grad=True)
+    with sb.Tape():
+        made = f(x)
+        assert made.dtype == dtype or dtype == "bf16" and made.shape == ()  # a loss, which is f32
+        made.sum().backward()
+    assert x.grad.dtype == dtype and (dtype != "f64" or sb.gradcheck(f, x))
+    expected = f(sb.tensor([1.0, 2.0, 3.0], dtype="f64")).numpy()
+    np.testing.assert_allclose(f(x.detach()).cast("f64").numpy(), expected, rtol={"f64": 0, "f32": 1e-6, "bf16": 3e-2}[dtype], atol=1e-6)
+
+
+def test_precision_is_not_lost_in_silence():
+    for f in (lambda x, y: x * y, lambda x, y: np.add(x, y), sb.matmul, lambda x, y: sb.stack([x, y], 0)):
+        with pytest.raises(sb.Error, match="dtypes differ"):
+            f(sb.ones((2, 2)), sb.ones((2, 2), dtype="f64"))
+    x = sb.ones((3,))
+    assert (x - sb.tensor([1, 0]).mean()).tolist() == (x * (sb.tensor([1, 1, 1]) / 2)).tolist() == [0.5] * 3
+
+
+def test_arrays_without_a_tensor_keep_their_precision():
+    third = np.array([1.0]) / 3
+    for f in (sb.add, sb.multiply, sb.subtract, sb.maximum, sb.mean_squared_error):
+        for given in (third, [1.0]), ([1.0], third), ([1], third), (third, [1]), (third, third.astype("f4")):
+            assert f(*given).dtype == "f64"
+        assert f([1], [2.5]).dtype == f(third.astype("f4"), [1]).dtype == "f32"
+    with pytest.raises(sb.Error, match="a is of i32; it must be f32"):
+        sb.where([True, False], sb.tensor([1, 2]), 2.5)
+    assert sb.where([True, False], [1, 2], [3, 4]).tolist() == [1, 4]
+
+
+def test_an_array_that_an_operation_gives_back_is_alive():
+    """dropout without a stream is the identity: its result is what was made of the array."""
+    with sb.Tape(record=False):
+        made = [sb.dropout(np.full(8, i), 0.5) for i in range(20)] + [sb.dropout([float(i)] * 8, 0.5) for i in range(20)]
+    assert [y[0].item() for y in made] == [*range(20)] * 2
+
+
+def test_layers_and_backward_take_arrays_of_any_real_dtype():
+    for dtype in ("f32", "f64"):
+        weights = sb.Parameters.of(dtype, 1)
+        layer, normal, x = sb.LinearLayer(weights, "layer", 3, 2), sb.NormLayer(weights, "norm", 3), np.arange(6).reshape(2, 3)
+        expected = layer(sb.tensor(x, dtype=dtype))
+        for given in (x, x.tolist(), x.astype("f4"), x.astype("f8"), x.astype("f2")):
+            assert np.array_equal(layer(given).numpy(), expected.numpy()) and normal(given).dtype == dtype
+        with sb.Tape():
+            layer(x).backward(np.ones((2, 2)))
+        assert weights["layer.weight"].grad.tolist() == [[3, 5, 7]] * 2
+
+
+def test_sums_of_whole_numbers():
+    a = np.array([[3, 0, 1], [2, 2, 2**30]])
+    for array in (a, a > 1):
+        x = sb.tensor(array)
+        for axis in (None, 0, -1, (0, 1)):
+            for name in ("sum", "mean", "max", "min"):
+                made, expected = getattr(x, name)(axis, True), getattr(np, name)(array, axis=axis, keepdims=True)
+                assert made.dtype == ("f32" if name == "mean" else "i32" if array is a or name == "sum" else "bool"), name
+                assert np.array_equal(made.numpy(), expected.astype("f4") if name == "mean" else expected), name
+    assert sb.sum([1, 2, 3]).item() == 6 and (sb.tensor([1, 2]) > 1).sum() == 1 and sb.tensor([1, 2]).std().item() == pytest.approx(0.5**0.5)
+    with pytest.raises(sb.Error, match="do not fit into i32"):
+        sb.sum(np.full(4, 2**30))
+
+
+def test_functions_of_real_numbers_take_whole_ones():
+    for name in ("softmax", "log_softmax", "logsumexp", "l2_normalize", "exp", "log", "sqrt", "tanh", "sigmoid", "relu", "gelu", "erf", "argmax"):
+        f = getattr(sb, name)
+        for given in ([1, 2, 3], np.array([1, 2, 3])):
+            assert np.array_equal(f(given).numpy(), f([1.0, 2.0, 3.0]).numpy()), name
+    assert sb.softmax([1, 2, 3]).dtype == "f32" and sb.cross_entropy([[1, 2]], [0]).dtype == "f32"
+    with sb.Tape():
+        assert sb.concatenate((x for x in (A, sb.ones((3,)))), 0).dtype == "f32"
+    assert sb.reshape([1, 2, 3], 3, 1).dtype == "i32" and sb.concatenate([[1], [2]], 0).dtype == "i32"
+
+
 def test_copies_have_memory_of_their_own():
     for duplicate in COPIES:
         for dtype in ("f32", "f64", "bf16", "i32", "bool"):

@@ -168,6 +168,25 @@ def test_a_tokenizer_comes_along():
     assert [label for label, _ in bert.classify(["a dog", "the cat"])][0] in bert.labels
 
 
+PADDING = {"strategy": {"Fixed": 8}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
+TRUNCATION = {"max_length": 4, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
+
+
+@pytest.mark.parametrize("padding, truncation", (
+    (PADDING, None), (PADDING | {"direction": "Left"}, None), (PADDING | {"strategy": "BatchLongest", "pad_to_multiple_of": 6}, None),
+    (PADDING | {"strategy": {"Fixed": 3}}, TRUNCATION), (None, TRUNCATION | {"direction": "Left"})))
+def test_a_text_has_the_ids_of_its_words_alone(padding, truncation, tmp_path):
+    """Folders of sentence-transformers have padding and truncation, which transformers does not use unless it is asked for."""
+    pytest.importorskip("tokenizers", reason="pip could not install tokenizers")
+    folder, plain = folder_with(tmp_path, "bert"), sb.from_pretrained(FOLDERS / "bert")
+    made = json.loads((folder / "tokenizer.json").read_text()) | {"padding": padding, "truncation": truncation}
+    (folder / "tokenizer.json").write_text(json.dumps(made))
+    model, given = sb.from_pretrained(folder), ["the cat sees a dog", "the dog sleeps"]
+    assert [model.encode(text) for text in given] == [plain.encode(text) for text in given] == [[1, 4, 6, 8, 5, 7, 2], [1, 4, 7, 14, 2]]
+    assert model.tokenizer.encode("a dog", False) == [5, 7]
+    assert np.array_equal(model.logits(given).numpy(), plain.logits(given).numpy()) and model.classify(given) == plain.classify(given)
+
+
 def test_a_tokenizer_that_cannot_be_read_is_named(tmp_path):
     folder = folder_with(tmp_path, "gpt2")
     (folder / "tokenizer.json").write_text("[" * 10000)

@@ -266,3 +266,166 @@ TEST(shares, the_first_share_that_fails_gives_the_message)
     sb_tensor_release(line.x);
     sb_parameters_free(set);
 }
+
+/* ---- exact derivatives inside a share ---- */
+
+static sb_tensor *sum_of_cubes(void *context, sb_tensor *const x[])
+{
+    (void)context;
+    return sb_sum(sb_multiply(x[0], sb_multiply(x[0], x[0])), SB_ALL, false);
+}
+
+static sb_tensor *softmax_of(void *context, sb_tensor *const x[])
+{
+    (void)context;
+    return sb_softmax(x[0]);
+}
+
+/* The sum of slope^3, with the parameters for inputs. */
+static sb_tensor *cube_of_slope(void *line, sb_tensor *const x[])
+{
+    (void)x;
+    return sum_of_cubes(NULL, &((const struct line *)line)->slope);
+}
+
+struct products {
+    struct line line;
+    sb_parameters *set;
+    double hvp[ITEMS], jvp[ITEMS], of_set[ITEMS]; /* of the share of each item */
+    bool checked[ITEMS];
+};
+
+static sb_tensor *loss_with_products(void *context, int64_t first, int64_t count)
+{
+    struct products *p = context;
+    sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 2});
+    sb_tensor *v = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 0}), *hv, *dy;
+    sb_gradcheck_result result = {0};
+    sb_tensor_requires_grad(x);
+    sb_parameters *u = sb_parameters_vector(p->set, NULL);
+    cr_assert(u && sb_tensor_set(sb_parameters_find(u, "slope"), 0, 1));
+    cr_expect(sb_hvp(sum_of_cubes, NULL, &x, &v, 1, &hv), "%s", sb_error());
+    cr_expect(sb_jvp(softmax_of, NULL, &x, &v, 1, NULL, &dy), "%s", sb_error());
+    sb_parameters *hu = sb_parameters_hvp(p->set, cube_of_slope, &p->line, u);
+    cr_expect(hu != NULL, "%s", sb_error());
+    cr_expect(sb_gradcheck(sum_of_cubes, NULL, &x, 1, NULL, &result), "%s", sb_error());
+    p->hvp[first] = sb_tensor_get(hv, 0);
+    p->jvp[first] = sb_tensor_get(dy, 0);
+    p->of_set[first] = hu ? sb_tensor_get(sb_parameters_find(hu, "slope"), 0) : NAN;
+    p->checked[first] = result.method == SB_GRADCHECK_EXACT;
+    for (int i = 0; i < 4; i++)
+        sb_tensor_release(((sb_tensor *[]){x, v, hv, dy})[i]);
+    sb_parameters_free(u);
+    sb_parameters_free(hu);
+    return line_loss(&p->line, first, count);
+}
+
+CPU_TEST(shares, derivatives_in_a_loss_are_exact_in_every_share)
+{
+    struct products p = {.set = KEPT(sb_parameters_of(SB_F64, 1))};
+    p.line = line_new(p.set);
+    for (int threads = 1; threads <= 3; threads++) {
+        cr_assert(sb_set_threads(threads));
+        cr_assert(sb_backward_in_shares(p.set, ITEMS, ITEMS, NULL, loss_with_products, &p, NULL),
+                  "%s", sb_error());
+        const double y = 1 / (1 + exp(1)); /* softmax of (1, 2) */
+        for (int i = 0; i < ITEMS; i++) {
+            cr_expect(p.hvp[i] == 6 && p.of_set[i] == 6 * 3, "share %d: %g, %g", i, p.hvp[i],
+                      p.of_set[i]);
+            cr_expect(fabs(p.jvp[i] - y * (1 - y)) < 1e-15 && p.checked[i], "share %d: %g", i,
+                      p.jvp[i]);
+        }
+        cr_expect(sb_tensor_get(sb_tensor_grad(p.line.slope), 0) == 2 * 3 * 1023);
+        sb_parameters_clear(p.set);
+    }
+    sb_tensor_release(p.line.x);
+}
+
+static bool check_slope(struct products *p)
+{
+    return sb_gradcheck(sum_of_cubes, NULL, &p->line.slope, 1, NULL, NULL);
+}
+
+static bool add_to_set(struct products *p)
+{
+    return sb_parameters_add(p->set, "new", SB_SHAPE(1), (sb_initial){0}) != NULL;
+}
+
+static bool clear_set(struct products *p)
+{
+    sb_parameters_clear(p->set);
+    return true;
+}
+
+static bool freeze_set(struct products *p)
+{
+    return sb_parameters_freeze(p->set, "slope", true);
+}
+
+static bool average_set(struct products *p)
+{
+    sb_average *average = sb_average_new(p->set, 0.9);
+    sb_average_free(average);
+    return average != NULL;
+}
+
+static bool share_again(struct products *p)
+{
+    return sb_backward_in_shares(p->set, ITEMS, 2, NULL, line_loss, &p->line, NULL);
+}
+
+/* What a loss may not do, with the message. */
+static const struct mischief {
+    const char *message;
+    bool (*does)(struct products *p);
+} mischiefs[] = {
+    {"gradcheck: input 0, (1), is a parameter that other shares read", check_slope},
+    {"parameters_add: ", add_to_set},
+    {"parameters_clear: ", clear_set},
+    {"parameters_freeze: ", freeze_set},
+    {"parameters: ", average_set},
+    {"backward_in_shares: ", share_again},
+};
+
+static atomic_int tried_in; /* which one, in which share */
+
+static sb_tensor *loss_with_mischief(void *context, int64_t first, int64_t count)
+{
+    struct products *p = context;
+    if (atomic_load(&tried_in) % ITEMS == first)
+        mischiefs[atomic_load(&tried_in) / ITEMS].does(p);
+    return line_loss(&p->line, first, count);
+}
+
+CPU_TEST(shares, a_loss_may_not_change_the_set_that_it_is_for)
+{
+    struct products p = {.set = KEPT(sb_parameters_of(SB_F64, 1))};
+    p.line = line_new(p.set);
+    cr_assert(sb_set_threads(2));
+    for (int i = 0; i < ITEMS * (int)(sizeof mischiefs / sizeof *mischiefs); i++) {
+        atomic_store(&tried_in, i);
+        cr_expect(!sb_backward_in_shares(p.set, ITEMS, ITEMS, NULL, loss_with_mischief, &p, NULL),
+                  "%s in share %d", mischiefs[i / ITEMS].message, i % ITEMS);
+        EXPECT_ERROR(mischiefs[i / ITEMS].message);
+        cr_expect(sb_parameters_count(p.set) == 3 && !sb_tensor_grad(p.line.slope));
+    }
+    cr_assert(share_again(&p), "%s", sb_error());
+    cr_expect(sb_tensor_get(sb_tensor_grad(p.line.slope), 0) == 2 * 3 * 1023);
+    sb_tensor_release(p.line.x);
+}
+
+static sb_tensor *loss_in_shares(void *products, sb_tensor *const x[])
+{
+    struct products *p = products;
+    return share_again(p) ? sum_of_cubes(NULL, x) : NULL;
+}
+
+CPU_TEST(shares, shares_inside_an_exact_derivative_are_refused)
+{
+    struct products p = {.set = KEPT(sb_parameters_of(SB_F64, 1))};
+    p.line = line_new(p.set);
+    sb_tensor *hv, *v = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(1), 1));
+    cr_expect(!sb_hvp(loss_in_shares, &p, &p.line.slope, &v, 1, &hv));
+    EXPECT_ERROR("backward_in_shares: it was called inside an exact derivative");
+    sb_tensor_release(p.line.x);
+}
