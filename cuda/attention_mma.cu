@@ -273,6 +273,14 @@ __device__ void load_keys(forward_memory<S> &m, int stage, const attention &a,
     cp_async_commit();
 }
 
+/* Whether the warp has queries. Their place is read from a tile, which takes no registers during
+   the loop. */
+template <class S>
+__device__ bool has_queries(const forward_memory<S> &m, int stage, const attention &a)
+{
+    return (int)m.tile[stage].t.i + (int)(threadIdx.x / WARP * S::WARP_ROWS) < (int)a.Lq;
+}
+
 /* The last queries of all heads first: with a causal mask they attend to the most keys. */
 template <class S>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
@@ -281,9 +289,8 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     DYNAMIC_SHARED(forward_memory<S>, m);
     const int64_t heads = a.B * a.H, b = blockIdx.x % heads / a.H, h = blockIdx.x % heads % a.H;
     const int64_t i = (block_count(a.Lq, S::ROWS) - 1 - blockIdx.x / heads) * S::ROWS;
-    const bool active = i + threadIdx.x / WARP * S::WARP_ROWS < a.Lq;
     query_sums<S> sums;
-    if (f.begun && active)
+    if (f.begun && i + threadIdx.x / WARP * S::WARP_ROWS < a.Lq)
         begin<S>(a, f, {b, h, i, 0}, sums);
     key_band band;
     band.set(a, b, f.bias);
@@ -311,16 +318,17 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         const bool careful = some && m->in_v.find(m->v[stage], [&](int row) {
             return whole_row<S::COLUMNS / 32>(m->bits[stage].keep[row]);
         });
-        if (active && S::splits && !some)
+        if (has_queries(*m, stage, a) && S::splits && !some)
             add_tile<S>(*m, stage, a, f, held, true, false, sums);
-        else if (active)
+        else if (has_queries(*m, stage, a))
             add_tile<S>(*m, stage, a, f, held, !S::splits && !some, careful, sums);
     }
-    const tile_place &place = m->tile[0].t; /* takes no registers during the loop */
-    if (active && f.goes_on)
-        leave<S>(*m, a, f, place, sums);
-    else if (active)
-        finish<S>(*m, a, f, place, sums);
+    if (!has_queries(*m, 0, a))
+        return;
+    if (f.goes_on)
+        leave<S>(*m, a, f, m->tile[0].t, sums);
+    else
+        finish<S>(*m, a, f, m->tile[0].t, sums);
 }
 
 template <class S> bool launch_forward(const attention &a, const attention_tiled &f)

@@ -57,9 +57,10 @@ enum { SMALL_BLOCKS = 3, LOADS_OVERLAP = 0 };
 enum { SMALL_BLOCKS = 4, LOADS_OVERLAP = 1 };
 #endif
 
-__device__ inline void after_product()
+/* Bits of masks take registers too, unless all pairs of a tile are kept. */
+__device__ __forceinline__ void after_product(bool all)
 {
-    if (!LOADS_OVERLAP)
+    if (!LOADS_OVERLAP || !all)
         __syncwarp();
 }
 

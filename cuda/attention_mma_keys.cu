@@ -239,8 +239,8 @@ template <class S> struct key_sums {
 /* dk += ds' q and dv += m' dy over a tile. Inlined, so that a constant `all` leaves one way. */
 template <class S, int WANTED>
 __device__ __forceinline__ void add_tile(keys_memory<S> &m, int stage, const attention &a,
-                                         const attention_tiled_backward &g, bool all,
-                                         bool careful_q, bool careful_dy, key_sums<S> &sums)
+                                         const attention_tiled_backward &g, bool all, bool careful,
+                                         key_sums<S> &sums)
 {
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
     const typename S::number *q = m.q[stage], *dy = m.dy[stage];
@@ -253,20 +253,20 @@ __device__ __forceinline__ void add_tile(keys_memory<S> &m, int stage, const att
         if (S::general && BIASES<typename S::number> && g.bias)
             add_key_bias(m, stage, a, (const bf16 *)g.bias, all, column, p);
         key_weights(m, stage, all, base2_factor(a, g.bias), column, p);
-        after_product();
+        after_product(all);
         if (WANTED & DK) {
             pair_products<S::D, S::M, S::N>(m.v, first, dy, column, ds);
             key_gradient(m, stage, a, all, column, p, ds);
-            after_product();
+            after_product(all);
         }
         if (WANTED & DV) {
             if (S::general && a.dropout.threshold > 0)
                 drop_weights(m, stage, column, p);
-            add_products<S::D, S::M, S::N>(p, dy, column, careful_dy, sums.dv);
+            add_products<S::D, S::M, S::N>(p, dy, column, careful, sums.dv);
         }
-        after_product();
+        after_product(all);
         if (WANTED & DK)
-            add_products<S::D, S::M, S::N>(ds, q, column, careful_q, sums.dk);
+            add_products<S::D, S::M, S::N>(ds, q, column, careful, sums.dk);
     }
 }
 
@@ -335,12 +335,12 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         next_queries<S>(a, m->band, next);
         load_queries(*m, stage ^ 1, a, g, next, m->band, aligned);
         const auto kept = [&](int key) { return kept_queries(*m, stage, key); };
-        const bool careful_q = some && m->in_q.find(m->q[stage], kept);
-        const bool careful_dy = some && m->in_dy.find(m->dy[stage], kept);
+        const bool in_q = some && m->in_q.find(m->q[stage], kept);
+        const bool careful = (some && m->in_dy.find(m->dy[stage], kept)) || in_q;
         if (has_keys(*m, stage, a) && S::splits && !some)
-            add_tile<S, WANTED>(*m, stage, a, g, true, false, false, sums);
+            add_tile<S, WANTED>(*m, stage, a, g, true, false, sums);
         else if (has_keys(*m, stage, a))
-            add_tile<S, WANTED>(*m, stage, a, g, !S::splits && !some, careful_q, careful_dy, sums);
+            add_tile<S, WANTED>(*m, stage, a, g, !S::splits && !some, careful, sums);
     }
     if (has_keys(*m, 0, a))
         store<S, WANTED>(*m, a, g, sums);

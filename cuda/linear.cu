@@ -42,11 +42,11 @@ __global__ void activate(int64_t rows, int64_t out, divisor packs, int64_t pitch
         }
         if (ACTIVATION == SB_ACTIVATION_IDENTITY || (bias && z != y))
             value.store(z + at, left);
-        if (ACTIVATION == SB_ACTIVATION_IDENTITY)
-            continue;
-        for (int e = 0; e < PACK<Y>; e++)
-            value.of[e] = activation_value(ACTIVATION, value.of[e]);
-        value.store(y + at, left);
+        if constexpr (ACTIVATION != SB_ACTIVATION_IDENTITY) {
+            for (int e = 0; e < PACK<Y>; e++)
+                value.of[e] = activation_value(ACTIVATION, value.of[e]);
+            value.store(y + at, left);
+        }
     }
 }
 
