@@ -140,7 +140,9 @@ static void expect_agrees(const struct example *e, const char *shapes, sb_dtype 
 
 static void f32_agrees(const struct example *e, const char *shapes)
 {
-    expect_agrees(e, shapes, SB_F32, limit_of(e->name).ulps, FLT_EPSILON);
+    /* products of 3xTF32 err by up to 8 roundings (ops/ops.h) */
+    const double times = strncmp(e->name, "attention", 9) == 0 ? 2 : 1;
+    expect_agrees(e, shapes, SB_F32, times * limit_of(e->name).ulps, FLT_EPSILON);
 }
 
 static void bf16_agrees(const struct example *e, const char *shapes)
