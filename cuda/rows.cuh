@@ -1,4 +1,4 @@
-/* All rows of kernels, in the order of meson.build's lists. */
+/* All rows of kernels, in the order of ops/meson.build's lists. */
 #ifndef SOFTBACK_CUDA_ROWS_CUH
 #define SOFTBACK_CUDA_ROWS_CUH
 

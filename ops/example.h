@@ -47,7 +47,7 @@ struct operation {
 #define OPERATION(op, ...) OPERATION_(op, &op##_rows, __VA_ARGS__)
 #define OPERATION_WITHOUT_KERNELS(op, ...) OPERATION_(op, NULL, __VA_ARGS__)
 
-/* All operations, in the order of meson.build's list; NULL when i is past the end. */
+/* All operations, in the order of ops/meson.build's list; NULL when i is past the end. */
 const struct operation *operation_at(int i);
 /* The examples of all operations, in the same order; NULL when i is past the end. */
 const struct example *example_at(int i);

@@ -20,13 +20,6 @@ static const struct command *const commands[] = {COMMANDS(POINTER)};
 
 enum { COUNT = sizeof commands / sizeof commands[0] };
 
-#ifdef SOFTBACK_JSON
-static const char without_json[] = "";
-#else
-static const char without_json[] =
-    "\nBuilt without Jansson, which the commands that train and use models need.\n";
-#endif
-
 static void main_help(FILE *out)
 {
     fputs("Usage: softback COMMAND [OPTION...]\n"
@@ -34,7 +27,6 @@ static void main_help(FILE *out)
           out);
     for (int i = 0; i < COUNT; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs(without_json, out);
     fputs("\n'softback COMMAND --help' explains a command.\n", out);
 }
 
@@ -98,7 +90,6 @@ int main(int argc, char **argv)
     const char *nearest = nearest_word(argv[1], main_command_name, NULL);
     fprintf(stderr, "softback: there is no command \"%s\"", foreign(argv[1]));
     fprintf(stderr, nearest ? "; did you mean \"%s\"?\n" : "\n", nearest);
-    fputs(without_json, stderr);
     fputs("Try 'softback --help'.\n", stderr);
     return EXIT_USAGE;
 }

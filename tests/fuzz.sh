@@ -64,8 +64,8 @@ prepare() { # prepare READER
     esac
     build_library
     # shellcheck disable=SC2086 # several words
-    "$clang" -std=gnu17 -D_GNU_SOURCE -O1 -g -I. $strict "$source" "$work"/library/libexplain.a \
-        "$work"/library/libsoftback_core.a -Wl,--start-group "$work"/library/lib*.a -Wl,--end-group \
+    "$clang" -std=gnu17 -D_GNU_SOURCE -O1 -g -I. $strict "$source" "$work"/library/teach/libexplain.a \
+        "$work"/library/libsoftback_core.a -Wl,--start-group "$work"/library/ops/lib*.a -Wl,--end-group \
         -ljansson -lm -ldl -lpthread -o "$work/fuzz"
 }
 

@@ -31,10 +31,8 @@ static void bench_options(struct options *o, struct bench_request *r)
                 "also print the time of each operation of a training step");
     option_flag(o, "tabs", &r->tabs, "print tab-separated values, for programs");
     option_flag(o, "rows", &r->rows, "list what is measured, for programs, and measure nothing");
-#ifdef SOFTBACK_JSON
     option_flag(o, "worker", &r->worker,
                 "answer the lines of standard input, for tests/bench/compare.py");
-#endif
     options_rest(o, &r->parts, &r->count);
 }
 
@@ -130,12 +128,10 @@ static int bench_run(struct options *o)
         return wrong;
     if (request.rows)
         return bench_list() ? EXIT_OK : command_failed("bench");
-#ifdef SOFTBACK_JSON
     if (request.worker) {
         bench_worker();
         return EXIT_OK;
     }
-#endif
     return bench(&request);
 }
 

@@ -20,7 +20,6 @@ static void gradcheck_options(struct options *o, struct gradcheck_request *r)
 {
     option_flag(o, "second", &r->second_order,
                 "also check products with the Hessian (second order)");
-#ifdef SOFTBACK_JSON
     struct stored_twin_request *stored = &r->model.stored;
     option_text(o, "model", "FILE", &stored->path,
                 "check all parameters of this model, in float64");
@@ -28,7 +27,6 @@ static void gradcheck_options(struct options *o, struct gradcheck_request *r)
                 "pairs for --model: lines of source, tab, target");
     option_task(o, &stored->task, NULL, "held-out pairs of a built-in task, for --model");
     option_count(o, "count", &stored->count, 1, 1 << 16, "number of pairs for --model [16]");
-#endif
     options_of_machine(o);
     options_rest(o, &r->name, &r->count);
 }
@@ -205,7 +203,6 @@ static int gradcheck_check_operations(const struct gradcheck_request *request)
     return failed ? EXIT_FAILED : EXIT_OK;
 }
 
-#ifdef SOFTBACK_JSON
 static int gradcheck_check_model(const struct gradcheck_request *request)
 {
     const struct stored_twin_request *stored = &request->model.stored;
@@ -219,19 +216,16 @@ static int gradcheck_check_model(const struct gradcheck_request *request)
                                request->name[0]);
     return gradcheck_model(&request->model);
 }
-#endif
 
 static int gradcheck_run(struct options *o)
 {
     struct gradcheck_request request = {.model.stored.count = 16};
     gradcheck_options(o, &request);
     int wrong = options_read(o);
-#ifdef SOFTBACK_JSON
     request.model.second_order = request.second_order;
     if (wrong < 0 &&
         (request.model.stored.path || request.model.stored.data || request.model.stored.task))
         return gradcheck_check_model(&request);
-#endif
     if (wrong < 0)
         wrong = gradcheck_check_names(&request);
     return wrong < 0 ? gradcheck_check_operations(&request) : wrong;
@@ -241,10 +235,7 @@ const struct command command_gradcheck = {
     .name = "gradcheck",
     .summary = "compares backward with exact derivatives, for every operation or a model",
     .arguments = "[OPERATION...]"
-#ifdef SOFTBACK_JSON
-                 "\n--model FILE (--data FILE | --task NAME)"
-#endif
-    ,
+                 "\n--model FILE (--data FILE | --task NAME)",
     .help = "Compares the backward of operations with exact derivatives (dual numbers) and with "
             "central differences, in float64: all of them, or those named. With --model, checks "
             "all parameters of a trained model.",

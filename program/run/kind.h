@@ -55,7 +55,7 @@ struct training_kind {
     const struct report_kind *report;
 };
 
-/* One for each word in `models` of meson.build, defined in program/kinds/<name>.c. */
+/* One for each word in `models` of models/meson.build, defined in program/kinds/<name>.c. */
 #define TRAINING_KIND(name) extern const struct training_kind training_##name;
 MODELS(TRAINING_KIND)
 #undef TRAINING_KIND

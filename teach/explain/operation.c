@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The text of ops.h, and that of ops/plain, file after file with a line "@softmax.c" above it;
-   meson.build makes the arrays when the library is built. */
+   teach/meson.build makes the arrays when the library is built. */
 static const unsigned char menu[] = {
 #include "menu.inc"
     0};
