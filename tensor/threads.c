@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #ifndef __wasi__
 #include <pthread.h>
-#include <unistd.h>
 #endif
 #ifdef _OPENMP
 #include <omp.h>
@@ -41,8 +40,6 @@ static int threads_usual(void)
     if (threads < 1 && sched_getaffinity(0, sizeof processors, &processors) == 0)
         threads = CPU_COUNT(&processors);
 #endif
-    if (threads < 1)
-        threads = sysconf(_SC_NPROCESSORS_ONLN);
     return threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : (int)threads;
 #else
     return 1;
