@@ -3,7 +3,7 @@
  * stays until the next call that computes one. Calls that can fail return 0 and leave a message.
  */
 #include "teach/explain/row.h"
-#include "teach/explain/topics.h"
+#include "teach/explain/topic.h"
 #include "teach/playground/training.h"
 #include <stdio.h>
 #include <string.h>

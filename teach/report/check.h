@@ -8,7 +8,7 @@
 #ifndef SOFTBACK_TEACH_REPORT_CHECK_H
 #define SOFTBACK_TEACH_REPORT_CHECK_H
 
-#include "teach/explain/subject.h"
+#include "teach/explain/model.h"
 #include "teach/report/html.h"
 
 /* An element of a parameter, and how large gradients are around it. */

@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_TEACH_REPORT_FIGURE_H
 #define SOFTBACK_TEACH_REPORT_FIGURE_H
 
-#include "teach/explain/subject.h"
+#include "teach/explain/model.h"
 #include "teach/report/run_log.h"
 
 enum figure { NO_FIGURE, FIGURE_ATTENTION, FIGURE_ALIGNMENT, FIGURE_LOSS };

@@ -3,7 +3,7 @@
 #define SOFTBACK_TEACH_REPORT_OVERVIEW_H
 
 #include "models/training/checkpoint.h"
-#include "teach/explain/subject.h"
+#include "teach/explain/model.h"
 #include "teach/report/html.h"
 #include "teach/report/run_log.h"
 

@@ -8,7 +8,7 @@
 
 #include "models/text/pairs.h"
 #include "models/training/checkpoint.h"
-#include "teach/explain/subject.h"
+#include "teach/explain/model.h"
 #include "teach/report/html.h"
 #include "teach/report/run_log.h"
 

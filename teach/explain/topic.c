@@ -1,4 +1,4 @@
-#include "teach/explain/topics.h"
+#include "teach/explain/topic.h"
 #include "tensor/failure.h"
 #include <string.h>
 
