@@ -3,7 +3,7 @@
  *
  * Backward runs in float32, as in training. The differences are those of a float64 copy of the
  * model: in float32 the loss itself is rounded too much, which the table shows in its last column.
- * That copy is also checked exactly, to the second order (second_order.h).
+ * That copy is also checked exactly, to the second order.
  */
 #ifndef SOFTBACK_TEACH_REPORT_CHECK_H
 #define SOFTBACK_TEACH_REPORT_CHECK_H

@@ -3,7 +3,6 @@
 #define SOFTBACK_TEACH_REPORT_COMPARE_H
 
 #include "models/training/checkpoint.h"
-#include "teach/report/overview.h"
 #include "teach/report/run_log.h"
 
 /* What is kept of a run; its model is not. */

@@ -1,5 +1,4 @@
 #include "teach/report/html.h"
-#include "teach/report/signature.h"
 #include "tensor/utf8.h"
 #include <ctype.h>
 #include <math.h>
@@ -191,19 +190,45 @@ void html_svg_begin(struct html *html, int64_t width, int64_t height, const char
         html_add(html, style_alone);
 }
 
-void html_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
-                 double share, const char *format, ...)
+SB_PRINTF(5, 0)
+static void svg_text(struct html *html, int64_t x, int64_t y, const char *anchor,
+                     const char *format, va_list values)
+{
+    char text[512];
+    vsnprintf(text, sizeof text, format, values);
+    html_print(html, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"%s\">", (long long)x, (long long)y,
+               anchor);
+    html_text(html, text);
+    html_add(html, "</text>");
+}
+
+void html_svg_text(struct html *html, int64_t x, int64_t y, const char *anchor, const char *format,
+                   ...)
+{
+    va_list values;
+    va_start(values, format);
+    svg_text(html, x, y, anchor, format, values);
+    va_end(values);
+}
+
+void html_svg_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
+                     double share, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
     html_print(html,
                "<rect x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" fill=\"var(--%s)\" "
-               "opacity=\"%.3f\"/><text x=\"%lld\" y=\"%lld\" text-anchor=\"middle\">",
-               (long long)x, (long long)y, size, size, colour, 0.6 * share, (long long)x + size / 2,
-               (long long)y + size / 2 + 4);
-    print_list(html, format, values);
-    html_add(html, "</text>\n");
+               "opacity=\"%.3f\"/>",
+               (long long)x, (long long)y, size, size, colour, 0.6 * share);
+    svg_text(html, x + size / 2, y + size / 2 + 4, "middle", format, values);
+    html_add(html, "\n");
     va_end(values);
+}
+
+void html_svg_frame(struct html *html, int left, int top, int64_t width, int64_t height)
+{
+    html_print(html, "<path fill=\"none\" stroke=\"var(--line)\" d=\"M%d %dh%lldv%lldh-%lldz\"/>\n",
+               left, top, (long long)width, (long long)height, (long long)width);
 }
 
 char *html_svg_end(struct html *html)

@@ -6,6 +6,10 @@
 #include "tensor/error.h"
 #include <stdint.h>
 
+/* The first bytes of pages and figures: softback overwrites no other file with one. */
+#define SIGNATURE_PAGE "<!DOCTYPE html>\n<!-- softback report -->\n"
+#define SIGNATURE_FIGURE "<!-- softback figure -->\n"
+
 struct html {
     struct buffer text;
     bool failed;
@@ -34,9 +38,13 @@ char *html_end(struct html *html);
    width 0. One alone has its own colours and ground, light and dark. */
 void html_svg_begin(struct html *html, int64_t width, int64_t height, const char *format, ...)
     SB_PRINTF(4, 5);
-/* A square of a picture: its colour at a share of its strength, and a text, legible on it. */
-void html_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
-                 double share, const char *format, ...) SB_PRINTF(7, 8);
+/* Parts of a picture: any text; a square, its colour at a share of its strength, with a text,
+   legible on it; and a frame. */
+void html_svg_text(struct html *html, int64_t x, int64_t y, const char *anchor, const char *format,
+                   ...) SB_PRINTF(5, 6);
+void html_svg_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
+                     double share, const char *format, ...) SB_PRINTF(7, 8);
+void html_svg_frame(struct html *html, int left, int top, int64_t width, int64_t height);
 /* A picture alone as a text for memory_free; NULL, with a message, without memory. */
 char *html_svg_end(struct html *html);
 

@@ -46,4 +46,14 @@ void report_part(struct html *html, const char *name);
    NULL. */
 char *report_page(const struct report *report, const struct report_kind *kind);
 
+/* 8.25 -> "8.2 s", 83 -> "1:23 min", 4983 -> "1:23:03 h". */
+struct time_text {
+    char text[32];
+};
+struct time_text report_time(double seconds);
+
+/* One setting of a description as a text, or its default. */
+const char *report_setting(const struct checkpoint *checkpoint, const sb_description *description,
+                           int i, struct setting_text *room);
+
 #endif

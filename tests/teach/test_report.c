@@ -5,9 +5,6 @@
 #include "teach/report/compare.h"
 #include "teach/report/figure.h"
 #include "teach/report/inside.h"
-#include "teach/report/jacobian.h"
-#include "teach/report/signature.h"
-#include "teach/report/strip.h"
 #include "tests/support/program.h"
 #include <stdio.h>
 #include <sys/stat.h>
