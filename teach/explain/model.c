@@ -254,7 +254,7 @@ static void describe(struct drawing *d, const char *operation)
     while (line && strncmp(line, " */", 3) != 0) {
         const size_t size = strcspn(line, "\n"), skip = size < 3 ? size : 3;
         drawing_print_escaped(d, line + skip, size - skip);
-        drawing_print(d, "\n");
+        buffer_print(&d->text, "\n");
         line += size + 1;
     }
 }

@@ -74,43 +74,34 @@ const char *operation_comment(const char *name)
 }
 
 /* Appends the line, its first `skip` bytes left out. */
-static bool add_line(struct buffer *text, const char *line, size_t skip)
+static void add_line(struct buffer *text, const char *line, size_t skip)
 {
     size_t size = strcspn(line, "\n");
     skip = skip < size ? skip : size;
-    return buffer_add(text, line + skip, size - skip) && buffer_add_text(text, "\n");
+    buffer_add(text, line + skip, size - skip);
+    buffer_add_text(text, "\n");
 }
 
 /* A declaration without SB_API, broken behind commas so that lines fit the page. */
-static bool add_declaration(struct buffer *text, const char *line)
+static void add_declaration(struct buffer *text, const char *line)
 {
     const size_t end = strcspn(line, ";") + 1;
     size_t column = 0;
-    bool ok = true;
-    for (size_t at = strlen("SB_API "); ok && at < end;) {
+    for (size_t at = strlen("SB_API "); at < end;) {
         size_t n = strcspn(line + at, ",;") + 1;
         if (column > 0 && column + 1 + n > PAGE_WIDTH) {
-            ok = buffer_add_text(text, "\n    ");
+            buffer_add_text(text, "\n    ");
             column = 4;
         } else if (column > 0) {
-            ok = buffer_add_text(text, " ");
+            buffer_add_text(text, " ");
             column++;
         }
-        ok = ok && buffer_add(text, line + at, n);
+        buffer_add(text, line + at, n);
         column += n;
         at += n;
         at += strspn(line + at, " \n");
     }
-    return ok && buffer_add_text(text, "\n");
-}
-
-/* The comment without its stars, then the declaration. */
-static bool add_block(struct buffer *text, const char *declaration, const char *block)
-{
-    bool ok = declaration != NULL;
-    for (; ok && !begins(block, " */"); block = line_after(block))
-        ok = add_line(text, block, strlen(" * "));
-    return ok && buffer_add_text(text, "\n") && add_declaration(text, declaration);
+    buffer_add_text(text, "\n");
 }
 
 /* The file of ops/plain that computes an operation, from its line "@..." on; NULL where it has no
@@ -131,58 +122,53 @@ static const char *plain_file(const char *name)
 }
 
 /* Its line of the table of elementwise functions, which its loop is written with. */
-static bool add_function(struct buffer *text, const char *name)
+static void add_function(struct buffer *text, const char *name)
 {
-#define FORMULA(NAME, name, y, dx) {#name, "    y: " #y "\n    dx: " #dx "\n"},
+#define FORMULA(NAME, name, y, dx) {#name, "\n    y: " #y "\n    dx: " #dx "\n"},
     static const struct {
         const char *name, *formula;
     } functions[] = {ELEMENTWISE_TABLE(FORMULA)};
 #undef FORMULA
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
         if (strcmp(functions[i].name, name) == 0)
-            return buffer_add_text(text, "\n") && buffer_add_text(text, functions[i].formula);
-    return true;
+            buffer_add_text(text, functions[i].formula);
 }
 
 /* Its loops, without what the file includes. */
-static bool add_loops(struct buffer *text, const char *name)
+static void add_loops(struct buffer *text, const char *name, const char *line)
 {
-    const char *line = plain_file(name);
-    if (!line)
-        return true;
-    bool ok = buffer_add_text(text, "\nops/plain/") && add_line(text, line, strlen("@")) &&
-              add_function(text, name) && buffer_add_text(text, "\n");
     bool begun = false;
-    for (line = line_after(line); ok && *line && *line != '@'; line = line_after(line)) {
+    buffer_add_text(text, "\nops/plain/");
+    add_line(text, line, strlen("@"));
+    add_function(text, name);
+    buffer_add_text(text, "\n");
+    for (line = line_after(line); *line && *line != '@'; line = line_after(line)) {
         begun |= !begins(line, "#include") && *line != '\n';
         if (begun && !begins(line, "#include"))
-            ok = add_line(text, line, 0);
+            add_line(text, line, 0);
     }
-    return ok;
 }
 
-/* Its loops, or where they are. */
-static bool add_plain(struct buffer *text, const char *name, bool code)
-{
-    const char *line = plain_file(name);
-    if (code || !line)
-        return add_loops(text, name);
-    return buffer_add_text(text, "\nLoops     --code prints ops/plain/") &&
-           add_line(text, line, strlen("@"));
-}
-
+/* The comment without its stars, then the declaration, and the loops or where they are. */
 static void write_block(struct page *page, const char *name, bool code)
 {
     struct buffer text = {0};
-    const char *block = NULL, *declaration = find(name, &block);
-    char *lines = NULL;
-    if (add_block(&text, declaration, block) && add_plain(&text, name, code))
-        lines = buffer_take(&text);
+    const char *block = NULL, *declaration = find(name, &block), *plain = plain_file(name);
+    for (; !begins(block, " */"); block = line_after(block))
+        add_line(&text, block, strlen(" * "));
+    buffer_add_text(&text, "\n");
+    add_declaration(&text, declaration);
+    if (plain && code) {
+        add_loops(&text, name, plain);
+    } else if (plain) {
+        buffer_add_text(&text, "\nLoops     --code prints ops/plain/");
+        add_line(&text, plain, strlen("@"));
+    }
+    char *lines = buffer_take(&text);
     if (lines)
         page_lines(page, lines);
     else
         page_need(page, sb_fail("explain: out of memory"));
-    buffer_free(&text);
     memory_free(lines);
 }
 

@@ -222,12 +222,12 @@ enum { BAR = 7, SHORT_BAR = 2, INDENT = 2 };
 
 struct writer {
     struct buffer text;
-    bool terminal, failed;
+    bool terminal;
 };
 
 static void put(struct writer *w, const char *text)
 {
-    w->failed = w->failed || !buffer_add_text(&w->text, text);
+    buffer_add_text(&w->text, text);
 }
 
 static void put_spaces(struct writer *w, int n)
@@ -248,7 +248,7 @@ static int letters(const char *text, size_t size)
 static void put_part(struct writer *w, const char *text, size_t size)
 {
     char *copy = memory_text_part(text, size);
-    w->failed = w->failed || !copy;
+    w->text.failed |= !copy;
     if (copy) {
         utf8_disarm(copy);
         put(w, copy);
@@ -514,8 +514,6 @@ char *page_as_text(const struct page *page, bool terminal)
         else
             put_filled(&w, part->text, strlen(part->text), 0, false);
     }
-    char *text = w.failed ? NULL : buffer_take(&w.text);
-    if (w.failed)
-        buffer_free(&w.text);
+    char *text = buffer_take(&w.text);
     return text ? text : sb_fail("explain: out of memory");
 }

@@ -291,7 +291,7 @@ static bool add_all(struct html *html, struct check *c)
 {
     struct html rows = {0};
     bool ok = add_elements(&rows, c);
-    char *text = ok && !rows.failed ? buffer_take(&rows.text) : NULL;
+    char *text = ok ? buffer_take(&rows.text) : NULL;
     buffer_free(&rows.text);
     if (ok && !text)
         ok = sb_fail("report: out of memory for the gradient check");

@@ -12,7 +12,6 @@
 
 struct html {
     struct buffer text;
-    bool failed;
     bool alone; /* pictures are files of their own, and not parts of a page */
 };
 

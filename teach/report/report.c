@@ -63,7 +63,7 @@ static void write_tape(struct drawing *d)
 {
     d->in_page = true;
     drawing_svg(d);
-    struct html html = {.text = d->text, .failed = !d->ok};
+    struct html html = {.text = d->text};
     html_add(&html, "</div></details>\n<details class=\"texts\"><summary>The numbers</summary>\n");
     html_table(&html, "", "number;operation;shape;takes;weights;|dy|");
     for (int64_t n = 0; n < d->count; n++)
@@ -71,7 +71,6 @@ static void write_tape(struct drawing *d)
     html_table_end(&html);
     html_add(&html, "</details>\n");
     d->text = html.text;
-    d->ok = !html.failed;
 }
 
 /* The tape of a text's loss, drawn, and as a table. */
