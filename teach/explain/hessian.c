@@ -231,9 +231,8 @@ static void write(struct page *page, const struct explain_options *o)
     page_text(page, "FORMULA  p_i ((i == j) - p_j), from p alone:");
     write_matrix(page, "diag(p) - p pᵀ", &s, expected);
     page_text(page,
-              "vᵀ H v is the variance of v under p. It is never negative, so log-sum-exp "
-              "and cross entropy are convex in the scores. A single weight p_t is not "
-              "(t = %lld here):",
+              "vᵀ H v is the variance of v under p. It is never negative, so log-sum-exp and cross "
+              "entropy are convex in the scores. A single weight p_t is not (t = %lld here):",
               (long long)s.target);
     write_matrix(page, "Hessian of the weight p_t, by sb_hvp", &s, weight);
     page_text(page,

@@ -124,9 +124,8 @@ static void write_saturated_rows(struct page *page, const struct explain_options
     page_text(
         page,
         "Saturated: %.1f +- %.1f %% raw, %.1f +- %.1f %% over sqrt d (standard errors). Raw, the "
-        "variance of a score is near d (here "
-        "%.3g), one key takes nearly all the weight, and a (1 - a) is nearly 0; over sqrt d the "
-        "variance is near 1 (%.3g).",
+        "variance of a score is near d (here %.3g), one key takes nearly all the weight, and a (1 "
+        "- a) is nearly 0; over sqrt d the variance is near 1 (%.3g).",
         100 * raw.saturated, 100 * raw.saturated_error, 100 * scaled.saturated,
         100 * scaled.saturated_error, raw.variance, scaled.variance);
 }

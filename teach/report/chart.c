@@ -348,12 +348,11 @@ void chart_controls(struct html *html)
 {
     html_print(
         html,
-        "<p id=\"zoom\" hidden><label>Steps <input type=\"number\" id=\"from\"></label> "
-        "<label>to <input type=\"number\" id=\"to\"></label> "
-        "<button id=\"all\">all</button> <label>Mean over <input type=\"range\" "
-        "id=\"smoothing\" min=\"0\" max=\"30\" value=\"%.0f\"></label> <output id=\"smoothed\" "
-        "for=\"smoothing\"></output> "
-        "<span class=\"mouse\">or drag over a chart</span></p>\n",
+        "<p id=\"zoom\" hidden><label>Steps <input type=\"number\" id=\"from\"></label> <label>to "
+        "<input type=\"number\" id=\"to\"></label> <button id=\"all\">all</button> <label>Mean "
+        "over <input type=\"range\" id=\"smoothing\" min=\"0\" max=\"30\" value=\"%.0f\"></label> "
+        "<output id=\"smoothed\" for=\"smoothing\"></output> <span class=\"mouse\">or drag over a "
+        "chart</span></p>\n",
         100 * SMOOTHING);
 }
 

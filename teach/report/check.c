@@ -173,9 +173,8 @@ static void add_summary(struct html *html, const struct check *c)
     html_say(
         html,
         "<p><strong>%lld elements agree, %lld differ.</strong> For %lld more, backward and "
-        "difference are "
-        "both 0: nothing in this text depends on them. %lld are rounding: 0 in theory, as for key "
-        "biases, since a softmax ignores what all of its scores share.</p>\n",
+        "difference are both 0: nothing in this text depends on them. %lld are rounding: 0 in "
+        "theory, as for key biases, since a softmax ignores what all of its scores share.</p>\n",
         (long long)c->words[CHECK_AGREES], (long long)c->words[CHECK_DIFFERS],
         (long long)c->words[CHECK_ZERO], (long long)c->words[CHECK_ROUNDING]);
     html_say(html,
@@ -183,10 +182,9 @@ static void add_summary(struct html *html, const struct check *c)
              "the text above, with h relative to max(1, |w|). The error of differences is U-shaped "
              "in h: a large step has the truncation error, which grows as h², a small one the "
              "rounding of the loss, which grows as 1/h. In float32 it is %.0e at best, at h = "
-             "%.0e, since a loss has only seven digits; where both losses round "
-             "to the same number, the difference is 0 and the error 1. So the check takes "
-             "differences of the same "
-             "weights in float64, with h = %.0e, where it is %.0e.</p>\n",
+             "%.0e, since a loss has only seven digits; where both losses round to the same "
+             "number, the difference is 0 and the error 1. So the check takes differences of the "
+             "same weights in float64, with h = %.0e, where it is %.0e.</p>\n",
              c->error[SINGLE][c->step[SINGLE]], step_at(c->step[SINGLE]), step_at(c->step[EXACT]),
              c->error[EXACT][c->step[EXACT]]);
     html_say(

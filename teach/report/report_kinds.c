@@ -47,9 +47,8 @@ static struct verdict_text verdict_of(const struct run_end *end, double guessing
                                            "whether the loss still falls"};
     return (struct verdict_text){
         "bad", "It has hardly learnt: its loss is near guessing.",
-        "try another <code>--learning-rate</code>; <em>Gradients</em> shows which "
-        "parameters get none, <em>Check and tape</em> whether backward is "
-        "right"};
+        "try another <code>--learning-rate</code>; <em>Gradients</em> shows which parameters get "
+        "none, <em>Check and tape</em> whether backward is right"};
 }
 
 static void fact(struct html *html, const char *name, int digits, double x, const char *unit)
