@@ -88,7 +88,7 @@ static void write_backward(struct page *page, const struct numbers *s, const str
     }
 }
 
-/* The same row as attention of one query, whose key j is its score: tiled, or with its weights. */
+/* This row as attention of one query, whose key j is its score: tiled, or with its weights. */
 static double attend(struct page *page, const struct numbers *s, const struct numbers *v,
                      sb_attention_algorithm algorithm)
 {

@@ -58,7 +58,7 @@ static double entry_of_logsumexp(const struct sample *s, int i, int j)
     return s->p[i] * ((i == j) - s->p[j]);
 }
 
-/* Of p_t: the gradient is p_i ((i == t) - p_t), and this is its derivative. */
+/* The gradient of p_t is p_i ((i == t) - p_t), and this is its derivative. */
 static double entry_of_weight(const struct sample *s, int i, int j)
 {
     const int t = (int)s->target;
@@ -131,7 +131,7 @@ static bool hessian_of_gradients(struct sample *s, sb_function f, double h, matr
     return true;
 }
 
-/* The same from f alone, by four values for each entry. */
+/* H from f alone, by four values for each entry. */
 static bool hessian_of_losses(struct sample *s, sb_function f, double h, matrix H)
 {
     double unused[WIDEST_HESSIAN], y[4];

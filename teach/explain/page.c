@@ -256,7 +256,7 @@ static void put_part(struct writer *w, const char *text, size_t size)
     memory_free(copy);
 }
 
-/* Of a line of several formulas, how far the first one goes: to a gap of two spaces. */
+/* How far the first one of several formulas in a line goes: to a gap of two spaces. */
 static size_t formula(const char *text, size_t size)
 {
     const char *gap = strstr(text, "  ");

@@ -241,8 +241,8 @@ static bool losses(const struct sample *sample, sb_dtype dtype, double h, double
     return sb_tape_end(&tape) && ok;
 }
 
-/* Of the difference in ds_0: the root mean square of its error over the rows, and the standard
-   error of that. */
+/* The root mean square error of the difference in ds_0, over the rows, and the standard error of
+   that. */
 struct deviation {
     double size, error;
 };

@@ -242,7 +242,7 @@ EXPORT(training_share) double training_share(void)
     return training_right(&training, &share) ? share : __builtin_nan("");
 }
 
-/* Of all weights, to the bit. */
+/* The fingerprint of all weights, to the bit. */
 EXPORT(fingerprint) const char *fingerprint(void)
 {
     static char text[17];

@@ -80,8 +80,8 @@ static int even_ticks(const double range[2], double step, double tick[])
     return n;
 }
 
-/* Of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and over less
-   than one even steps of the values themselves. */
+/* Ticks of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and over
+   less than one even steps of the values themselves. */
 static int logarithmic_ticks(const double range[2], double tick[])
 {
     static const double between[] = {0, 0.30103, 0.69897};

@@ -23,7 +23,7 @@ enum check_word { CHECK_AGREES, CHECK_ZERO, CHECK_ROUNDING, CHECK_DIFFERS, CHECK
 double check_error(const struct checked *c);
 enum check_word check_word(const struct checked *c);
 
-/* Of each parameter the element with the largest gradient and two fixed ones. */
+/* Checks the element of each parameter with the largest gradient, and two fixed ones. */
 bool check_add(struct html *html, const struct subject *subject);
 
 #endif

@@ -1,4 +1,3 @@
-#include "teach/report/compare.h"
 #include "teach/report/chart.h"
 #include "teach/report/report.h"
 #include "tensor/memory.h"

@@ -18,7 +18,8 @@ struct html {
 /* Adds text that is HTML already. */
 void html_add(struct html *html, const char *text);
 void html_print(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
-/* The same, with numbers as a reader writes them: 42,000; 1.5·10⁻⁵; 0.01 for 1e-02; − for a minus.
+/* Adds a text with numbers as a reader writes them: 42,000; 1.5·10⁻⁵; 0.01 for 1e-02; − for a
+ * minus.
  */
 void html_say(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
 /* Adds any text. */

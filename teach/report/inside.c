@@ -154,13 +154,13 @@ static double share(const double *counts, int64_t n, int64_t bin)
     return sum > 0 ? here / sum : 0;
 }
 
-/* Of all elements, the largest first, as in the rows of a picture. */
+/* The share of all elements; bins are rows, the largest first. */
 static double share_of_all(const struct run_log *run, int64_t row, int64_t column)
 {
     return share(run->diagnosis[column].histograms, run->parameters, DIAGNOSIS_BINS - 1 - row);
 }
 
-/* Of a parameter's elements at the last diagnosis. */
+/* The share of a parameter's elements at the last diagnosis; bins are columns. */
 static double share_at_last(const struct run_log *run, int64_t parameter, int64_t bin)
 {
     const double *counts = run->diagnosis[run->diagnoses - 1].histograms;
@@ -177,7 +177,7 @@ static const char *size_name(const void *unused, int64_t row)
     return sizes[DIAGNOSIS_BINS - 1 - row];
 }
 
-/* Of head `row` of all maps. */
+/* The name of head `row` of all maps. */
 static const char *head_name(const void *example, int64_t row)
 {
     static _Thread_local char text[64];

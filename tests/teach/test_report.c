@@ -2,9 +2,9 @@
    softback explain softmax. */
 #include "models/model_twin.h"
 #include "teach/report/check.h"
-#include "teach/report/compare.h"
 #include "teach/report/figure.h"
 #include "teach/report/inside.h"
+#include "teach/report/report.h"
 #include "tests/support/program.h"
 #include <stdio.h>
 #include <sys/stat.h>
