@@ -73,10 +73,6 @@ struct page *operation_page(const char *name, bool code);
 /* The comment of ops.h on an operation, from its first line on; " *" and a slash end it. NULL when
    there is none. */
 const char *operation_comment(const char *name);
-/* Appends the block of ops.h that documents an operation, its loops or where they are, and the
-   check. */
-void page_operation(struct page *page, const char *name, bool code);
-
 /* The gradients of softmax that topics compare. */
 enum wrong {
     WRONG_NONE,     /* ds = a (g - avg) */
