@@ -5,7 +5,7 @@
 #include "program/screen/foreign.h"
 #include "program/screen/terminal.h"
 #include "program/screen/unknown.h"
-#include "teach/explain/subject.h"
+#include "teach/explain/model.h"
 #include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "program/options/nearest.h"
 #include "program/screen/terminal.h"
 #include "teach/explain/topic.h"
-#include "teach/report/jacobian.h"
+#include "teach/report/figure.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>

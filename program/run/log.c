@@ -1,5 +1,5 @@
 #include "program/run/log.h"
-#include "teach/report/signature.h"
+#include "teach/report/run_log.h"
 #include "tensor/file.h"
 #include <errno.h>
 #include <fcntl.h>

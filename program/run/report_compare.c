@@ -4,7 +4,7 @@
 #include "program/run/report.h"
 #include "program/run/training.h"
 #include "program/screen/foreign.h"
-#include "teach/report/compare.h"
+#include "teach/report/report.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
