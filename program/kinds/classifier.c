@@ -8,7 +8,7 @@
 #include "program/kinds/pattern.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "program/screen/unknown.h"
+#include "program/screen/stream.h"
 #include "tensor/failure.h"
 #include <math.h>
 #include <string.h>

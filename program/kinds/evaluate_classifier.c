@@ -5,7 +5,7 @@
 #include "program/kinds/pattern.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "program/screen/unknown.h"
+#include "program/screen/stream.h"
 #include "tensor/error.h"
 #include "tensor/utf8.h"
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "program/run/task_pairs.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "program/screen/unknown.h"
+#include "program/screen/stream.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "program/run/kind.h"
 #include "program/run/task_pairs.h"
 #include "program/screen/progress.h"
-#include "program/screen/unknown.h"
+#include "program/screen/stream.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
