@@ -3,7 +3,7 @@
 #include "models/training/checkpoint.h"
 #include "models/translation.h"
 #include "program/options/decoding.h"
-#include "program/run/task_pairs.h"
+#include "program/run/kind.h"
 #include "program/screen/foreign.h"
 #include "program/screen/stream.h"
 #include "tensor/memory.h"
