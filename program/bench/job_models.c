@@ -84,7 +84,6 @@ static void training_close(void *job)
         sb_batch_free(t->batch[i]);
     sb_model_free(&t->model);
     sb_parameters_free(t->weights);
-    memory_free(t);
 }
 
 static const sb_batch *training_next(void *job)
@@ -178,12 +177,9 @@ static bool language_model_make(struct training *t, const char *line, sb_vocabul
     return model && training_make_batches(t, line, training_windows);
 }
 
-static void *training_open(const char *line,
-                           bool (*make)(struct training *, const char *, sb_vocabulary *))
+static bool training_open(struct training *t, const char *line,
+                          bool (*make)(struct training *, const char *, sb_vocabulary *))
 {
-    struct training *t = memory_new(sizeof *t);
-    if (!t)
-        return sb_fail("bench: out of memory");
     const sb_source source = {
         .object = t, .next = training_next, .tell = training_tell, .seek = training_seek};
     const sb_trainer_options options = {
@@ -193,39 +189,27 @@ static void *training_open(const char *line,
     if (t->weights && make(t, line, words))
         t->trainer = sb_trainer_for(&t->model, &source, &options);
     sb_vocabulary_release(words);
-    if (t->trainer)
-        return t;
-    training_close(t);
-    return NULL;
+    return t->trainer != NULL;
 }
 
-static void *seq2seq_open(const char *line)
+static bool seq2seq_open(void *job, const char *line)
 {
-    return training_open(line, seq2seq_make);
+    return training_open(job, line, seq2seq_make);
 }
 
-static void *language_model_open(const char *line)
+static bool language_model_open(void *job, const char *line)
 {
-    return training_open(line, language_model_make);
+    return training_open(job, line, language_model_make);
 }
 
-static double training_step(void *job)
+/* Its number is the loss. */
+static double training_run(void *job, struct job_numbers *numbers)
 {
     const struct training *t = job;
     sb_trained trained;
     const double begun = bench_clock();
-    return bench_since(begun, sb_trainer_step(t->trainer, &trained));
-}
-
-/* Losses. */
-static bool training_check(void *job, struct job_numbers *losses)
-{
-    const struct training *t = job;
-    sb_trained trained;
-    bool ok = true;
-    for (int i = 0; ok && i < CHECKED_STEPS; i++)
-        ok = sb_trainer_step(t->trainer, &trained) && job_add(losses, trained.loss);
-    return ok;
+    const double seconds = bench_since(begun, sb_trainer_step(t->trainer, &trained));
+    return seconds < 0 || !numbers || job_add(numbers, trained.loss) ? seconds : -1;
 }
 
 static int training_tensors(void *job, sb_named_tensor items[])
@@ -273,8 +257,8 @@ static bool training_work(const char *line, struct job_work *work)
 
 #define TRAINING(name)                                                                             \
     {                                                                                              \
-#name, training_work, name##_open, training_step, training_check, training_tensors,        \
-            training_weights, training_close                                                       \
+#name, sizeof(struct training), training_work, name##_open, training_run, CHECKED_STEPS,   \
+            training_tensors, training_weights, training_close                                     \
     }
 
 const struct job_kind job_seq2seq = TRAINING(seq2seq);
@@ -316,10 +300,9 @@ static void decoding_close(void *job)
     memory_free(d->outputs);
     sb_seq2seq_free(d->model);
     sb_parameters_free(d->weights);
-    memory_free(d);
 }
 
-static bool make_model(struct decoding *d, const char *line)
+static bool decoding_make_model(struct decoding *d, const char *line)
 {
     sb_seq2seq_options options = {.tie_embeddings = false};
     if (!words_transformer(line, &options.transformer))
@@ -335,7 +318,7 @@ static bool make_model(struct decoding *d, const char *line)
 }
 
 /* Source i in words, and in row i of d->source. */
-static bool make_text(struct decoding *d, int64_t i, char *text, sb_random *random)
+static bool decoding_make_text(struct decoding *d, int64_t i, char *text, sb_random *random)
 {
     sb_vocabulary *words = sb_seq2seq_source(d->model);
     const int64_t length = sb_tensor_dim(d->source, 1);
@@ -353,7 +336,7 @@ static bool make_text(struct decoding *d, int64_t i, char *text, sb_random *rand
     return ok;
 }
 
-static bool make_texts(struct decoding *d, const char *line)
+static bool decoding_make_texts(struct decoding *d, const char *line)
 {
     enum { WORD = 16 };
     int64_t length;
@@ -368,19 +351,13 @@ static bool make_texts(struct decoding *d, const char *line)
     bool ok = (d->source && d->text && d->texts && d->outputs) || sb_fail("bench: out of memory");
     sb_random random = sb_random_new(1, SB_STREAM_DATA);
     for (int64_t i = 0; ok && i < d->pairs; i++)
-        ok = make_text(d, i, d->text + i * length * WORD, &random);
+        ok = decoding_make_text(d, i, d->text + i * length * WORD, &random);
     return ok;
 }
 
-static void *decoding_open(const char *line)
+static bool decoding_open(void *job, const char *line)
 {
-    struct decoding *d = memory_new(sizeof *d);
-    if (!d)
-        return sb_fail("bench: out of memory");
-    if (make_model(d, line) && make_texts(d, line))
-        return d;
-    decoding_close(d);
-    return NULL;
+    return decoding_make_model(job, line) && decoding_make_texts(job, line);
 }
 
 static int decoding_tensors(void *job, sb_named_tensor items[])
@@ -392,57 +369,42 @@ static int decoding_tensors(void *job, sb_named_tensor items[])
     return count + 1;
 }
 
-static bool decode(const struct decoding *d)
+/* Its numbers are the output symbols. */
+static double decoding_run(void *job, struct job_numbers *numbers)
 {
+    const struct decoding *d = job;
     const sb_decoding_options options = {
         .longest = d->target, .batch_pairs = d->pairs, .weights = d->format};
-    return sb_decode_texts(d->model, d->texts, d->pairs, &options, d->outputs);
-}
-
-static double decoding_step(void *job)
-{
-    const struct decoding *d = job;
     const double begun = bench_clock();
-    if (!decode(d))
+    if (!sb_decode_texts(d->model, d->texts, d->pairs, &options, d->outputs))
         return -1;
     const double seconds = bench_since(begun, true);
-    sb_decoded_free(d->pairs, d->outputs);
-    return seconds;
-}
-
-/* The output symbols. */
-static bool decoding_check(void *job, struct job_numbers *numbers)
-{
-    const struct decoding *d = job;
-    bool ok = decode(d);
-    if (!ok)
-        return false;
-    for (int64_t i = 0; i < d->pairs; i++)
+    bool ok = true;
+    for (int64_t i = 0; numbers && i < d->pairs; i++)
         for (int64_t n = 0; ok && n < d->outputs[i].length; n++)
             ok = job_add(numbers, d->outputs[i].ids[n]);
     sb_decoded_free(d->pairs, d->outputs);
-    return ok;
+    return ok ? seconds : -1;
 }
 
 /* ---- decoding, position by position ---- */
 
-static void *decoding_step_open(const char *line)
+static bool decoding_step_open(void *job, const char *line)
 {
-    struct decoding *d = decoding_open(line);
-    d->lengths =
-        d ? sb_tensor_full(SB_I32, SB_SHAPE(d->pairs), (double)sb_tensor_dim(d->source, 1)) : NULL;
-    if (d && d->lengths)
-        return d;
-    if (d)
-        decoding_close(d);
-    return NULL;
+    struct decoding *d = job;
+    if (!decoding_open(d, line))
+        return false;
+    const double words = (double)sb_tensor_dim(d->source, 1);
+    d->lengths = sb_tensor_full(SB_I32, SB_SHAPE(d->pairs), words);
+    return d->lengths != NULL;
 }
 
 /* Decodes the next position of symbols that are all the same, after `target` of them again the
    first one; weights are packed anew then. The measure of the decoder's output, as the bias hides
    that of the logits, goes to `numbers` unless NULL. */
-static double decoding_next(struct decoding *d, struct job_numbers *numbers)
+static double decoding_step_run(void *job, struct job_numbers *numbers)
 {
+    struct decoding *d = job;
     if (sb_decoder_state_length(d->state) == d->target) {
         sb_decoder_state_free(d->state);
         d->state = NULL;
@@ -470,19 +432,6 @@ static double decoding_next(struct decoding *d, struct job_numbers *numbers)
     return sb_tape_end(&tape) && ok ? seconds : -1;
 }
 
-static double decoding_step_step(void *job)
-{
-    return decoding_next(job, NULL);
-}
-
-static bool decoding_step_check(void *job, struct job_numbers *numbers)
-{
-    bool ok = true;
-    for (int i = 0; ok && i < CHECKED_POSITIONS; i++)
-        ok = decoding_next(job, numbers) >= 0;
-    return ok;
-}
-
 /* A step of one text reads all weights of the decoder; one of many computes more. */
 static bool decoding_work(const char *line, struct job_work *work)
 {
@@ -504,20 +453,22 @@ static bool decoding_work(const char *line, struct job_work *work)
 
 const struct job_kind job_decoding = {
     .name = "decoding",
+    .size = sizeof(struct decoding),
     .work = decoding_work,
     .open = decoding_open,
-    .step = decoding_step,
-    .check = decoding_check,
+    .run = decoding_run,
+    .checked = 1,
     .tensors = decoding_tensors,
     .close = decoding_close,
 };
 
 const struct job_kind job_decoding_step = {
     .name = "decoding_step",
+    .size = sizeof(struct decoding),
     .work = decoding_work,
     .open = decoding_step_open,
-    .step = decoding_step_step,
-    .check = decoding_step_check,
+    .run = decoding_step_run,
+    .checked = CHECKED_POSITIONS,
     .tensors = decoding_tensors,
     .close = decoding_close,
 };

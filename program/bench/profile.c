@@ -273,41 +273,42 @@ static int profile_longer(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* Blank where there is nothing to tell. */
+static void profile_print_number(bool known, int width, int decimals, double x)
+{
+    if (known)
+        printf(" %*.*f", width, decimals, x);
+    else
+        printf(" %*s", width, "");
+}
+
 static void profile_print_line(const struct bench *bench, const struct profile *p, const char *name,
                                const struct line *l)
 {
     const double n = STEPS, rate = l->seconds > 0 ? 1e-9 / l->seconds : 0;
     const char *way = l->calls == 0 ? "" : l->backward ? "backward" : "forward";
+    const struct cost *c = &l->cost;
     if (bench->tabs) {
         printf("profile\t%s\t%s\t%s\t%.9g\t%.9g\t%.15g\t%.15g\t%.15g\t%.15g\n", name, l->name, way,
-               (double)l->calls / n, l->seconds / n, l->cost.operations / n, l->cost.again / n,
-               l->cost.bytes / n, l->kept / n);
+               (double)l->calls / n, l->seconds / n, c->operations / n, c->again / n, c->bytes / n,
+               l->kept / n);
         return;
     }
     printf("  %-24s %-8s %6.0f %9.3f ms %5.1f %%", l->name, way, (double)l->calls / n,
            1e3 * l->seconds / n, 100 * l->seconds / p->seconds);
-    if (l->cost.operations > 0)
-        printf(" %9.3f", 1e-9 * l->cost.operations / n);
-    else
-        printf(" %9s", "");
-    if (l->cost.again > 0)
-        printf(" %7.3f", 1e-9 * l->cost.again / n);
-    else
-        printf(" %7s", "");
-    if (l->cost.operations > 0)
-        printf(" %8.1f", (l->cost.operations + l->cost.again) * rate);
-    else
-        printf(" %8s", "");
-    if (l->cost.bytes > 0)
-        printf(" %9.2f %7.1f", 1e-6 * l->cost.bytes / n, l->cost.bytes * rate);
-    else if (l->kept > 0)
-        printf(" %9s %7s", "", "");
+    profile_print_number(c->operations > 0, 9, 3, 1e-9 * c->operations / n);
+    profile_print_number(c->again > 0, 7, 3, 1e-9 * c->again / n);
+    profile_print_number(c->operations > 0, 8, 1, (c->operations + c->again) * rate);
+    if (c->bytes > 0 || l->kept > 0) {
+        profile_print_number(c->bytes > 0, 9, 2, 1e-6 * c->bytes / n);
+        profile_print_number(c->bytes > 0, 7, 1, c->bytes * rate);
+    }
     if (l->kept > 0)
         printf(" %8.2f", 1e-6 * l->kept / n);
     putchar('\n');
 }
 
-static void print_profile(const struct bench *bench, struct profile *p, const char *name,
+static void profile_print(const struct bench *bench, struct profile *p, const char *name,
                           const char *way)
 {
     qsort(p->line, (size_t)p->lines, sizeof p->line[0], profile_longer);
@@ -344,7 +345,7 @@ bool bench_profile(struct bench *bench, const char *name, const char *way, bench
     }
     watch_operations(NULL);
     if (ok) {
-        print_profile(bench, &p, name, way);
+        profile_print(bench, &p, name, way);
         memory_print(bench, &p.memory, name, way, weights);
     }
     return ok;

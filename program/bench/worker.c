@@ -47,7 +47,10 @@ static json_t *worker_rate(const char *words)
 static json_t *worker_open(struct job *job, const char *line)
 {
     job_close(job);
-    return job_open(job, line) ? json_object() : NULL;
+    if (job_open(job, line))
+        return json_object();
+    job_close(job);
+    return NULL;
 }
 
 static json_t *worker_export(const struct job *job, const char *path)
@@ -65,18 +68,17 @@ static json_t *worker_export(const struct job *job, const char *path)
 static json_t *worker_check(const struct job *job)
 {
     struct job_numbers numbers = {0};
-    json_t *answer =
-        job->kind->check(job->self, &numbers) ? worker_numbers("numbers", &numbers) : NULL;
+    json_t *answer = job_check(job, &numbers) ? worker_numbers("numbers", &numbers) : NULL;
     memory_free(numbers.value);
     return answer;
 }
 
-static json_t *worker_steps(const struct job *job, const char *count)
+static json_t *worker_steps(struct job *job, const char *count)
 {
     struct job_numbers seconds = {0};
     bool ok = true;
     for (long n = strtol(count, NULL, 10); ok && n > 0; n--) {
-        const double taken = job->kind->step(job->self);
+        const double taken = job_step(job);
         ok = taken >= 0 && job_add(&seconds, taken);
     }
     json_t *answer = ok ? worker_numbers("seconds", &seconds) : NULL;
