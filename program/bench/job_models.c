@@ -279,8 +279,7 @@ struct decoding {
     int64_t pairs, target;
     sb_weight_format format;
     sb_tensor *source; /* (pairs, words) */
-    char *text;        /* the sources, one after the other */
-    const char **texts;
+    char **texts;
     sb_decoded *outputs;
     /* of single steps */
     sb_tensor *lengths; /* (pairs), of the sources */
@@ -295,7 +294,8 @@ static void decoding_close(void *job)
     packed_weights_free(d->packed);
     sb_tensor_release(d->lengths);
     sb_tensor_release(d->source);
-    memory_free(d->text);
+    for (int64_t i = 0; d->texts && i < d->pairs; i++)
+        sb_free(d->texts[i]);
     memory_free(d->texts);
     memory_free(d->outputs);
     sb_seq2seq_free(d->model);
@@ -317,42 +317,28 @@ static bool decoding_make_model(struct decoding *d, const char *line)
     return bias != NULL;
 }
 
-/* Source i in words, and in row i of d->source. */
-static bool decoding_make_text(struct decoding *d, int64_t i, char *text, sb_random *random)
-{
-    sb_vocabulary *words = sb_seq2seq_source(d->model);
-    const int64_t length = sb_tensor_dim(d->source, 1);
-    const uint32_t known = (uint32_t)(sb_vocabulary_size(words) - SB_SPECIAL_SYMBOLS);
-    d->texts[i] = text;
-    for (int64_t n = 0; n < length; n++)
-        text += sprintf(text, n ? " w%u" : "w%u", sb_random_below(random, known));
-    int64_t count;
-    int32_t *ids = sb_vocabulary_encode(words, d->texts[i], &count, NULL);
-    bool ok = ids && (count == length || sb_fail("bench: a text has %lld symbols, not %lld",
-                                                 (long long)count, (long long)length));
-    for (int64_t n = 0; ok && n < length; n++)
-        ok = sb_tensor_set(d->source, i * length + n, ids[n]);
-    sb_free(ids);
-    return ok;
-}
-
+/* The sources, as symbols and in words. */
 static bool decoding_make_texts(struct decoding *d, const char *line)
 {
-    enum { WORD = 16 };
     int64_t length;
     if (!job_whole(line, "pairs", &d->pairs) || !job_whole(line, "source", &length) ||
         !job_whole(line, "target", &d->target))
         return false;
+    const sb_vocabulary *words = sb_seq2seq_source(d->model);
+    const uint32_t known = (uint32_t)(sb_vocabulary_size(words) - SB_SPECIAL_SYMBOLS);
+    sb_random random = sb_random_new(1, SB_STREAM_DATA);
+    int32_t *ids = memory_new((size_t)(d->pairs * length) * sizeof *ids);
     d->format = job_flag(line, "int8") ? SB_WEIGHTS_INT8 : SB_WEIGHTS_AS_STORED;
-    d->source = sb_tensor_zeros(SB_I32, SB_SHAPE(d->pairs, length));
-    d->text = memory_new((size_t)(d->pairs * length) * WORD);
     d->texts = memory_new((size_t)d->pairs * sizeof *d->texts);
     d->outputs = memory_new((size_t)d->pairs * sizeof *d->outputs);
-    bool ok = (d->source && d->text && d->texts && d->outputs) || sb_fail("bench: out of memory");
-    sb_random random = sb_random_new(1, SB_STREAM_DATA);
+    bool ok = (ids && d->texts && d->outputs) || sb_fail("bench: out of memory");
+    for (int64_t i = 0; ok && i < d->pairs * length; i++)
+        ids[i] = SB_SPECIAL_SYMBOLS + (int32_t)sb_random_below(&random, known);
     for (int64_t i = 0; ok && i < d->pairs; i++)
-        ok = decoding_make_text(d, i, d->text + i * length * WORD, &random);
-    return ok;
+        ok = (d->texts[i] = sb_vocabulary_decode(words, ids + i * length, length)) != NULL;
+    d->source = ok ? sb_tensor_from(SB_I32, SB_SHAPE(d->pairs, length), ids) : NULL;
+    memory_free(ids);
+    return d->source != NULL;
 }
 
 static bool decoding_open(void *job, const char *line)
@@ -376,7 +362,7 @@ static double decoding_run(void *job, struct job_numbers *numbers)
     const sb_decoding_options options = {
         .longest = d->target, .batch_pairs = d->pairs, .weights = d->format};
     const double begun = bench_clock();
-    if (!sb_decode_texts(d->model, d->texts, d->pairs, &options, d->outputs))
+    if (!sb_decode_texts(d->model, (const char *const *)d->texts, d->pairs, &options, d->outputs))
         return -1;
     const double seconds = bench_since(begun, true);
     bool ok = true;
