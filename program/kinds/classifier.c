@@ -15,7 +15,6 @@
 #include "tensor/random.h"
 #include "tensor/utf8.h"
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* ---- a synthetic task: whether a sequence of letters contains the pattern "abc" ---- */
