@@ -25,8 +25,8 @@ static sb_classifier *classifier_made(sb_classifier *m)
     const struct text_options *o = m ? &m->text.options : NULL;
     if (m)
         m->options = (sb_classifier_options){.transformer = o->common.transformer,
-                                             .pooling = o->pooling,
-                                             .hidden = o->hidden,
+                                             .pooling = o->own.pooling,
+                                             .hidden = o->own.hidden,
                                              .label_smoothing = o->common.label_smoothing};
     return m;
 }
@@ -41,8 +41,7 @@ sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabula
     const struct text_words words = {.source = vocabulary, .labels = labels, .count = count};
     const struct text_options all = {
         .common = {.transformer = o.transformer, .label_smoothing = o.label_smoothing},
-        .pooling = o.pooling,
-        .hidden = o.hidden};
+        .own = {.pooling = o.pooling, .hidden = o.hidden}};
     return classifier_made(
         text_model_new(sizeof(sb_classifier), &classifier_text, weights, &words, &all));
 }

@@ -32,7 +32,7 @@ static bool evaluate_read_documents(const struct evaluate_request *r, const stru
 
 static bool evaluate_windows(const struct checkpoint *c, struct measured_documents *e)
 {
-    const int64_t context = c->settings.language.context;
+    const int64_t context = c->settings.text.context;
     const sb_windows_options options = {
         .length = context > 0 ? context : c->settings.data.batch_symbols, .fixed = true};
     sb_windows *windows =

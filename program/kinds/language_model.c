@@ -92,7 +92,7 @@ static sb_vocabulary *language_learn(const struct training *t)
 /* All that the model may read at a time, where it may read everything. */
 static int64_t language_window(const struct settings *s)
 {
-    return s->language.context > 0 ? s->language.context : s->data.batch_symbols;
+    return s->text.context > 0 ? s->text.context : s->data.batch_symbols;
 }
 
 /* The most windows of a batch. */

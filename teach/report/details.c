@@ -7,7 +7,7 @@
 #include <time.h>
 
 const char *details_setting(const struct checkpoint *c, const sb_description *d, int i,
-                            struct setting_text *room)
+                            struct field_text *room)
 {
     const char *own = sb_description_get(d, setting_name(i));
     *room = setting_get(&c->settings, i);
@@ -38,7 +38,7 @@ static void add_command(struct html *html, const struct checkpoint *c, const sb_
     html_add(html, c->task[0] ? "--task " : "--data FILE");
     html_text(html, c->task);
     for (int i = 0; setting_name(i); i++) {
-        struct setting_text room;
+        struct field_text room;
         const char *value = details_setting(c, d, i, &room);
         if (!model_has_setting(c->subject.kind, setting_name(i)) ||
             strcmp(value, setting_get(&defaults, i).text) == 0)
@@ -104,7 +104,7 @@ bool details_add(struct html *html, const struct checkpoint *c, uint64_t data_ha
     html_table(html, "", "name;value");
     add_run(html, c, d, data_hash, seconds);
     for (int i = 0; setting_name(i); i++) {
-        struct setting_text room;
+        struct field_text room;
         if (model_has_setting(c->subject.kind, setting_name(i)))
             row(html, setting_name(i), details_setting(c, d, i, &room));
     }

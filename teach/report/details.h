@@ -17,6 +17,6 @@ struct time_text details_time(double seconds);
 
 /* One setting of a description as a text, or its default. */
 const char *details_setting(const struct checkpoint *checkpoint, const sb_description *description,
-                            int i, struct setting_text *room);
+                            int i, struct field_text *room);
 
 #endif
