@@ -123,10 +123,16 @@ static bool language_open_data(struct training *t)
     return true;
 }
 
-static bool language_add_words(const struct training *t, sb_description *d)
+static sb_model language_make(const struct training *t)
 {
     const struct language_data *x = t->data;
-    return sb_description_add_vocabulary(d, "text", x->vocabulary);
+    const struct settings *s = &t->settings;
+    const sb_language_model_options options = {.transformer = s->model.transformer,
+                                               .tie_embeddings = s->model.tie_embeddings,
+                                               .label_smoothing = s->model.label_smoothing,
+                                               .context = s->text.context,
+                                               .running_text = s->text.running_text};
+    return sb_language_model_as_model(sb_language_model_for(t->weights, x->vocabulary, &options));
 }
 
 static void language_close(struct training *t)
@@ -246,7 +252,7 @@ const struct training_kind training_language_model = {
     .data_size = sizeof(struct language_data),
     .open_texts = language_open_texts,
     .open_data = language_open_data,
-    .add_words = language_add_words,
+    .make = language_make,
     .close = language_close,
     .describe = language_describe,
     .scores = 1 << BEST_LOSS,

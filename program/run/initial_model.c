@@ -19,7 +19,7 @@ static bool from_is_of_words(const char *name)
 static bool from_take_setting(struct training *t, int i, const struct training_request *r)
 {
     const struct field_text its = setting_get(&t->loaded->settings, i),
-                              given = setting_get(&r->settings, i);
+                            given = setting_get(&r->settings, i);
     if (r->given[i] && strcmp(its.text, given.text) != 0)
         return sb_fail("--%s is %s, but %s has %s; leave the option out", setting_name(i),
                        given.text, r->from, its.text);
@@ -34,7 +34,6 @@ static bool from_take_settings(struct training *t, const struct training_request
         if (of_model && !from_take_setting(t, i, r))
             return false;
     }
-    t->settings.model.transformer.ranks = t->heads;
     t->settings.tuning.base = t->loaded->settings.tuning.base;
     if (!setting_given(r, "learning-rate"))
         t->settings.trainer.optimiser.schedule.rate = training_usual_rate(&t->settings);
