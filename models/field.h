@@ -19,6 +19,8 @@ enum field_type {
     FIELD_FLAG,   /* bool */
     FIELD_TEXT,   /* char[FIELD_TEXT_SIZE]; what is given later is appended, after a separator */
     FIELD_WORDS,  /* const char *, a text that outlives the struct */
+    FIELD_MARK,   /* uint64_t, a fingerprint in files */
+    FIELD_OTHER,  /* known to the owner of the table */
 };
 
 /* The settings of a model and its training, as help shows them. */
@@ -44,7 +46,7 @@ struct field {
     const char *const *choices; /* of a choice, ended by NULL */
     const char *argument;       /* what help calls the value, unless N, X or WORD */
     char separator;             /* of texts */
-    unsigned kind;              /* of a command's options, bits of that command */
+    unsigned kind;              /* bits for the owner of the table */
     const struct field *rows;   /* those of the struct that is at `at`, instead of a value */
     /* Takes or checks a value that somebody gave, and says why it refuses one. */
     bool (*take)(const struct field *field, void *object, const char *text);
