@@ -2,7 +2,6 @@
 #include "program/options/nearest.h"
 #include "program/options/options.h"
 #include "program/screen/foreign.h"
-#include "program/screen/waiting.h"
 #include "tensor/version.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +65,25 @@ static void main_open_descriptors(void)
             _exit(EXIT_FAILED);
 }
 
+/*
+ * Restarts the program with GOMP_SPINCOUNT=1000, unless that or OMP_WAIT_POLICY is set: GNU's
+ * OpenMP reads them before main. By default its waiting threads spin for milliseconds, which keeps
+ * the awaited thread from running when other processes use the processors too. Spinning for about
+ * 50 microseconds is enough to start the next loop of a step without delay. If the restart fails,
+ * the program continues without it.
+ */
+static void main_shorten_waiting(char **argv)
+{
+#if defined(_OPENMP) && defined(__linux__)
+    if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
+        return;
+    if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0)
+        execv("/proc/self/exe", argv);
+#else
+    (void)argv;
+#endif
+}
+
 int main(int argc, char **argv)
 {
     main_open_descriptors();
@@ -82,7 +100,7 @@ int main(int argc, char **argv)
         printf("softback %s\n", sb_version());
         return EXIT_OK;
     }
-    waiting_shorten(argv);
+    main_shorten_waiting(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file that passes a limit is then an error of its writer */
     for (int i = 0; i < COUNT; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const struct job_kind *const kinds[] = {
-    &job_seq2seq,    &job_language_model, &job_attention, &job_softmax,
-    &job_layer_norm, &job_cross_entropy,  &job_adam,      &job_decoding,
+    &job_seq2seq, &job_language_model, &job_decoding,      &job_decoding_step, &job_attention,
+    &job_softmax, &job_layer_norm,     &job_cross_entropy, &job_adam,          &job_product,
 };
 
 /* ---- lines ---- */
@@ -99,6 +99,12 @@ bool job_open(struct job *job, const char *line)
     *job = (struct job){.kind = job_kind_of(line)};
     job->self = job->kind ? job->kind->open(line) : NULL;
     return job->self != NULL;
+}
+
+double job_step(void *job)
+{
+    const struct job *j = job;
+    return j->kind->step(j->self);
 }
 
 void job_close(struct job *job)

@@ -9,7 +9,6 @@
 #ifndef SOFTBACK_PROGRAM_BENCH_JOB_H
 #define SOFTBACK_PROGRAM_BENCH_JOB_H
 
-#include "nn/parameters.h"
 #include "program/bench/bench.h"
 #include "tensor/safetensors.h"
 
@@ -52,8 +51,8 @@ struct job_kind {
     void (*close)(void *job);
 };
 
-extern const struct job_kind job_seq2seq, job_language_model, job_attention, job_softmax,
-    job_layer_norm, job_cross_entropy, job_adam, job_decoding;
+extern const struct job_kind job_seq2seq, job_language_model, job_decoding, job_decoding_step,
+    job_attention, job_softmax, job_layer_norm, job_cross_entropy, job_adam, job_product;
 
 /* The kind of a line; fails when it has none. */
 const struct job_kind *job_kind_of(const char *line);
@@ -64,6 +63,7 @@ struct job {
     void *self;
 };
 bool job_open(struct job *job, const char *line);
+double job_step(void *job); /* of a struct job, as bench_once */
 void job_close(struct job *job);
 
 #endif

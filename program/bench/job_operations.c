@@ -1,5 +1,7 @@
-/* Single operations, forward and backward from a given gradient. */
+/* Jobs of single operations, forward and backward from a given gradient; of Adam; of a product. */
 #include "autograd/tape.h"
+#include "nn/optimiser.h"
+#include "ops/gemm.h"
 #include "ops/ops.h"
 #include "program/bench/job.h"
 #include "tensor/failure.h"
@@ -250,3 +252,197 @@ const struct job_kind job_attention = OPERATION(attention, attention_work);
 const struct job_kind job_softmax = OPERATION(softmax, norm_work);
 const struct job_kind job_layer_norm = OPERATION(layer_norm, norm_work);
 const struct job_kind job_cross_entropy = OPERATION(cross_entropy, cross_entropy_work);
+
+/* ---- a step of Adam: weights begin at 0, so that their measure is that of the steps ---- */
+
+enum { ADAM_STEPS = 3 };
+
+struct adam {
+    sb_parameters *weights;
+    sb_tensor *w, *gradient[2]; /* in turns */
+    sb_optimiser *adam;
+    int64_t steps;
+};
+
+static void adam_close(void *job)
+{
+    struct adam *a = job;
+    sb_tensor_release(a->gradient[0]);
+    sb_tensor_release(a->gradient[1]);
+    sb_optimiser_free(a->adam);
+    sb_parameters_free(a->weights);
+    memory_free(a);
+}
+
+static void *adam_open(const char *line)
+{
+    int64_t n;
+    struct adam *a = memory_new(sizeof *a);
+    if (!a)
+        return sb_fail("bench: out of memory");
+    if (job_whole(line, "size", &n) && (a->weights = sb_parameters_new(1)) &&
+        (a->w = sb_parameters_add(a->weights, "w", SB_SHAPE(n),
+                                  (sb_initial){SB_INITIAL_CONSTANT, 0})) &&
+        (a->gradient[0] = bench_values(SB_F32, 1, SB_SHAPE(n))) &&
+        (a->gradient[1] = bench_values(SB_F32, 2, SB_SHAPE(n))) &&
+        (a->adam = sb_adam_new(a->weights, NULL)))
+        return a;
+    adam_close(a);
+    return NULL;
+}
+
+static int adam_tensors(void *job, sb_named_tensor items[])
+{
+    const struct adam *a = job;
+    for (int i = 0; items && i < 2; i++)
+        items[i] = (sb_named_tensor){i ? "gradient.1" : "gradient.0", a->gradient[i]};
+    return 2;
+}
+
+/* The optimiser consumes gradients: each step is given a new one, before the clock runs. */
+static double adam_step(void *job)
+{
+    struct adam *a = job;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    bool ok = sb_backward_from(a->w, a->gradient[a->steps++ % 2]);
+    ok = sb_tape_end(&tape) && ok;
+    const double begun = bench_clock();
+    return bench_since(begun, ok && sb_optimiser_step(a->adam));
+}
+
+static bool adam_check(void *job, struct job_numbers *numbers)
+{
+    struct adam *a = job;
+    for (int i = 0; i < ADAM_STEPS; i++)
+        if (adam_step(a) < 0)
+            return false;
+    return job_add_measure(numbers, a->w);
+}
+
+/* It reads the gradient, and reads and writes weights and two moments. */
+static bool adam_work(const char *line, struct job_work *work)
+{
+    int64_t n;
+    const bool ok = job_whole(line, "size", &n);
+    *work = (struct job_work){.bytes = ok ? 28 * (double)n : 0, .memory = ok ? 16 * (double)n : 0};
+    return ok;
+}
+
+const struct job_kind job_adam = {
+    .name = "adam",
+    .work = adam_work,
+    .open = adam_open,
+    .step = adam_step,
+    .check = adam_check,
+    .tensors = adam_tensors,
+    .close = adam_close,
+};
+
+/* ---- a matrix product ---- */
+
+/* On the CPU with the built-in product, or OpenBLAS with "blas=1"; elsewhere, as of bf16, with
+   sb_matmul. */
+struct product {
+    gemm_function *gemm; /* NULL: sb_matmul */
+    bool ta, tb;
+    int64_t m, n, k;
+    sb_tensor *a, *b, *c;
+};
+
+static void product_close(void *job)
+{
+    struct product *p = job;
+    sb_tensor_release(p->a);
+    sb_tensor_release(p->b);
+    sb_tensor_release(p->c);
+    memory_free(p);
+}
+
+static bool product_sizes(const char *line, int64_t *m, int64_t *n, int64_t *k)
+{
+    return job_whole(line, "m", m) && job_whole(line, "n", n) && job_whole(line, "k", k);
+}
+
+static bool product_make(struct product *p, const char *line)
+{
+    const sb_dtype dtype = job_flag(line, "f64") ? SB_F64 : job_dtype(line);
+    if (!product_sizes(line, &p->m, &p->n, &p->k))
+        return false;
+    p->ta = job_flag(line, "transpose_a");
+    p->tb = job_flag(line, "transpose_b");
+    if (sb_device_in_use() == sb_device_cpu() && dtype != SB_BF16) {
+        const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][dtype];
+        p->gemm = job_flag(line, "blas") ? kernels->blas : kernels->builtin;
+        p->c = sb_tensor_full(dtype, SB_SHAPE(p->m, p->n), 0);
+    }
+    if (!p->gemm && (p->ta || p->tb || job_flag(line, "blas")))
+        return sb_fail("bench: \"%s\": this is for the CPU, with OpenBLAS for blas=1", line);
+    p->a = bench_values(dtype, 1, SB_SHAPE(p->m, p->k));
+    p->b = bench_values(dtype, 2, SB_SHAPE(p->k, p->n));
+    return p->a && p->b && (p->c || !p->gemm);
+}
+
+static void *product_open(const char *line)
+{
+    struct product *p = memory_new(sizeof *p);
+    if (!p)
+        return sb_fail("bench: out of memory");
+    if (product_make(p, line))
+        return p;
+    product_close(p);
+    return NULL;
+}
+
+static int product_tensors(void *job, sb_named_tensor items[])
+{
+    const struct product *p = job;
+    for (int i = 0; items && i < 2; i++)
+        items[i] = (sb_named_tensor){i ? "b" : "a", i ? p->b : p->a};
+    return 2;
+}
+
+static double product_multiply(const struct product *p, struct job_numbers *numbers)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const double begun = bench_clock();
+    const sb_tensor *c = p->c;
+    bool ok = true;
+    if (p->gemm)
+        ok = p->gemm(p->ta, p->tb, p->m, p->n, p->k, sb_tensor_data(p->a), p->ta ? p->m : p->k,
+                     sb_tensor_data(p->b), p->tb ? p->k : p->n, 0, sb_tensor_data(p->c), p->n);
+    else
+        ok = (c = sb_matmul(p->a, p->b)) != NULL;
+    const double seconds = bench_since(begun, ok);
+    ok = seconds >= 0 && (!numbers || job_add_measure(numbers, c));
+    return sb_tape_end(&tape) && ok ? seconds : -1;
+}
+
+static double product_step(void *job)
+{
+    return product_multiply(job, NULL);
+}
+
+static bool product_check(void *job, struct job_numbers *numbers)
+{
+    return product_multiply(job, numbers) >= 0;
+}
+
+static bool product_work(const char *line, struct job_work *work)
+{
+    int64_t m, n, k;
+    const bool ok = product_sizes(line, &m, &n, &k);
+    *work = (struct job_work){.operations = ok ? 2 * (double)m * (double)n * (double)k : 0};
+    return ok;
+}
+
+const struct job_kind job_product = {
+    .name = "product",
+    .work = product_work,
+    .open = product_open,
+    .step = product_step,
+    .check = product_check,
+    .tensors = product_tensors,
+    .close = product_close,
+};

@@ -100,8 +100,7 @@ static bool log_write_line(FILE *log, json_t *line)
            sb_fail("log: cannot write a line: %s", reason ? strerror(reason) : "out of memory");
 }
 
-/* JSON has no NaN and no infinity. */
-static json_t *log_number(double x)
+json_t *log_number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
