@@ -52,9 +52,9 @@ static bool explain_take_list(struct command_option *option, const char *value)
         if (end == at || (*end && *end != ',') || !isfinite(x))
             return sb_fail("--%s: \"%.*s\" is not a number; give numbers with commas between them, "
                            "such as 2,1,0.1,-1",
-                           option->setting.name, (int)strcspn(at, ","), at);
+                           option->field.name, (int)strcspn(at, ","), at);
         if (list->count == EXPLAIN_NUMBERS)
-            return sb_fail("--%s: there are more than %d numbers", option->setting.name,
+            return sb_fail("--%s: there are more than %d numbers", option->field.name,
                            EXPLAIN_NUMBERS);
         list->value[list->count++] = x;
         if (!*end)
@@ -104,7 +104,7 @@ static void explain_options(struct options *o, struct explain_request *r)
     explain_option_list(o, "periods", r, PERIODS, "positions: periods of the sine waves [5,7]");
     o->kind = TAKES_TEMPERATURE;
     option_number(o, "temperature", &e->temperature, 0, 1e6, "divisor of the scores [1]")
-        ->setting.zero = ZERO_IS_DEFAULT_ALONE;
+        ->field.zero = ZERO_IS_DEFAULT_ALONE;
     o->kind = TAKES_BLOCK;
     option_count(o, "block", &e->block, 1, EXPLAIN_NUMBERS, "flash: scores of a block [2]");
     o->kind = TAKES_TARGET;

@@ -9,13 +9,11 @@ static bool train_take_split(struct command_option *option, const char *value)
 {
     struct training_request *r = option->to;
     const bool heads = strncmp(value, "heads=", 6) == 0;
-    const struct setting ranks = {.name = option->setting.name,
-                                  .small = heads ? &r->head_ranks : &r->sequence_ranks,
-                                  .least = 1,
-                                  .most = 1 << 20};
+    const struct field ranks = {option->field.name, FIELD_SMALL,    0, NULL,
+                                .least = 1,         .most = 1 << 20};
     if (!heads && strncmp(value, "sequence=", 9) != 0)
         return sb_fail("--split is \"%s\"; it must be sequence=RANKS or heads=RANKS", value);
-    return setting_write(&ranks, strchr(value, '=') + 1);
+    return field_write(&ranks, heads ? &r->head_ranks : &r->sequence_ranks, strchr(value, '=') + 1);
 }
 
 static bool train_take_kind(struct command_option *option, const char *value)

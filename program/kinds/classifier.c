@@ -142,13 +142,15 @@ static bool classifier_open_data(struct training *t)
     return true;
 }
 
-static bool classifier_add_words(const struct training *t, sb_description *d)
+static sb_model classifier_make(const struct training *t)
 {
     const struct classifier_data *x = t->data;
-    bool ok = sb_description_add_vocabulary(d, "text", x->pairs.source);
-    for (int64_t i = 0; ok && i < sb_labels_count(x->labels); i++)
-        ok = sb_description_add_label(d, sb_labels_text(x->labels, i));
-    return ok;
+    const struct settings *s = &t->settings;
+    const sb_classifier_options options = {.transformer = s->model.transformer,
+                                           .pooling = s->text.pooling,
+                                           .hidden = s->text.hidden,
+                                           .label_smoothing = s->model.label_smoothing};
+    return sb_classifier_as_model(classifier_of(t->weights, x->pairs.source, x->labels, &options));
 }
 
 static void classifier_close(struct training *t)
@@ -343,7 +345,7 @@ const struct training_kind training_classifier = {.title = "a classifier",
                                                   .data_size = sizeof(struct classifier_data),
                                                   .open_texts = classifier_open_texts,
                                                   .open_data = classifier_open_data,
-                                                  .add_words = classifier_add_words,
+                                                  .make = classifier_make,
                                                   .close = classifier_close,
                                                   .describe = classifier_describe,
                                                   .describe_unknown = classifier_describe_unknown,

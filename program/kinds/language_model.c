@@ -115,7 +115,7 @@ static sb_vocabulary *language_learn(const struct training *t)
 /* All that the model may read at a time, where it may read everything. */
 static int64_t language_window(const struct settings *s)
 {
-    return s->language.context > 0 ? s->language.context : s->data.batch_symbols;
+    return s->text.context > 0 ? s->text.context : s->data.batch_symbols;
 }
 
 /* The most windows of a batch. */
@@ -146,10 +146,16 @@ static bool language_open_data(struct training *t)
     return true;
 }
 
-static bool language_add_words(const struct training *t, sb_description *d)
+static sb_model language_make(const struct training *t)
 {
     const struct language_data *x = t->data;
-    return sb_description_add_vocabulary(d, "text", x->vocabulary);
+    const struct settings *s = &t->settings;
+    const sb_language_model_options options = {.transformer = s->model.transformer,
+                                               .tie_embeddings = s->model.tie_embeddings,
+                                               .label_smoothing = s->model.label_smoothing,
+                                               .context = s->text.context,
+                                               .running_text = s->text.running_text};
+    return sb_language_model_as_model(sb_language_model_for(t->weights, x->vocabulary, &options));
 }
 
 static void language_close(struct training *t)
@@ -287,7 +293,7 @@ static bool evaluate_read_documents(const struct evaluate_request *r, const stru
 
 static bool evaluate_windows(const struct checkpoint *c, struct measured_documents *e)
 {
-    const int64_t context = c->settings.language.context;
+    const int64_t context = c->settings.text.context;
     const sb_windows_options options = {
         .length = context > 0 ? context : c->settings.data.batch_symbols, .fixed = true};
     sb_windows *windows =
@@ -413,7 +419,7 @@ const struct training_kind training_language_model = {
     .data_size = sizeof(struct language_data),
     .open_texts = language_open_texts,
     .open_data = language_open_data,
-    .add_words = language_add_words,
+    .make = language_make,
     .close = language_close,
     .describe = language_describe,
     .scores = 1 << BEST_LOSS,

@@ -199,13 +199,6 @@ bool pairs_encode(struct training *t)
     return true;
 }
 
-bool pairs_add_words(const struct training *t, sb_description *d)
-{
-    const struct pairs_data *x = t->data;
-    return sb_description_add_vocabulary(d, "source", x->source) &&
-           sb_description_add_vocabulary(d, "target", x->target);
-}
-
 void pairs_close(struct training *t)
 {
     struct pairs_data *x = t->data;

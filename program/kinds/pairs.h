@@ -43,7 +43,6 @@ bool pairs_find_vocabularies(struct training *training);
 bool pairs_encode(struct training *training);
 
 /* Functions of kinds with a source and a target of symbols (program/run/kind.h), */
-bool pairs_add_words(const struct training *training, sb_description *description);
 void pairs_describe(const struct training *training, const struct training_request *request,
                     FILE *out);
 bool pairs_add_item(struct buffer *buffer, const struct training *training, const sb_batch *batch,

@@ -125,6 +125,13 @@ static bool seq2seq_open_data(struct training *t)
     return seq2seq_check_words(t);
 }
 
+static sb_model seq2seq_make(const struct training *t)
+{
+    const struct pairs_data *x = t->data;
+    return sb_seq2seq_as_model(
+        sb_seq2seq_for(t->weights, x->source, x->target, &t->settings.model));
+}
+
 static void seq2seq_close(struct training *t)
 {
     struct seq2seq_data *x = t->data;
@@ -309,7 +316,7 @@ const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
                                                .data_size = sizeof(struct seq2seq_data),
                                                .open_texts = seq2seq_open_texts,
                                                .open_data = seq2seq_open_data,
-                                               .add_words = pairs_add_words,
+                                               .make = seq2seq_make,
                                                .close = seq2seq_close,
                                                .describe = pairs_describe,
                                                .scores = 1 << BEST_LOSS | 1 << BEST_EXACT |

@@ -34,8 +34,8 @@ struct training_kind {
        `struct training` has of them. */
     bool (*open_texts)(struct training *training, const struct training_request *request);
     bool (*open_data)(struct training *training);
-    /* Adds the vocabularies and labels of a new model. */
-    bool (*add_words)(const struct training *training, sb_description *description);
+    /* A new model for these data; its `self` is NULL after a failure. */
+    sb_model (*make)(const struct training *training);
     void (*close)(struct training *training);
     /* Prints what of the texts a model of --from does not know; may be NULL. */
     void (*describe_unknown)(const struct training *training, FILE *out);

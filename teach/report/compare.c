@@ -12,7 +12,7 @@ static bool take_settings(struct compared *run, const struct checkpoint *c)
     sb_description *d = sb_model_describe(&c->subject);
     bool ok = d != NULL;
     for (int i = 0; ok && setting_name(i); i++) {
-        struct setting_text room;
+        struct field_text room;
         run->setting[i] = memory_text(report_setting(c, d, i, &room));
         ok = run->setting[i] || sb_fail("report: out of memory");
     }

@@ -92,7 +92,7 @@ static bool add_tape(struct html *html, const struct subject *subject)
 /* ---- details: what a run can be repeated from ---- */
 
 const char *report_setting(const struct checkpoint *c, const sb_description *d, int i,
-                           struct setting_text *room)
+                           struct field_text *room)
 {
     const char *own = sb_description_get(d, setting_name(i));
     *room = setting_get(&c->settings, i);
@@ -123,7 +123,7 @@ static void add_command(struct html *html, const struct checkpoint *c, const sb_
     html_add(html, c->task[0] ? "--task " : "--data FILE");
     html_text(html, c->task);
     for (int i = 0; setting_name(i); i++) {
-        struct setting_text room;
+        struct field_text room;
         const char *value = report_setting(c, d, i, &room);
         if (!model_has_setting(c->subject.kind, setting_name(i)) ||
             strcmp(value, setting_get(&defaults, i).text) == 0)
@@ -191,7 +191,7 @@ static bool add_details(struct html *html, const struct report *r)
     html_table(html, "", "name;value");
     add_run(html, r, d);
     for (int i = 0; setting_name(i); i++) {
-        struct setting_text room;
+        struct field_text room;
         if (model_has_setting(c->subject.kind, setting_name(i)))
             row(html, setting_name(i), report_setting(c, d, i, &room));
     }

@@ -54,7 +54,7 @@ struct time_text report_time(double seconds);
 
 /* One setting of a description as a text, or its default. */
 const char *report_setting(const struct checkpoint *checkpoint, const sb_description *description,
-                           int i, struct setting_text *room);
+                           int i, struct field_text *room);
 
 /* ---- runs side by side: what they reach, their curves, and the settings that differ ---- */
 
