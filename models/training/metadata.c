@@ -2,8 +2,8 @@
 #include "models/description_parts.h"
 #include "models/text/buffer.h"
 #include "models/text/vocabulary_json.h"
-#include "models/training/fingerprint.h"
 #include "models/training/metadata_counters.h"
+#include "nn/fingerprint.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <stdlib.h>

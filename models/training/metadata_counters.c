@@ -1,5 +1,5 @@
 #include "models/training/metadata_counters.h"
-#include "models/training/fingerprint.h"
+#include "nn/fingerprint.h"
 #include "tensor/error.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +12,10 @@ struct counters counters_of_state(struct metadata *d)
     return (struct counters){"state",
                              {{"steps", .whole = &s->steps},
                               {"skipped_in_a_row", .whole = &s->skipped_in_a_row},
-                              {"updates", .whole = &s->updates},
                               {"average_updates", .whole = &s->average_updates},
                               {"random_position", .natural = &s->random_position},
                               {"epoch", .whole = &s->data.epoch},
                               {"batch", .whole = &s->data.batch},
-                              {"plateau_best", .real = &s->plateau.best},
-                              {"plateau_seen", .whole = &s->plateau.seen},
-                              {"plateau_waited", .small = &s->plateau.waited},
-                              {"plateau_reduced", .small = &s->plateau.reduced},
                               {"evaluations", .whole = &p->evaluations},
                               {"best_error", .real = &p->best.error},
                               {"best_loss", .real = &p->best.loss},
@@ -78,7 +73,6 @@ static json_t *counter_to_json(const struct counter *c)
            : c->flag    ? json_boolean(*c->flag)
            : c->mark    ? json_string(fingerprint_text(*c->mark).text)
            : c->real    ? counter_real_to_json(*c->real)
-           : c->small   ? json_integer(*c->small)
            : c->natural ? json_integer((json_int_t)*c->natural)
                         : json_integer(*c->whole);
 }
@@ -98,13 +92,10 @@ json_t *counters_to_json(const struct counters *counters)
 
 static bool counter_read_whole(const char *owner, const struct counter *c, int64_t whole)
 {
-    const int64_t most = c->small ? 1000000 : INT64_MAX;
-    if (whole < 0 || whole > most)
+    if (whole < 0)
         return sb_fail("checkpoint: the %s's \"%s\" is %lld; it must be in 0..%lld", owner, c->name,
-                       (long long)whole, (long long)most);
-    if (c->small)
-        *c->small = (int)whole;
-    else if (c->natural)
+                       (long long)whole, (long long)INT64_MAX);
+    if (c->natural)
         *c->natural = (uint64_t)whole;
     else
         *c->whole = whole;
@@ -155,7 +146,7 @@ static bool counter_read_kept(const json_t *all, struct kept *kept)
 
 static bool counter_read(const char *owner, const struct counter *c, const json_t *value)
 {
-    const bool is_whole = c->whole || c->natural || c->small;
+    const bool is_whole = c->whole || c->natural;
     if (is_whole && json_is_integer(value))
         return counter_read_whole(owner, c, json_integer_value(value));
     const bool ok = is_whole  ? false

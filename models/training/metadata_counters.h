@@ -6,12 +6,11 @@
 #include "models/training/metadata.h"
 #include "tensor/json.h"
 
-/* One counter, bound to metadata: one of the pointers points to its value there. */
+/* One counter, bound to metadata: its one non-NULL pointer says type and place. */
 struct counter {
     const char *name;
     int64_t *whole;    /* not negative */
     uint64_t *natural; /* a whole number too */
-    int *small;        /* a whole number too, up to a million */
     double *real;
     bool *flag;
     uint64_t *mark;    /* a fingerprint */

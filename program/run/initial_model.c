@@ -1,5 +1,5 @@
 /* A training run that begins with the weights of another model. */
-#include "models/training/fingerprint.h"
+#include "nn/fingerprint.h"
 #include "program/run/kind.h"
 #include "program/screen/foreign.h"
 #include <string.h>

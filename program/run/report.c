@@ -1,6 +1,6 @@
 /* The page on one model. */
 #include "program/run/report.h"
-#include "models/training/checkpoint_read.h"
+#include "models/training/metadata.h"
 #include "program/run/kind.h"
 #include "program/run/paths.h"
 #include "teach/report/report.h"
@@ -32,7 +32,7 @@ static uint64_t report_data_hash(const char *model)
     struct metadata d = {0};
     char *path = paths_beside(model, ".state", NULL);
     sb_safetensors *state = path && file_exists(path) ? sb_safetensors_open(path) : NULL;
-    const uint64_t hash = state && checkpoint_read_metadata(state, &d) ? d.progress.data_hash : 0;
+    const uint64_t hash = state && metadata_of(state, &d) ? d.progress.data_hash : 0;
     metadata_free(&d);
     sb_safetensors_close(state);
     memory_free(path);

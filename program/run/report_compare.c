@@ -1,5 +1,5 @@
 /* softback report of two models, or of a folder: one page of HTML that compares runs. */
-#include "models/training/checkpoint_read.h"
+#include "models/training/metadata.h"
 #include "program/run/paths.h"
 #include "program/run/report.h"
 #include "program/run/training.h"
@@ -51,7 +51,7 @@ static bool runs_is_adapters(const char *model)
 {
     struct metadata d = {0};
     sb_safetensors *file = sb_safetensors_open(model);
-    const bool adapters = file && checkpoint_read_metadata(file, &d) && d.adapters;
+    const bool adapters = file && metadata_of(file, &d) && d.adapters;
     metadata_free(&d);
     sb_safetensors_close(file);
     return adapters;

@@ -21,7 +21,8 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
 /* Takes the state of a run of the same kind of models. */
 bool training_load(struct training *t)
 {
-    t->loaded = checkpoint_open(t->state_path, &(struct checkpoint_options){.ranks = t->heads});
+    t->loaded = checkpoint_open(t->state_path,
+                                &(struct checkpoint_options){.ranks = t->heads, .resumes = true});
     if (!t->loaded || t->loaded->subject.kind == t->kind->model)
         return t->loaded != NULL;
     return sb_fail("%s was started with --model %s, not with --model %s", t->out,
@@ -56,5 +57,5 @@ bool training_take_state(struct training *t)
 {
     t->progress = t->loaded->progress;
     t->progress.finished = false;
-    return checkpoint_resume(t->loaded, t->state_path, t->trainer);
+    return checkpoint_resume(t->loaded, t->trainer) || sb_fail("%s: %s", t->state_path, sb_error());
 }

@@ -6,8 +6,8 @@
  * saves the same model again, so a model of the same run and of a later step is accepted.
  */
 #include "models/description_parts.h"
-#include "models/training/fingerprint.h"
 #include "models/training/metadata.h"
+#include "nn/fingerprint.h"
 #include "program/run/training.h"
 #include "tensor/file.h"
 #include <string.h>

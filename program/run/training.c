@@ -1,6 +1,6 @@
 #include "program/run/training.h"
 #include "models/training/agreement.h"
-#include "nn/flat.h"
+#include "nn/fingerprint.h"
 #include "program/run/kind.h"
 #include "program/run/log.h"
 #include "tensor/failure.h"
