@@ -22,7 +22,7 @@ static void training_note(struct training *t, const sb_evaluation *scores)
     const int64_t step = sb_trainer_steps(t->trainer);
     p->evaluations++;
     p->waited++;
-    /* The newer best model of resumed_best.c is saved again, even if rounding made it worse. */
+    /* A best model newer than the resumed state is saved again, even if rounding made it worse. */
     if (!training_is_best(t, scores) && step != t->ahead)
         return;
     p->best = *scores;
