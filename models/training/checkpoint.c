@@ -495,9 +495,9 @@ bool sb_checkpoint_save(const sb_trainer *trainer, const char *path)
 {
     if (!trainer || !path)
         return fail_null("checkpoint_save", trainer ? "path" : "trainer");
-    const struct progress progress = {.data_hash =
-                                          checkpoint_source_hash(sb_trainer_source(trainer)),
-                                      .best = {.unit_error = NAN, .bleu = NAN}};
+    const uint64_t hash = checkpoint_source_hash(sb_trainer_source(trainer));
+    const struct progress progress = {
+        .data_hash = hash, .source_hash = hash, .best = {.unit_error = NAN, .bleu = NAN}};
     const struct checkpoint_contents contents = {.trainer = trainer, .progress = &progress};
     return checkpoint_save(path, sb_trainer_subject(trainer), &contents, NULL);
 }
@@ -587,9 +587,7 @@ static bool model_file_check_training(struct reading *r, const sb_trainer *train
         return false;
     if (!r->d.has_state)
         return sb_fail("checkpoint: it has a model, but no training state");
-    const struct progress *p = &r->d.progress;
-    const uint64_t hash = p->source_hash ? p->source_hash : p->data_hash;
-    return hash == checkpoint_source_hash(sb_trainer_source(trainer)) ||
+    return r->d.progress.source_hash == checkpoint_source_hash(sb_trainer_source(trainer)) ||
            sb_fail("checkpoint: the data differ from those that its training was started with");
 }
 

@@ -32,8 +32,8 @@ struct progress {
     sb_evaluation best;        /* the best evaluation */
     int64_t best_step;         /* its step; 0: none yet */
     int64_t waited;            /* evaluations since then */
-    uint64_t data_hash;        /* of the training and held-out texts, to detect other data */
-    uint64_t source_hash;      /* of the trainer's source, for sb_checkpoint_resume; 0: data_hash */
+    uint64_t data_hash;        /* of the training and held-out texts, whatever the settings */
+    uint64_t source_hash;      /* of the trainer's source, with how it is cut into batches */
     uint64_t best_fingerprint; /* of the best model's file; 0: none yet */
     struct kept kept;
     bool finished;

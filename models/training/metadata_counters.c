@@ -22,7 +22,7 @@ struct counters counters_of_state(struct metadata *d)
                               {"best_step", .whole = &p->best_step},
                               {"waited", .whole = &p->waited},
                               {"data_hash", .natural = &p->data_hash},
-                              {"source_hash", .natural = &p->source_hash, .late = true},
+                              {"source_hash", .natural = &p->source_hash},
                               {"best_fingerprint", .mark = &p->best_fingerprint},
                               {"best_unit_error", .real = &p->best.unit_error},
                               {"best_bleu", .real = &p->best.bleu},
@@ -160,8 +160,7 @@ static bool counter_read(const char *owner, const struct counter *c, const json_
 bool counters_read(const struct counters *counters, const json_t *all)
 {
     for (const struct counter *c = counters->at; all && c->name; c++)
-        if (!(c->late && !json_object_get(all, c->name)) &&
-            !counter_read(counters->owner, c, json_object_get(all, c->name)))
+        if (!counter_read(counters->owner, c, json_object_get(all, c->name)))
             return false;
     return true;
 }

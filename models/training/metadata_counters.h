@@ -15,7 +15,6 @@ struct counter {
     bool *flag;
     uint64_t *mark;    /* a fingerprint */
     struct kept *kept; /* an object: fingerprints by step */
-    bool late;         /* files of the first version lack it: 0 */
 };
 
 enum { MOST_COUNTERS = 24 };
