@@ -77,8 +77,6 @@ struct part parameters_part(const sb_parameters *set, int64_t i);
 /* Whether parameter i is distributed over ranks, and the ranks; NULL: none. */
 bool parameters_is_cut(const sb_parameters *set, int64_t i);
 sb_communicator *parameters_ranks(const sb_parameters *set);
-/* The fingerprint (sb_parameters_fingerprint) of the distributed parameters or of the others. */
-uint64_t parameters_fingerprint(const sb_parameters *set, bool cut);
 /* Stores the shape of the unsharded parameter i in dim; returns its rank. */
 int parameters_whole(const sb_parameters *set, int64_t i, int64_t dim[SB_MAX_RANK]);
 

@@ -2,7 +2,6 @@
 #include "nn/clip.h"
 #include "nn/flat.h"
 #include "nn/groups.h"
-#include "nn/moments.h"
 #include "nn/optimiser_graph.h"
 #include "nn/optimiser_state.h"
 #include "ops/update.h"

@@ -1,198 +1,225 @@
 /* The state of an optimiser in a file. */
-#include "nn/optimiser_parts.h"
+#include "nn/optimiser_state.h"
 #include "nn/parameters_file.h"
+#include "nn/stored.h"
 #include "tensor/failure.h"
-#include "tensor/memory.h"
-#include "tensor/safetensors.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBERS = 6 };
+/* ---- numbers ---- */
 
-/* The counters, as metadata: whole numbers, and reals in hexadecimal, exact to the bit. */
-struct state_text {
-    char number[NUMBERS][40];
-};
+enum { RATE = 1, BEST = 2 }; /* the two that are no counts */
 
-static const char *const state_names[NUMBERS] = {
-    "steps", "rate", "plateau_best", "plateau_seen", "plateau_waited", "plateau_reduced"};
+static const struct {
+    const char *name;
+    double most;
+} numbers[STATE_NUMBERS] = {
+    {"optimiser.steps", 0x1p53},           {"optimiser.rate", INFINITY},
+    {"optimiser.plateau_best", INFINITY},  {"optimiser.plateau_seen", 0x1p53},
+    {"optimiser.plateau_waited", 1000000}, {"optimiser.plateau_reduced", 1000000}};
 
-static struct state_text state_write(const sb_optimiser *o)
+void optimiser_write(const sb_optimiser *o, struct state_text *text)
 {
-    const sb_plateau p = sb_optimiser_plateau(o);
-    const double number[NUMBERS] = {(double)sb_optimiser_steps(o),
-                                    optimiser_own_rate(o),
-                                    p.best,
-                                    (double)p.seen,
-                                    p.waited,
-                                    p.reduced};
-    struct state_text text;
-    for (int i = 0; i < NUMBERS; i++)
-        snprintf(text.number[i], sizeof text.number[i], i == 1 || i == 2 ? "%a" : "%.0f",
-                 number[i]);
-    return text;
+    const sb_plateau p = o->plateau;
+    const double number[STATE_NUMBERS] = {(double)o->steps, o->own_rate, p.best,
+                                          (double)p.seen,   p.waited,    p.reduced};
+    text->pair[0][0] = "optimiser";
+    text->pair[0][1] = optimiser_name(o);
+    for (int i = 0; i < STATE_NUMBERS; i++) {
+        const bool counts = i != RATE && i != BEST;
+        snprintf(text->number[i], sizeof text->number[i], counts ? "%.0f" : "%a", number[i]);
+        text->pair[1 + i][0] = numbers[i].name;
+        text->pair[1 + i][1] = text->number[i];
+    }
 }
 
-static bool state_read(const sb_safetensors *file, double number[NUMBERS])
+static bool number_read(const sb_safetensors *file, int i, double *number)
 {
-    for (int i = 0; i < NUMBERS; i++) {
-        const char *text = sb_safetensors_metadata(file, state_names[i]);
-        char *end = NULL;
-        number[i] = text ? strtod(text, &end) : 0;
-        const bool counts = i != 1 && i != 2;
-        if (!text || end == text || *end || (i == 1 && number[i] < 0) ||
-            (counts && !(number[i] >= 0 && number[i] <= 0x1p53)))
-            return sb_fail("optimiser_load: the file's \"%s\" is missing or malformed",
-                           state_names[i]);
-    }
+    const char *text = sb_safetensors_metadata(file, numbers[i].name);
+    char *end = NULL;
+    *number = text ? strtod(text, &end) : 0;
+    const bool counts = i != RATE && i != BEST;
+    if (!text || end == text || *end || (i == RATE && *number < 0) ||
+        (counts && !(*number >= 0 && *number <= numbers[i].most && *number == floor(*number))))
+        return sb_fail("optimiser_load: the file's \"%s\" is missing or malformed",
+                       numbers[i].name);
     return true;
 }
 
-/* "moment.0.encoder.norm.gain" */
-static char *moment_name(const sb_optimiser *o, int moment, int64_t i)
+bool optimiser_read_counts(const struct stored_file *file, struct optimiser_counts *n)
 {
-    return memory_format("moment.%d.%s", moment, sb_parameters_name(optimiser_set(o), i));
+    double number[STATE_NUMBERS];
+    for (int i = 0; i < STATE_NUMBERS; i++)
+        if (!number_read(file->tensors, i, &number[i]))
+            return false;
+    *n = (struct optimiser_counts){.steps = (int64_t)number[0],
+                                   .rate = number[RATE],
+                                   .plateau = {.best = number[BEST],
+                                               .seen = (int64_t)number[3],
+                                               .waited = (int)number[4],
+                                               .reduced = (int)number[5]}};
+    return true;
 }
 
-/* ---- saving ---- */
+/* ---- steps that differ between parameters ---- */
 
-/* The tensors of a state: a view for each moment of a parameter that is trained, and the steps. */
-struct state_items {
-    int n;
-    sb_named_tensor *item;
-};
-
-static void items_free(struct state_items *items)
+static bool steps_differ(const sb_optimiser *o)
 {
-    for (int i = 0; i < items->n; i++) {
-        memory_free((char *)(uintptr_t)items->item[i].name);
-        sb_tensor_release((sb_tensor *)(uintptr_t)items->item[i].tensor);
-    }
-    memory_free(items->item);
+    const struct moments *m = &o->moments;
+    for (int64_t i = 0; i < m->count; i++)
+        if (m->place[i].slot >= 0 && m->place[i].steps != o->steps)
+            return true;
+    return false;
 }
 
-static bool items_add(struct state_items *items, char *name, sb_tensor *t)
+static sb_tensor *steps_new(const sb_optimiser *o)
 {
-    items->item[items->n++] = (sb_named_tensor){name, t};
-    return t && (name || sb_fail("optimiser_save: out of memory"));
+    const struct moments *m = &o->moments;
+    sb_tensor *steps = tensor_new("optimiser", sb_device_cpu(), SB_F64, 1, &m->count);
+    for (int64_t i = 0; steps && i < m->count; i++)
+        ((double *)steps->data)[i] = (double)m->place[i].steps;
+    return steps;
 }
 
-static bool items_make(struct state_items *items, const sb_optimiser *o)
+static bool steps_take(sb_optimiser *o, const sb_tensor *steps)
 {
-    const struct moments *m = optimiser_moments((sb_optimiser *)(uintptr_t)o);
-    const sb_parameters *set = optimiser_set(o);
-    items->item = memory_new((size_t)(m->count * m->tensors + 1) * sizeof *items->item);
-    bool ok = items->item || sb_fail("optimiser_save: out of memory");
+    struct moments *m = &o->moments;
+    const double *number = steps->data, most = (double)o->steps;
+    for (int64_t i = 0; i < m->count; i++)
+        if (!(number[i] >= 0 && number[i] <= most && number[i] == floor(number[i])))
+            return sb_fail("optimiser: \"%s\" has taken %g steps of %g",
+                           sb_parameters_name(o->set, i), number[i], most);
+    for (int64_t i = 0; i < m->count; i++)
+        m->place[i].steps = (int64_t)number[i];
+    return true;
+}
+
+/* Adds the steps as the last item. */
+static bool steps_list(struct stored_list *list, const sb_optimiser *o)
+{
+    sb_tensor *steps = steps_new(o);
+    const bool ok =
+        steps && stored_add(list, "", "optimiser.steps", &(struct stored){.i = -1, .flat = steps});
+    sb_tensor_release(steps);
+    return ok;
+}
+
+/* ---- moments ---- */
+
+/* Lists the moments of the parameters that are trained, in tensors like those of the optimiser. */
+static bool moments_list(struct stored_list *list, const sb_optimiser *o,
+                         sb_tensor *const flat[MOST_MOMENTS])
+{
+    const struct moments *m = &o->moments;
+    bool ok = true;
     for (int k = 0; ok && k < m->tensors; k++)
         for (int64_t i = 0; ok && i < m->count; i++) {
-            const sb_tensor *w = sb_parameters_get(set, i);
-            if (m->place[i].slot >= 0)
-                ok = items_add(
-                    items, moment_name(o, k, i),
-                    tensor_view("optimiser_save", m->flat[k], m->place[i].slot, w->rank, w->dim));
+            const struct stored item = {.i = i, .flat = flat[k], .at = m->place[i].slot};
+            ok = item.at < 0 ||
+                 stored_add(list, k == 0 ? "optimiser.moment.0." : "optimiser.moment.1.",
+                            sb_parameters_name(o->set, i), &item);
         }
-    if (ok && optimiser_steps_differ(o))
-        ok = items_add(items, memory_text("steps"), optimiser_steps_new(o));
     return ok;
+}
+
+bool optimiser_list(const sb_optimiser *o, struct stored_list *list)
+{
+    list->set = o->set;
+    return moments_list(list, o, o->moments.flat) && (!steps_differ(o) || steps_list(list, o));
 }
 
 bool sb_optimiser_save(const sb_optimiser *optimiser, const char *path)
 {
     if (!optimiser || !path)
         return fail_null("optimiser_save", optimiser ? "path" : "optimiser");
-    if (parameters_ranks(optimiser_set(optimiser)))
+    if (parameters_ranks(optimiser->set))
         return sb_fail("optimiser_save: ranks hold parts of the parameters; use "
                        "sb_checkpoint_save");
-    const struct state_text text = state_write(optimiser);
-    const char *const metadata[][2] = {
-        {"optimiser", optimiser_name(optimiser)}, {state_names[0], text.number[0]},
-        {state_names[1], text.number[1]},         {state_names[2], text.number[2]},
-        {state_names[3], text.number[3]},         {state_names[4], text.number[4]},
-        {state_names[5], text.number[5]}};
-    struct state_items items = {0};
-    const bool ok = items_make(&items, optimiser) &&
-                    sb_safetensors_save(path, items.n, items.item, 1 + NUMBERS, metadata);
-    items_free(&items);
+    struct state_text text;
+    struct stored_list list = {0};
+    optimiser_write(optimiser, &text);
+    const bool ok =
+        optimiser_list(optimiser, &list) &&
+        stored_save(path, &list, false, STATE_PAIRS, (const char *const(*)[2])text.pair);
+    stored_free(&list);
     return ok;
 }
 
 /* ---- loading ---- */
 
-/* Reads all moments into tensors like those of the optimiser. */
-static bool moments_read(const sb_safetensors *file, const sb_optimiser *o, const struct moments *m,
-                         sb_tensor *flat[MOST_MOMENTS])
+/* Whether the moments of the file are those of the list. */
+static bool moments_match(const sb_safetensors *file, const struct stored_list *list)
 {
-    int found = sb_safetensors_find(file, "steps") >= 0;
-    for (int k = 0; k < m->tensors; k++) {
-        flat[k] =
-            tensor_new("optimiser_load", m->flat[k]->device, m->flat[k]->dtype, 1, m->flat[k]->dim);
-        for (int64_t i = 0; i < m->count; i++) {
-            const sb_tensor *w = sb_parameters_get(optimiser_set(o), i);
-            if (m->place[i].slot < 0)
-                continue;
-            char *name = moment_name(o, k, i);
-            sb_tensor *view =
-                flat[k] ? tensor_view("optimiser_load", flat[k], m->place[i].slot, w->rank, w->dim)
-                        : NULL;
-            const bool ok = view && (name || sb_fail("optimiser_load: out of memory")) &&
-                            sb_safetensors_read(file, name, view);
-            memory_free(name);
-            sb_tensor_release(view);
-            if (!ok)
-                return false;
-            found++;
-        }
-    }
-    return found == sb_safetensors_count(file) ||
+    static const char prefix[] = "optimiser.";
+    int found = 0, all = 0;
+    for (int i = 0; i < sb_safetensors_count(file); i++)
+        all += strncmp(sb_safetensors_name(file, i), prefix, sizeof prefix - 1) == 0;
+    for (int64_t k = 0; k < list->n; k++)
+        found += sb_safetensors_find(file, list->item[k].name) >= 0;
+    return found == all ||
            sb_fail("optimiser_load: the file has %d tensors, of which %d belong to parameters that "
                    "are trained here; freeze the same ones",
-                   sb_safetensors_count(file), found);
+                   all, found);
 }
 
-static bool steps_read(const sb_safetensors *file, sb_optimiser *o)
+/* Reads the moments into these tensors, and the steps if the file has them; `steps` is in the list
+   then. */
+static bool moments_read(struct stored_file *file, const sb_optimiser *o,
+                         sb_tensor *const flat[MOST_MOMENTS], struct stored_list *list,
+                         bool *has_steps)
 {
-    if (sb_safetensors_find(file, "steps") < 0)
-        return true;
-    sb_tensor *steps = optimiser_steps_new(o);
-    const bool ok =
-        steps && sb_safetensors_read(file, "steps", steps) && optimiser_take_steps(o, steps);
-    sb_tensor_release(steps);
+    *has_steps = sb_safetensors_find(file->tensors, "optimiser.steps") >= 0;
+    bool ok = moments_list(list, o, flat) && (!*has_steps || steps_list(list, o)) &&
+              moments_match(file->tensors, list);
+    for (int64_t k = 0; ok && k < list->n; k++)
+        ok = stored_read(file, list, k);
     return ok;
 }
 
-static bool optimiser_read(const sb_safetensors *file, sb_optimiser *o)
+/* Takes what was read. */
+static bool optimiser_take(sb_optimiser *o, const struct optimiser_counts *n,
+                           const sb_tensor *steps)
 {
-    const char *kind = sb_safetensors_metadata(file, "optimiser");
-    struct moments *m = optimiser_moments(o);
+    const int64_t before = o->steps;
+    const sb_plateau was = o->plateau;
+    sb_optimiser_restore(o, n->steps, n->plateau);
+    if (steps && !steps_take(o, steps)) {
+        sb_optimiser_restore(o, before, was);
+        return false;
+    }
+    o->own_rate = isnan(n->rate) ? o->own_rate : n->rate;
+    return true;
+}
+
+bool optimiser_read(struct stored_file *file, sb_optimiser *o, bool in_place)
+{
+    const char *kind = sb_safetensors_metadata(file->tensors, "optimiser");
+    struct moments *m = &o->moments;
+    struct optimiser_counts counts;
+    struct stored_list list = {.set = o->set};
     sb_tensor *flat[MOST_MOMENTS] = {NULL, NULL};
-    double number[NUMBERS];
+    bool steps, ok = true;
     if (!kind || strcmp(kind, optimiser_name(o)) != 0)
         return sb_fail("optimiser_load: the file has a state of %s, not of %s",
                        kind ? kind : "no optimiser", optimiser_name(o));
-    if (!state_read(file, number) || !moments_fit(m, optimiser_set(o)))
+    if (!optimiser_read_counts(file, &counts) || !moments_fit(m, o->set))
         return false;
-    const int64_t before = sb_optimiser_steps(o);
-    const sb_plateau was = sb_optimiser_plateau(o);
-    const sb_plateau plateau = {.best = number[2],
-                                .seen = (int64_t)number[3],
-                                .waited = (int)number[4],
-                                .reduced = (int)number[5]};
-    bool ok = moments_read(file, o, m, flat);
-    if (ok)
-        sb_optimiser_restore(o, (int64_t)number[0], plateau);
-    if (ok && !steps_read(file, o)) {
-        sb_optimiser_restore(o, before, was);
-        ok = false;
+    for (int k = 0; ok && k < m->tensors; k++) {
+        sb_tensor *own = m->flat[k];
+        flat[k] = in_place ? sb_tensor_retain(own)
+                           : tensor_new("optimiser_load", own->device, own->dtype, 1, own->dim);
+        ok = flat[k] != NULL;
     }
+    ok = ok && moments_read(file, o, flat, &list, &steps) &&
+         optimiser_take(o, &counts, steps ? list.item[list.n - 1].flat : NULL);
     for (int k = 0; k < m->tensors; k++) {
         sb_tensor *old = ok ? m->flat[k] : flat[k];
         m->flat[k] = ok ? flat[k] : m->flat[k];
         sb_tensor_release(old);
     }
-    if (ok && !isnan(number[1]))
-        sb_optimiser_set_rate(o, number[1]);
+    stored_free(&list);
     return ok;
 }
 
@@ -200,8 +227,8 @@ bool sb_optimiser_load(sb_optimiser *optimiser, const char *path)
 {
     if (!optimiser || !path)
         return fail_null("optimiser_load", optimiser ? "path" : "optimiser");
-    sb_safetensors *file = sb_safetensors_open(path);
-    const bool ok = file && optimiser_read(file, optimiser);
-    sb_safetensors_close(file);
+    struct stored_file file;
+    const bool ok = stored_open(&file, path) && optimiser_read(&file, optimiser, false);
+    stored_close(&file);
     return ok;
 }

@@ -1,6 +1,6 @@
 #include "nn/optimiser_graph.h"
 #include "nn/flat.h"
-#include "nn/optimiser_parts.h"
+#include "nn/optimiser_state.h"
 #include "tensor/memory.h"
 #include <string.h>
 
@@ -19,7 +19,7 @@ void optimiser_plan_free(struct optimiser_plan *plan)
 bool optimiser_queue_step(const sb_optimiser *o, const struct optimiser_plan *plan,
                           const void *loss, const char *numbers, double *outcome)
 {
-    sb_parameters *set = optimiser_set(o);
+    sb_parameters *set = o->set;
     const sb_tensor *g = parameters_gradients(set);
     const struct update_kernels *k = kernel_row(&update_rows, g);
     if (!k)

@@ -2,7 +2,8 @@
 #ifndef SOFTBACK_NN_OPTIMISER_STATE_H
 #define SOFTBACK_NN_OPTIMISER_STATE_H
 
-#include "nn/optimiser_parts.h"
+#include "nn/moments.h"
+#include "nn/optimiser.h"
 
 enum kind { SGD, ADAM, ADAMW };
 
@@ -17,5 +18,8 @@ struct sb_optimiser {
     struct moments moments;
     bool taken; /* a graph has taken the next step, whose rate and norm are set */
 };
+
+/* "sgd", "adam" or "adamw". */
+const char *optimiser_name(const sb_optimiser *optimiser);
 
 #endif

@@ -85,7 +85,8 @@ SB_API bool sb_parameters_clear(sb_parameters *set);
  */
 SB_API bool sb_parameters_clip(sb_parameters *set, double limit, double *norm);
 
-/* A 64-bit hash (FNV-1a) of all values on this rank, for comparing them to the bit. */
+/* The fingerprint of all values on this rank, for comparing them to the bit, with their names,
+   dtype and shapes. A model's file has the same, and `softback info` prints it. */
 SB_API uint64_t sb_parameters_fingerprint(const sb_parameters *set);
 
 #endif

@@ -54,7 +54,8 @@ bool file_try(const char *who, const char *path);
 /* All of the above in one call. */
 bool file_save(const char *who, const char *path, const void *bytes, size_t size);
 
-/* For the files that implement this header. "<who>: cannot <attempt> <path>: <errno's reason>". */
+/* For callers that need a descriptor, to lock a file. "<who>: cannot <attempt> <path>: <errno's
+ * reason>". */
 void *file_fail(const char *who, const char *attempt, const char *path);
 /* open(2), again when a signal interrupts it, and not inherited by programs that are started. */
 int file_descriptor(const char *path, int flags, unsigned mode);

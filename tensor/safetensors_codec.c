@@ -1,4 +1,4 @@
-#include "tensor/safetensors_codec.h"
+#include "tensor/safetensors_parts.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

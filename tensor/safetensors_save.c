@@ -2,8 +2,7 @@
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
-#include "tensor/safetensors_header.h"
-#include "tensor/safetensors_source.h"
+#include "tensor/safetensors_parts.h"
 #include "tensor/storage.h"
 #include "tensor/utf8.h"
 #include <stdio.h>

@@ -1,18 +1,20 @@
 /*
  * Checkpoints: a model, optionally with the state of its training, in one safetensors file.
  *
- * The parameters have their dotted names. A training state adds "average", "optimiser.moment.0" and
- * ".1", each as long as all parameters together that are not frozen. The metadata's one key,
- * "softback", contains JSON: format, the model's kind, settings by name, the vocabularies, the
- * task, the fingerprint of all tensors (models/training/fingerprint.h), and the counters of the
- * state, or the step of a best model. There is no time, host, path, thread or rank count, so equal
- * training gives equal bytes. Loading compares the fingerprint. Later versions read format 3; files
- * of other formats are refused.
+ * The parameters have their dotted names. A training state adds the tensors and the metadata of
+ * sb_optimiser_save (nn/stored.h), and "average.NAME" for each parameter that is not frozen. The
+ * metadata's key "softback" contains JSON: format, the model's kind, settings by name, the
+ * vocabularies, the task, the fingerprint of all tensors (nn/fingerprint.h), and the counters of
+ * the state, or the step of a best model. There is no time, host, path, thread or rank count, so
+ * equal training gives equal bytes. A file is opened once and each tensor read once: the
+ * fingerprint is of what was read. Later versions read the models of format 3; files of other
+ * formats are refused.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
 
 #include "models/training/settings.h"
+#include "nn/stored.h"
 
 /* The models that --keep has written and not removed yet, in rising order of their steps: one more
    than it keeps, until the state that follows is saved. */
@@ -30,8 +32,8 @@ struct progress {
     sb_evaluation best;        /* the best evaluation */
     int64_t best_step;         /* its step; 0: none yet */
     int64_t waited;            /* evaluations since then */
-    uint64_t data_hash;        /* of the training and held-out texts, to detect other data */
-    uint64_t source_hash;      /* of the trainer's source, for sb_checkpoint_resume; 0: data_hash */
+    uint64_t data_hash;        /* of the training and held-out texts, whatever the settings */
+    uint64_t source_hash;      /* of the trainer's source, with how it is cut into batches */
     uint64_t best_fingerprint; /* of the best model's file; 0: none yet */
     struct kept kept;
     bool finished;
@@ -40,13 +42,14 @@ struct progress {
 /* A model read from a file, with all that belongs to it. */
 struct checkpoint {
     struct settings settings;
-    uint64_t fingerprint; /* of the tensors of its file */
+    uint64_t fingerprint; /* that its file names */
     char *task;           /* "dates", or "" for pairs from files */
     sb_parameters *weights;
     sb_model subject;
-    bool has_state; /* the two below are set, and checkpoint_resume can be called */
+    bool has_state; /* the two below are set */
     struct progress progress;
     sb_trainer_state state;
+    struct stored_file file; /* of one to be resumed: open until then */
 };
 
 /* What to load of a file, and for what. */
@@ -58,15 +61,16 @@ struct checkpoint_options {
     const struct settings *training; /* the model begins another training with these settings, and
                                         with new adapters if they ask for these; NULL: it has its
                                         own. Settings of the model itself are always the file's. */
+    bool resumes; /* checkpoint_resume reads the state, and compares the fingerprint */
 };
 
 /* Reads a file that may be untrusted; to be freed with checkpoint_free. Options may be NULL. */
 struct checkpoint *checkpoint_open(const char *path, const struct checkpoint_options *options);
 void checkpoint_free(struct checkpoint *checkpoint);
 
-/* Puts the stored state, of the file that `checkpoint` was read from, into a trainer made for its
-   model. */
-bool checkpoint_resume(const struct checkpoint *checkpoint, const char *path, sb_trainer *trainer);
+/* Puts the state of a file that was opened to be resumed into a trainer made for its model. After a
+   failure both can only be freed. */
+bool checkpoint_resume(struct checkpoint *checkpoint, sb_trainer *trainer);
 
 /* The hash of a source in files, to detect other data. */
 uint64_t checkpoint_source_hash(const sb_source *source);

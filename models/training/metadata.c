@@ -2,7 +2,7 @@
 #include "models/description_parts.h"
 #include "models/text/buffer.h"
 #include "models/text/vocabulary_json.h"
-#include "models/training/fingerprint.h"
+#include "nn/fingerprint.h"
 #include "tensor/failure.h"
 #include "tensor/json.h"
 #include "tensor/memory.h"
@@ -17,27 +17,21 @@ enum { FORMAT = 3, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
 /* Doubles and fingerprints are hexadecimal texts, exact to the bit. */
 #define ROW(member) FIELD(struct metadata, member)
 #define MARK(member) .type = FIELD_MARK, .at = offsetof(struct metadata, member)
-enum { LATE = 1 }; /* files of the first version lack it: 0 */
 
 static const struct field state_fields[] = {
     {"steps", ROW(state.steps)},
     {"skipped_in_a_row", ROW(state.skipped_in_a_row)},
-    {"updates", ROW(state.updates)},
     {"average_updates", ROW(state.average_updates)},
     {"random_position", ROW(state.random_position)},
     {"epoch", ROW(state.data.epoch)},
     {"batch", ROW(state.data.batch)},
-    {"plateau_best", ROW(state.plateau.best)},
-    {"plateau_seen", ROW(state.plateau.seen)},
-    {"plateau_waited", ROW(state.plateau.waited)},
-    {"plateau_reduced", ROW(state.plateau.reduced)},
     {"evaluations", ROW(progress.evaluations)},
     {"best_error", ROW(progress.best.error)},
     {"best_loss", ROW(progress.best.loss)},
     {"best_step", ROW(progress.best_step)},
     {"waited", ROW(progress.waited)},
     {"data_hash", ROW(progress.data_hash)},
-    {"source_hash", ROW(progress.source_hash), .kind = LATE},
+    {"source_hash", ROW(progress.source_hash)},
     {"best_fingerprint", MARK(progress.best_fingerprint)},
     {"best_unit_error", ROW(progress.best.unit_error)},
     {"best_bleu", ROW(progress.best.bleu)},
@@ -85,8 +79,6 @@ static json_t *counter_to_json(const struct field *f, const struct metadata *d)
         return json_string(fingerprint_text(*(const uint64_t *)from).text);
     case FIELD_NUMBER:
         return counter_real_to_json(*(const double *)from);
-    case FIELD_SMALL:
-        return json_integer(*(const int *)from);
     case FIELD_OTHER:
         return kept_to_json(from);
     default:
@@ -107,14 +99,10 @@ static bool counters_write(json_t *json, bool any, const char *name, const struc
 
 static bool counter_read_whole(const char *owner, const struct field *f, int64_t whole, void *to)
 {
-    const int64_t most = f->type == FIELD_SMALL ? 1000000 : INT64_MAX;
-    if (whole < 0 || whole > most)
+    if (whole < 0)
         return sb_fail("checkpoint: the %s's \"%s\" is %lld; it must be in 0..%lld", owner, f->name,
-                       (long long)whole, (long long)most);
-    if (f->type == FIELD_SMALL)
-        *(int *)to = (int)whole;
-    else
-        *(int64_t *)to = whole;
+                       (long long)whole, (long long)INT64_MAX);
+    *(int64_t *)to = whole;
     return true;
 }
 
@@ -164,7 +152,7 @@ static bool counter_read(const char *owner, const struct field *f, struct metada
                          const json_t *value)
 {
     void *to = (char *)d + f->at;
-    const bool whole = f->type == FIELD_COUNT || f->type == FIELD_SEED || f->type == FIELD_SMALL;
+    const bool whole = f->type == FIELD_COUNT || f->type == FIELD_SEED;
     if (whole && json_is_integer(value))
         return counter_read_whole(owner, f, json_integer_value(value), to);
     const bool ok = whole                    ? false
@@ -180,8 +168,7 @@ static bool counters_read(const char *owner, const struct field *rows, struct me
                           const json_t *all)
 {
     for (const struct field *f = rows; all && f->name; f++) {
-        const json_t *value = json_object_get(all, f->name);
-        if (!(f->kind & LATE && !value) && !counter_read(owner, f, d, value))
+        if (!counter_read(owner, f, d, json_object_get(all, f->name)))
             return false;
     }
     return true;

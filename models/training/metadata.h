@@ -30,7 +30,8 @@ char *metadata_write(const struct metadata *metadata);
 bool metadata_read(const char *text, struct metadata *metadata);
 void metadata_free(struct metadata *metadata);
 
-/* Reads the metadata of a file, and compares the fingerprint of its tensors. */
+/* Reads those of an open file; of a path, and compares the fingerprint of the file's tensors. */
+bool metadata_of(const sb_safetensors *file, struct metadata *metadata);
 bool metadata_of_file(const char *path, struct metadata *metadata);
 
 #endif

@@ -3,7 +3,7 @@
 #include "models/kinds.h"
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
-#include "models/training/fingerprint.h"
+#include "nn/fingerprint.h"
 #include "ops/kernel.h"
 #include "program/options/machine.h"
 #include "program/screen/foreign.h"

@@ -1,5 +1,6 @@
 /* The description that a training run prints. */
 #include "models/kinds.h"
+#include "nn/fingerprint.h"
 #include "nn/parts.h"
 #include "program/run/kind.h"
 #include "program/screen/foreign.h"
@@ -46,6 +47,15 @@ static void training_describe_steps(const struct training *t, FILE *out)
         fprintf(out, "device     %s\n", sb_device_description(sb_device_in_use()));
     if (sb_trainer_steps(t->trainer) > 0)
         fprintf(out, "resumed    after step %s\n", count_text(sb_trainer_steps(t->trainer)).text);
+}
+
+static void training_describe_from(const struct training *t, const struct training_request *r,
+                                   FILE *out)
+{
+    fprintf(out, "from       %s, fingerprint %s\n", foreign(r->from),
+            fingerprint_text(t->settings.tuning.base).text);
+    if (t->kind->describe_unknown)
+        t->kind->describe_unknown(t, out);
 }
 
 void training_describe(const struct training *t, const struct training_request *request, FILE *out)

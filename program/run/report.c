@@ -1,6 +1,6 @@
 /* Reports: the page on one model, and the page that compares runs. */
 #include "program/run/report.h"
-#include "models/training/checkpoint_read.h"
+#include "models/training/metadata.h"
 #include "program/run/kind.h"
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
@@ -44,7 +44,7 @@ static uint64_t report_data_hash(const char *model)
     struct metadata d = {0};
     char *path = paths_beside(model, ".state", NULL);
     sb_safetensors *state = path && file_exists(path) ? sb_safetensors_open(path) : NULL;
-    const uint64_t hash = state && checkpoint_read_metadata(state, &d) ? d.progress.data_hash : 0;
+    const uint64_t hash = state && metadata_of(state, &d) ? d.progress.data_hash : 0;
     metadata_free(&d);
     sb_safetensors_close(state);
     memory_free(path);
@@ -191,7 +191,7 @@ static bool runs_is_adapters(const char *model)
 {
     struct metadata d = {0};
     sb_safetensors *file = sb_safetensors_open(model);
-    const bool adapters = file && checkpoint_read_metadata(file, &d) && d.adapters;
+    const bool adapters = file && metadata_of(file, &d) && d.adapters;
     metadata_free(&d);
     sb_safetensors_close(file);
     return adapters;

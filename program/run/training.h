@@ -102,11 +102,6 @@ bool training_saves(const struct training *training);
 /* Whether a signal asks the run to stop; for the trainer. */
 bool training_interrupted(void *unused);
 
-/* Loads the model of --from, with the settings that are its own; prints what it is. */
-bool training_load_from(struct training *training, const struct training_request *request);
-void training_describe_from(const struct training *training, const struct training_request *request,
-                            FILE *out);
-
 /* The learning rate for these settings if none is given. */
 double training_usual_rate(const struct settings *settings);
 enum { MOST_WATCHED = 8 }; /* texts for --report */
@@ -130,19 +125,14 @@ bool training_choose_best(struct training *training);
 /* Saves the state for --resume. */
 bool training_save(struct training *training);
 
-/* The models of --keep: adds the paths that they may have; whether a new run finds none; saves that
-   of the current step; removes those before the last ones; prints which there are. */
-struct paths;
-bool training_add_kept(const struct training *training, struct paths *paths);
-bool training_kept_none(const struct training *training);
+/* The models of --keep: saves that of the current step; removes those before the last ones; prints
+   which there are. */
 bool training_keep(struct training *training);
 bool training_kept_trim(struct training *training);
 void training_describe_kept(const struct training *training, FILE *out);
 
-/* "<out>.bad-batch.tsv", or with a number from 2 on; for memory_free. NULL without memory. */
-char *training_bad_batch(const struct training *training, int number);
-/* Writes the texts of the last step's batch to the first of these files that does not exist; its
-   path, for sb_free, or NULL. */
+/* Writes the texts of the last step's batch to the first of <out>.bad-batch.tsv, .bad-batch.2.tsv
+   and so on that does not exist; its path, for sb_free, or NULL. */
 char *training_save_batch(const struct training *training);
 
 #endif

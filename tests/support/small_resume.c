@@ -18,7 +18,7 @@ bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *p
 bool small_run_resume_part(struct small_run *run, const char *path, const sb_pairs *pairs,
                            sb_communicator *ranks)
 {
-    const struct checkpoint_options part = {.ranks = ranks};
+    const struct checkpoint_options part = {.ranks = ranks, .resumes = true};
     *run = (struct small_run){.loaded = checkpoint_open(path, &part), .forget = checkpoint_free};
     if (run->loaded) {
         run->settings = run->loaded->settings;
@@ -28,7 +28,7 @@ bool small_run_resume_part(struct small_run *run, const char *path, const sb_pai
     }
     if (run->data)
         run->trainer = sb_trainer_new(run->model, run->data, &run->settings.trainer);
-    if (run->trainer && checkpoint_resume(run->loaded, path, run->trainer))
+    if (run->trainer && checkpoint_resume(run->loaded, run->trainer))
         return true;
     small_run_close(run);
     return false;

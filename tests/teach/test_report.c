@@ -303,18 +303,18 @@ CPU_TEST(report, products_with_the_hessian_are_checked)
 }
 
 /* A model of TRAIN, and a text that goes through it. */
-struct stored {
+struct reported {
     struct checkpoint *checkpoint;
     struct subject subject;
 };
 
-static bool stored_open(struct stored *s)
+static bool reported_open(struct reported *s)
 {
-    *s = (struct stored){.checkpoint = checkpoint_open(test_temporary("m"), NULL)};
+    *s = (struct reported){.checkpoint = checkpoint_open(test_temporary("m"), NULL)};
     return s->checkpoint && subject_begin(&s->subject, &s->checkpoint->subject, "3 1 4", "1 2");
 }
 
-static void stored_close(struct stored *s)
+static void reported_close(struct reported *s)
 {
     subject_end(&s->subject);
     checkpoint_free(s->checkpoint);
@@ -324,9 +324,9 @@ TEST(report, checking_a_copy_of_the_model_restores_its_weights)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
     run_well(TRAIN);
-    struct stored s;
+    struct reported s;
     struct model_twin twin;
-    cr_assert(stored_open(&s), "%s", sb_error());
+    cr_assert(reported_open(&s), "%s", sb_error());
     cr_assert(model_twin_open(&twin, &s.subject.model, s.subject.example.batch, SB_F64) &&
                   model_twin_backward(&twin),
               "%s", sb_error());
@@ -340,7 +340,7 @@ TEST(report, checking_a_copy_of_the_model_restores_its_weights)
               "%g, %g", difference, sb_tensor_get(sb_tensor_grad(w), 5));
     cr_expect(sb_tensor_get(w, 5) == before);
     model_twin_close(&twin);
-    stored_close(&s);
+    reported_close(&s);
 }
 
 /* A resumed run also continues the diagnoses. */
@@ -427,7 +427,7 @@ CPU_TEST(report, the_jacobian_of_a_row_can_be_drawn)
 
 /* The inputs of a report: a model and its log. */
 struct drawn {
-    struct stored stored;
+    struct reported stored;
     struct run_log log;
 };
 
@@ -455,11 +455,11 @@ CPU_TEST(report, each_failing_allocation_of_a_figure_is_reported)
 {
     run_well(TRAIN);
     struct drawn d;
-    cr_assert(stored_open(&d.stored) && run_log_read(&d.log, test_temporary("m.jsonl")), "%s",
+    cr_assert(reported_open(&d.stored) && run_log_read(&d.log, test_temporary("m.jsonl")), "%s",
               sb_error());
     cr_expect(test_each_allocation_fails(draw_each, &d) > 50);
     run_log_free(&d.log);
-    stored_close(&d.stored);
+    reported_close(&d.stored);
 }
 
 /* The text of a report is not read as HTML. */
@@ -548,7 +548,7 @@ CPU_TEST(report, all_runs_of_a_folder_are_compared)
 /* A comparison of a run with itself, and what is inside it. */
 static bool compare_each(void *context)
 {
-    const struct stored *s = context;
+    const struct reported *s = context;
     struct compared runs[2] = {{0}};
     struct html html = {0};
     bool ok = true;
@@ -568,9 +568,9 @@ static bool compare_each(void *context)
 
 CPU_TEST(report, each_failing_allocation_of_a_comparison_is_reported)
 {
-    struct stored s;
+    struct reported s;
     run_well(TRAIN "--report page.html");
-    cr_assert(stored_open(&s), "%s", sb_error());
+    cr_assert(reported_open(&s), "%s", sb_error());
     cr_expect(test_each_allocation_fails(compare_each, &s) > 50);
-    stored_close(&s);
+    reported_close(&s);
 }

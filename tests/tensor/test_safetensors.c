@@ -1,6 +1,6 @@
 #include "tensor/failure.h"
 #include "tensor/file.h"
-#include "tensor/safetensors_header.h"
+#include "tensor/safetensors_parts.h"
 #include "tests/support/test.h"
 #include "tests/support/trace.h"
 #include <stdio.h>

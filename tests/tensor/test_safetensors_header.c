@@ -1,4 +1,4 @@
-#include "tensor/safetensors_header.h"
+#include "tensor/safetensors_parts.h"
 #include "tests/support/json_memory.h"
 #include "tests/support/test.h"
 #include <stdio.h>

@@ -119,6 +119,10 @@ TEST(model_file, a_model_is_built_from_its_file_as_it_was)
     const sb_language_model_options *o = sb_language_model_options_of(back.model.self);
     cr_expect(o->transformer.gated && o->tie_embeddings && o->label_smoothing == 0.1);
     cr_expect(sb_parameters_fingerprint(back.weights) == sb_parameters_fingerprint(w.weights));
+    struct checkpoint *c = checkpoint_open(path, NULL);
+    cr_expect(c && c->fingerprint == sb_parameters_fingerprint(w.weights),
+              "the file has another fingerprint than its parameters");
+    checkpoint_free(c);
     char *before = sb_continue(w.model.self, "ab", NULL),
          *after = sb_continue(back.model.self, "ab", NULL);
     cr_expect_str_eq(before, after);

@@ -1,19 +1,19 @@
 /*
- * The fingerprint of a file's tensors: of their names, dtypes, shapes and bits.
+ * The fingerprint of tensors: of their names, dtypes, shapes and bits.
  *
  * It is a sum modulo 2^64 of one term for each tensor and one for each element, which depends on
  * the tensor, the element's number and its bits. So tensors may come in any order and in parts that
  * several ranks hold, and one changed element always changes it. It finds damage and mistakes, but
- * not deliberate forgery.
+ * not deliberate forgery. Files contain fingerprints, so it must never change.
  */
-#ifndef SOFTBACK_MODELS_TRAINING_FINGERPRINT_H
-#define SOFTBACK_MODELS_TRAINING_FINGERPRINT_H
+#ifndef SOFTBACK_NN_FINGERPRINT_H
+#define SOFTBACK_NN_FINGERPRINT_H
 
+#include "nn/flat.h"
 #include "tensor/communicator.h"
-#include "tensor/safetensors.h"
 
-/* The key of the terms of a tensor's elements, and its own term. `dtype` is the file's name for it,
-   "F32". */
+/* The key of the terms of a tensor's elements, and its own term. `dtype` is the name that files
+   have for it, "F32". */
 struct fingerprint_tensor {
     uint64_t key, term;
 };
@@ -24,8 +24,15 @@ struct fingerprint_tensor fingerprint_tensor(const char *name, const char *dtype
 uint64_t fingerprint_elements(uint64_t key, sb_dtype dtype, int64_t first, int64_t count,
                               const void *elements);
 
-/* The fingerprint of a file; reads all its tensors. */
-bool fingerprint_file(const sb_safetensors *file, uint64_t *fingerprint);
+/* Of a tensor with the unsharded shape of parameter i. */
+struct fingerprint_tensor fingerprint_parameter(const sb_parameters *set, int64_t i,
+                                                const char *name);
+/* Adds the terms of the elements that this rank has of it, which are all of `own`. */
+bool fingerprint_part(const sb_parameters *set, int64_t i, uint64_t key, const sb_tensor *own,
+                      uint64_t *sum);
+
+/* sb_parameters_fingerprint of the distributed parameters alone, or of the others. */
+uint64_t parameters_fingerprint(const sb_parameters *set, bool cut);
 
 /* Adds up the fingerprints of ranks (NULL: this one alone), for all of them. */
 bool fingerprint_sum(sb_communicator *ranks, uint64_t *fingerprint);

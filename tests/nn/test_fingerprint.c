@@ -1,5 +1,5 @@
 /* Fingerprints of tensors change with any bit, but not with the order of parts. */
-#include "models/training/fingerprint.h"
+#include "nn/fingerprint.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/test.h"
 
