@@ -3,7 +3,7 @@
 #ifndef SOFTBACK_MODELS_TRAINING_TRAINER_PASS_H
 #define SOFTBACK_MODELS_TRAINING_TRAINER_PASS_H
 
-#include "autograd/listener.h"
+#include "autograd/watch.h"
 #include "models/model.h"
 #include "models/training/replay.h"
 
