@@ -1,8 +1,6 @@
 #include "models/training/model_file.h"
-#include "models/classifier_kind.h"
 #include "models/description_parts.h"
-#include "models/language_kind.h"
-#include "models/seq2seq_kind.h"
+#include "models/kinds.h"
 #include "models/training/checkpoint_read.h"
 #include "tensor/failure.h"
 #include <math.h>

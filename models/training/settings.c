@@ -1,6 +1,5 @@
 #include "models/training/settings.h"
 #include "models/kinds.h"
-#include "models/seq2seq_kind.h"
 #include "models/transformer_settings.h"
 #include "nn/shares_run.h"
 #include "tensor/failure.h"

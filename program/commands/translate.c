@@ -1,5 +1,5 @@
 /* softback translate */
-#include "models/seq2seq_kind.h"
+#include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "program/commands/translate_lines.h"
 #include "program/options/decoding.h"

@@ -1,6 +1,6 @@
 /* Training classifiers, on texts with labels. */
-#include "models/classifier_kind.h"
 #include "models/data/data_source.h"
+#include "models/kinds.h"
 #include "models/text/buffer.h"
 #include "models/text/labels_parts.h"
 #include "program/kinds/evaluate.h"

@@ -1,6 +1,6 @@
 /* How well a classifier does: accuracy, macro-F1, and which labels it confuses. */
-#include "models/classifier_kind.h"
 #include "models/confusion.h"
+#include "models/kinds.h"
 #include "program/kinds/evaluate.h"
 #include "program/kinds/pattern.h"
 #include "program/screen/foreign.h"

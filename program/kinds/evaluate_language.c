@@ -1,7 +1,7 @@
 /* How well a language model predicts texts, and with a built-in task, whether it writes what
    follows "source = ". */
 #include "models/data/windows.h"
-#include "models/language_kind.h"
+#include "models/kinds.h"
 #include "program/kinds/evaluate.h"
 #include "program/kinds/task_texts.h"
 #include "program/run/task_pairs.h"

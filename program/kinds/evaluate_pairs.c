@@ -1,6 +1,5 @@
 /* How an encoder-decoder is measured: the loss, and the texts that it decodes. */
 #include "models/training/evaluation.h"
-#include "models/translation_errors.h"
 #include "models/translation_score.h"
 #include "program/kinds/evaluate.h"
 #include "program/run/task_pairs.h"

@@ -1,6 +1,6 @@
 /* Training language models, on documents. */
 #include "models/data/windows.h"
-#include "models/language_kind.h"
+#include "models/kinds.h"
 #include "models/text/buffer.h"
 #include "program/kinds/evaluate.h"
 #include "program/kinds/task_texts.h"

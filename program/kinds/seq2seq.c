@@ -1,6 +1,6 @@
 /* Training encoder-decoders, on pairs of texts. */
 #include "models/description_parts.h"
-#include "models/seq2seq_kind.h"
+#include "models/kinds.h"
 #include "models/text/buffer.h"
 #include "models/text/metrics.h"
 #include "program/kinds/evaluate.h"

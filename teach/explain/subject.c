@@ -1,5 +1,5 @@
 #include "teach/explain/subject.h"
-#include "models/text_example.h"
+#include "models/text_model.h"
 #include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <stdio.h>

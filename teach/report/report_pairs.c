@@ -1,6 +1,6 @@
 /* What a report says of an encoder-decoder: what it writes, and where that is wrong. */
 #include "models/translation.h"
-#include "models/translation_errors.h"
+#include "models/translation_score.h"
 #include "teach/report/maps.h"
 #include "teach/report/overview.h"
 #include "teach/report/report.h"
