@@ -131,7 +131,7 @@ sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from
 
 /* ---- classification ---- */
 
-/* Of softmax (V): the largest. */
+/* The class with the largest probability, of the softmax of n logits. */
 static sb_class classifier_best(const double *logits, int64_t n)
 {
     sb_class best = {0};

@@ -349,7 +349,7 @@ char *sb_mask_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_
 /* ---- masks that come as numbers with -inf ---- */
 
 /*
- * Of all numbers only -inf has relu(-b) = inf, whose inverse is 0; NaN stays NaN, which counts as
+ * Only -inf has relu(-b) = inf, whose inverse is 0; NaN stays NaN, which counts as
  * true. Inverses of 8, since 1 / b may be subnormal, and a device may take that for 0.
  */
 static sb_tensor *mask_bias_allowed(sb_tensor *bias)

@@ -101,7 +101,7 @@ KERNEL_INLINE struct key_range mask_range(const struct mask_terms *mask, int64_t
     return range;
 }
 
-/* Of scores (B, H, Lq, Lk). */
+/* The sizes of scores (B, H, Lq, Lk). */
 struct mask_sizes {
     int64_t B, H, Lq, Lk;
 };

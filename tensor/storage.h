@@ -64,7 +64,7 @@ struct sb_tensor {
     bool grad_current;  /* grad holds the current gradient; otherwise its contents are stale */
     uint64_t written;   /* of the owner: the count of the last write (tensor_note_write) */
     const char *origin; /* the operation that made it, for messages; static text or NULL */
-    /* Of an owner whose data is the caller's (sb_tensor_wrap): called instead of freeing it. */
+    /* Called instead of freeing data that is the caller's (sb_tensor_wrap). */
     void (*release)(void *context);
     void *release_context;
 };

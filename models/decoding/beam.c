@@ -156,7 +156,8 @@ static void beam_end(struct search_state *s)
     memory_free(s->noted);
 }
 
-/* Of equally probable candidates the one of the better hypothesis is first, then the lower id. */
+/* The more probable candidate comes first; of equal ones that of the better hypothesis, then the
+   one with the lower id. */
 static int beam_by_probability(const void *a_, const void *b_)
 {
     const struct candidate *a = a_, *b = b_;
@@ -271,7 +272,7 @@ static double beam_bound(const struct search_state *s, const struct beam *beam, 
     return search_score(s->search->options, log_p, beam->text->longest);
 }
 
-/* Whether transformers' generate goes on with hypotheses of which this is the best. */
+/* Whether transformers' generate continues when log_p is that of the best hypothesis. */
 static bool beam_goes_on(const struct search_state *s, const struct beam *beam, double log_p)
 {
     const sb_decoding_options *o = s->search->options;

@@ -90,8 +90,8 @@ static const char *const weekdays[] = {"Monday", "Tuesday",  "Wednesday", "Thurs
                                        "Friday", "Saturday", "Sunday"};
 
 /*
- * d 3, D 03, o 3rd; n 3, N 03, m Mar, M March; Y 2021; w Wed, W Wednesday. Of the numeric
- * spellings only those with the year first are used, as the others are ambiguous.
+ * d 3, D 03, o 3rd; n 3, N 03, m Mar, M March; Y 2021; w Wed, W Wednesday. Only the numeric
+ * spellings with the year first are used, as the others are ambiguous.
  */
 static const char *const spellings[DATE_SPELLINGS] = {
     "%o of %M %Y",   "the %o of %M, %Y", "%d %M %Y",      "%o %M %Y",
