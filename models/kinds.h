@@ -14,6 +14,10 @@ const sb_model_kind *model_kind_at(int i);
 /* Whether a kind has a setting (training/settings.h). All kinds have those that none lists. */
 bool model_has_setting(const sb_model_kind *kind, const char *name);
 
+/* On a device, moves the parameters of a new model to one buffer, for products of several of them
+   (ops/linear_group.c). */
+bool model_join(sb_parameters *weights);
+
 /* Whether models of a kind can be split over ranks by "batch", "heads" or "sequence". */
 bool model_splits(const sb_model_kind *kind, const char *what);
 
@@ -26,6 +30,10 @@ extern const sb_seq2seq_options seq2seq_defaults;
 
 /* The labels of a classifier, which the model owns. */
 const sb_labels *classifier_labels(const sb_classifier *model);
+
+/* sb_classifier_for, with these labels. */
+sb_classifier *classifier_of(sb_parameters *weights, sb_vocabulary *vocabulary,
+                             const sb_labels *labels, const sb_classifier_options *options);
 
 /* A model with the weights of another, which has no adapters, for `labels`, which include those of
    the other: the head keeps their rows and has new ones for the rest. */

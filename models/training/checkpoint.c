@@ -27,12 +27,11 @@ static bool checkpoint_build(struct checkpoint *c, const struct model_tensors *t
 /* Replaces the settings of the training in a description, and with them the adapters. */
 static bool checkpoint_replace_training(sb_description *d, const struct settings *training)
 {
-    struct settings copy = *training; /* not const, as a setting can be written to */
     const sb_model_kind *kind = sb_model_kind_find(sb_description_kind(d));
     for (int i = 0; kind && setting_name(i); i++) {
-        const struct setting s = setting_at(&copy, i);
-        if (s.group == SETTING_OF_TRAINING && model_has_setting(kind, s.name) &&
-            !sb_description_set(d, s.name, setting_read(&s).text))
+        const struct field s = setting_at(i);
+        if (s.group == FIELD_OF_TRAINING && model_has_setting(kind, s.name) &&
+            !sb_description_set(d, s.name, field_read(&s, training).text))
             return false;
     }
     return kind != NULL;

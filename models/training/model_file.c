@@ -120,8 +120,8 @@ static bool model_file_describes(const struct metadata *d, const sb_description 
     for (int64_t i = 0; (name = sb_description_name(own, i)); i++) {
         const char *its = sb_description_get(d->model, name), *mine = sb_description_value(own, i);
         const int known = settings && its ? setting_find(name) : -1;
-        const struct setting_text filled =
-            known >= 0 ? setting_get(&all, known) : (struct setting_text){""};
+        const struct field_text filled =
+            known >= 0 ? setting_get(&all, known) : (struct field_text){""};
         its = known >= 0 ? filled.text : its;
         if (!its || strcmp(its, mine) != 0)
             return sb_fail("checkpoint: \"%s\" is %s in the file, but %s in the trainer's model",

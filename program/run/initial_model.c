@@ -18,8 +18,8 @@ static bool from_is_of_words(const char *name)
 /* Takes a setting of the model itself from its file; what was given must be the same. */
 static bool from_take_setting(struct training *t, int i, const struct training_request *r)
 {
-    const struct setting_text its = setting_get(&t->loaded->settings, i),
-                              given = setting_get(&r->settings, i);
+    const struct field_text its = setting_get(&t->loaded->settings, i),
+                            given = setting_get(&r->settings, i);
     if (r->given[i] && strcmp(its.text, given.text) != 0)
         return sb_fail("--%s is %s, but %s has %s; leave the option out", setting_name(i),
                        given.text, r->from, its.text);
@@ -28,14 +28,12 @@ static bool from_take_setting(struct training *t, int i, const struct training_r
 
 static bool from_take_settings(struct training *t, const struct training_request *r)
 {
-    struct settings any = t->settings;
     for (int i = 0; setting_name(i); i++) {
         const bool of_model =
-            setting_at(&any, i).group == SETTING_OF_MODEL || from_is_of_words(setting_name(i));
+            setting_at(i).group == FIELD_OF_MODEL || from_is_of_words(setting_name(i));
         if (of_model && !from_take_setting(t, i, r))
             return false;
     }
-    t->settings.model.transformer.ranks = t->heads;
     t->settings.tuning.base = t->loaded->settings.tuning.base;
     if (!setting_given(r, "learning-rate"))
         t->settings.trainer.optimiser.schedule.rate = training_usual_rate(&t->settings);

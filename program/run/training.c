@@ -1,4 +1,5 @@
 #include "program/run/training.h"
+#include "models/kinds.h"
 #include "models/training/agreement.h"
 #include "nn/flat.h"
 #include "program/run/kind.h"
@@ -8,19 +9,6 @@
 #include "tensor/memory.h"
 #include "tensor/version.h"
 
-/* A new model of these settings. */
-static bool training_make_model(struct training *t)
-{
-    sb_description *d = sb_description_new(t->kind->model->name);
-    bool ok = d && settings_write(&t->settings, t->kind->model, d) && t->kind->add_words(t, d);
-    if (ok) {
-        sb_description_set_ranks(d, t->heads);
-        ok = sb_model_build(&t->subject, t->kind->model, t->weights, d);
-    }
-    sb_description_free(d);
-    return ok;
-}
-
 static bool training_open_model(struct training *t)
 {
     if (t->loaded) {
@@ -29,7 +17,9 @@ static bool training_open_model(struct training *t)
         return true;
     }
     t->weights = sb_parameters_new(t->settings.trainer.seed);
-    return t->weights && training_make_model(t);
+    if (t->weights)
+        t->subject = t->kind->make(t);
+    return t->subject.self && model_join(t->weights);
 }
 
 static bool training_open_trainer(struct training *t, const struct training_request *request)
@@ -132,6 +122,7 @@ bool training_open(struct training *t, const struct training_request *request, b
                            .sequence_ranks = request->sequence_ranks,
                            .head_ranks = request->head_ranks,
                            .lock = -1};
+    t->settings.model.transformer.ranks = t->heads;
     /* No rank writes a file before all ranks have checked which files exist. */
     const bool agreed = training_agree(t, training_open_all(t, request), alike);
     if (agreed && training_open_files(t))
