@@ -1,8 +1,6 @@
 /* Backward: visits the nodes from the loss to the leaves. */
-#include "autograd/claims.h"
-#include "autograd/listener.h"
+#include "autograd/dual_tape.h"
 #include "autograd/node.h"
-#include "autograd/twins.h"
 #include "autograd/watch.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -204,6 +202,51 @@ static void announce(const struct open_tape *tape, const struct listener *listen
             if (node->in[i]->tape == 0 && tape_wants_grad(tape, node->in[i]))
                 listener->adds(listener->context, node->in[i], node);
 }
+
+/* ---- claims: while backward runs, its leaves belong to its thread; the additions of two threads
+   to one gradient would mix ---- */
+
+static bool claims_leaf(const struct open_tape *tape, sb_tensor *x)
+{
+    uint64_t holder = 0;
+    if (x->tape != 0 || !tape_wants_grad(tape, x) ||
+        atomic_compare_exchange_strong(&x->claimed, &holder, tape->serial) ||
+        tape_is_of_thread(holder))
+        return true;
+    return sb_fail("backward: another thread computes the gradient of a leaf %s; run one backward "
+                   "after the other, or give each thread leaves of its own",
+                   tensor_shape(x).text);
+}
+
+static void claims_return_leaf(const struct open_tape *tape, sb_tensor *x)
+{
+    uint64_t own = tape->serial;
+    atomic_compare_exchange_strong(&x->claimed, &own, 0);
+}
+
+static void claims_return(const struct open_tape *tape, sb_tensor *y)
+{
+    claims_return_leaf(tape, y);
+    for (sb_node *node = tape->last; node; node = node->previous)
+        for (int i = 0; i < node->inputs; i++)
+            claims_return_leaf(tape, node->in[i]);
+}
+
+/* Claims all leaves whose gradient backward from y may add to. Fails, and claims none, when another
+   thread has one of them. Backward on an inner tape of the same thread shares those of the outer
+   one. */
+static bool claims_take(struct open_tape *tape, sb_tensor *y)
+{
+    bool ok = claims_leaf(tape, y);
+    for (sb_node *node = tape->last; node && ok; node = node->previous)
+        for (int i = 0; i < node->inputs && ok; i++)
+            ok = claims_leaf(tape, node->in[i]);
+    if (!ok)
+        claims_return(tape, y);
+    return ok;
+}
+
+/* ---- running it ---- */
 
 /* Visits the nodes, which may add to the leaves. */
 static bool run_claimed(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,

@@ -1,4 +1,73 @@
 #include "autograd/dual_tape.h"
+#include "autograd/replicas.h"
+#include "tensor/dual.h"
+#include "tensor/memory.h"
+
+/* Adds a twin for a f64 tensor, with this tangent (f64 of its shape; NULL: zeros). The twin has no
+   gradient, and requires one if `of` is a leaf that does. */
+static sb_tensor *twins_add(struct twins *twins, sb_tensor *of, const sb_tensor *tangent)
+{
+    if (!memory_room(&twins->pair, twins->count, &twins->room, sizeof *twins->pair))
+        return sb_fail("dual tape: out of memory");
+    sb_tensor *dual = tensor_new("dual tape", of->device, SB_DUAL, of->rank, of->dim);
+    if (!dual)
+        return NULL;
+    const double *value = of->data, *v = tangent ? tangent->data : NULL;
+    sb_dual *x = dual->data;
+    for (int64_t i = 0, n = tensor_size(of); i < n; i++)
+        x[i] = sb_dual_make(value[i], v ? v[i] : 0);
+    dual->requires_grad = of->requires_grad && of->tape == 0;
+    twins->pair[twins->count++] = (struct twin){sb_tensor_retain(of), dual};
+    return dual;
+}
+
+static void twins_free(struct twins *twins)
+{
+    for (int64_t i = 0; i < twins->count; i++) {
+        sb_tensor_release(twins->pair[i].of);
+        sb_tensor_release(twins->pair[i].dual);
+    }
+    memory_free(twins->pair);
+    *twins = (struct twins){0};
+}
+
+sb_tensor *twin_of(const char *who, sb_tensor *t)
+{
+    const struct open_tape *tape = tape_open();
+    struct twins *twins = tape ? tape->twins : NULL;
+    if (tape && tape->replicas)
+        return replica_of(tape->replicas, t);
+    if (!twins || !t || t->dtype != SB_F64)
+        return t;
+    if (t->device->kind != DEVICE_CPU)
+        return sb_fail("%s: an input is %s of f64 on %s; exact derivatives need the CPU", who,
+                       tensor_shape(t).text, t->device->name);
+    if (!tensor_readable(who, t))
+        return NULL;
+    for (int64_t i = 0; i < twins->count; i++)
+        if (twins->pair[i].of == t)
+            return twins->pair[i].dual;
+    return twins_add(twins, t, NULL);
+}
+
+static sb_tensor *twin_part(const char *who, const sb_tensor *dual, double (*part)(sb_dual))
+{
+    sb_tensor *y = tensor_new(who, dual->device, SB_F64, dual->rank, dual->dim);
+    const sb_dual *x = dual->data;
+    for (int64_t i = 0; y && i < tensor_size(y); i++)
+        ((double *)y->data)[i] = part(x[i]);
+    return y;
+}
+
+sb_tensor *twin_values(const char *who, const sb_tensor *dual)
+{
+    return twin_part(who, dual, sb_dual_value);
+}
+
+sb_tensor *twin_tangents(const char *who, const sb_tensor *dual)
+{
+    return twin_part(who, dual, sb_dual_tangent);
+}
 
 bool dual_tape_begin(struct dual_tape *d, sb_mode mode, sb_tensor *const x[], sb_tensor *const v[],
                      int n)

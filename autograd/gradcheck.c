@@ -1,7 +1,6 @@
-#include "autograd/directions.h"
+#include "autograd/gradcheck_parts.h"
 #include "autograd/node.h"
 #include "autograd/replicas.h"
-#include "autograd/second_order.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <float.h>

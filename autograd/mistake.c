@@ -1,4 +1,4 @@
-#include "autograd/mistake.h"
+#include "autograd/gradcheck_parts.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "autograd/node.h"
-#include "autograd/twins.h"
+#include "autograd/dual_tape.h"
 #include "autograd/watch.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"

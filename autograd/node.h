@@ -34,7 +34,7 @@ struct open_tape {
     sb_random *random;
     bool random_given;         /* by sb_tape_random, for this tape or an outer one; NULL too */
     const sb_context *context; /* for operations (ops/context.h); NULL: zero */
-    struct twins *twins;       /* of a dual tape (autograd/twins.h), else NULL */
+    struct twins *twins;       /* of a dual tape (autograd/dual_tape.h), else NULL */
     struct replicas *replicas; /* of leaves (autograd/replicas.h), or NULL */
     sb_node *last;
 };

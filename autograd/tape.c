@@ -174,3 +174,23 @@ bool tape_wants_grad(const struct open_tape *tape, const sb_tensor *t)
     bool leaf = t->tape == 0;
     return tape->mode == SB_RECORD && t->requires_grad && (leaf || t->tape == tape->serial);
 }
+
+/* ---- the watcher ---- */
+
+static const struct watcher *watching;
+
+void watch_operations(const struct watcher *watcher)
+{
+    watching = watcher;
+}
+
+bool watch_is_on(void)
+{
+    return watching != NULL;
+}
+
+void watch_tell(enum watched what, const sb_node *node)
+{
+    if (watching)
+        watching->see(watching->context, what, node);
+}

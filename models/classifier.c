@@ -1,7 +1,7 @@
 #include "models/classifier.h"
 #include "autograd/tape.h"
-#include "models/classifier_kind.h"
-#include "models/text_example.h"
+#include "models/kinds.h"
+#include "models/text_model.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
@@ -136,7 +136,7 @@ sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from
 
 /* ---- classification ---- */
 
-/* Of softmax (V): the largest. */
+/* The class with the largest probability, of the softmax of n logits. */
 static sb_class classifier_best(const double *logits, int64_t n)
 {
     sb_class best = {0};

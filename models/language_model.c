@@ -1,8 +1,8 @@
 #include "models/language_model.h"
 #include "autograd/tape.h"
 #include "models/decoding/generator.h"
-#include "models/language_kind.h"
-#include "models/text_example.h"
+#include "models/kinds.h"
+#include "models/text_model.h"
 #include "tensor/failure.h"
 #include "tensor/storage.h"
 

@@ -1,6 +1,6 @@
 #include "models/seq2seq.h"
-#include "models/seq2seq_kind.h"
-#include "models/text_example.h"
+#include "models/kinds.h"
+#include "models/text_model.h"
 #include "models/translation.h"
 #include "models/translation_score.h"
 #include "tensor/failure.h"

@@ -89,4 +89,15 @@ bool text_model_generator(const void *self, struct generator *generator);
 sb_tensor *text_model_encode(const void *self, sb_tensor *ids, sb_tensor *lengths);
 sb_tensor *text_model_output(const void *self, sb_tensor *y);
 
+void example_free(sb_example *example);
+
+/* A source and what an encoder-decoder writes for it. Takes over `written`, which may be NULL after
+   a failure. On failure there is nothing to free. */
+bool text_example_of_pair(sb_example *example, const struct text_model *model, const char *text,
+                          char *written);
+
+/* A text that a model has either an encoder or a decoder for; of a classifier with this label. */
+bool text_example_of_text(sb_example *example, const struct text_model *model, const char *text,
+                          int64_t label);
+
 #endif

@@ -4,6 +4,8 @@
 
 #include "../tensor/communicator.h"
 #include "decoding/decoding.h"
+#include "models/text/pairs.h"
+#include "models/text/vocabulary.h"
 #include "seq2seq.h"
 #include "text/metrics.h"
 #include "translation.h"
@@ -20,5 +22,14 @@ bool translation_score(sb_communicator *c, const sb_seq2seq *model, const sb_pai
 /* All scores of held-out pairs; `evaluation` keeps its loss. Ranks share the pairs. */
 bool translation_evaluate(sb_communicator *c, const sb_seq2seq *model, const sb_held_pairs *held,
                           sb_evaluation *evaluation);
+
+struct translation_error {
+    int64_t pair, distance; /* edit distance to the expected text, in symbols */
+};
+
+/* The outputs that differ from their targets, the worst first, of those for the first n pairs;
+ * *wrong: how many. An array for memory_free, or NULL. */
+struct translation_error *translation_errors(const sb_vocabulary *vocabulary, const sb_pairs *pairs,
+                                             char *const outputs[], int64_t n, int64_t *wrong);
 
 #endif

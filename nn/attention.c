@@ -4,7 +4,7 @@
 #include "nn/name.h"
 #include "nn/precision.h"
 #include "ops/linear.h"
-#include "ops/rotary.h"
+#include "ops/positions.h"
 #include "ops/runs.h"
 #include "tensor/failure.h"
 

@@ -1,5 +1,5 @@
 #include "nn/groups.h"
-#include "nn/glob.h"
+#include "nn/name.h"
 #include "nn/parameter_set.h"
 #include "tensor/failure.h"
 #include "tensor/option.h"

@@ -3,7 +3,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "ops/dropout.h"
-#include "ops/mask_queries.h"
+#include "ops/mask_terms.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/storage.h"

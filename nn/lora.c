@@ -1,5 +1,4 @@
 #include "nn/lora.h"
-#include "nn/glob.h"
 #include "nn/groups.h"
 #include "nn/lora_layer.h"
 #include "nn/name.h"

@@ -1,7 +1,8 @@
-/* Dotted names of parameters. */
+/* Dotted names of parameters, and patterns of them, as a shell has them for files. */
 #ifndef SOFTBACK_NN_NAME_H
 #define SOFTBACK_NN_NAME_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct name {
@@ -23,5 +24,9 @@ static inline struct name name_layer(const char *path, int i)
     snprintf(name.text, sizeof name.text, "%s%slayers.%d", path, path[0] ? "." : "", i);
     return name;
 }
+
+/* Whether a name matches one of the patterns, which commas separate. "*" stands for any characters,
+   none included, and "?" for one: "encoder.*,*.bias". */
+bool glob_matches(const char *patterns, const char *name);
 
 #endif

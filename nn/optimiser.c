@@ -2,8 +2,7 @@
 #include "nn/clip.h"
 #include "nn/flat.h"
 #include "nn/groups.h"
-#include "nn/optimiser_graph.h"
-#include "nn/optimiser_state.h"
+#include "nn/optimiser_parts.h"
 #include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
@@ -11,6 +10,73 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+/* ---- moments ---- */
+
+/* The places of all parameters. Those that had moments keep their number of steps. */
+static struct moments_place *moments_places(const struct moments *m, const sb_parameters *set)
+{
+    const sb_tensor *g = parameters_gradients(set);
+    const int64_t count = sb_parameters_count(set);
+    struct moments_place *place = memory_new((size_t)count * sizeof *place + 1);
+    if (!place)
+        return sb_fail("optimiser: out of memory");
+    for (int64_t i = 0; i < count; i++) {
+        const bool frozen = parameters_is_frozen(set, i);
+        const bool had = i < m->count && m->place[i].slot >= 0;
+        place[i].slot = frozen ? -1 : parameters_offset(set, g, i);
+        place[i].steps = had && !frozen ? m->place[i].steps : 0;
+    }
+    return place;
+}
+
+/* A new moment, with what an old one has of the same parameters. */
+static sb_tensor *moments_make(const struct moments *m, const sb_tensor *old,
+                               const struct moments_place *place, const sb_parameters *set)
+{
+    const sb_tensor *g = parameters_gradients(set);
+    const size_t width = sb_dtype_bytes(g->dtype);
+    sb_tensor *flat = tensor_new("optimiser", g->device, g->dtype, 1, g->dim);
+    bool ok = flat && tensor_zero(flat);
+    for (int64_t i = 0; ok && old && i < m->count; i++)
+        if (m->place[i].slot >= 0 && place[i].slot >= 0)
+            ok = g->device->copy((char *)flat->data + (size_t)place[i].slot * width,
+                                 (const char *)old->data + (size_t)m->place[i].slot * width,
+                                 tensor_bytes(sb_parameters_get(set, i)));
+    if (ok)
+        return flat;
+    sb_tensor_release(flat);
+    return NULL;
+}
+
+static void moments_free(struct moments *m)
+{
+    for (int i = 0; i < MOST_MOMENTS; i++)
+        sb_tensor_release(m->flat[i]);
+    memory_free(m->place);
+}
+
+bool moments_fit(struct moments *m, sb_parameters *set)
+{
+    if (!parameters_flatten(set))
+        return false;
+    if (m->layout == parameters_layout(set))
+        return true;
+    struct moments next = {
+        .tensors = m->tensors, .layout = parameters_layout(set), .count = sb_parameters_count(set)};
+    next.place = moments_places(m, set);
+    bool ok = next.place != NULL;
+    for (int i = 0; ok && i < m->tensors; i++) {
+        next.flat[i] = moments_make(m, m->flat[i], next.place, set);
+        ok = next.flat[i] != NULL;
+    }
+    moments_free(ok ? m : &next);
+    if (ok)
+        *m = next;
+    return ok;
+}
+
+/* ---- new optimisers ---- */
 
 static const char *const names[] = {"sgd", "adam", "adamw"};
 
@@ -321,6 +387,38 @@ void optimiser_step_taken(sb_optimiser *o, double rate, double norm)
     o->rate = rate;
     o->norm = norm;
 }
+
+bool optimiser_same_plan(const struct optimiser_plan *a, const struct optimiser_plan *b)
+{
+    return a->passes == b->passes && a->limit == b->limit &&
+           memcmp(a->pass, b->pass, (size_t)a->passes * sizeof *a->pass) == 0;
+}
+
+void optimiser_plan_free(struct optimiser_plan *plan)
+{
+    memory_free(plan->pass);
+    *plan = (struct optimiser_plan){0};
+}
+
+bool optimiser_queue_step(const sb_optimiser *o, const struct optimiser_plan *plan,
+                          const void *loss, const char *numbers, double *outcome)
+{
+    sb_parameters *set = o->set;
+    const sb_tensor *g = parameters_gradients(set);
+    const struct update_kernels *k = kernel_row(&update_rows, g);
+    if (!k)
+        return false;
+    parameters_settle_gradients(set);
+    bool ok = k->judge(tensor_size(g), g->data, loss, plan->limit, outcome);
+    for (int64_t i = 0; ok && i < plan->passes; i++) {
+        const struct optimiser_pass *p = &plan->pass[i];
+        ok = k->adam_judged(p->n, numbers + p->numbers * ADAM_NUMBERS, outcome, p->g, p->w, p->m,
+                            p->v);
+    }
+    return ok;
+}
+
+/* ---- state ---- */
 
 int64_t sb_optimiser_steps(const sb_optimiser *optimiser)
 {

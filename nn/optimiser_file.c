@@ -1,5 +1,5 @@
 /* The state of an optimiser in a file. */
-#include "nn/optimiser_state.h"
+#include "nn/optimiser_parts.h"
 #include "nn/parameters_file.h"
 #include "nn/stored.h"
 #include "tensor/failure.h"

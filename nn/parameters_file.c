@@ -1,5 +1,5 @@
 #include "nn/parameters_file.h"
-#include "nn/glob.h"
+#include "nn/name.h"
 #include "nn/parameter_set.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"

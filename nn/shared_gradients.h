@@ -9,7 +9,7 @@
 #ifndef SOFTBACK_NN_SHARED_GRADIENTS_H
 #define SOFTBACK_NN_SHARED_GRADIENTS_H
 
-#include "autograd/listener.h"
+#include "autograd/watch.h"
 #include "nn/parameters.h"
 #include "tensor/communicator.h"
 

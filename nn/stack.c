@@ -1,9 +1,35 @@
-#include "nn/stack.h"
+/* The encoder and the decoder, and the stack that they share: an embedding, layers, and except with
+   post-norm a final norm. */
 #include "autograd/recomputation.h"
+#include "nn/decoder.h"
+#include "nn/decoder_state.h"
+#include "nn/device_position.h"
+#include "nn/embedding.h"
+#include "nn/encoder.h"
 #include "nn/layer.h"
 #include "nn/name.h"
+#include "nn/position_bias.h"
+#include "nn/transformer_layer.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+
+struct stack {
+    sb_embedding_layer embedding;
+    sb_position_bias bias;
+    sb_norm_layer norm; /* except with post-norm */
+    bool has_norm, crosses, recomputes;
+    int layers;
+    sb_transformer_layer *layer;
+};
+
+/* The inputs of one use of a stack. Arrays have one entry for each layer, and may be NULL. */
+struct stack_use {
+    sb_attending self, cross; /* of all layers; without caches and weights */
+    sb_tensor *segments;      /* of the ids; or NULL */
+    sb_tensor *memory;        /* for cross-attention */
+    sb_kv_cache **self_caches, **cross_caches;
+    sb_tensor **self_weights, **cross_weights; /* receive the weights of attention */
+};
 
 static bool add_parts(struct stack *s, sb_parameters *set, const char *name, int64_t V,
                       const sb_transformer_options *o, sb_tensor *shared)
@@ -20,8 +46,20 @@ static bool add_parts(struct stack *s, sb_parameters *set, const char *name, int
            sb_norm_layer_init_with(&s->norm, set, name_join(name, "norm").text, o->width, &norm);
 }
 
-bool stack_init(struct stack *stack, sb_parameters *set, const char *name, int64_t V, int layers,
-                const sb_transformer_options *options, bool crosses, sb_tensor *shared)
+static void stack_clear(struct stack *stack)
+{
+    memory_free(stack->layer);
+    *stack = (struct stack){0};
+}
+
+/*
+ * Adds "<name>.embedding" for V symbols (unless `shared` is a table to use instead), the layers
+ * "<name>.layers.0", ..., and "<name>.norm". The options are complete. On failure the stack is zero
+ * and the set is unchanged.
+ */
+static bool stack_init(struct stack *stack, sb_parameters *set, const char *name, int64_t V,
+                       int layers, const sb_transformer_options *options, bool crosses,
+                       sb_tensor *shared)
 {
     const struct parameters_mark mark = parameters_mark(set);
     *stack = (struct stack){.has_norm = options->norm_place != SB_NORM_POST,
@@ -36,12 +74,6 @@ bool stack_init(struct stack *stack, sb_parameters *set, const char *name, int64
     stack_clear(stack);
     parameters_return(set, &mark);
     return false;
-}
-
-void stack_clear(struct stack *stack)
-{
-    memory_free(stack->layer);
-    *stack = (struct stack){0};
 }
 
 /* A layer as a function of x and, if there are any, of the memory and the bias, for
@@ -75,8 +107,9 @@ static sb_tensor *run_layer(const struct stack *stack, int i, sb_tensor *x, sb_t
     return sb_recompute(run_segment, &s, sizeof s, n, in);
 }
 
-sb_tensor *stack_forward(const struct stack *stack, sb_tensor *ids, int64_t length,
-                         struct stack_use *use)
+/* ids (B, L) of i32, the last L of `length` positions -> (B, L, C). */
+static sb_tensor *stack_forward(const struct stack *stack, sb_tensor *ids, int64_t length,
+                                struct stack_use *use)
 {
     bool ok;
     const int64_t L = sb_tensor_dim(ids, 1);
@@ -93,4 +126,175 @@ sb_tensor *stack_forward(const struct stack *stack, sb_tensor *ids, int64_t leng
         x = run_layer(stack, i, x, use->memory, &use->self, &use->cross);
     }
     return stack->has_norm ? sb_norm_layer_forward(&stack->norm, x) : x;
+}
+
+/* ---- the encoder ---- */
+
+struct sb_encoder {
+    struct stack stack;
+};
+
+sb_encoder *sb_encoder_new(sb_parameters *set, const char *name, int64_t V,
+                           const sb_transformer_options *options)
+{
+    sb_transformer_options o;
+    if (!set || !name)
+        return fail_null("encoder", set ? "name" : "set");
+    if (!sb_transformer_complete(options, &o))
+        return NULL;
+    sb_encoder *e = memory_new(sizeof *e);
+    if (!e)
+        return sb_fail("encoder: out of memory");
+    if (stack_init(&e->stack, set, name, V, o.encoder_layers, &o, false, NULL))
+        return e;
+    memory_free(e);
+    return NULL;
+}
+
+void sb_encoder_free(sb_encoder *encoder)
+{
+    if (encoder)
+        stack_clear(&encoder->stack);
+    memory_free(encoder);
+}
+
+sb_tensor *sb_encoder_forward(const sb_encoder *encoder, sb_tensor *ids, sb_tensor *lengths,
+                              sb_tensor *weights[])
+{
+    return sb_encoder_forward_segments(encoder, ids, NULL, lengths, weights);
+}
+
+sb_tensor *sb_encoder_forward_segments(const sb_encoder *encoder, sb_tensor *ids,
+                                       sb_tensor *segments, sb_tensor *lengths,
+                                       sb_tensor *weights[])
+{
+    if (!encoder)
+        return fail_null("encoder", "encoder");
+    struct stack_use use = {
+        .self = {.mask = sb_mask_lengths(lengths)}, .segments = segments, .self_weights = weights};
+    return stack_forward(&encoder->stack, ids, sb_tensor_dim(ids, 1), &use);
+}
+
+sb_tensor *sb_encoder_table(const sb_encoder *encoder)
+{
+    return encoder ? encoder->stack.embedding.weight : NULL;
+}
+
+int sb_encoder_layers(const sb_encoder *encoder)
+{
+    return encoder ? encoder->stack.layers : 0;
+}
+
+/* ---- the decoder ---- */
+
+struct sb_decoder {
+    struct stack stack;
+};
+
+sb_decoder *sb_decoder_new(sb_parameters *set, const char *name, int64_t V,
+                           const sb_transformer_options *options, bool crosses, sb_tensor *shared)
+{
+    sb_transformer_options o;
+    if (!set || !name)
+        return fail_null("decoder", set ? "name" : "set");
+    if (!sb_transformer_complete(options, &o))
+        return NULL;
+    o.along = SB_SEQUENCE_TARGET;
+    sb_decoder *d = memory_new(sizeof *d);
+    if (!d)
+        return sb_fail("decoder: out of memory");
+    if (stack_init(&d->stack, set, name, V, o.decoder_layers, &o, crosses, shared))
+        return d;
+    memory_free(d);
+    return NULL;
+}
+
+void sb_decoder_free(sb_decoder *decoder)
+{
+    if (decoder)
+        stack_clear(&decoder->stack);
+    memory_free(decoder);
+}
+
+sb_tensor *sb_decoder_table(const sb_decoder *decoder)
+{
+    return decoder ? decoder->stack.embedding.weight : NULL;
+}
+
+int sb_decoder_layers(const sb_decoder *decoder)
+{
+    return decoder ? decoder->stack.layers : 0;
+}
+
+/* `held`: whether a state already has the keys and values of the memory. */
+static bool memory_fits(const sb_decoder *d, const sb_tensor *memory, const sb_tensor *lengths,
+                        bool held)
+{
+    if (!d)
+        return fail_null("decoder", "decoder");
+    const bool crosses = d->stack.crosses;
+    if (crosses && ((!memory && !held) || !lengths))
+        return fail_null("decoder", memory || held ? "lengths" : "memory");
+    if (!crosses && memory)
+        return sb_fail("decoder: it has no cross-attention and takes no memory");
+    return true;
+}
+
+/* The attention of the new positions from `start` on to earlier positions and to the memory. */
+static struct stack_use use_of(const sb_decoder *d, sb_mask *causal, int64_t start,
+                               sb_tensor *memory, sb_tensor *lengths,
+                               const sb_decoder_weights *weights)
+{
+    return (struct stack_use){
+        .self = {.mask = causal, .start = start},
+        .cross = {.mask = d->stack.crosses ? sb_mask_lengths(lengths) : NULL, .cached = start > 0},
+        .memory = memory,
+        .self_weights = weights ? weights->self : NULL,
+        .cross_weights = weights ? weights->cross : NULL};
+}
+
+sb_tensor *sb_decoder_forward(const sb_decoder *d, sb_tensor *ids, sb_tensor *memory,
+                              sb_tensor *lengths, const sb_decoder_weights *weights)
+{
+    if (!memory_fits(d, memory, lengths, false))
+        return NULL;
+    struct stack_use use = use_of(d, sb_mask_causal(), 0, memory, lengths, weights);
+    return stack_forward(&d->stack, ids, sb_tensor_dim(ids, 1), &use);
+}
+
+sb_tensor *sb_decoder_step(const sb_decoder *d, sb_decoder_state *state, sb_tensor *ids,
+                           sb_tensor *memory, sb_tensor *lengths, const sb_decoder_weights *weights)
+{
+    if (!memory_fits(d, memory, lengths, state && state->length > 0))
+        return NULL;
+    if (!state || state->decoder != d)
+        return state ? sb_fail("decoder: the state is of another decoder")
+                     : fail_null("decoder", "state");
+    const struct device_position *position = device_position_open();
+    const int64_t length = state->length + (position ? 0 : sb_tensor_dim(ids, 1));
+    sb_mask *mask = position ? sb_mask_lengths(position->lengths) : sb_mask_causal_last();
+    struct stack_use use = use_of(d, mask, state->length, memory, lengths, weights);
+    use.self_caches = state->self;
+    use.cross_caches = state->cross;
+    decoder_state_follow(state, position ? position->at : NULL);
+    sb_tensor *y = stack_forward(&d->stack, ids, length, &use);
+    decoder_state_follow(state, NULL);
+    if (!y)
+        return decoder_state_take_back(state);
+    state->length = length;
+    return y;
+}
+
+int64_t decoder_table_size(const sb_decoder *decoder, int64_t room)
+{
+    const sb_position_bias *bias = &decoder->stack.bias;
+    const bool any = bias->table || bias->positions == SB_POSITIONS_ALIBI;
+    return any ? room * room * bias->heads : 0;
+}
+
+sb_decoder_state *sb_decoder_state_new(const sb_decoder *decoder)
+{
+    if (!decoder)
+        return fail_null("decoder_state", "decoder");
+    return decoder_state_new(decoder, decoder->stack.layers, decoder->stack.crosses);
 }

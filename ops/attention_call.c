@@ -1,6 +1,6 @@
 #include "ops/attention_call.h"
 #include "ops/check.h"
-#include "ops/mask_queries.h"
+#include "ops/mask_terms.h"
 #include <math.h>
 #include <string.h>
 

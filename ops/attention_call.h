@@ -58,7 +58,4 @@ struct attention_gradient attention_gradient_of(const sb_node *node, int i);
 sb_tensor *attention_tiled(const struct attention_call *call);
 sb_tensor *attention_ring(struct attention_call *call);
 
-/* Composed of other operations, for the option softcap. */
-sb_tensor *attention_softcapped(const struct attention_call *call);
-
 #endif

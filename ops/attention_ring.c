@@ -14,8 +14,145 @@
  * is fixed by the order of ranks, so the bits are reproducible. A rank holds its own piece, two
  * blocks of k and v, and in backward two blocks of dk and dv.
  */
-#include "ops/attention_ring.h"
+#include "ops/attention_call.h"
+#include "ops/cast.h"
+#include "ops/runs.h"
+#include "tensor/communicator.h"
+#include "tensor/failure.h"
+#include "tensor/storage.h"
 #include <string.h>
+
+/* ---- Blocks that travel round the ring ---- */
+
+/*
+ * Blocks of elements that travel round a ring of ranks. A rank holds two of them: while it sends
+ * one to the next rank, it receives the other from the rank before.
+ *
+ * Kernels use a block in the memory of their device, but ranks exchange host memory: few builds of
+ * MPI can read a device's (Debian's Open MPI is not CUDA-aware). So on a device the two blocks are
+ * in pinned host memory, and kernels use a copy of the present one.
+ */
+struct ring_blocks {
+    sb_communicator *ring;
+    int64_t most;     /* elements of a block */
+    sb_tensor *block; /* for kernels: on the CPU both blocks, else the present one */
+    char *staged;     /* both, in host memory; NULL on the CPU */
+};
+
+static size_t ring_blocks_bytes(const struct ring_blocks *b, int64_t elements)
+{
+    return (size_t)elements * sb_dtype_bytes(b->block->dtype);
+}
+
+static bool ring_blocks_stage(struct ring_blocks *b)
+{
+    const uint64_t failures = failure_count();
+    b->staged = pool_take(b->block->device->staging, ring_blocks_bytes(b, 2 * b->most));
+    if (!b->staged && failure_count() == failures)
+        sb_fail("attention: out of memory for blocks of %lld elements", (long long)b->most);
+    return b->staged != NULL;
+}
+
+/* Makes room for blocks of at most `most` elements. Free it after a failure too. */
+static bool ring_blocks_new(struct ring_blocks *b, sb_communicator *ring, const sb_device *device,
+                            sb_dtype dtype, int64_t most)
+{
+    const bool staged = device->kind != DEVICE_CPU;
+    *b = (struct ring_blocks){.ring = ring, .most = most};
+    b->block = tensor_new("attention", device, dtype, SB_SHAPE(staged ? 1 : 2, most));
+    return b->block && (!staged || ring_blocks_stage(b));
+}
+
+static void ring_blocks_free(struct ring_blocks *b)
+{
+    if (b->staged)
+        pool_give(b->block->device->staging, b->staged, ring_blocks_bytes(b, 2 * b->most));
+    sb_tensor_release(b->block);
+    *b = (struct ring_blocks){.most = 0};
+}
+
+/* The index of an element in `block`. */
+static int64_t ring_blocks_index(const struct ring_blocks *b, int step, int64_t element)
+{
+    return (b->staged ? 0 : step % 2 * b->most) + element;
+}
+
+/* Where kernels find the block of a step, from this element on. */
+static char *ring_blocks_at(const struct ring_blocks *b, int step, int64_t element)
+{
+    return (char *)b->block->data + ring_blocks_bytes(b, ring_blocks_index(b, step, element));
+}
+
+/* The same as a tensor of `count` elements, to be released. */
+static sb_tensor *ring_blocks_part(const struct ring_blocks *b, int step, int64_t element,
+                                   int64_t count)
+{
+    return tensor_view("attention", b->block, ring_blocks_index(b, step, element), 1, &count);
+}
+
+/* What ranks exchange. */
+static char *ring_blocks_host(const struct ring_blocks *b, int step)
+{
+    return b->staged ? b->staged + ring_blocks_bytes(b, step % 2 * b->most)
+                     : ring_blocks_at(b, step, 0);
+}
+
+/* Copies `count` elements that kernels have written from their device to host memory. */
+static bool ring_blocks_share(const struct ring_blocks *b, int step, int64_t count)
+{
+    return !b->staged || b->block->device->download(ring_blocks_host(b, step), b->block->data,
+                                                    ring_blocks_bytes(b, count));
+}
+
+/* Starts to send `count` elements of the block of a step, and to receive `next` elements as the
+   block of the next step. */
+static sb_exchange *ring_blocks_start(const struct ring_blocks *b, int step, int64_t count,
+                                      int64_t next)
+{
+    const int rank = sb_communicator_rank(b->ring), ranks = sb_communicator_size(b->ring);
+    return sb_exchange_start(b->ring, (rank + 1) % ranks, ring_blocks_host(b, step),
+                             ring_blocks_bytes(b, count), (rank + ranks - 1) % ranks,
+                             ring_blocks_host(b, step + 1), ring_blocks_bytes(b, next));
+}
+
+/* The upload must have ended before another block comes into the same host memory. */
+/* Waits until the block of the next step, of `next` elements, is there for kernels. */
+static bool ring_blocks_finish(const struct ring_blocks *b, sb_exchange *exchange, int step,
+                               int64_t next)
+{
+    const sb_device *device = b->block->device;
+    return sb_exchange_finish(exchange) &&
+           (!b->staged || (device->upload(b->block->data, ring_blocks_host(b, step + 1),
+                                          ring_blocks_bytes(b, next)) &&
+                           device->synchronize()));
+}
+
+/* ---- What forward and backward share ---- */
+
+/* Options of the node. */
+struct ring_call {
+    struct attention a; /* of this rank's queries; its mask refers to the unsharded sequence */
+    int64_t Lq, Lk;     /* of the unsharded sequence */
+    bool heads_first;
+    size_t element, sum; /* bytes of an element, and of a sum */
+    sb_communicator *ring;
+    int rank, ranks; /* in it */
+};
+
+/* A part: a run of queries with a run of keys. */
+struct ring_part {
+    struct attention a;
+    int64_t q, y;  /* where its queries begin in q, and in y */
+    int64_t k, v;  /* where its keys begin in the block of a step */
+    int64_t bias;  /* where it begins in the bias */
+    int64_t stats; /* where its queries begin in the statistics */
+};
+
+/* at[elements], of a size in bytes; NULL of NULL. */
+static void *ring_moved(const void *at, int64_t elements, size_t bytes)
+{
+    return at ? (char *)at + elements * (int64_t)bytes : NULL;
+}
 
 /* Finds the runs of positions that a rank holds; returns their number of positions. */
 static int64_t ring_runs_of(const struct ring_call *c, int64_t length, int rank, struct run run[2])
@@ -40,28 +177,32 @@ static int64_t ring_keys_at(const struct ring_call *c, int step)
     return ring_runs_of(c, c->Lk, ring_owner_at(c, step), run);
 }
 
-int64_t ring_key_elements(const struct ring_call *c, int step)
+/* The elements of the block of a step: k followed by v of its owner, or dk followed by dv. */
+static int64_t ring_key_elements(const struct ring_call *c, int step)
 {
     return c->a.B * ring_keys_at(c, step) * c->a.G * c->a.D;
 }
 
-int64_t ring_block_elements(const struct ring_call *c, int step)
+static int64_t ring_block_elements(const struct ring_call *c, int step)
 {
     return c->a.B * ring_keys_at(c, step) * c->a.G * (c->a.D + c->a.Dv);
 }
 
-bool ring_open_blocks(const struct ring_call *c, const sb_device *device, sb_dtype dtype,
-                      struct ring_blocks *blocks)
+/* Makes room for blocks of any rank. */
+static bool ring_open_blocks(const struct ring_call *c, const sb_device *device, sb_dtype dtype,
+                             struct ring_blocks *blocks)
 {
     int64_t most = 0;
     for (int step = 0; step < c->ranks; step++) {
         const int64_t elements = ring_block_elements(c, step);
         most = elements > most ? elements : most;
     }
-    return ring_blocks_new(blocks, "attention", c->ring, device, dtype, most);
+    return ring_blocks_new(blocks, c->ring, device, dtype, most);
 }
 
-bool ring_pack(const struct ring_call *c, const void *k, const void *v, struct ring_blocks *blocks)
+/* Copies this rank's keys and values into the block of step 0. */
+static bool ring_pack(const struct ring_call *c, const void *k, const void *v,
+                      struct ring_blocks *blocks)
 {
     const sb_device *device = blocks->block->device;
     const int64_t keys = ring_key_elements(c, 0), all = ring_block_elements(c, 0);
@@ -89,7 +230,8 @@ static struct attention ring_attention_of(const struct ring_call *c, const struc
     return part;
 }
 
-struct ring_part ring_part_at(const struct ring_call *c, int step, int n)
+/* Part n = 0..3 of a step. */
+static struct ring_part ring_part_at(const struct ring_call *c, int step, int n)
 {
     struct run queries[2], keys[2];
     ring_runs_of(c, c->Lq, c->rank, queries);
@@ -170,16 +312,198 @@ static bool ring_forward(const sb_node *node, struct attention_tiled *f)
     return ok;
 }
 
-/* ---- The call ---- */
+/* ---- The node ---- */
+
+static bool ring_backward(sb_node *node);
 
 static const sb_operation operations[] = {
     {"attention", "q k v mask", ring_backward, true, false},
     {"attention", "q k v bias mask", ring_backward, true, false}};
 
-sb_tensor *ring_bias_of(const sb_node *node)
+/* The bias of a node, or NULL. */
+static sb_tensor *ring_bias_of(const sb_node *node)
 {
     return node->operation == &operations[1] ? node->in[3] : NULL;
 }
+
+/*
+ * ---- Backward ----
+ *
+ * Gradients are added in the dtype of sums: directly to dx, or to a tensor of that dtype, which is
+ * rounded once at the end.
+ */
+
+/* What the parts add to: dx of input i, zeroed if it is fresh, or a tensor of zeros. NULL when no
+   gradient is needed. */
+static bool ring_open_gradient(const sb_node *node, int i, sb_tensor **sum)
+{
+    sb_tensor *dx = sb_node_dx(node, i);
+    *sum = NULL;
+    if (!dx)
+        return true;
+    const sb_dtype sums = dtype_of_sums(dx->dtype);
+    *sum = sums == dx->dtype ? sb_tensor_retain(dx)
+                             : tensor_new("attention", dx->device, sums, dx->rank, dx->dim);
+    return *sum && (!sb_node_fresh(node, i) || tensor_zero(dx)) &&
+           (*sum == dx || tensor_zero(*sum));
+}
+
+static bool ring_close_gradient(const sb_node *node, int i, const sb_tensor *sum)
+{
+    sb_tensor *dx = sum ? sb_node_dx(node, i) : NULL;
+    return sum == dx || cast_elements(false, tensor_size(dx), sum, dx);
+}
+
+/* Keys are not split into slabs for threads: slabs need memory that grows with the length. */
+static bool ring_backward_part(const struct attention *part, struct attention_tiled_backward *g,
+                               const sb_tensor *y)
+{
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
+    sb_tensor *delta = tensor_new("attention", y->device, dtype_of_sums(y->dtype),
+                                  SB_SHAPE(part->B, part->H, part->Lq));
+    if (delta)
+        g->delta = delta->data;
+    g->slabs = 1;
+    const bool ok = delta && (kernels->tiled_backward(part, g) ||
+                              sb_fail("attention: out of memory for tiles"));
+    sb_tensor_release(delta);
+    return ok;
+}
+
+static struct attention_gradient ring_gradient(const void *at, int64_t elements, size_t bytes)
+{
+    return (struct attention_gradient){ring_moved(at, elements, bytes), false};
+}
+
+/* Adds to the block's gradients, and to those of the queries and the bias. */
+static bool ring_backward_step(const sb_node *node, const struct attention_tiled_backward *all,
+                               int step, const struct ring_blocks *blocks,
+                               const struct ring_blocks *gradients)
+{
+    const struct ring_call *c = sb_node_options(node);
+    bool ok = true;
+    for (int n = 0; ok && n < 4; n++) {
+        const struct ring_part part = ring_part_at(c, step, n);
+        char *dk = all->dk.data ? ring_blocks_at(gradients, step, part.k) : NULL;
+        char *dv = all->dv.data ? ring_blocks_at(gradients, step, part.v) : NULL;
+        struct attention_tiled_backward g = {
+            .q = ring_moved(all->q, part.q, c->element),
+            .k = ring_blocks_at(blocks, step, part.k),
+            .v = ring_blocks_at(blocks, step, part.v),
+            .bias = ring_moved(all->bias, part.bias, c->element),
+            .stats = ring_moved(all->stats, part.stats, c->sum),
+            .y = ring_moved(all->y, part.y, c->element),
+            .dy = ring_moved(all->dy, part.y, c->element),
+            .part = true,
+            .dq = ring_gradient(all->dq.data, part.q, c->sum),
+            .dk = {dk, false},
+            .dv = {dv, false},
+            .dbias = ring_gradient(all->dbias.data, part.bias, c->sum),
+        };
+        ok = part.a.Lq == 0 || part.a.Lk == 0 || ring_backward_part(&part.a, &g, node->out[0]);
+    }
+    return ok;
+}
+
+/* ---- Blocks of dk and dv ---- */
+
+/* Adds a gradient of this rank's keys to dx of input i, or writes it when dx is fresh. */
+static bool ring_settle_one(const sb_node *node, int i, bool fresh, int step, int64_t element,
+                            const struct ring_blocks *gradients)
+{
+    sb_tensor *dx = sb_node_dx(node, i);
+    if (!dx)
+        return true;
+    sb_tensor *sum = ring_blocks_part(gradients, step, element, tensor_size(dx));
+    const bool ok = sum && cast_elements(fresh, tensor_size(dx), sum, dx);
+    sb_tensor_release(sum);
+    return ok;
+}
+
+/* Stores dk and dv of this rank's keys: in step 0 its own part, at last the other ranks' parts. */
+static bool ring_settle(const sb_node *node, int step, const struct ring_blocks *gradients)
+{
+    const struct ring_call *c = sb_node_options(node);
+    const bool first = step == 0;
+    return ring_settle_one(node, 1, first && sb_node_fresh(node, 1), step, 0, gradients) &&
+           ring_settle_one(node, 2, first && sb_node_fresh(node, 2), step, ring_key_elements(c, 0),
+                           gradients);
+}
+
+/* Adds the gradients of one step. The block of step 1 starts at zero on this rank. */
+static bool ring_add_step(const sb_node *node, const struct attention_tiled_backward *g, int step,
+                          const struct ring_blocks *blocks, const struct ring_blocks *gradients)
+{
+    const struct ring_call *c = sb_node_options(node);
+    const int64_t count = ring_block_elements(c, step);
+    const sb_device *device = gradients->block->device;
+    if (step <= 1 && !device->zero(ring_blocks_at(gradients, step, 0), (size_t)count * c->sum))
+        return false;
+    return ring_backward_step(node, g, step, blocks, gradients) &&
+           (step > 0 ? ring_blocks_share(gradients, step, count)
+                     : ring_settle(node, step, gradients));
+}
+
+/* dk and dv of a block follow its k and v, one step behind. */
+static bool ring_backward_round(const sb_node *node, const struct attention_tiled_backward *g,
+                                struct ring_blocks *blocks, struct ring_blocks *gradients)
+{
+    const struct ring_call *c = sb_node_options(node);
+    sb_exchange *home = NULL;
+    bool ok = ring_pack(c, g->k, g->v, blocks);
+    for (int step = 0; ok && step < c->ranks; step++) {
+        const bool last = step + 1 == c->ranks;
+        const int64_t count = ring_block_elements(c, step), next = ring_block_elements(c, step + 1);
+        sb_exchange *coming = last ? NULL : ring_blocks_start(blocks, step, count, next);
+        ok = (!home || ring_blocks_finish(gradients, home, step - 1, count)) && (last || coming);
+        home = NULL;
+        ok = ok && ring_add_step(node, g, step, blocks, gradients);
+        ok = (!coming || ring_blocks_finish(blocks, coming, step, next)) && ok;
+        if (ok && step > 0)
+            ok = (home = ring_blocks_start(gradients, step, count, next)) != NULL;
+    }
+    if (home)
+        ok = ring_blocks_finish(gradients, home, c->ranks - 1, ring_block_elements(c, 0)) && ok;
+    return ok && (c->ranks == 1 || ring_settle(node, c->ranks, gradients));
+}
+
+static bool ring_backward_into(const sb_node *node, const sb_tensor *dq, const sb_tensor *dbias)
+{
+    const struct ring_call *c = sb_node_options(node);
+    const sb_tensor *y = node->out[0], *bias = ring_bias_of(node);
+    const struct attention_tiled_backward g = {.q = node->in[0]->data,
+                                               .k = node->in[1]->data,
+                                               .v = node->in[2]->data,
+                                               .bias = bias ? bias->data : NULL,
+                                               .stats = node->saved[0]->data,
+                                               .y = y->data,
+                                               .dy = sb_node_dy(node, 0)->data,
+                                               .dq.data = dq ? dq->data : NULL,
+                                               .dk = attention_gradient_of(node, 1),
+                                               .dv = attention_gradient_of(node, 2),
+                                               .dbias.data = dbias ? dbias->data : NULL};
+    struct ring_blocks blocks, gradients;
+    const bool opened = ring_open_blocks(c, y->device, y->dtype, &blocks);
+    const bool ok = ring_open_blocks(c, y->device, dtype_of_sums(y->dtype), &gradients) && opened &&
+                    ring_backward_round(node, &g, &blocks, &gradients);
+    ring_blocks_free(&blocks);
+    ring_blocks_free(&gradients);
+    return ok;
+}
+
+static bool ring_backward(sb_node *node)
+{
+    sb_tensor *dq, *dbias = NULL;
+    const bool ok = ring_open_gradient(node, 0, &dq) &&
+                    (!ring_bias_of(node) || ring_open_gradient(node, 3, &dbias)) &&
+                    ring_backward_into(node, dq, dbias) && ring_close_gradient(node, 0, dq) &&
+                    ring_close_gradient(node, 3, dbias);
+    sb_tensor_release(dq);
+    sb_tensor_release(dbias);
+    return ok;
+}
+
+/* ---- The call ---- */
 
 /* Checks that this rank holds its zig-zag piece of a sequence; finds the unsharded length. */
 static bool ring_check_piece(const struct ring_call *c, const char *what, const sb_piece *piece,

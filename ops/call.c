@@ -1,5 +1,5 @@
 #include "ops/call.h"
-#include "autograd/twins.h"
+#include "autograd/dual_tape.h"
 #include "ops/ops.h"
 #include "tensor/memory.h"
 #include <string.h>

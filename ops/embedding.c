@@ -32,7 +32,7 @@ static const sb_operation embedding = {"embedding", "table ids", embedding_backw
 
 enum { NO_PADDING = -1 };
 
-/* Of the row of padding: tangents stop where gradients do. */
+/* Clears the tangents of the row of padding: they stop where gradients do. */
 static void embedding_stop_tangents(const sb_tensor *ids, int64_t padding, sb_tensor *y)
 {
     const int32_t *id = ids->data;

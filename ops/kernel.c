@@ -1,4 +1,7 @@
 #include "ops/kernel.h"
+#include "ops/decoding.h"
+#include "ops/linear_int8.h"
+#include "ops/update.h"
 #include "tensor/storage.h"
 #include <stdlib.h>
 #include <string.h>
@@ -100,3 +103,8 @@ const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x)
                 x->device->name);
     return row;
 }
+
+/* Kernels without an operation. */
+KERNEL_ROWS_PLAIN(decoding); /* the CPU decodes in other ways (models/decoding) */
+KERNEL_ROWS(linear_int8);
+KERNEL_ROWS(update);

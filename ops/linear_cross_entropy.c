@@ -9,7 +9,7 @@
  * gradient. A device stores logits of bf16, half the bytes of this widest tensor of a model, and
  * computes the loss from them in f32. The sums over all chunks are rounded once at the end.
  */
-#include "autograd/twins.h"
+#include "autograd/dual_tape.h"
 #include "ops/arithmetic.h"
 #include "ops/call.h"
 #include "ops/cast.h"

@@ -1,9 +1,13 @@
 #include "ops/mask.h"
 #include "autograd/node.h"
+#include "ops/check.h"
 #include "ops/mask_terms.h"
+#include "ops/ops.h"
+#include "ops/runs.h"
 #include "ops/softmax.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/storage.h"
 
 /* A term before the sizes of the scores are known. */
 struct part {
@@ -49,7 +53,8 @@ static sb_mask *mask_new(const char *who, int count, const struct part part[])
     return tape_own_object(mask, mask_release, who);
 }
 
-bool mask_may_be_made(const char *who)
+/* Whether a tape is open for a mask; every constructor checks this first. */
+static bool mask_may_be_made(const char *who)
 {
     missing |= !tape_open();
     return tape_need(who) != NULL;
@@ -339,4 +344,204 @@ char *sb_mask_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_
         *at++ = '\n';
     }
     return text;
+}
+
+/* ---- masks that come as numbers with -inf ---- */
+
+/*
+ * Only -inf has relu(-b) = inf, whose inverse is 0; NaN stays NaN, which counts as
+ * true. Inverses of 8, since 1 / b may be subnormal, and a device may take that for 0.
+ */
+static sb_tensor *mask_bias_allowed(sb_tensor *bias)
+{
+    sb_tensor *eight = tensor_new("mask_from_bias", sb_device_cpu(), bias->dtype, SB_SCALAR);
+    if (eight)
+        tensor_write_part(eight, 0, 1, &(double){8});
+    eight = tensor_moved(eight, bias->device);
+    if (!eight || !sb_tape_own(eight))
+        return NULL;
+    return sb_cast(sb_divide(eight, sb_relu(sb_negate(sb_detach(bias)))), SB_BOOL);
+}
+
+sb_mask *sb_mask_from_bias(sb_tensor *bias)
+{
+    const char *who = "mask_from_bias";
+    if (!mask_may_be_made(who))
+        return NULL;
+    if (!bias)
+        return fail_null(who, "bias");
+    if (!tensor_readable(who, bias) || !check_real(who, "bias", bias))
+        return NULL;
+    sb_tensor *allowed = mask_bias_allowed(bias);
+    return allowed ? sb_mask_allow(allowed) : NULL;
+}
+
+/* ---- block-sparse masks by pattern or list ---- */
+
+/* The parameters of a pattern, and its numbers of blocks. */
+struct pattern {
+    int64_t size, rows, columns;
+    int64_t around, stride, globals;
+};
+
+static bool mask_describe(const char *who, int64_t Lq, int64_t Lk, struct pattern *p)
+{
+    if (!mask_may_be_made(who))
+        return false;
+    if (Lq < 1 || Lk < 1 || p->size < 1)
+        return sb_fail("%s: %lld queries, %lld keys, blocks of %lld: each must be at least 1", who,
+                       (long long)Lq, (long long)Lk, (long long)p->size);
+    p->rows = (Lq - 1) / p->size + 1;
+    p->columns = (Lk - 1) / p->size + 1;
+    return true;
+}
+
+static bool mask_is_near(int64_t a, int64_t b, int64_t around)
+{
+    return (a < b ? b - a : a - b) <= around;
+}
+
+static bool mask_block_keeps(const struct pattern *p, int64_t row, int64_t column)
+{
+    return mask_is_near(row, column, p->around) ||
+           (p->stride > 0 && column % p->stride == p->stride - 1) || row < p->globals ||
+           column < p->globals;
+}
+
+/* An uninitialised tensor on the CPU. */
+static sb_tensor *blocks_new(const struct pattern *p)
+{
+    sb_tensor *kept = tensor_new("mask", sb_device_cpu(), SB_BOOL, SB_SHAPE(p->rows, p->columns));
+    if (kept)
+        tensor_zero(kept);
+    return kept;
+}
+
+/* Makes the mask and releases the tensor of blocks. */
+static sb_mask *mask_finished(sb_tensor *kept, int64_t size)
+{
+    kept = tensor_moved(kept, sb_device_in_use());
+    sb_mask *mask = sb_mask_blocks(kept, size);
+    sb_tensor_release(kept);
+    return mask;
+}
+
+static sb_mask *mask_of(const struct pattern *p)
+{
+    sb_tensor *kept = blocks_new(p);
+    for (int64_t n = 0; kept && n < p->rows * p->columns; n++)
+        sb_tensor_set(kept, n, mask_block_keeps(p, n / p->columns, n % p->columns));
+    return mask_finished(kept, p->size);
+}
+
+/* The mask of a pattern that only lacks the number of its blocks. */
+static sb_mask *mask_pattern(const char *who, int64_t Lq, int64_t Lk, struct pattern p)
+{
+    return mask_describe(who, Lq, Lk, &p) && check_at_least(who, "around", p.around, 0) &&
+                   check_at_least(who, "globals", p.globals, 0)
+               ? mask_of(&p)
+               : NULL;
+}
+
+sb_mask *sb_mask_local(int64_t Lq, int64_t Lk, int64_t size, int64_t around)
+{
+    return mask_pattern("mask_local", Lq, Lk, (struct pattern){.size = size, .around = around});
+}
+
+sb_mask *sb_mask_strided(int64_t Lq, int64_t Lk, int64_t size, int64_t around, int64_t stride)
+{
+    const char *who = "mask_strided";
+    const struct pattern p = {.size = size, .around = around, .stride = stride};
+    return check_at_least(who, "stride", stride, 1) ? mask_pattern(who, Lq, Lk, p) : NULL;
+}
+
+sb_mask *sb_mask_global(int64_t Lq, int64_t Lk, int64_t size, int64_t around, int64_t globals)
+{
+    const struct pattern p = {.size = size, .around = around, .globals = globals};
+    return mask_pattern("mask_global", Lq, Lk, p);
+}
+
+sb_mask *sb_mask_block_list(int64_t Lq, int64_t Lk, int64_t size, int64_t n,
+                            const int64_t (*blocks)[2])
+{
+    const char *who = "mask_block_list";
+    struct pattern p = {.size = size};
+    if (!mask_describe(who, Lq, Lk, &p) || !check_at_least(who, "n", n, 0))
+        return NULL;
+    if (!blocks && n > 0)
+        return fail_null(who, "blocks");
+    for (int64_t i = 0; i < n; i++)
+        if (blocks[i][0] < 0 || blocks[i][0] >= p.rows || blocks[i][1] < 0 ||
+            blocks[i][1] >= p.columns)
+            return sb_fail("%s: block %lld is (%lld, %lld); there are %lld x %lld blocks of %lld",
+                           who, (long long)i, (long long)blocks[i][0], (long long)blocks[i][1],
+                           (long long)p.rows, (long long)p.columns, (long long)size);
+    sb_tensor *kept = blocks_new(&p);
+    for (int64_t i = 0; kept && i < n; i++)
+        sb_tensor_set(kept, blocks[i][0] * p.columns + blocks[i][1], 1);
+    return mask_finished(kept, size);
+}
+
+/* ---- queries that a mask leaves without a key ---- */
+
+/* Whether ranges alone give each query a key, as in a causal mask. */
+static bool mask_gives_each_a_key(const struct mask_terms *terms, struct mask_sizes sizes)
+{
+    for (int n = 0; n < terms->count; n++)
+        if (terms->term[n].kind != MASK_BAND)
+            return false;
+    for (int64_t i = 0; i < sizes.Lq; i++)
+        if (mask_range(terms, 0, i, i, sizes.Lk).to == 0)
+            return false;
+    return true;
+}
+
+/* The number of heads by which the mask differs: all, or 1. */
+static int64_t mask_heads(const struct mask_terms *terms, int64_t H)
+{
+    for (int n = 0; n < terms->count; n++)
+        if (terms->term[n].stride[1] != 0)
+            return H;
+    return 1;
+}
+
+static const sb_operation mask_queries = {"mask_queries", "q mask", NULL, false, true};
+
+/* Whether each query has a key, with the axes of q: (B, H, L, 1), (B, L, 1) or (L, 1). */
+static sb_tensor *mask_queries_seen(const sb_mask *mask, const struct mask_terms *terms,
+                                    struct mask_sizes sizes, const struct run run[2], sb_tensor *q)
+{
+    sb_tensor *in[1 + MASK_TERMS] = {q};
+    const int64_t here = run[0].count + run[1].count;
+    sizes.H = mask_heads(terms, sizes.H);
+    const int64_t dim[4] = {sizes.B, q->rank == 4 ? sizes.H : sizes.B, here, 1};
+    sb_node *node = sb_node_new(&mask_queries, 1 + mask_tensors(mask, in + 1), in, 1, NULL, 0);
+    sb_tensor *seen = node ? sb_node_output(node, SB_BOOL, q->rank, dim + 4 - q->rank) : NULL;
+    const struct softmax_kernels *kernels = seen ? kernel_row(&softmax_rows, seen) : NULL;
+    bool ok = kernels != NULL;
+    for (int r = 0; ok && r < 2; r++) {
+        const struct mask_terms part = mask_part(terms, run[r].here, run[r].first, 0);
+        sizes.Lq = run[r].count;
+        ok = kernels->seen(sizes, &part, here, (uint8_t *)seen->data + run[r].here);
+    }
+    return ok ? seen : NULL;
+}
+
+sb_tensor *mask_keep_queries(const char *who, const sb_mask *mask, struct mask_sizes whole,
+                             const struct run *run, bool heads_first, sb_tensor *q)
+{
+    struct mask_terms terms;
+    if (!mask || !q || tape_open()->mode != SB_RECORD)
+        return q;
+    if (!mask_resolve_rows(who, mask, whole, run[0].count + run[1].count, &terms))
+        return NULL;
+    if (mask_gives_each_a_key(&terms, whole))
+        return q;
+    sb_tensor *seen = mask_queries_seen(mask, &terms, whole, run, q);
+    if (seen && q->rank == 4 && !heads_first)
+        seen = sb_permute(seen, 4, (const int[]){0, 2, 1, 3});
+    sb_tensor *zero = seen ? tensor_new(who, q->device, q->dtype, 0, NULL) : NULL;
+    if (zero)
+        tensor_zero(zero);
+    return zero && sb_tape_own(zero) ? sb_where(seen, q, zero) : NULL;
 }

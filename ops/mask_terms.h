@@ -8,9 +8,9 @@
  */
 #ifndef SOFTBACK_OPS_MASK_TERMS_H
 #define SOFTBACK_OPS_MASK_TERMS_H
-
 #include "ops/kernel.h"
 #include "ops/mask.h"
+#include "ops/runs.h"
 
 enum { MASK_TERMS = 8 };
 
@@ -101,7 +101,7 @@ KERNEL_INLINE struct key_range mask_range(const struct mask_terms *mask, int64_t
     return range;
 }
 
-/* Of scores (B, H, Lq, Lk). */
+/* The sizes of scores (B, H, Lq, Lk). */
 struct mask_sizes {
     int64_t B, H, Lq, Lk;
 };
@@ -120,10 +120,18 @@ bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
 bool mask_resolve_rows(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
                        struct mask_terms *terms);
 
-/* Whether a tape is open for a mask; every constructor checks this first. */
-bool mask_may_be_made(const char *who);
-
 /* The tensors that the mask's terms read, which become inputs of the node; returns how many. */
 int mask_tensors(const sb_mask *mask, sb_tensor *tensors[MASK_TERMS]);
+
+struct run; /* ops/runs.h */
+
+/*
+ * q with zeros in the queries that the mask blocks entirely, on a tape that records: NaN there then
+ * reaches no gradient of what q is multiplied by. `whole` are the sizes of the unsharded scores,
+ * and q has two runs of their queries. Its shape is that of an operand of attention. Returns q
+ * itself where every query has a key, and NULL for NULL.
+ */
+sb_tensor *mask_keep_queries(const char *who, const sb_mask *mask, struct mask_sizes whole,
+                             const struct run *run, bool heads_first, sb_tensor *q);
 
 #endif

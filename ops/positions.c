@@ -4,7 +4,6 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
-#include "ops/rotary.h"
 #include "tensor/dual.h"
 #include "tensor/mathematics.h"
 

@@ -3,6 +3,7 @@
 #define SOFTBACK_OPS_POSITIONS_H
 
 #include "ops/kernel.h"
+#include "ops/ops.h"
 
 struct positions_kernels {
     /* y = x (B, L, H, D) rotated by angles, or with `backwards` by the opposite angles. The table
@@ -16,5 +17,14 @@ struct positions_kernels {
     bool (*relative_backward)(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const void *dy,
                               void *dtable);
 };
+
+/* For callers that hold the angles of rotary positions (sb_rotary computes them from the position):
+   the cosines and sines of L positions from `start` on, (2, L, D / 2) of f32 or f64, as in
+   sb_rotary_scaled. */
+sb_tensor *rotary_angles(sb_dtype dtype, int64_t start, int64_t L, int64_t D,
+                         const sb_rotary_options *options);
+
+/* x (B, L, H, D) rotated by these angles, which are of the dtype of sums of x. */
+sb_tensor *rotary_by_angles(sb_tensor *x, sb_tensor *angles);
 
 #endif

@@ -1,8 +1,11 @@
 /* The elements of a tensor, as doubles. */
 #include "tensor/dual.h"
 #include "tensor/failure.h"
+#include "tensor/memory.h"
 #include "tensor/storage.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static double to_double(sb_dtype dtype, const void *data)
 {
@@ -46,7 +49,8 @@ static void from_double(sb_dtype dtype, void *data, double value)
     }
 }
 
-bool tensor_has(const char *who, const sb_tensor *t, int64_t index)
+/* Checks that t has a readable element of this index. */
+static bool has_element(const char *who, const sb_tensor *t, int64_t index)
 {
     if (!t)
         return fail_null(who, "t");
@@ -62,7 +66,7 @@ bool tensor_has(const char *who, const sb_tensor *t, int64_t index)
 
 double sb_tensor_get(const sb_tensor *t, int64_t index)
 {
-    if (!tensor_has("get", t, index))
+    if (!has_element("get", t, index))
         return NAN;
     size_t width = sb_dtype_bytes(t->dtype);
     sb_dual element = 0; /* the largest */
@@ -72,7 +76,7 @@ double sb_tensor_get(const sb_tensor *t, int64_t index)
 
 bool sb_tensor_set(sb_tensor *t, int64_t index, double value)
 {
-    if (!tensor_has("put", t, index))
+    if (!has_element("put", t, index))
         return false;
     size_t width = sb_dtype_bytes(t->dtype);
     sb_dual element = 0;
@@ -159,4 +163,103 @@ sb_tensor *sb_tensor_full(sb_dtype dtype, int rank, const int64_t *dim, double v
         return NULL;
     }
     return t;
+}
+
+void *sb_tensor_dual_data(sb_tensor *t)
+{
+    if (!t)
+        return fail_null("tensor_dual_data", "t");
+    if (!tensor_readable("tensor_dual_data", t))
+        return NULL;
+    if (t->dtype != SB_DUAL)
+        return sb_fail("tensor_dual_data: the elements are %s, not dual numbers",
+                       sb_dtype_name(t->dtype));
+    return t->data;
+}
+
+double sb_tensor_tangent(const sb_tensor *t, int64_t index)
+{
+    if (!has_element("tensor_tangent", t, index))
+        return NAN;
+    sb_dual element = 0;
+    const size_t width = sizeof element;
+    if (t->dtype == SB_DUAL)
+        t->device->download(&element, (const char *)t->data + (size_t)index * width, width);
+    return sb_dual_tangent(element);
+}
+
+/* ---- a tensor as text ---- */
+
+enum { EDGE = 4 }; /* elements shown at either end of a long axis */
+
+struct writer {
+    char *text;
+    int64_t used, room;
+    bool failed;
+};
+
+static void put(struct writer *w, const char *piece)
+{
+    for (; *piece && !w->failed; piece++) {
+        if (!memory_room(&w->text, w->used + 1, &w->room, 1))
+            w->failed = true;
+        else
+            w->text[w->used++] = *piece;
+    }
+}
+
+static void put_axis(struct writer *w, const sb_tensor *t, int axis, int64_t start)
+{
+    char number[40];
+    if (axis == t->rank) {
+        snprintf(number, sizeof number, "%.*g", t->dtype == SB_I32 ? 10 : 5,
+                 sb_tensor_get(t, start));
+        put(w, number);
+        return;
+    }
+    int64_t stride = shape_size(t->rank - axis - 1, t->dim + axis + 1);
+    put(w, "[");
+    for (int64_t i = 0; i < t->dim[axis]; i++) {
+        if (i > 0) {
+            put(w, axis == t->rank - 1 ? " " : "\n");
+            for (int pad = 0; pad <= axis && axis < t->rank - 1; pad++)
+                put(w, " ");
+        }
+        if (i == EDGE && t->dim[axis] > 2 * EDGE + 1) {
+            put(w, "...");
+            i = t->dim[axis] - EDGE - 1;
+            continue;
+        }
+        put_axis(w, t, axis + 1, start + i * stride);
+    }
+    put(w, "]");
+}
+
+char *sb_tensor_text(const sb_tensor *t)
+{
+    if (!t)
+        return fail_null("tensor_text", "t");
+    if (!tensor_readable("tensor_text", t))
+        return NULL;
+    struct writer w = {0};
+    put(&w, sb_dtype_name(t->dtype));
+    put(&w, " ");
+    put(&w, tensor_shape(t).text);
+    put(&w, t->rank > 1 ? "\n" : " ");
+    put_axis(&w, t, 0, 0);
+    if (!w.failed)
+        return w.text;
+    memory_free(w.text);
+    return sb_fail("tensor_text: out of memory");
+}
+
+void sb_tensor_print(const sb_tensor *t)
+{
+    if (!t) {
+        printf("(no tensor) %s\n", sb_error());
+        return;
+    }
+    char *text = sb_tensor_text(t);
+    puts(text ? text : sb_error());
+    sb_free(text);
 }

@@ -10,7 +10,6 @@
 #ifndef SOFTBACK_TENSOR_POOL_H
 #define SOFTBACK_TENSOR_POOL_H
 
-#include "tensor/pool_loans.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +31,21 @@ enum { POOL_CLASSES = 256 };
 struct pool_shelf {
     void **block;
     size_t count, room;
+};
+
+/*
+ * The blocks that are larger than the requests they serve: the caller that frees one only knows
+ * the size that it requested. A hash table by address, with linear probing. It has separate memory,
+ * since a pool may serve a device whose memory the host cannot access.
+ */
+struct pool_loan {
+    void *block; /* NULL: an empty slot */
+    int class;
+};
+
+struct pool_loans {
+    struct pool_loan *loan;
+    size_t count, room; /* room is 0 or a power of two, at most half full */
 };
 
 struct pool {

@@ -15,8 +15,8 @@ struct sb_communicator {
     uint32_t reductions;    /* number of reductions begun; determines the tags of messages */
 };
 
-/* Of `count` things that are divided into shares, where a share begins; `share` may be their
-   number. They differ by one thing at most, and the last one is not empty unless all are. */
+/* Where a share of `count` things begins; `share` may be the number of shares. Shares differ by one
+ * thing at most, and the last one is not empty unless all are. */
 static inline int64_t share_begin(int64_t count, int share, int shares)
 {
     return count * share / shares;

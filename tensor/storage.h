@@ -57,14 +57,14 @@ struct sb_tensor {
         *neighbour; /* the next output in the same block, in a ring (autograd/node.h), or NULL */
     uint64_t tape;  /* serial number of the tape whose operation made it; 0: a leaf */
     _Atomic uint64_t
-        claimed; /* of a leaf: the tape whose backward adds to grad (autograd/claims.h), or 0 */
+        claimed; /* of a leaf: the tape whose backward adds to grad (autograd/backward.c), or 0 */
     bool keep;   /* backward keeps its data and gradient */
     bool data_gone;
     sb_tensor *rounded; /* bf16 with the same values, from which data can be made again, or NULL */
     bool grad_current;  /* grad holds the current gradient; otherwise its contents are stale */
     uint64_t written;   /* of the owner: the count of the last write (tensor_note_write) */
     const char *origin; /* the operation that made it, for messages; static text or NULL */
-    /* Of an owner whose data is the caller's (sb_tensor_wrap): called instead of freeing it. */
+    /* Called instead of freeing data that is the caller's (sb_tensor_wrap). */
     void (*release)(void *context);
     void *release_context;
 };
@@ -119,9 +119,6 @@ void tensor_drop_grad(sb_tensor *t);
 
 /* Checks that t's data is not freed; `who` opens the message. */
 bool tensor_readable(const char *who, const sb_tensor *t);
-
-/* Checks that t has a readable element of this index. */
-bool tensor_has(const char *who, const sb_tensor *t, int64_t index);
 
 /* Copies `count` elements from index `start` on to `values`, or from `values`, as doubles. */
 bool tensor_read_part(const sb_tensor *t, int64_t start, int64_t count, double *values);

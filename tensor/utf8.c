@@ -4,7 +4,11 @@
 
 enum { SHOWN_HEAD = 120, SHOWN_TAIL = 80 };
 
-size_t utf8_length(const char *text, size_t size)
+/*
+ * The length of the character at the start of `text`, 1 to 4 bytes; 0 when the bytes there are not
+ * UTF-8: cut off, longer than necessary, a surrogate, or above U+10FFFF.
+ */
+static size_t utf8_length(const char *text, size_t size)
 {
     /* The smallest code point for which a form of this length is allowed. */
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};

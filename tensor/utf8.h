@@ -6,12 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * The length of the character at the start of `text`, 1 to 4 bytes; 0 when the bytes there are not
- * UTF-8: cut off, longer than necessary, a surrogate, or above U+10FFFF.
- */
-size_t utf8_length(const char *text, size_t size);
-
 /* The code point at text[*at]; advances *at past it. -1, with *at unchanged, at the end of the text
    and where the bytes are not UTF-8. */
 int32_t utf8_next(const char *text, size_t size, size_t *at);

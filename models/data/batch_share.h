@@ -12,7 +12,7 @@ struct batch_share {
                            whole's, and `partition` is `place` */
 };
 
-/* Of B items rank r of P takes those from B r / P to B (r + 1) / P, so that shares differ by one
+/* Rank r of P takes the items from B r / P to B (r + 1) / P of B, so that shares differ by one
    item at most, and the last rank's is never empty. To be released before the batch is freed. */
 bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank, int ranks);
 void batch_share_release(struct batch_share *share);

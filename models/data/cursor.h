@@ -1,15 +1,38 @@
 /*
  * A cursor: the position in the items of a source, which come in batches.
  *
- * Items come in epochs. Each is shuffled and cut into batches (epoch.h), so that the position
+ * Items come in epochs. Each is shuffled and cut into batches, so that the position
  * (epoch, batch) alone determines the next batch. The items of an endless source are numbered 0, 1,
  * 2, ..., and make one epoch without an end.
  */
 #ifndef SOFTBACK_MODELS_DATA_CURSOR_H
 #define SOFTBACK_MODELS_DATA_CURSOR_H
 
-#include "models/data/epoch.h"
+#include "models/data/batch.h"
 #include "models/data/source.h"
+
+/* ---- the order of an epoch: which pairs make which batch ---- */
+
+struct epoch_limits {
+    int64_t pairs, symbols; /* the most of a batch; symbols with padding, of the longer side */
+};
+
+/* Batch b holds the pairs order[begin[b]] .. order[begin[b + 1] - 1]. */
+struct epoch {
+    int64_t batches;
+    int64_t *order; /* of all pairs */
+    int64_t *begin; /* batches + 1 */
+    int64_t *batch; /* the batches in the order in which they come */
+};
+
+enum { MOST_EPOCHS = 1 << 19 }; /* each draws from its own 2^28 random numbers */
+
+/* Plans an epoch of n pairs from these arguments alone; to be freed with epoch_free. */
+bool epoch_plan(struct epoch *epoch, int64_t n, const sb_encoded_pair pairs[],
+                struct epoch_limits limits, uint64_t seed, int64_t number);
+void epoch_free(struct epoch *epoch);
+
+/* ---- cursors ---- */
 
 /* What a source says of its items; `source` is its object. */
 struct cursor_items {

@@ -1,9 +1,88 @@
-#include "models/decoding/beam.h"
+/*
+ * Beam search. Each text has a beam: the most probable hypotheses (beginnings of an output), all of
+ * one length, and that of greedy decoding, which stays even when it is not among them.
+ */
+#include "models/decoding/device_steps.h"
+#include "nn/decoder_state.h"
+#include "ops/decoding.h"
+#include "ops/runs.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
 #include <math.h>
 #include <stdlib.h>
+
+/* A symbol, and the node of the one before it; -1: there is none. */
+struct node {
+    int32_t id;
+    int64_t previous;
+};
+
+struct hypothesis {
+    double log_p;
+    int64_t node; /* of its last symbol */
+    int64_t row;  /* its sequence */
+    bool greedy;
+};
+
+/* A hypothesis and its next symbol. */
+struct candidate {
+    double log_p;
+    int64_t from; /* the hypothesis's index in the beam */
+    int32_t id;
+    bool greedy;
+};
+
+struct beam {
+    const struct search_text *text;
+    int64_t count, length;   /* of the hypotheses, and of each of them */
+    struct hypothesis *live; /* width + 1 */
+    int64_t ended;           /* how many outputs have ended */
+    int64_t within;          /* how many hypotheses were among the `width` best candidates */
+    double *scores;          /* of the at most `width` best outputs, the best first */
+    int64_t scored;
+    bool found; /* an output, the best so far: */
+    int64_t node;
+};
+
+struct search_state {
+    const struct search *search;
+    struct beam *beam; /* one for each text */
+    struct hypothesis *live, *next;
+    double *scores;
+    int64_t nodes, nodes_room;
+    struct node *node;
+    double *log_p;       /* (sequences, V); on a device NULL: */
+    struct choice *best; /* (sequences, reads): the most probable symbols, not all allowed */
+    int64_t reads;
+    struct choice *choices;
+    struct candidate *candidates;
+    int32_t *ids, *rows;
+    /* Steps that a device takes without the host; all NULL on the CPU. */
+    struct device_steps device;
+    double *noted;                      /* what several steps note of each sequence */
+    double *sum;                        /* of each slot, */
+    int32_t *greedy;                    /* and of each text, for the first of them */
+    sb_tensor *sums, *greedies, *slots; /* sum, greedy and from of ops/decoding.h */
+};
+
+/* Whether the rule of transformers' generate holds. */
+static bool beam_generates(const struct search_state *s)
+{
+    return s->search->options->beam_rule != SB_BEAM_BOUNDED;
+}
+
+static int64_t beam_width(const struct search_state *s)
+{
+    return s->search->options->beam_width;
+}
+
+/* How many numbers a step that a device takes notes of each sequence: the slot that its hypothesis
+   extends, the symbol of this hypothesis, and each symbol read with its log-probability. */
+static int64_t beam_noted(const struct search_state *s)
+{
+    return 2 + 2 * s->reads;
+}
 
 /* Memory for what a step reads of `rows` rows: on the CPU all log-probabilities, on a device those
    of the best symbols, which include the allowed ones that a beam needs. */
@@ -49,6 +128,15 @@ static bool beam_begin(struct search_state *s, const struct search *search)
     return true;
 }
 
+static void beam_steps_end(struct search_state *s)
+{
+    device_steps_end(&s->device);
+    sb_tensor_release(s->sums);
+    sb_tensor_release(s->greedies);
+    sb_tensor_release(s->slots);
+    s->sums = s->greedies = s->slots = NULL;
+}
+
 static void beam_end(struct search_state *s)
 {
     memory_free(s->beam);
@@ -68,7 +156,8 @@ static void beam_end(struct search_state *s)
     memory_free(s->noted);
 }
 
-/* Of equally probable candidates the one of the better hypothesis is first, then the lower id. */
+/* The more probable candidate comes first; of equal ones that of the better hypothesis, then the
+   one with the lower id. */
 static int beam_by_probability(const void *a_, const void *b_)
 {
     const struct candidate *a = a_, *b = b_;
@@ -183,7 +272,7 @@ static double beam_bound(const struct search_state *s, const struct beam *beam, 
     return search_score(s->search->options, log_p, beam->text->longest);
 }
 
-/* Whether transformers' generate goes on with hypotheses of which this is the best. */
+/* Whether transformers' generate continues when log_p is that of the best hypothesis. */
 static bool beam_goes_on(const struct search_state *s, const struct beam *beam, double log_p)
 {
     const sb_decoding_options *o = s->search->options;
@@ -272,7 +361,8 @@ static bool beam_read_best(struct search_state *s, sb_tensor *log_p)
     return ok;
 }
 
-bool beam_advance_all(struct search_state *s)
+/* Extends the hypotheses of all texts by what was read. */
+static bool beam_advance_all(struct search_state *s)
 {
     bool ok = true;
     for (int64_t b = 0; ok && b < s->search->texts; b++)
@@ -302,7 +392,8 @@ static bool beam_step(struct search_state *s, int64_t L, const int32_t *ids)
     return sb_tape_end(&tape) && ok && beam_advance_all(s);
 }
 
-int64_t beam_unfinished(const struct search_state *s, int64_t *most)
+/* The texts that are not done, and how many symbols the longest of their outputs may get. */
+static int64_t beam_unfinished(const struct search_state *s, int64_t *most)
 {
     int64_t n = 0;
     *most = 0;
@@ -314,6 +405,144 @@ int64_t beam_unfinished(const struct search_state *s, int64_t *most)
     }
     return n;
 }
+
+/*
+ * ---- steps that a device takes without the host ----
+ *
+ * It keeps the most probable hypotheses of each text and moves the keys and values of their
+ * sequences; the host reads what several steps have read and chosen, and ends and prunes
+ * hypotheses.
+ */
+
+static int64_t beam_steps_most(const struct search_state *s, int64_t most)
+{
+    const bool narrow = beam_width(s) + 1 <= DECODING_SLOTS,
+               plain =
+                   s->search->from.never < 0 && s->search->options->beam_rule == SB_BEAM_BOUNDED;
+    return narrow && plain ? device_steps_most(s->search->sequences, most) : 0;
+}
+
+/* Extends the hypotheses, and moves the keys and values of their sequences. */
+static bool beam_steps_choose(void *s_, const struct device_steps *d, sb_tensor *logits)
+{
+    const struct search_state *s = s_;
+    sb_tensor *ids, *log_p = sb_topk(sb_log_softmax(logits), s->reads, &ids);
+    const struct decoding_kernels *k = log_p ? kernel_row(&decoding_rows, log_p) : NULL;
+    if (!k)
+        return false;
+    const struct decoding_beam beam = {.texts = sb_tensor_dim(s->greedies, 0),
+                                       .width = beam_width(s),
+                                       .reads = s->reads,
+                                       .steps = DEVICE_STEPS_AHEAD,
+                                       .end = s->search->from.end,
+                                       .first = s->search->from.first,
+                                       .best = ids->data,
+                                       .log_p = log_p->data,
+                                       .sum = s->sums->data,
+                                       .greedy = s->greedies->data,
+                                       .from = s->slots->data,
+                                       .ids = d->ids->data,
+                                       .position = d->position.at->data,
+                                       .lengths = d->position.lengths->data,
+                                       .noted = d->noted->data};
+    return k->extend(&beam) &&
+           decoder_state_rearrange(d->sequences->state, beam.width + 1, s->slots, d->position.at);
+}
+
+/* Gives each text that is not done a slot for each hypothesis that it can have. A slot without a
+   hypothesis copies the first. Returns the number of these texts. */
+static int64_t beam_steps_spread(struct search_state *s)
+{
+    const int64_t slots = beam_width(s) + 1;
+    int64_t texts = 0;
+    for (int64_t b = 0; b < s->search->texts; b++) {
+        struct beam *beam = &s->beam[b];
+        const int64_t first = texts * slots;
+        s->greedy[texts] = -1;
+        for (int64_t i = 0; beam->count > 0 && i < slots; i++) {
+            const struct hypothesis *h = &beam->live[i < beam->count ? i : 0];
+            s->ids[first + i] = s->node[h->node].id;
+            s->rows[first + i] = (int32_t)h->row;
+            s->sum[first + i] = i < beam->count ? h->log_p : -INFINITY;
+            s->greedy[texts] = i < beam->count && h->greedy ? (int32_t)i : s->greedy[texts];
+        }
+        for (int64_t i = 0; i < beam->count; i++)
+            beam->live[i].row = first + i;
+        texts += beam->count > 0;
+    }
+    return texts;
+}
+
+/* Gets the device ready for steps from the present symbols on. */
+static bool beam_steps_begin(struct search_state *s)
+{
+    beam_steps_end(s);
+    struct sequences *sequences = s->search->sequences;
+    const int64_t slots = beam_width(s) + 1, texts = beam_steps_spread(s);
+    if (!sequences_reorder(sequences, texts * slots, s->rows) ||
+        !device_steps_begin(&s->device, sequences, beam_noted(s), s->ids))
+        return false;
+    s->device.choose = beam_steps_choose;
+    s->device.chooser = s;
+    s->sums = sb_tensor_from(SB_F64, SB_SHAPE(texts, slots), s->sum);
+    s->greedies = s->sums ? sb_tensor_from(SB_I32, SB_SHAPE(texts), s->greedy) : NULL;
+    s->slots = s->greedies ? sb_tensor_zeros(SB_I32, SB_SHAPE(texts, slots)) : NULL;
+    return s->slots != NULL;
+}
+
+/* The sequence that now holds a hypothesis, which extends that of its row. */
+static bool beam_steps_follow(const struct search_state *s, const double *noted,
+                              struct hypothesis *h)
+{
+    const int64_t slots = beam_width(s) + 1, size = beam_noted(s), old = h->row % slots;
+    for (int64_t row = h->row - old, end = row + slots; row < end; row++)
+        if (noted[row * size] == (double)old && noted[row * size + 1] == s->node[h->node].id) {
+            h->row = row;
+            return true;
+        }
+    return sb_fail("decode: the device and the host chose different hypotheses");
+}
+
+/* Takes over a step of the device, which knows no end of a text and no best output so far, and so
+   keeps hypotheses that the host prunes; none of them can displace one that the host keeps. */
+static bool beam_steps_take(struct search_state *s, const double *noted)
+{
+    struct sequences *sequences = s->search->sequences;
+    const int64_t n = sequences->count, size = beam_noted(s), slots = beam_width(s) + 1;
+    for (int64_t row = 0; row < n; row++)
+        s->rows[row] = (int32_t)(row - row % slots) + (int32_t)noted[row * size];
+    if (!sequences_note(sequences, s->ids, s->rows))
+        return false;
+    for (int64_t row = 0; row < n; row++) {
+        const double *of_row = noted + row * size;
+        s->ids[row] = (int32_t)of_row[1];
+        for (int64_t i = 0; i < s->reads; i++)
+            s->best[row * s->reads + i] =
+                (struct choice){of_row[3 + 2 * i], (int32_t)of_row[2 + 2 * i]};
+    }
+    bool ok = beam_advance_all(s);
+    for (int64_t b = 0; ok && b < s->search->texts; b++)
+        for (int64_t i = 0; ok && i < s->beam[b].count; i++)
+            ok = beam_steps_follow(s, noted, &s->beam[b].live[i]);
+    return ok;
+}
+
+/* Takes steps; texts that are done keep their sequences until they are the half. */
+static bool beam_steps_run(struct search_state *s, int64_t steps)
+{
+    const struct sequences *sequences = s->search->sequences;
+    bool ok = (device_steps_fit(&s->device, steps) || beam_steps_begin(s)) &&
+              device_steps_run(&s->device, steps, s->noted);
+    const int64_t texts = sequences->count / (beam_width(s) + 1);
+    for (int64_t i = 0; ok && i < steps; i++)
+        ok = beam_steps_take(s, s->noted + i * sequences->count * beam_noted(s));
+    int64_t most;
+    if (2 * beam_unfinished(s, &most) <= texts)
+        beam_steps_end(s);
+    return ok;
+}
+
+/* ---- the search ---- */
 
 /* Reads the best output's symbols from its last to its first. */
 static bool beam_read_output(const struct search_state *s, const struct beam *beam)
@@ -342,3 +571,5 @@ bool search_beam(const struct search *search)
     beam_end(&s);
     return ok;
 }
+
+/* How many steps the device can take next, at most `most`. */

@@ -1,8 +1,7 @@
-/* The task "dates": days from 1900 to 2099, and the ways to write them. */
+/* The task "dates" (task.c): days from 1900 to 2099, and the ways to write them. */
 #ifndef SOFTBACK_MODELS_TEXT_DATES_H
 #define SOFTBACK_MODELS_TEXT_DATES_H
 
-#include "models/text/draws.h"
 #include "models/text/task.h"
 
 enum { DATE_SPELLINGS = 20 };
@@ -17,8 +16,5 @@ struct date date_of(int days);
 
 /* Writes a day in one of the spellings; `text` has room for SB_TASK_TEXT bytes. */
 void date_spell(struct date date, int spelling, char *text);
-
-/* Draws a day and a spelling; a quarter of them are in lower case or upper case only. */
-void date_draw(struct draws *draws, sb_task_pair *pair);
 
 #endif

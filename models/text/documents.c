@@ -226,7 +226,7 @@ static bool documents_highest_hash(const sb_documents *d, int64_t parts, uint64_
     return true;
 }
 
-/* Whole ones, of at least `parts`. */
+/* Holds whole documents out, where there are at least `parts`. */
 static bool documents_divide_whole(const sb_documents *d, int64_t parts, sb_documents *rest,
                                    sb_documents *held)
 {

@@ -30,4 +30,13 @@ static inline int32_t merge_result(const sb_vocabulary *v, int64_t rank)
     return (int32_t)(SB_SPECIAL_SYMBOLS + v->symbols.count - v->merges.count + rank);
 }
 
+/* Adds merges to a vocabulary that holds the characters, until it has `size` ids. `words` are
+   distinct pieces of text that no merge crosses, each with the number of its uses. */
+bool byte_pairs_learn(sb_vocabulary *vocabulary, const struct table *words, const int64_t *uses,
+                      int64_t size);
+
+/* Applies the merges to ids of characters, in place; returns how many are left, or -1 without
+   memory. */
+int64_t byte_pairs_apply(const sb_vocabulary *vocabulary, int32_t *ids, int64_t count);
+
 #endif

@@ -6,6 +6,7 @@
 #define SOFTBACK_MODELS_TEXT_TABLE_H
 
 #include "models/text/buffer.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 struct table_key {
@@ -42,5 +43,20 @@ size_t table_key_size(const struct table *table, int64_t index);
 void table_clear(struct table *table);
 
 void table_free(struct table *table);
+
+/*
+ * A binary heap of pairs of numbers, the smallest on top, compared by `first` and then by `second`.
+ * This order is total, so the order of insertion does not matter.
+ */
+struct heap {
+    struct heap_item {
+        uint64_t first, second;
+    } * item;
+    int64_t count, room;
+};
+
+bool heap_add(struct heap *heap, uint64_t first, uint64_t second); /* false: no memory */
+bool heap_take(struct heap *heap, struct heap_item *smallest);     /* false: it is empty */
+void heap_free(struct heap *heap);
 
 #endif

@@ -1,5 +1,4 @@
 #include "models/text/vocabulary.h"
-#include "models/text/byte_pairs.h"
 #include "models/text/symbols.h"
 #include "models/text/unit.h"
 #include "tensor/failure.h"

@@ -35,7 +35,7 @@ static json_t *merges_to_json(const sb_vocabulary *v)
     return NULL;
 }
 
-/* Of a vocabulary of ids: its special symbols, -1 for none. */
+/* The special symbols of a vocabulary of ids; -1: none. */
 static const char *const special_names[] = {"padding", "begin", "end"};
 
 static bool ids_to_json(const sb_vocabulary *v, json_t *json)

@@ -1,5 +1,4 @@
 /* Vocabularies from training texts. */
-#include "models/text/byte_pairs.h"
 #include "models/text/symbols.h"
 #include "models/text/unit.h"
 #include "tensor/failure.h"

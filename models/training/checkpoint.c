@@ -1,10 +1,7 @@
 /* Reading and writing checkpoints, and the public functions for them. */
 #include "models/training/checkpoint.h"
-#include "models/classifier_kind.h"
 #include "models/description_parts.h"
 #include "models/kinds.h"
-#include "models/language_kind.h"
-#include "models/seq2seq_kind.h"
 #include "models/training/metadata.h"
 #include "models/training/model_file.h"
 #include "nn/fingerprint.h"

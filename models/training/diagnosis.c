@@ -48,7 +48,7 @@ static int64_t diagnosis_keys_of_row(const struct extent *e, int64_t b, int64_t 
     return e->causal && i + 1 < keys ? i + 1 : keys;
 }
 
-/* Of each head of one layer's weights (B, H, Lq, Lk). */
+/* Measures each head of one layer's weights (B, H, Lq, Lk). */
 static bool diagnosis_take_weights(const sb_tensor *weights, const struct extent *e,
                                    double *saturated, double *even)
 {
@@ -74,7 +74,7 @@ static bool diagnosis_take_weights(const sb_tensor *weights, const struct extent
     return a != NULL || sb_fail("diagnosis: out of memory");
 }
 
-/* Of the next heads, those of one map. */
+/* Measures the next heads, those of one map. */
 static bool diagnosis_take_map(struct diagnosis *d, const sb_attention_map *map, int64_t *head)
 {
     double *queries = diagnosis_values_of(map->queries), *keys = diagnosis_values_of(map->keys);

@@ -23,9 +23,9 @@ struct diagnosis {
     int64_t parameters, heads;
     double *gradient;   /* of each parameter, in the set's order */
     int64_t *histogram; /* DIAGNOSIS_BINS numbers of each parameter */
-    /* Of each head, in the order of the model's maps: those of the encoder's layers, then of the
-       decoder's self-attention, then of its cross-attention. Means over the rows of the batch with
-       at least two keys. */
+    /* A number for each head, in the order of the model's maps: those of the encoder's layers, then
+       of the decoder's self-attention, then of its cross-attention. Means over the rows of the
+       batch with at least two keys. */
     double *saturated, *evenness;
 };
 

@@ -1,7 +1,7 @@
 #include "models/training/replay.h"
 #include "models/data/batch_parts.h"
 #include "nn/flat.h"
-#include "nn/optimiser_graph.h"
+#include "nn/optimiser_parts.h"
 #include "nn/rounded_parameters.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"

@@ -1,5 +1,5 @@
 #include "models/training/settings.h"
-#include "models/seq2seq_kind.h"
+#include "models/kinds.h"
 #include "nn/shares_run.h"
 #include "tensor/failure.h"
 #include <string.h>

@@ -1,15 +1,122 @@
 #include "models/training/trainer.h"
+#include "autograd/node.h"
+#include "autograd/watch.h"
 #include "models/data/batch_parts.h"
 #include "models/data/batch_share.h"
+#include "models/data/data_source.h"
 #include "models/kinds.h"
+#include "models/model.h"
 #include "models/text_model.h"
-#include "models/training/trainer_pass.h"
+#include "models/training/replay.h"
+#include "nn/clip.h"
 #include "nn/flat.h"
+#include "nn/rounded_parameters.h"
 #include "nn/shared_gradients.h"
 #include "nn/shares_run.h"
+#include "ops/ops.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/storage.h"
 #include <math.h>
+
+/* ---- forward and backward of one batch: as a graph that is replayed, in shares, or operation by
+   operation ---- */
+
+struct trainer_pass {
+    const sb_model *model;
+    const sb_batch *batch;
+    bool mean;                       /* of the loss, or its sum */
+    int64_t shares;                  /* 0: chosen (batch_shares) */
+    sb_communicator *ring;           /* for sequence parallelism; NULL: none */
+    const struct listener *listener; /* hears of gradients as they become complete; NULL: none */
+    sb_random random;                /* of dropout: moves on */
+    double loss;                     /* the result */
+};
+
+/* Names the operation that made a loss not finite; its data is still on the tape. */
+static bool trainer_pass_find_nonfinite(const sb_model *model, double loss)
+{
+    char *origin = sb_tape_find_nonfinite();
+    const char *parameter = clip_bad_parameter(model->weights);
+    sb_fail("trainer: the loss is %g; the first value that is not finite is %s%s%s",
+            isnan(loss) ? (double)NAN : loss, origin ? origin : "the loss itself",
+            parameter ? "; so is one of the parameter " : "", parameter ? parameter : "");
+    sb_free(origin);
+    return false;
+}
+
+/* NULL, but with its value, unless it is finite. */
+static sb_tensor *trainer_pass_loss(const sb_model *model, const sb_batch *batch, sb_loss loss_of,
+                                    double *value)
+{
+    sb_tensor *loss = model->kind->loss(model->self, batch, loss_of);
+    *value = loss ? sb_tensor_value(loss) : 0;
+    return isfinite(*value) || trainer_pass_find_nonfinite(model, *value) ? loss : NULL;
+}
+
+/* Operation by operation. */
+static bool trainer_pass_run_eagerly(struct trainer_pass *pass)
+{
+    const sb_model *model = pass->model;
+    const sb_batch *batch = pass->batch;
+    sb_context context = {.partition = batch->partition, .ring = pass->ring};
+    sb_tape tape;
+    rounded_parameters_begin(model->weights, &tape, &context);
+    sb_tape_random(&tape, &pass->random);
+    sb_tensor *loss =
+        trainer_pass_loss(model, batch, pass->mean ? SB_LOSS_MEAN : SB_LOSS_SUM, &pass->loss);
+    const bool ok = loss && backward_heard(loss, pass->listener);
+    return sb_tape_end(&tape) && ok;
+}
+
+/* A graph replay, if possible; false for a non-finite loss, which eager execution explains. */
+static bool trainer_pass_replay(struct trainer_pass *pass, struct replay *replay)
+{
+    const sb_random before = pass->random;
+    if (!replay_run(replay, pass->batch, pass->mean, &pass->random, &pass->loss))
+        return false;
+    if (isfinite(pass->loss))
+        return true;
+    pass->random = before;
+    sb_parameters_clear(pass->model->weights);
+    return false;
+}
+
+static void trainer_pass_free_share(void *share)
+{
+    batch_share_release(share);
+    memory_free(share);
+}
+
+/* The loss of a share; its mean is over the targets of the whole batch. */
+static sb_tensor *trainer_pass_share_loss(void *trainer_pass, int i, sb_partition *place,
+                                          double *value)
+{
+    const struct trainer_pass *pass = trainer_pass;
+    struct batch_share *share = memory_new(sizeof *share);
+    if (!share)
+        return sb_fail("trainer: out of memory");
+    if (!tape_own_object(share, trainer_pass_free_share, "trainer") ||
+        !batch_share_take(share, pass->batch, i, (int)pass->shares) || !batch_share_trim(share))
+        return NULL;
+    *place = share->place;
+    sb_tensor *loss = trainer_pass_loss(pass->model, &share->batch, SB_LOSS_SUM, value);
+    const double factor = pass->mean ? 1 / (double)pass->batch->targets : 1;
+    *value *= factor;
+    return loss && pass->mean ? sb_scale(loss, factor) : loss;
+}
+
+/* Adds to the gradients of the model's weights. replay: NULL for none. */
+static bool trainer_pass_run(struct trainer_pass *pass, struct replay *replay)
+{
+    pass->shares = model_shares(pass->model, pass->batch, pass->shares);
+    if (pass->shares > 1)
+        return shares_run(pass->model->weights, (int)pass->shares, &pass->random,
+                          trainer_pass_share_loss, pass, &pass->loss);
+    return trainer_pass_replay(pass, replay) || trainer_pass_run_eagerly(pass);
+}
+
+/* ---- the trainer ---- */
 
 struct sb_trainer {
     sb_trainer_options options;
@@ -364,4 +471,26 @@ bool sb_trainer_restore(sb_trainer *t, const sb_trainer_state *state)
     sb_optimiser_restore(t->optimiser, state->updates, state->plateau);
     sb_average_restore(t->average, state->average_updates);
     return true;
+}
+
+/* ---- the trainer of encoder-decoders on sentence pairs ---- */
+
+sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data, const sb_trainer_options *options)
+{
+    if (!model || !data)
+        return fail_null("trainer", model ? "data" : "model");
+    const sb_model subject = sb_seq2seq_as_model(model);
+    const sb_source source = sb_data_as_source(data);
+    return sb_trainer_for(&subject, &source, options);
+}
+
+sb_seq2seq *sb_trainer_model(const sb_trainer *trainer)
+{
+    const sb_model *model = sb_trainer_subject(trainer);
+    return model && model->kind == &seq2seq_kind ? model->self : NULL;
+}
+
+sb_data *sb_trainer_data(const sb_trainer *trainer)
+{
+    return trainer ? data_of_source(sb_trainer_source(trainer)) : NULL;
 }

@@ -1,5 +1,5 @@
 /* softback classify: the label that a classifier gives to each text. */
-#include "models/classifier_kind.h"
+#include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "program/options/decoding.h"
 #include "program/run/kind.h"

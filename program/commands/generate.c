@@ -1,5 +1,5 @@
 /* softback generate: what a language model writes after a prompt. */
-#include "models/language_kind.h"
+#include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "program/options/decoding.h"
 #include "program/run/kind.h"

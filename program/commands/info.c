@@ -1,7 +1,6 @@
 /* softback info */
 #include "models/description_parts.h"
 #include "models/kinds.h"
-#include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
 #include "nn/fingerprint.h"
 #include "ops/kernel.h"

@@ -1,5 +1,5 @@
 /* softback translate */
-#include "models/seq2seq_kind.h"
+#include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "models/translation.h"
 #include "program/options/decoding.h"

@@ -1,6 +1,6 @@
 /* Language models, trained and evaluated on documents. */
 #include "models/data/windows.h"
-#include "models/language_kind.h"
+#include "models/kinds.h"
 #include "models/text/buffer.h"
 #include "program/run/kind.h"
 #include "program/run/log.h"

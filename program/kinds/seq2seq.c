@@ -1,10 +1,9 @@
 /* Encoder-decoders, trained and evaluated on pairs of texts. */
 #include "models/description_parts.h"
-#include "models/seq2seq_kind.h"
+#include "models/kinds.h"
 #include "models/text/buffer.h"
 #include "models/text/metrics.h"
 #include "models/training/evaluation.h"
-#include "models/translation_errors.h"
 #include "models/translation_score.h"
 #include "program/kinds/pairs.h"
 #include "program/run/kind.h"

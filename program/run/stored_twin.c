@@ -1,5 +1,5 @@
 #include "program/run/stored_twin.h"
-#include "models/seq2seq_kind.h"
+#include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "program/run/kind.h"
 

@@ -1,6 +1,6 @@
 #include "teach/explain/model.h"
 #include "autograd/node.h"
-#include "models/text_example.h"
+#include "models/text_model.h"
 #include "ops/attention.h"
 #include "ops/ops.h"
 #include "teach/explain/row.h"

@@ -2,7 +2,7 @@
 #include "models/classifier.h"
 #include "models/confusion.h"
 #include "models/translation.h"
-#include "models/translation_errors.h"
+#include "models/translation_score.h"
 #include "teach/report/chart.h"
 #include "teach/report/maps.h"
 #include "teach/report/report.h"

@@ -1,4 +1,4 @@
-#include "models/classifier_kind.h"
+#include "models/kinds.h"
 #include "tests/support/tiny.h"
 #include <math.h>
 #include <stdio.h>

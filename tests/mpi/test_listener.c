@@ -1,4 +1,4 @@
-#include "autograd/listener.h"
+#include "autograd/watch.h"
 #include "tests/support/test.h"
 
 /* Observes one leaf. */

@@ -1,4 +1,4 @@
-#include "models/data/epoch.h"
+#include "models/data/cursor.h"
 #include "tests/support/test.h"
 
 enum { PAIRS = 5000, LONGEST = 60 };

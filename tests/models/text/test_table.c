@@ -1,4 +1,3 @@
-#include "models/text/heap.h"
 #include "models/text/table.h"
 #include "tests/support/test.h"
 #include <stdio.h>

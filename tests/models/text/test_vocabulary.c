@@ -1,4 +1,4 @@
-#include "models/text/byte_pairs.h"
+#include "models/text/symbols.h"
 #include "models/text/vocabulary_json.h"
 #include "tensor/random.h"
 #include "tests/support/test.h"

@@ -1,4 +1,4 @@
-#include "models/seq2seq_kind.h"
+#include "models/kinds.h"
 #include "tensor/file.h"
 #include "tensor/safetensors.h"
 #include "tests/support/mailbox.h"

@@ -1,6 +1,6 @@
 /* Models of other kinds than encoder-decoders: the language model is trained, saved, loaded,
    resumed and shared by ranks through the table of its kind. */
-#include "models/seq2seq_kind.h"
+#include "models/kinds.h"
 #include "models/training/model_file.h"
 #include "nn/flat.h"
 #include "tests/support/mailbox.h"

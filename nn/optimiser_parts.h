@@ -1,14 +1,57 @@
+/* The parts of an optimiser, for files and for graphs. */
+#ifndef SOFTBACK_NN_OPTIMISER_PARTS_H
+#define SOFTBACK_NN_OPTIMISER_PARTS_H
+
+#include "nn/flat.h"
+#include "nn/optimiser.h"
+#include "ops/update.h"
+
+enum { MOST_MOMENTS = 2 };
+
+/* What belongs to a parameter. */
+struct moments_place {
+    int64_t slot;  /* its first element in the flat tensors; -1 while it is frozen */
+    int64_t steps; /* with a gradient, on which the corrections of Adam depend */
+};
+
+/* The moments, in flat tensors with the layout of the gradients, and the number of steps that each
+   parameter has taken. */
+struct moments {
+    int tensors; /* Adam: m and v; SGD: u */
+    sb_tensor *flat[MOST_MOMENTS];
+    int64_t layout; /* of the gradients; 0: none yet */
+    int64_t count;  /* of the parameters then */
+    struct moments_place *place;
+};
+
+/* Flattens the parameters and makes moments of the layout that they have now. Parameters that were
+   added or thawed begin with moments of 0. On failure nothing changes. */
+bool moments_fit(struct moments *moments, sb_parameters *set);
+
+enum kind { SGD, ADAM, ADAMW };
+
+struct sb_optimiser {
+    enum kind kind;
+    sb_parameters *set;
+    sb_optimiser_options options;
+    int64_t steps;
+    double rate, norm;
+    double own_rate; /* set by the caller; NAN: that of the schedule */
+    sb_plateau plateau;
+    struct moments moments;
+    bool taken; /* a graph has taken the next step, whose rate and norm are set */
+};
+
+/* "sgd", "adam" or "adamw". */
+const char *optimiser_name(const sb_optimiser *optimiser);
+
 /*
+ * ---- a graph ----
+ *
  * A step of Adam as part of a CUDA graph. The graph judges the gradient (is the loss finite, and
  * the norm; how much is clipped) and updates the parameters, or leaves them as they are, without
  * the host. What changes from step to step lies in device memory.
  */
-#ifndef SOFTBACK_NN_OPTIMISER_GRAPH_H
-#define SOFTBACK_NN_OPTIMISER_GRAPH_H
-
-#include "nn/optimiser.h"
-#include "ops/update.h"
-
 enum { OPTIMISER_NUMBERS = 32 }; /* the most different numbers of passes in a step */
 
 /* One pass, over parameters that share their numbers: step[numbers] below. */

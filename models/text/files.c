@@ -1,9 +1,15 @@
-/* Pairs from files: apart from the rest, so that a build without files leaves this one out. */
+/* Pairs and documents from files: apart from the rest, so that a build without files leaves this
+   one out. */
+#include "models/text/documents.h"
 #include "models/text/pairs_read.h"
 #include "tensor/failure.h"
+#include "tensor/file.h"
+#include "tensor/memory.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- pairs ---- */
 
 struct open_file {
     FILE *file;
@@ -22,7 +28,7 @@ static int64_t read_file(void *from, char *bytes, size_t room)
     return (int64_t)size;
 }
 
-static bool file_open(struct open_file *open, const char *path)
+static bool pairs_open(struct open_file *open, const char *path)
 {
     bool standard = strcmp(path, "-") == 0;
     open->name = standard ? "standard input" : path;
@@ -30,7 +36,7 @@ static bool file_open(struct open_file *open, const char *path)
     return open->file || sb_fail("%s: cannot be opened: %s", path, strerror(errno));
 }
 
-static void file_close(struct open_file *open)
+static void pairs_close(struct open_file *open)
 {
     if (open->file && open->file != stdin)
         fclose(open->file);
@@ -46,10 +52,10 @@ sb_pairs *sb_pairs_read(const char *path, const sb_pairs_options *options)
     if (!path)
         return fail_null("pairs_read", "path");
     struct open_file open = {0};
-    if (!file_open(&open, path))
+    if (!pairs_open(&open, path))
         return NULL;
     sb_pairs *pairs = pairs_read("pairs_read", pairs_lines_of(&open), NULL, options);
-    file_close(&open);
+    pairs_close(&open);
     return pairs;
 }
 
@@ -60,11 +66,28 @@ sb_pairs *sb_pairs_read_two(const char *source_path, const char *target_path,
         return fail_null("pairs_read_two", source_path ? "target_path" : "source_path");
     struct open_file source = {0}, target = {0};
     sb_pairs *pairs = NULL;
-    if (file_open(&source, source_path) && file_open(&target, target_path)) {
+    if (pairs_open(&source, source_path) && pairs_open(&target, target_path)) {
         struct pairs_file targets = pairs_lines_of(&target);
         pairs = pairs_read("pairs_read_two", pairs_lines_of(&source), &targets, options);
     }
-    file_close(&source);
-    file_close(&target);
+    pairs_close(&source);
+    pairs_close(&target);
     return pairs;
+}
+
+/* ---- documents ---- */
+
+enum { MOST_BYTES = 1 << 30 };
+
+bool sb_documents_read(sb_documents *documents, const char *path, sb_document_cut cut)
+{
+    if (!documents || !path)
+        return fail_null("documents_read", documents ? "path" : "documents");
+    const bool standard = strcmp(path, "-") == 0;
+    size_t size;
+    char *text = file_text("documents_read", standard ? "/dev/stdin" : path, MOST_BYTES, &size);
+    const bool ok =
+        text && sb_documents_add(documents, standard ? "standard input" : path, text, size, cut);
+    memory_free(text);
+    return ok;
 }

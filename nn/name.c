@@ -1,4 +1,4 @@
-#include "nn/glob.h"
+#include "nn/name.h"
 #include <stddef.h>
 
 /* Whether the name matches the pattern up to `end`. After a mismatch the last "*" takes one more

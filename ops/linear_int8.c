@@ -1,3 +1,0 @@
-#include "ops/linear_int8.h"
-
-KERNEL_ROWS(linear_int8);

@@ -1,3 +1,0 @@
-#include "ops/update.h"
-
-KERNEL_ROWS(update);
