@@ -25,8 +25,8 @@ static sb_classifier *classifier_made(sb_classifier *m)
     const struct text_options *o = m ? &m->text.options : NULL;
     if (m)
         m->options = (sb_classifier_options){.transformer = o->common.transformer,
-                                             .pooling = o->pooling,
-                                             .hidden = o->hidden,
+                                             .pooling = o->own.pooling,
+                                             .hidden = o->own.hidden,
                                              .label_smoothing = o->common.label_smoothing};
     return m;
 }
@@ -41,8 +41,7 @@ sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabula
     const struct text_words words = {.source = vocabulary, .labels = labels, .count = count};
     const struct text_options all = {
         .common = {.transformer = o.transformer, .label_smoothing = o.label_smoothing},
-        .pooling = o.pooling,
-        .hidden = o.hidden};
+        .own = {.pooling = o.pooling, .hidden = o.hidden}};
     return classifier_made(
         text_model_new(sizeof(sb_classifier), &classifier_text, weights, &words, &all));
 }
@@ -107,17 +106,23 @@ static bool classifier_take(const sb_labels *labels, sb_tensor *to, const sb_lab
     return ok;
 }
 
-sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from,
-                               const sb_labels *labels)
+sb_classifier *classifier_of(sb_parameters *weights, sb_vocabulary *vocabulary,
+                             const sb_labels *labels, const sb_classifier_options *options)
 {
     const int64_t n = sb_labels_count(labels);
     const char **names = memory_new((size_t)n * sizeof *names);
     for (int64_t i = 0; names && i < n; i++)
         names[i] = sb_labels_text(labels, i);
-    sb_classifier *m = names
-                           ? sb_classifier_for(weights, from->text.source, names, n, &from->options)
-                           : sb_fail("classifier: out of memory");
+    sb_classifier *m = names ? sb_classifier_for(weights, vocabulary, names, n, options)
+                             : sb_fail("classifier: out of memory");
     memory_free(names);
+    return m;
+}
+
+sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from,
+                               const sb_labels *labels)
+{
+    sb_classifier *m = classifier_of(weights, from->text.source, labels, &from->options);
     bool ok = m != NULL;
     for (int64_t i = 0; ok && i < sb_parameters_count(weights); i++)
         ok =

@@ -3,10 +3,7 @@
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
-#include "tensor/utf8.h"
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- the graph ---- */
@@ -156,28 +153,9 @@ static void drawing_take_norms(struct drawing *d)
 
 /* ---- the text ---- */
 
-void drawing_print(struct drawing *d, const char *format, ...)
-{
-    char text[512];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    d->ok = d->ok && buffer_add_text(&d->text, text);
-}
-
 void drawing_print_escaped(struct drawing *d, const char *text, size_t size)
 {
-    bool shown;
-    for (size_t length; size > 0; size -= length, text += length) {
-        length = utf8_take(text, size, &shown);
-        if (!shown)
-            drawing_print(d, "?");
-        else if (strchr("&<>\"\\", *text))
-            drawing_print(d, "&#%d;", *text);
-        else
-            d->ok = d->ok && buffer_add(&d->text, text, length);
-    }
+    buffer_escape(&d->text, text, size, "&<>\"\\");
 }
 
 double drawing_width(const struct drawing *d, double norm)
@@ -192,7 +170,7 @@ static char *drawing_drawn(struct drawing *d, drawing_write *write)
 {
     drawing_take_norms(d);
     write(d);
-    char *text = d->ok ? buffer_take(&d->text) : NULL;
+    char *text = buffer_take(&d->text);
     return text ? text : sb_fail("tape_draw: out of memory");
 }
 
@@ -209,7 +187,7 @@ char *drawing_of_tape(sb_tensor *loss, drawing_write *write, const sb_parameters
                       drawing_describe *describe)
 {
     const struct open_tape *tape = tape_need("tape_draw");
-    struct drawing d = {.describe = describe, .ok = true};
+    struct drawing d = {.describe = describe};
     char *text = NULL;
     if (tape && drawing_take_graph(&d, tape, loss, weights)) {
         drawing_place(&d);

@@ -4,23 +4,24 @@
 
 void drawing_dot(struct drawing *d)
 {
-    drawing_print(d, "digraph tape {\n    node [shape=box, fontname=\"sans-serif\"];\n");
+    buffer_print(&d->text, "digraph tape {\n    node [shape=box, fontname=\"sans-serif\"];\n");
     for (int64_t n = 0; n < d->count; n++) {
         const struct drawn_node *node = &d->node[n];
-        drawing_print(d, "    n%lld [label=\"%s %s", (long long)n, node->operation,
-                      node->shape.text);
+        buffer_print(&d->text, "    n%lld [label=\"%s %s", (long long)n, node->operation,
+                     node->shape.text);
         for (int i = 0; i < node->weights; i++) {
-            drawing_print(d, "\\n");
+            buffer_print(&d->text, "\\n");
             drawing_print_escaped(d, node->weight[i], strlen(node->weight[i]));
         }
         if (node->norm >= 0)
-            drawing_print(d, "\\n|dy| %.3g", node->norm);
-        drawing_print(d, "\"];\n");
+            buffer_print(&d->text, "\\n|dy| %.3g", node->norm);
+        buffer_print(&d->text, "\"];\n");
         for (int i = 0; i < node->inputs; i++) {
             const double norm = d->node[node->from[i]].norm;
-            drawing_print(d, "    n%lld -> n%lld [penwidth=%.2f%s];\n", (long long)node->from[i],
-                          (long long)n, drawing_width(d, norm), norm < 0 ? ", style=dashed" : "");
+            buffer_print(&d->text, "    n%lld -> n%lld [penwidth=%.2f%s];\n",
+                         (long long)node->from[i], (long long)n, drawing_width(d, norm),
+                         norm < 0 ? ", style=dashed" : "");
         }
     }
-    drawing_print(d, "}\n");
+    buffer_print(&d->text, "}\n");
 }

@@ -31,7 +31,6 @@ struct drawing {
     int rows[DRAWN_COLUMNS];
     double largest; /* of the norms */
     struct buffer text;
-    bool ok;      /* there was memory for all of the text so far */
     bool in_page; /* drawing_svg omits its CSS rules, which the page has */
 };
 
@@ -42,10 +41,7 @@ typedef void drawing_write(struct drawing *d);
 char *drawing_of_tape(sb_tensor *loss, drawing_write *write, const sb_parameters *weights,
                       drawing_describe *describe);
 
-/* Appends to the text; lack of memory is reported when the drawing ends. */
-void drawing_print(struct drawing *d, const char *format, ...) SB_PRINTF(2, 3);
-
-/* Appends a text, escaped for XML and Graphviz, which both read &#34; as a quote. */
+/* Appends a text, escaped for XML and Graphviz. */
 void drawing_print_escaped(struct drawing *d, const char *text, size_t size);
 
 /* The width of a line: six for the largest gradient, one less for each power of ten below, one at

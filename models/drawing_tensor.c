@@ -5,8 +5,6 @@
 #include "tensor/memory.h"
 #include "tensor/storage.h"
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 enum { GAP = 10, MOST_NUMBERS = 4096, MOST_WRITTEN = 256, MOST_WRITTEN_COLUMNS = 12 };
 
@@ -19,23 +17,12 @@ struct maps {
     bool written;
     double *number, largest;
     struct buffer text;
-    bool ok; /* there was memory for all of the text so far */
 };
-
-static void maps_print(struct maps *m, const char *format, ...)
-{
-    char line[256];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(line, sizeof line, format, values);
-    va_end(values);
-    m->ok = m->ok && buffer_add_text(&m->text, line);
-}
 
 static void maps_text(struct maps *m, const char *kind, int64_t x, int64_t y, double number)
 {
-    maps_print(m, "<text class=\"%s\" x=\"%lld\" y=\"%lld\">%.3g</text>\n", kind, (long long)x,
-               (long long)y, number);
+    buffer_print(&m->text, "<text class=\"%s\" x=\"%lld\" y=\"%lld\">%.3g</text>\n", kind,
+                 (long long)x, (long long)y, number);
 }
 
 /* As opaque as it is large; not finite ones are outlined. */
@@ -43,10 +30,10 @@ static void maps_cell(struct maps *m, int64_t x, int64_t y, double number)
 {
     const char *kind = !isfinite(number) ? "odd" : number < 0 ? "less" : "more";
     const double share = m->largest > 0 && isfinite(number) ? fabs(number) / m->largest : 0;
-    maps_print(m,
-               "<rect class=\"%s\" x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" "
-               "fill-opacity=\"%.3f\"><title>%.5g</title></rect>\n",
-               kind, (long long)x, (long long)y, m->wide - 1, m->high - 1, share, number);
+    buffer_print(&m->text,
+                 "<rect class=\"%s\" x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" "
+                 "fill-opacity=\"%.3f\"><title>%.5g</title></rect>\n",
+                 kind, (long long)x, (long long)y, m->wide - 1, m->high - 1, share, number);
     if (m->written)
         maps_text(m, share > 0.6 ? "light" : "", x + m->wide / 2, y + m->high / 2 + 4, number);
 }
@@ -66,23 +53,24 @@ static void maps_draw(struct maps *m)
     const int64_t down = (m->count + m->across - 1) / m->across;
     const int64_t width = m->left + m->columns * m->wide + GAP;
     const int64_t height = m->top + m->rows * m->high + GAP;
-    maps_print(m,
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sb-map\" width=\"%lld\" "
-               "height=\"%lld\">\n",
-               (long long)(m->across * width), (long long)(down * height));
+    buffer_print(&m->text,
+                 "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sb-map\" width=\"%lld\" "
+                 "height=\"%lld\">\n",
+                 (long long)(m->across * width), (long long)(down * height));
     /* On a page of many pictures, these styles are for maps alone. */
-    maps_print(m, "<style>.sb-map rect{stroke:#8886;stroke-width:.5}.sb-map .more{fill:#2a6fbb}"
-                  ".sb-map .less{fill:#c8452b}.sb-map .odd{fill:none;stroke:#c8452b}\n");
-    maps_print(m, ".sb-map text{font:11px sans-serif;fill:currentColor;text-anchor:middle}"
-                  ".sb-map .index{opacity:.6}.sb-map .light{fill:#fff}</style>\n");
-    for (int64_t i = 0; m->ok && i < m->count * m->rows * m->columns; i++) {
+    buffer_print(&m->text,
+                 "<style>.sb-map rect{stroke:#8886;stroke-width:.5}.sb-map .more{fill:#2a6fbb}"
+                 ".sb-map .less{fill:#c8452b}.sb-map .odd{fill:none;stroke:#c8452b}\n");
+    buffer_print(&m->text, ".sb-map text{font:11px sans-serif;fill:currentColor;text-anchor:middle}"
+                           ".sb-map .index{opacity:.6}.sb-map .light{fill:#fff}</style>\n");
+    for (int64_t i = 0; i < m->count * m->rows * m->columns; i++) {
         const int64_t map = i / (m->rows * m->columns), row = i / m->columns % m->rows;
         const int64_t x = map % m->across * width + m->left + i % m->columns * m->wide;
         const int64_t y = map / m->across * height + m->top + row * m->high;
         maps_cell(m, x, y, m->number[i]);
         maps_indices(m, row, i % m->columns, x, y);
     }
-    maps_print(m, "</svg>\n");
+    buffer_print(&m->text, "</svg>\n");
 }
 
 static char *maps_of(const sb_tensor *t, struct maps *m)
@@ -102,8 +90,7 @@ static char *maps_of(const sb_tensor *t, struct maps *m)
     m->across = m->across < m->count ? m->across : m->count;
     m->across = m->across > 0 ? m->across : 1;
     maps_draw(m);
-    char *text = m->ok ? buffer_take(&m->text) : NULL;
-    buffer_free(&m->text);
+    char *text = buffer_take(&m->text);
     return text ? text : sb_fail("tensor_draw: out of memory");
 }
 
@@ -114,7 +101,7 @@ char *sb_tensor_draw(const sb_tensor *t)
     if (tensor_size(t) > MOST_NUMBERS)
         return sb_fail("tensor_draw: %s has %lld numbers, more than %d; draw a part of it",
                        tensor_shape(t).text, (long long)tensor_size(t), MOST_NUMBERS);
-    struct maps m = {.ok = true};
+    struct maps m = {0};
     m.number = memory_new((size_t)tensor_size(t) * sizeof *m.number + 1);
     if (!m.number)
         return sb_fail("tensor_draw: out of memory");

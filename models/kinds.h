@@ -10,6 +10,10 @@ const sb_model_kind *model_kind_at(int i);
 /* Whether a kind has a setting (training/settings.h). All kinds have those that none lists. */
 bool model_has_setting(const sb_model_kind *kind, const char *name);
 
+/* On a device, moves the parameters of a new model to one buffer, for products of several of them
+   (ops/linear_group.c). */
+bool model_join(sb_parameters *weights);
+
 /* Whether models of a kind can be split over ranks by "batch", "heads" or "sequence". */
 bool model_splits(const sb_model_kind *kind, const char *what);
 

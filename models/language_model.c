@@ -23,8 +23,8 @@ static sb_language_model *language_model_made(sb_language_model *m)
         m->options = (sb_language_model_options){.transformer = o->common.transformer,
                                                  .tie_embeddings = o->common.tie_embeddings,
                                                  .label_smoothing = o->common.label_smoothing,
-                                                 .context = o->context,
-                                                 .running_text = o->running_text};
+                                                 .context = o->own.context,
+                                                 .running_text = o->own.running_text};
     return m;
 }
 
@@ -37,8 +37,7 @@ sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *
     const struct text_options all = {.common = {.transformer = o.transformer,
                                                 .tie_embeddings = o.tie_embeddings,
                                                 .label_smoothing = o.label_smoothing},
-                                     .context = o.context,
-                                     .running_text = o.running_text};
+                                     .own = {.context = o.context, .running_text = o.running_text}};
     const struct text_words words = {.target = vocabulary};
     return language_model_made(
         text_model_new(sizeof(sb_language_model), &language_text, weights, &words, &all));

@@ -70,9 +70,8 @@ bool model_has_setting(const sb_model_kind *kind, const char *name)
     return !listed || model_lists(kind->settings, name);
 }
 
-/* On a device, products of several parameters want them in one buffer (ops/linear_group.c). The
-   memory of their first places goes back to it. */
-static bool model_join(sb_parameters *weights)
+/* The memory of their first places goes back to the device. */
+bool model_join(sb_parameters *weights)
 {
     const sb_device *device = sb_device_in_use();
     if (device == sb_device_cpu())

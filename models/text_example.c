@@ -98,7 +98,7 @@ static bool example_encode_text(sb_example *e, sb_vocabulary *vocabulary, const 
 static sb_batch *example_batch_of_decoder(const struct text_model *m, const int32_t *ids,
                                           int64_t length)
 {
-    const int64_t context = m->options.context;
+    const int64_t context = m->options.own.context;
     if (context > 0 && length > context)
         return sb_fail("the text has %lld symbols, the model's context is %lld; give a shorter one",
                        (long long)length, (long long)context);
@@ -124,7 +124,7 @@ bool text_example_of_text(sb_example *e, const struct text_model *m, const char 
                           m->labels ? sb_labels_count(m->labels) : sb_vocabulary_size(vocabulary),
                       .heads = o->heads};
     const bool bare =
-        m->decoder ? m->options.running_text : sb_vocabulary_units(vocabulary) == SB_UNITS_IDS;
+        m->decoder ? m->options.own.running_text : sb_vocabulary_units(vocabulary) == SB_UNITS_IDS;
     if (!example_encode_text(e, vocabulary, text, bare, &axis))
         return false;
     e->attentions = 1;

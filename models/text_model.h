@@ -8,6 +8,7 @@
 #define SOFTBACK_MODELS_TEXT_MODEL_H
 
 #include "models/classifier.h"
+#include "models/field.h"
 #include "models/seq2seq.h"
 #include "nn/output_head.h"
 
@@ -22,14 +23,24 @@ struct text_kind {
     bool labels;                         /* the head gives labels, else symbols of the target */
 };
 
+/* Options that encoder-decoders do not have. */
+struct text_own {
+    int64_t context; /* of language models */
+    bool running_text;
+    sb_pooling pooling; /* of classifiers */
+    sb_activation hidden;
+};
+
 /* The options of all kinds; one that a kind does not have is 0. */
 struct text_options {
     sb_seq2seq_options common;
-    sb_pooling pooling;
-    sb_activation hidden;
-    int64_t context;
-    bool running_text;
+    struct text_own own;
 };
+
+/* Their rows: those of the model itself and of its training in sb_transformer_options and
+   sb_seq2seq_options, and those of struct text_own. */
+extern const struct field transformer_fields[], dropout_fields[], tie_fields[], smoothing_fields[],
+    text_own_fields[];
 
 /* The vocabularies of encoder and decoder, and the labels of the head. */
 struct text_words {

@@ -140,8 +140,8 @@ static bool shares_pass(void *shares_run, int64_t i)
     sb_tape_begin_with(&tape, SB_RECORD, &context);
     sb_tape_random(&tape, run->random ? &random : NULL);
     if (run->replicas && run->shares > 1) {
-        own = run->replicas->share[0].leaves;
-        own.in_place = true;
+        const struct replicas *leaves = &run->replicas->share[0].leaves;
+        own = (struct replicas){.at = leaves->at, .count = leaves->count, .in_place = true};
         tape_use_replicas(share == 0 ? &own : &run->replicas->share[share - 1].leaves);
     }
     sb_tensor *loss = run->loss(run->context, share, &place, &run->value[share]);

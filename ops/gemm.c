@@ -10,7 +10,7 @@
 KERNEL_ROWS(gemm);
 
 /* Kernels of OpenBLAS that the built-in product beats for large matrices: by 1.1 to 1.4 in f32, on
-   a Zen 4 (tests/bench/README.md). In f64, and with AVX2, they are equal within a tenth. */
+   a Zen 4 (tests/bench/tried.md). In f64, and with AVX2, they are equal within a tenth. */
 static const struct slower_blas {
     const char *kernels;
     int from, to; /* of its versions 0.3.x */

@@ -2,7 +2,6 @@
 #include "program/options/nearest.h"
 #include "program/options/options.h"
 #include "program/screen/foreign.h"
-#include "program/screen/waiting.h"
 #include "tensor/version.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +81,6 @@ int main(int argc, char **argv)
         printf("softback %s\n", sb_version());
         return EXIT_OK;
     }
-    waiting_shorten(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file that passes a limit is then an error of its writer */
     for (int i = 0; i < COUNT; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)

@@ -63,8 +63,8 @@ SB_API void sb_free(void *memory);
 
 /* Sets the number of threads that kernels use (default: one for each core). Results do not depend
    on it. Fails below 1, and when so many threads cannot be made; then it stays what it was. Without
-   this call, kernels use one thread where more cannot be made. A build without OpenMP has
-   one unless more are set, and uses them for shares of a batch and for decoding alone. */
+   this call, kernels use as many as can be made. A build without OpenMP has one unless more are
+   set, and uses them for shares of a batch and for decoding alone. */
 SB_API bool sb_set_threads(int threads);
 SB_API int sb_threads(void);
 

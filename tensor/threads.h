@@ -15,7 +15,7 @@
  */
 bool threads_each(int64_t n, bool in_turn, bool (*work)(void *context, int64_t i), void *context);
 
-/* How often a parallel region was handed to OpenMP, and did not run as a plain call. */
+/* How often a parallel region asked for more than one thread. */
 int64_t threads_entered(void);
 
 #endif

@@ -50,7 +50,7 @@ part() {
 build $device "softback softback-tests libsoftback_cuda_emulated.so" -Dtests=enabled
 # Criterion's shared memory is at addresses that the thread sanitizer does not allow.
 build $tsan "softback softback-tests libsoftback_cuda_emulated.so" -Doptimization=2 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 \
-    -Db_sanitize=thread -Dinstruction_sets=baseline -Dopenmp=disabled -Dblas=none -Dtests=enabled -Db_lundef=false
+    -Db_sanitize=thread -Dinstruction_sets=baseline -Dblas=none -Dtests=enabled -Db_lundef=false
 contracted=
 if grep -q '\bfma\b' /proc/cpuinfo 2>/dev/null; then
     build $fma libsoftback_cuda_emulated.so -Dtests=disabled -Demulator_flags=-mfma,-ffp-contract=fast,-fno-tree-vectorize

@@ -6,4 +6,3 @@ export PKG_CONFIG_PATH="${package%/*}" PKG_CONFIG_SYSROOT_DIR="$work/root"
 LD_LIBRARY_PATH=$work/root$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir softback)
 export LD_LIBRARY_PATH
 unset OPENBLAS_CORETYPE
-export GOMP_SPINCOUNT=1000 # like the program softback: other processes may compute too

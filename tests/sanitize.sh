@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 build=build/sanitize
 [ -f $build/build.ninja ] || meson setup $build -Dcuda=disabled -Demulator=enabled -Doptimization=2 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 \
-    -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled -Dcriterion=disabled -Dtests=enabled \
+    -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dcriterion=disabled -Dtests=enabled \
     -Db_lundef=false >/dev/null
 ninja -C $build softback softback-tests libsoftback_cuda_emulated.so >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=16

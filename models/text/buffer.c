@@ -1,15 +1,19 @@
 #include "models/text/buffer.h"
 #include "tensor/memory.h"
+#include "tensor/utf8.h"
+#include <stdio.h>
 #include <string.h>
 
 bool buffer_add(struct buffer *buffer, const void *bytes, size_t size)
 {
+    if (buffer->failed)
+        return false;
     if (size > buffer->room - buffer->size) {
-        if (size > SIZE_MAX / 4 || buffer->room > SIZE_MAX / 4)
-            return false;
+        const bool fits = size <= SIZE_MAX / 4 && buffer->room <= SIZE_MAX / 4;
         size_t room =
             2 * buffer->room > buffer->size + size ? 2 * buffer->room : buffer->size + size + 64;
-        char *grown = memory_new(room);
+        char *grown = fits ? memory_new(room) : NULL;
+        buffer->failed = !grown;
         if (!grown)
             return false;
         if (buffer->size > 0)
@@ -29,6 +33,35 @@ bool buffer_add(struct buffer *buffer, const void *bytes, size_t size)
 bool buffer_add_text(struct buffer *buffer, const char *text)
 {
     return buffer_add(buffer, text, strlen(text));
+}
+
+void buffer_print(struct buffer *buffer, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    buffer_print_list(buffer, format, values);
+    va_end(values);
+}
+
+void buffer_print_list(struct buffer *buffer, const char *format, va_list values)
+{
+    char text[1024];
+    vsnprintf(text, sizeof text, format, values);
+    buffer_add_text(buffer, text);
+}
+
+void buffer_escape(struct buffer *buffer, const char *text, size_t size, const char *characters)
+{
+    bool shown;
+    for (size_t length; size > 0; size -= length, text += length) {
+        length = utf8_take(text, size, &shown);
+        if (!shown)
+            buffer_add_text(buffer, "?");
+        else if (strchr(characters, *text))
+            buffer_print(buffer, "&#%d;", *text);
+        else
+            buffer_add(buffer, text, length);
+    }
 }
 
 char *buffer_take(struct buffer *buffer)

@@ -18,7 +18,7 @@ struct report {
     uint64_t data, weights, part;
     int64_t steps;
     int sequence_ranks, head_ranks, threads;
-    struct setting_text setting[MOST_SETTINGS];
+    struct field_text setting[MOST_SETTINGS];
 };
 
 struct verdict {

@@ -243,12 +243,11 @@ static bool checkpoint_read_state(struct stored_file *file, sb_trainer *trainer,
 /* Replaces the settings of the training in a description, and with them the adapters. */
 static bool checkpoint_replace_training(sb_description *d, const struct settings *training)
 {
-    struct settings copy = *training; /* not const, as a setting can be written to */
     const sb_model_kind *kind = sb_model_kind_find(sb_description_kind(d));
     for (int i = 0; kind && setting_name(i); i++) {
-        const struct setting s = setting_at(&copy, i);
-        if (s.group == SETTING_OF_TRAINING && model_has_setting(kind, s.name) &&
-            !sb_description_set(d, s.name, setting_read(&s).text))
+        const struct field s = setting_at(i);
+        if (s.group == FIELD_OF_TRAINING && model_has_setting(kind, s.name) &&
+            !sb_description_set(d, s.name, field_read(&s, training).text))
             return false;
     }
     return kind != NULL;
@@ -564,8 +563,8 @@ static bool model_file_describes(struct reading *r, const sb_description *own)
         const char *its = sb_description_get(r->d.model, name),
                    *mine = sb_description_value(own, i);
         const int known = settings && its ? setting_find(name) : -1;
-        const struct setting_text filled =
-            known >= 0 ? setting_get(&r->settings, known) : (struct setting_text){""};
+        const struct field_text filled =
+            known >= 0 ? setting_get(&r->settings, known) : (struct field_text){""};
         its = known >= 0 ? filled.text : its;
         if (!its || strcmp(its, mine) != 0)
             return sb_fail("checkpoint: \"%s\" is %s in the file, but %s in the trainer's model",

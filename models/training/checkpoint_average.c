@@ -7,9 +7,8 @@
 
 static bool average_is_of_training(const char *name)
 {
-    struct settings any;
     const int i = setting_find(name);
-    return i >= 0 && setting_at(&any, i).group != SETTING_OF_MODEL;
+    return i >= 0 && setting_at(i).group != FIELD_OF_MODEL;
 }
 
 /* Whether the models of two descriptions have the same architecture and vocabularies. */

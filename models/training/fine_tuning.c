@@ -6,35 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void lora_add_settings(struct setting_table *t, struct fine_tuning *tuning)
-{
-    setting_add_count(t, "lora", &tuning->lora, 0, 1 << 16,
-                      "train LoRA adapters of rank N for the model of --from, which is frozen; "
-                      "--out has the adapters alone (0: off)");
-    setting_add_text(t, "lora-on", tuning->lora_on, "PATTERN", ',',
-                     "the layers that get adapters (0: *.query,*.value)");
-    setting_add_number(t, "lora-alpha", &tuning->lora_alpha, 0, 1e6,
-                       "adapters are multiplied by X / rank (0: rank)");
-    setting_zero(t, ZERO_IS_DEFAULT_ALONE);
-}
-
-void fine_tuning_add_settings(struct setting_table *t, struct fine_tuning *tuning)
-{
-    t->group = SETTING_OF_TRAINING;
-    setting_add_text(t, "freeze", tuning->freeze, "PATTERN", ',',
-                     "do not train the parameters whose names match PATTERN, such as "
-                     "\"encoder.*\"; may be repeated");
-    setting_add_text(
-        t, "group", tuning->groups, "GROUP", ';',
-        "give parameters a factor of the learning rate, a weight decay, or freeze "
-        "them: \"PATTERN:rate=0.1,decay=0\" or \"PATTERN:frozen\"; may be repeated, and "
-        "the last one that matches counts");
-    lora_add_settings(t, tuning);
-}
-
 /* One of the groups, while they are read. */
 struct group_text {
-    char pattern[SETTING_TEXT];
+    char pattern[FIELD_TEXT_SIZE];
     sb_group group;
 };
 

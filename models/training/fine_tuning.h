@@ -3,19 +3,18 @@
 #ifndef SOFTBACK_MODELS_TRAINING_FINE_TUNING_H
 #define SOFTBACK_MODELS_TRAINING_FINE_TUNING_H
 
-#include "models/setting.h"
+#include "models/field.h"
 #include "nn/groups.h"
 
 struct fine_tuning {
-    char freeze[SETTING_TEXT];  /* patterns, which commas separate */
-    char groups[SETTING_TEXT];  /* "PATTERN:rate=0.1,decay=0,frozen"; semicolons separate several */
-    int64_t lora;               /* rank of LoRA adapters; 0: none */
-    double lora_alpha;          /* 0: the rank */
-    char lora_on[SETTING_TEXT]; /* "": "*.query,*.value" */
-    uint64_t base;              /* with adapters, the fingerprint of the model that they are for */
+    char freeze[FIELD_TEXT_SIZE];  /* patterns, which commas separate */
+    char groups[FIELD_TEXT_SIZE];  /* "PATTERN:rate=0.1,decay=0,frozen"; semicolons separate several
+                                    */
+    int64_t lora;                  /* rank of LoRA adapters; 0: none */
+    double lora_alpha;             /* 0: the rank */
+    char lora_on[FIELD_TEXT_SIZE]; /* "": "*.query,*.value" */
+    uint64_t base; /* with adapters, the fingerprint of the model that they are for */
 };
-
-void fine_tuning_add_settings(struct setting_table *table, struct fine_tuning *tuning);
 
 /* Whether the text of the groups can be understood. */
 bool fine_tuning_check(const struct fine_tuning *tuning);

@@ -2,14 +2,180 @@
 #include "models/description_parts.h"
 #include "models/text/buffer.h"
 #include "models/text/vocabulary_json.h"
-#include "models/training/metadata_counters.h"
 #include "nn/fingerprint.h"
 #include "tensor/failure.h"
+#include "tensor/json.h"
 #include "tensor/memory.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FORMAT = 3, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
+
+/* ---- counters ---- */
+
+/* Doubles and fingerprints are hexadecimal texts, exact to the bit. */
+#define ROW(member) FIELD(struct metadata, member)
+#define MARK(member) .type = FIELD_MARK, .at = offsetof(struct metadata, member)
+
+static const struct field state_fields[] = {
+    {"steps", ROW(state.steps)},
+    {"skipped_in_a_row", ROW(state.skipped_in_a_row)},
+    {"average_updates", ROW(state.average_updates)},
+    {"random_position", ROW(state.random_position)},
+    {"epoch", ROW(state.data.epoch)},
+    {"batch", ROW(state.data.batch)},
+    {"evaluations", ROW(progress.evaluations)},
+    {"best_error", ROW(progress.best.error)},
+    {"best_loss", ROW(progress.best.loss)},
+    {"best_step", ROW(progress.best_step)},
+    {"waited", ROW(progress.waited)},
+    {"data_hash", ROW(progress.data_hash)},
+    {"source_hash", ROW(progress.source_hash)},
+    {"best_fingerprint", MARK(progress.best_fingerprint)},
+    {"best_unit_error", ROW(progress.best.unit_error)},
+    {"best_bleu", ROW(progress.best.bleu)},
+    {"finished", ROW(progress.finished)},
+    {"kept", .type = FIELD_OTHER, .at = offsetof(struct metadata, progress.kept)},
+    {0}};
+
+static const struct field best_fields[] = {
+    {"step", ROW(best.step)}, {"data_hash", ROW(best.data_hash)}, {0}};
+
+static const struct field base_fields[] = {
+    {"fingerprint", MARK(base)}, {"adapters", ROW(adapters)}, {0}};
+#undef ROW
+#undef MARK
+
+static json_t *kept_to_json(const struct kept *kept)
+{
+    json_t *all = json_object();
+    char step[24];
+    for (int i = 0; i < kept->count; i++) {
+        snprintf(step, sizeof step, "%lld", (long long)kept->model[i].step);
+        json_t *mark = json_string(fingerprint_text(kept->model[i].fingerprint).text);
+        if (json_object_set_new(all, step, mark) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
+static json_t *counter_real_to_json(double real)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%a", real);
+    return json_string(text);
+}
+
+static json_t *counter_to_json(const struct field *f, const struct metadata *d)
+{
+    const void *from = (const char *)d + f->at;
+    switch (f->type) {
+    case FIELD_FLAG:
+        return json_boolean(*(const bool *)from);
+    case FIELD_MARK:
+        return json_string(fingerprint_text(*(const uint64_t *)from).text);
+    case FIELD_NUMBER:
+        return counter_real_to_json(*(const double *)from);
+    case FIELD_OTHER:
+        return kept_to_json(from);
+    default:
+        return json_integer(*(const int64_t *)from);
+    }
+}
+
+/* Adds an object of counters if there are any. */
+static bool counters_write(json_t *json, bool any, const char *name, const struct field *rows,
+                           const struct metadata *d)
+{
+    json_t *all = any ? json_object() : NULL;
+    bool ok = !any || json_object_set_new(json, name, all) == 0;
+    for (const struct field *f = rows; any && ok && f->name; f++)
+        ok = json_object_set_new(all, f->name, counter_to_json(f, d)) == 0;
+    return ok;
+}
+
+static bool counter_read_whole(const char *owner, const struct field *f, int64_t whole, void *to)
+{
+    if (whole < 0)
+        return sb_fail("checkpoint: the %s's \"%s\" is %lld; it must be in 0..%lld", owner, f->name,
+                       (long long)whole, (long long)INT64_MAX);
+    *(int64_t *)to = whole;
+    return true;
+}
+
+static bool counter_read_real(const json_t *value, double *real)
+{
+    const char *text = json_string_value(value);
+    char *end = NULL;
+    if (text)
+        *real = strtod(text, &end);
+    return text && end != text && *end == '\0';
+}
+
+static bool counter_read_mark(const json_t *value, uint64_t *mark)
+{
+    return json_is_string(value) && fingerprint_parse(json_string_value(value), mark);
+}
+
+static bool counter_read_flag(const json_t *value, bool *flag)
+{
+    *flag = json_is_true(value);
+    return json_is_boolean(value);
+}
+
+/* Steps rise, and are written without zeros in front. */
+static bool kept_read(const json_t *all, struct kept *kept)
+{
+    const char *key;
+    json_t *value;
+    *kept = (struct kept){0};
+    if (!json_is_object(all) || json_object_size(all) > MOST_KEPT + 1)
+        return false;
+    json_object_foreach((json_t *)(uintptr_t)all, key, value)
+    {
+        char same[24];
+        const int64_t step = strtoll(key, NULL, 10),
+                      before = kept->count ? kept->model[kept->count - 1].step : 0;
+        snprintf(same, sizeof same, "%lld", (long long)step);
+        if (strcmp(key, same) != 0 || step <= before ||
+            !counter_read_mark(value, &kept->model[kept->count].fingerprint))
+            return false;
+        kept->model[kept->count++].step = step;
+    }
+    return true;
+}
+
+static bool counter_read(const char *owner, const struct field *f, struct metadata *d,
+                         const json_t *value)
+{
+    void *to = (char *)d + f->at;
+    const bool whole = f->type == FIELD_COUNT || f->type == FIELD_SEED;
+    if (whole && json_is_integer(value))
+        return counter_read_whole(owner, f, json_integer_value(value), to);
+    const bool ok = whole                    ? false
+                    : f->type == FIELD_OTHER ? kept_read(value, to)
+                    : f->type == FIELD_FLAG  ? counter_read_flag(value, to)
+                    : f->type == FIELD_MARK  ? counter_read_mark(value, to)
+                                             : counter_read_real(value, to);
+    return ok || sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, f->name);
+}
+
+/* Reads those of an object, or none where it is NULL. */
+static bool counters_read(const char *owner, const struct field *rows, struct metadata *d,
+                          const json_t *all)
+{
+    for (const struct field *f = rows; all && f->name; f++) {
+        const json_t *value = json_object_get(all, f->name);
+        if (!counter_read(owner, f, d, value))
+            return false;
+    }
+    return true;
+}
+
+/* ---- writing ---- */
 
 static json_t *settings_to_json(const sb_description *d)
 {
@@ -62,18 +228,8 @@ static bool checkpoint_add_labels(json_t *json, const sb_description *d)
     return ok;
 }
 
-/* Counters are written if there are any. */
-static bool checkpoint_add_counters(json_t *json, bool any, const char *name,
-                                    const struct counters *counters)
-{
-    return !any || json_object_set_new(json, name, counters_to_json(counters)) == 0;
-}
-
 static json_t *to_json(const struct metadata *d)
 {
-    struct metadata copy = *d; /* not const, as counters can be written to */
-    const struct counters base = counters_of_base(&copy), best = counters_of_best(&copy),
-                          state = counters_of_state(&copy);
     json_t *json = json_object();
     bool ok = json_object_set_new(json, "format", json_integer(FORMAT)) == 0 &&
               json_object_set_new(json, "task", json_string(d->task)) == 0 &&
@@ -83,9 +239,9 @@ static json_t *to_json(const struct metadata *d)
               checkpoint_add_labels(json, d->model) &&
               json_object_set_new(json, "fingerprint",
                                   json_string(fingerprint_text(d->fingerprint).text)) == 0 &&
-              checkpoint_add_counters(json, d->has_base, "base", &base) &&
-              checkpoint_add_counters(json, d->has_best, "best", &best) &&
-              checkpoint_add_counters(json, d->has_state, "state", &state);
+              counters_write(json, d->has_base, "base", base_fields, d) &&
+              counters_write(json, d->has_best, "best", best_fields, d) &&
+              counters_write(json, d->has_state, "state", state_fields, d);
     if (ok)
         return json;
     json_decref(json);
@@ -114,6 +270,8 @@ char *metadata_write(const struct metadata *description)
     buffer_free(&output.text);
     return text ? text : sb_fail("checkpoint: out of memory for its description");
 }
+
+/* ---- reading ---- */
 
 static bool checkpoint_read_fingerprint(const json_t *value, struct metadata *d)
 {
@@ -216,15 +374,14 @@ static bool checkpoint_read(const json_t *json, struct metadata *d)
         return sb_fail("checkpoint: out of memory");
     const json_t *base = json_object_get(json, "base"), *best = json_object_get(json, "best"),
                  *state = json_object_get(json, "state");
-    const struct counters of_base = counters_of_base(d), of_best = counters_of_best(d),
-                          of_state = counters_of_state(d);
     d->has_base = base != NULL;
     d->has_best = best != NULL;
     d->has_state = state != NULL;
     return checkpoint_take_model(json, d) &&
            checkpoint_read_fingerprint(json_object_get(json, "fingerprint"), d) &&
-           counters_read(&of_base, base) && counters_read(&of_best, best) &&
-           counters_read(&of_state, state);
+           counters_read("base", base_fields, d, base) &&
+           counters_read("best model", best_fields, d, best) &&
+           counters_read("state", state_fields, d, state);
 }
 
 bool metadata_read(const char *text, struct metadata *d)

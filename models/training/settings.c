@@ -1,7 +1,5 @@
 #include "models/training/settings.h"
-#include "models/kinds.h"
 #include "models/seq2seq_kind.h"
-#include "models/transformer_settings.h"
 #include "nn/shares_run.h"
 #include "tensor/failure.h"
 #include <string.h>
@@ -34,146 +32,139 @@ static const char *const best_scores[] = {[BEST_AUTO] = "auto",
                                           [BEST_ACCURACY] = "accuracy",
                                           NULL};
 
-static void settings_add_step(struct setting_table *t, struct settings *s)
-{
-    t->group = SETTING_OF_TRAINING;
-    setting_add_dropout(t, &s->model.transformer);
-    setting_add_choice(t, "cuda-graph", &s->trainer.graphs, graphs,
-                       "on cuda: replay a step as one graph if its shapes occurred before");
-    setting_add_smoothing(t, &s->model.label_smoothing);
-    setting_add_count(t, "steps", &s->steps, 0, 1e12,
-                      "training steps (0: depends on the size of the data)");
-}
+#define AT(member) offsetof(struct settings, member)
+#define ROW(member) FIELD(struct settings, member)
 
-static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *trainer)
-{
-    sb_optimiser_options *o = &trainer->optimiser;
-    sb_schedule *schedule = &o->schedule;
-    t->group = SETTING_OF_TRAINING;
-    setting_add_choice(t, "optimiser", &trainer->optimiser_kind, optimisers, "optimiser");
-    setting_add_number(t, "learning-rate", &schedule->rate, 0, 1e6,
-                       "highest learning rate (0: 0.024 / square root of width)");
-    setting_zero(t, ZERO_IS_DEFAULT);
-    setting_add_choice(t, "schedule", &schedule->kind, schedules, "learning rate schedule");
-    setting_add_count(t, "warmup", &schedule->warmup, 0, 1e12,
-                      "warmup steps, over which the learning rate rises");
-    setting_add_number(t, "lowest-rate", &schedule->lowest, 0, 1e6,
-                       "cosine, linear, restarts, plateau: lowest rate");
-    setting_add_count(t, "cycle", &schedule->cycle, 0, 1e12,
-                      "restarts: steps of the first cycle (0: steps / 4)");
-    setting_add_number(t, "cycle-growth", &schedule->growth, 0, 1e6,
-                       "restarts: how many times longer each cycle is than the last (0: 1)");
-    setting_add_small(t, "plateau-patience", &schedule->patience, 0, 1000000,
-                      "evaluations without improvement before plateau lowers the rate (0: 2)");
-    setting_add_number(t, "plateau-factor", &schedule->factor, 0, 0.999999,
-                       "factor by which plateau lowers the rate (0: 0.5)");
-    setting_zero(t, ZERO_IS_DEFAULT);
-    setting_add_number(t, "beta1", &o->beta1, 0, 0.999999, "Adam: decay of the first moment");
-    setting_zero(t, ZERO_IS_DEFAULT);
-    setting_add_number(t, "beta2", &o->beta2, 0, 0.999999999, "Adam: decay of the second moment");
-    setting_zero(t, ZERO_IS_DEFAULT);
-    setting_add_number(t, "epsilon", &o->epsilon, 0, 1, "Adam: added to the denominator (0: 1e-9)");
-    setting_zero(t, ZERO_IS_DEFAULT);
-    setting_add_number(t, "momentum", &o->momentum, 0, 0.999999, "SGD: momentum");
-    setting_add_flag(t, "nesterov", &o->nesterov, "SGD: Nesterov momentum");
-    setting_add_number(t, "weight-decay", &o->weight_decay, 0, 1e6,
-                       "weight decay; with adamw not of biases and norms");
-    setting_add_flag(t, "decay-all", &o->decay_all, "AdamW: weight decay of biases and norms too");
-    setting_add_number(t, "clip", &o->clip, 0, 1e12,
-                       "clip the gradient's norm to this (0: no limit)");
-    setting_add_count(t, "shares", &trainer->shares, 0, MOST_SHARES,
-                      "divide a batch into N shares, for threads; 0: chosen by its size, 1: none");
-    setting_add_count(t, "accumulate", &trainer->accumulate, 1, 1 << 20,
-                      "gradient accumulation: batches in one optimiser step");
-    setting_add_number(
-        t, "average", &trainer->average_decay, 0, 0.9999999,
-        "save an exponential moving average (EMA) of the weights with this decay (0: off)");
-}
+static const struct field graph_fields[] = {
+    {"cuda-graph", ROW(trainer.graphs),
+     "on cuda: replay a step as one graph if its shapes occurred before", .choices = graphs},
+    {0}};
 
-static void settings_add_run(struct setting_table *t, struct settings *s)
-{
-    t->group = SETTING_OF_TRAINING;
-    setting_add_seed(t, "seed", &s->trainer.seed, "seed of weights, dropout and order of pairs");
-    setting_add_count(t, "evaluate-every", &s->evaluate_every, 0, 1e12,
-                      "steps between evaluations (0: steps / 20)");
-    setting_add_count(t, "evaluate-pairs", &s->evaluate_pairs, 0, 1e12,
-                      "number of held-out pairs that an evaluation decodes");
-    setting_add_count(t, "patience", &s->patience, 0, 1e9,
-                      "early stopping: stop after N evaluations without improvement (0: never)");
-    setting_add_choice(t, "best", &s->best, best_scores,
-                       "choose the best model by loss, exact match, error (edit distance), BLEU or "
-                       "accuracy; auto: bleu from words to words, exact for other pairs, accuracy "
-                       "for a classifier, loss for a language model");
-    setting_add_count(t, "keep", &s->keep, 0, MOST_KEPT,
-                      "keep the models of the last N evaluations next to --out, for softback "
-                      "average (0: none)");
-}
+static const struct field training_fields[] = {
+    {"steps", ROW(steps), "training steps (0: depends on the size of the data)", 0, 1e12},
+    {"optimiser", ROW(trainer.optimiser_kind), "optimiser", .choices = optimisers},
+    {"learning-rate", ROW(trainer.optimiser.schedule.rate),
+     "highest learning rate (0: 0.024 / square root of width)", 0, 1e6, .zero = ZERO_IS_DEFAULT},
+    {"schedule", ROW(trainer.optimiser.schedule.kind), "learning rate schedule",
+     .choices = schedules},
+    {"warmup", ROW(trainer.optimiser.schedule.warmup),
+     "warmup steps, over which the learning rate rises", 0, 1e12},
+    {"lowest-rate", ROW(trainer.optimiser.schedule.lowest),
+     "cosine, linear, restarts, plateau: lowest rate", 0, 1e6},
+    {"cycle", ROW(trainer.optimiser.schedule.cycle),
+     "restarts: steps of the first cycle (0: steps / 4)", 0, 1e12},
+    {"cycle-growth", ROW(trainer.optimiser.schedule.growth),
+     "restarts: how many times longer each cycle is than the last (0: 1)", 0, 1e6},
+    {"plateau-patience", ROW(trainer.optimiser.schedule.patience),
+     "evaluations without improvement before plateau lowers the rate (0: 2)", 0, 1000000},
+    {"plateau-factor", ROW(trainer.optimiser.schedule.factor),
+     "factor by which plateau lowers the rate (0: 0.5)", 0, 0.999999, .zero = ZERO_IS_DEFAULT},
+    {"beta1", ROW(trainer.optimiser.beta1), "Adam: decay of the first moment", 0, 0.999999,
+     .zero = ZERO_IS_DEFAULT},
+    {"beta2", ROW(trainer.optimiser.beta2), "Adam: decay of the second moment", 0, 0.999999999,
+     .zero = ZERO_IS_DEFAULT},
+    {"epsilon", ROW(trainer.optimiser.epsilon), "Adam: added to the denominator (0: 1e-9)", 0, 1,
+     .zero = ZERO_IS_DEFAULT},
+    {"momentum", ROW(trainer.optimiser.momentum), "SGD: momentum", 0, 0.999999},
+    {"nesterov", ROW(trainer.optimiser.nesterov), "SGD: Nesterov momentum"},
+    {"weight-decay", ROW(trainer.optimiser.weight_decay),
+     "weight decay; with adamw not of biases and norms", 0, 1e6},
+    {"decay-all", ROW(trainer.optimiser.decay_all), "AdamW: weight decay of biases and norms too"},
+    {"clip", ROW(trainer.optimiser.clip), "clip the gradient's norm to this (0: no limit)", 0,
+     1e12},
+    {"shares", ROW(trainer.shares),
+     "divide a batch into N shares, for threads; 0: chosen by its size, 1: none", 0, MOST_SHARES},
+    {"accumulate", ROW(trainer.accumulate), "gradient accumulation: batches in one optimiser step",
+     1, 1 << 20},
+    {"average", ROW(trainer.average_decay),
+     "save an exponential moving average (EMA) of the weights with this decay (0: off)", 0,
+     0.9999999},
+    {"seed", ROW(trainer.seed), "seed of weights, dropout and order of pairs", 0, MOST_SEED},
+    {"evaluate-every", ROW(evaluate_every), "steps between evaluations (0: steps / 20)", 0, 1e12},
+    {"evaluate-pairs", ROW(evaluate_pairs), "number of held-out pairs that an evaluation decodes",
+     0, 1e12},
+    {"patience", ROW(patience),
+     "early stopping: stop after N evaluations without improvement (0: never)", 0, 1e9},
+    {"best", ROW(best),
+     "choose the best model by loss, exact match, error (edit distance), BLEU or accuracy; auto: "
+     "bleu from words to words, exact for other pairs, accuracy for a classifier, loss for a "
+     "language model",
+     .choices = best_scores},
+    {"keep", ROW(keep),
+     "keep the models of the last N evaluations next to --out, for softback average (0: none)", 0,
+     MOST_KEPT},
+    {0}};
 
-static void settings_add_data(struct setting_table *t, struct settings *s)
-{
-    t->group = SETTING_OF_DATA;
-    setting_add_choice(t, "source-units", &s->source_units, units, "tokenisation of the source");
-    setting_add_choice(t, "target-units", &s->target_units, units, "tokenisation of the target");
-    setting_add_count(t, "vocabulary", &s->vocabulary, 0, 1 << 24,
-                      "most symbols of a vocabulary (0: no limit; bpe: 8000)");
-    setting_add_flag(t, "joint-vocabulary", &s->joint_vocabulary,
-                     "one vocabulary for source and target");
-    setting_add_count(t, "batch-pairs", &s->data.batch_pairs, 1, 1 << 20,
-                      "maximum number of pairs in a batch");
-    setting_add_count(t, "batch-symbols", &s->data.batch_symbols, 1, 1 << 26,
-                      "most symbols of a batch, with padding");
-    setting_add_count(t, "longest", &s->data.longest, 1, 1 << 20,
-                      "longest source or target in symbols; longer pairs are left out");
-    setting_add_small(t, "min-length", &s->task.min_length, 0, SB_TASK_LENGTH,
-                      "fewest digits of copy, reverse and sort (0: 1)");
-    setting_add_small(t, "max-length", &s->task.max_length, 0, SB_TASK_LENGTH,
-                      "most digits of copy, reverse and sort (0: 16)");
-}
+static const struct field data_fields[] = {
+    {"source-units", ROW(source_units), "tokenisation of the source", .choices = units},
+    {"target-units", ROW(target_units), "tokenisation of the target", .choices = units},
+    {"vocabulary", ROW(vocabulary), "most symbols of a vocabulary (0: no limit; bpe: 8000)", 0,
+     1 << 24},
+    {"joint-vocabulary", ROW(joint_vocabulary), "one vocabulary for source and target"},
+    {"batch-pairs", ROW(data.batch_pairs), "maximum number of pairs in a batch", 1, 1 << 20},
+    {"batch-symbols", ROW(data.batch_symbols), "most symbols of a batch, with padding", 1, 1 << 26},
+    {"longest", ROW(data.longest), "longest source or target in symbols; longer pairs are left out",
+     1, 1 << 20},
+    {"min-length", ROW(task.min_length), "fewest digits of copy, reverse and sort (0: 1)", 0,
+     SB_TASK_LENGTH},
+    {"max-length", ROW(task.max_length), "most digits of copy, reverse and sort (0: 16)", 0,
+     SB_TASK_LENGTH},
+    {"units", ROW(units), "tokenisation of the text", .choices = units},
+    {"documents", ROW(documents),
+     "how to divide a text into documents: one for each file, paragraph or line",
+     .choices = document_cuts},
+    {0}};
 
-/* What only language models and classifiers have. */
-static void settings_add_texts(struct setting_table *t, struct settings *s)
-{
-    t->group = SETTING_OF_DATA;
-    setting_add_choice(t, "units", &s->units, units, "tokenisation of the text");
-    setting_add_choice(t, "documents", &s->documents, document_cuts,
-                       "how to divide a text into documents: one for each file, paragraph or line");
-    t->group = SETTING_OF_MODEL;
-    setting_add_context(t, &s->language.context, &s->language.running_text);
-    setting_add_pooling(t, &s->pooling, &s->hidden);
-}
+static const struct field tuning_fields[] = {
+    {"freeze", ROW(tuning.freeze),
+     "do not train the parameters whose names match PATTERN, such as \"encoder.*\"; may be "
+     "repeated",
+     .argument = "PATTERN", .separator = ','},
+    {"group", ROW(tuning.groups),
+     "give parameters a factor of the learning rate, a weight decay, or freeze them: "
+     "\"PATTERN:rate=0.1,decay=0\" or \"PATTERN:frozen\"; may be repeated, and the last one that "
+     "matches counts",
+     .argument = "GROUP", .separator = ';'},
+    {"lora", ROW(tuning.lora),
+     "train LoRA adapters of rank N for the model of --from, which is frozen; --out has the "
+     "adapters alone (0: off)",
+     0, 1 << 16},
+    {"lora-on", ROW(tuning.lora_on), "the layers that get adapters (0: *.query,*.value)",
+     .argument = "PATTERN", .separator = ','},
+    {"lora-alpha", ROW(tuning.lora_alpha), "adapters are multiplied by X / rank (0: rank)", 0, 1e6,
+     .zero = ZERO_IS_DEFAULT_ALONE},
+    {0}};
 
-static struct setting_table settings_table_of(struct settings *s)
-{
-    struct setting_table t = {.count = 0};
-    setting_add_transformer(&t, &s->model.transformer);
-    setting_add_ties(&t, &s->model.tie_embeddings, &s->model.share_embeddings);
-    settings_add_step(&t, s);
-    settings_add_optimiser(&t, &s->trainer);
-    settings_add_run(&t, s);
-    settings_add_data(&t, s);
-    settings_add_texts(&t, s);
-    fine_tuning_add_settings(&t, &s->tuning);
-    return t;
-}
+/* The order of files and of `softback info`. */
+const struct field settings_fields[] = {
+    {.rows = transformer_fields, .at = AT(model.transformer), .group = FIELD_OF_MODEL},
+    {.rows = tie_fields, .at = AT(model), .group = FIELD_OF_MODEL},
+    {.rows = dropout_fields, .at = AT(model.transformer), .group = FIELD_OF_TRAINING},
+    {.rows = graph_fields, .group = FIELD_OF_TRAINING},
+    {.rows = smoothing_fields, .at = AT(model), .group = FIELD_OF_TRAINING},
+    {.rows = training_fields, .group = FIELD_OF_TRAINING},
+    {.rows = data_fields, .group = FIELD_OF_DATA},
+    {.rows = text_own_fields, .at = AT(text), .group = FIELD_OF_MODEL},
+    {.rows = tuning_fields, .group = FIELD_OF_TRAINING},
+    {0}};
+#undef ROW
+#undef AT
 
-struct setting setting_at(struct settings *settings, int i)
+struct field setting_at(int i)
 {
-    struct setting_table t = settings_table_of(settings);
-    return i >= 0 && i < t.count ? t.at[i] : (struct setting){0};
+    return field_at(settings_fields, i);
 }
 
 const char *setting_name(int i)
 {
-    struct settings any;
-    return setting_at(&any, i).name;
+    return setting_at(i).name;
 }
 
 int setting_find(const char *name)
 {
-    struct settings any;
-    const struct setting_table t = settings_table_of(&any);
-    for (int i = 0; i < t.count; i++)
-        if (strcmp(t.at[i].name, name) == 0)
+    const char *known;
+    for (int i = 0; (known = setting_name(i)); i++)
+        if (strcmp(known, name) == 0)
             return i;
     return -1;
 }
@@ -190,33 +181,26 @@ struct settings settings_default(void)
                                   .clip = 1}},
         .data = {.batch_pairs = 64, .batch_symbols = 4096, .longest = 512},
         .evaluate_pairs = 500,
-        .language = {.context = 128},
+        .text = {.context = 128},
     };
 }
 
 bool setting_set(struct settings *settings, int i, const char *text)
 {
-    const struct setting setting = setting_at(settings, i);
-    return setting_write(&setting, text);
+    const struct field field = setting_at(i);
+    return field_write(&field, settings, text);
 }
 
-struct setting_text setting_get(const struct settings *settings, int i)
+struct field_text setting_get(const struct settings *settings, int i)
 {
-    struct settings copy = *settings; /* not const, as a setting can be written to */
-    const struct setting setting = setting_at(&copy, i);
-    return setting_read(&setting);
+    const struct field field = setting_at(i);
+    return field_read(&field, settings);
 }
 
 bool settings_write(const struct settings *settings, const sb_model_kind *kind,
                     sb_description *description)
 {
-    struct settings copy = *settings; /* not const, as a setting can be written to */
-    const struct setting_table t = settings_table_of(&copy);
-    for (int i = 0; i < t.count; i++)
-        if (model_has_setting(kind, t.at[i].name) &&
-            !sb_description_set(description, t.at[i].name, setting_read(&t.at[i]).text))
-            return false;
-    return true;
+    return fields_describe(settings_fields, settings, kind, description);
 }
 
 /* Settings that are missing keep their defaults: sb_model_save writes the model's alone. */

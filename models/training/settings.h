@@ -5,10 +5,9 @@
 #ifndef SOFTBACK_MODELS_TRAINING_SETTINGS_H
 #define SOFTBACK_MODELS_TRAINING_SETTINGS_H
 
-#include "models/classifier.h"
 #include "models/language_model.h"
-#include "models/setting.h"
 #include "models/text/documents.h"
+#include "models/text_model.h"
 #include "models/training/fine_tuning.h"
 #include "models/training/trainer.h"
 
@@ -40,17 +39,17 @@ struct settings {
     bool joint_vocabulary; /* one vocabulary for both sides */
     sb_units units;        /* of the texts of a language model or classifier */
     sb_document_cut documents;
-    struct {
-        int64_t context;
-        bool running_text;
-    } language;         /* what `model` lacks of a language model */
-    sb_pooling pooling; /* and of a classifier */
-    sb_activation hidden;
+    struct text_own text; /* what `model` lacks of language models and classifiers */
     struct fine_tuning tuning;
 };
 
+enum { MOST_SETTINGS = 128 };
+
+/* The rows of struct settings, in the order of files. */
+extern const struct field settings_fields[];
+
 /* The i-th setting; its name is NULL past the last. */
-struct setting setting_at(struct settings *settings, int i);
+struct field setting_at(int i);
 const char *setting_name(int i);
 /* The number of the setting with this name; -1 without one. */
 int setting_find(const char *name);
@@ -59,14 +58,14 @@ int setting_find(const char *name);
 struct settings settings_default(void);
 
 /* Writes the settings that a kind of models has (model_has_setting) as the values of a description,
-   in their order; and reads those of a description, which may be untrusted, with defaults for the
-   others. */
+   in their order. */
 bool settings_write(const struct settings *settings, const sb_model_kind *kind,
                     sb_description *description);
+/* Reads those of a description, which may be untrusted, with defaults for the others. */
 bool settings_read(struct settings *settings, const sb_description *description);
 
-/* As setting_write and setting_read do. */
+/* As field_write and field_read do. */
 bool setting_set(struct settings *settings, int i, const char *text);
-struct setting_text setting_get(const struct settings *settings, int i);
+struct field_text setting_get(const struct settings *settings, int i);
 
 #endif

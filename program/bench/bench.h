@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_PROGRAM_BENCH_BENCH_H
 #define SOFTBACK_PROGRAM_BENCH_BENCH_H
 
-#include "tensor/tensor.h"
+#include "nn/parameters.h"
 
 /* Upper limits of speed, measured by the library itself. */
 enum bench_limit {
@@ -48,22 +48,38 @@ void bench_end(struct bench *bench);
 /* A leaf of values in [-1, 1), which the caller owns. */
 sb_tensor *bench_values(sb_dtype dtype, uint32_t seed, int rank, const int64_t *dim);
 
-/* ---- rows ---- */
+/*
+ * The highest rates of the processor, for bounds of what a step takes: the best of some tries, with
+ * all threads; negative on failure:
+ *     fma                       FLOP/s of multiply-adds in registers
+ *     copy BYTES                bytes/s, half of BYTES read and half written, by plain or streaming
+ *                               stores, whichever is faster
+ *     gemm M N K TA TB          FLOP/s of C (M, N) = A B, TA and TB: whether each is transposed; by
+ *                               the built-in product or OpenBLAS, whichever is faster
+ *     philox                    words of 32 bits a second, with the library's generator
+ */
+double bench_rate(const char *words);
 
-struct bench_row {
-    const char *group, *name, *way;
-    double seconds; /* 0: `amount` is a rate */
-    double amount;  /* how many `unit` are done in these seconds; 0: not printed */
-    const char *unit;
-    enum bench_limit limit;
-    double work; /* the least work: bytes to move, or operations; 0: not printed */
-};
+/* ---- the parts of the benchmark ---- */
 
-void bench_print(const struct bench *bench, const struct bench_row *row);
+/* Measures and prints the limits, and the rows of a group: "train", "decode", "operation",
+   "attention", "product". */
+bool bench_rows(struct bench *bench, const char *group);
 
-/* ---- parts that are not rows of jobs: each prints its rows ---- */
+/* Prints all rows, for programs: group, name, line of the job, operations, bytes, memory, tokens,
+   and where they are measured, as words. */
+bool bench_list(void);
 
-bool bench_decode(struct bench *bench);   /* a decoding step with a KV cache, by its position */
-bool bench_products(struct bench *bench); /* the built-in matrix product and OpenBLAS */
+/* Bytes in use now on the device. */
+int64_t bench_memory_live(void);
+
+/* Runs `once` a few times and prints the time of its operations, the longest first, and what each
+   keeps for backward; then the memory of a step that trains these weights, without the bytes that
+   are in use outside of it. */
+bool bench_profile(struct bench *bench, const char *name, const char *way, bench_once *once,
+                   void *context, const sb_parameters *weights, int64_t outside);
+
+/* softback bench --worker: answers lines of standard input until it ends (worker.c). */
+void bench_worker(void);
 
 #endif

@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const struct job_kind *const kinds[] = {
-    &job_seq2seq,    &job_language_model, &job_attention, &job_softmax,
-    &job_layer_norm, &job_cross_entropy,  &job_adam,      &job_decoding,
+    &job_seq2seq, &job_language_model, &job_decoding,      &job_decoding_step, &job_attention,
+    &job_softmax, &job_layer_norm,     &job_cross_entropy, &job_adam,          &job_product,
 };
 
 /* ---- lines ---- */
@@ -97,14 +97,31 @@ const struct job_kind *job_kind_of(const char *line)
 bool job_open(struct job *job, const char *line)
 {
     *job = (struct job){.kind = job_kind_of(line)};
-    job->self = job->kind ? job->kind->open(line) : NULL;
-    return job->self != NULL;
+    job->self = job->kind ? memory_new(job->kind->size) : NULL;
+    if (job->kind && !job->self)
+        return sb_fail("bench: out of memory");
+    return job->self && job->kind->open(job->self, line);
+}
+
+double job_step(void *job)
+{
+    const struct job *j = job;
+    return j->kind->run(j->self, NULL);
+}
+
+bool job_check(const struct job *job, struct job_numbers *numbers)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < job->kind->checked; i++)
+        ok = job->kind->run(job->self, numbers) >= 0;
+    return ok;
 }
 
 void job_close(struct job *job)
 {
     if (job->self)
         job->kind->close(job->self);
+    memory_free(job->self);
     *job = (struct job){0};
     sb_device_trim(sb_device_in_use());
 }

@@ -9,7 +9,6 @@
 #ifndef SOFTBACK_PROGRAM_BENCH_JOB_H
 #define SOFTBACK_PROGRAM_BENCH_JOB_H
 
-#include "nn/parameters.h"
 #include "program/bench/bench.h"
 #include "tensor/safetensors.h"
 
@@ -42,18 +41,20 @@ bool job_add_measure(struct job_numbers *numbers, const sb_tensor *x);
 /* A function that fails leaves a message. */
 struct job_kind {
     const char *name;
+    size_t size; /* bytes of a job, which are 0 before `open` */
     bool (*work)(const char *line, struct job_work *work);
-    void *(*open)(const char *line);
-    double (*step)(void *job); /* its seconds; negative on failure */
-    bool (*check)(void *job, struct job_numbers *numbers);
+    bool (*open)(void *job, const char *line);
+    /* One step: its seconds; negative on failure. Adds numbers unless NULL. */
+    double (*run)(void *job, struct job_numbers *numbers);
+    int checked; /* steps after which the numbers are compared */
     /* Weights and inputs, for other libraries; returns how many. items NULL: only that. */
     int (*tensors)(void *job, sb_named_tensor items[]);
     sb_parameters *(*weights)(void *job); /* that it trains; NULL: none */
-    void (*close)(void *job);
+    void (*close)(void *job);             /* also after `open` has failed */
 };
 
-extern const struct job_kind job_seq2seq, job_language_model, job_attention, job_softmax,
-    job_layer_norm, job_cross_entropy, job_adam, job_decoding;
+extern const struct job_kind job_seq2seq, job_language_model, job_decoding, job_decoding_step,
+    job_attention, job_softmax, job_layer_norm, job_cross_entropy, job_adam, job_product;
 
 /* The kind of a line; fails when it has none. */
 const struct job_kind *job_kind_of(const char *line);
@@ -64,6 +65,8 @@ struct job {
     void *self;
 };
 bool job_open(struct job *job, const char *line);
+double job_step(void *job); /* of a struct job, as bench_once */
+bool job_check(const struct job *job, struct job_numbers *numbers);
 void job_close(struct job *job);
 
 #endif

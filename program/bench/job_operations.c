@@ -1,5 +1,7 @@
-/* Single operations, forward and backward from a given gradient. */
+/* Jobs of single operations, forward and backward from a given gradient; of Adam; of a product. */
 #include "autograd/tape.h"
+#include "nn/optimiser.h"
+#include "ops/gemm.h"
 #include "ops/ops.h"
 #include "program/bench/job.h"
 #include "tensor/failure.h"
@@ -9,7 +11,7 @@
 enum { MOST_INPUTS = 3 };
 
 struct operation {
-    sb_tensor *(*run)(const struct operation *operation);
+    sb_tensor *(*forward)(const struct operation *operation);
     sb_dtype dtype;
     int inputs; /* that require a gradient */
     sb_tensor *x[MOST_INPUTS];
@@ -28,18 +30,6 @@ static void operation_close(void *job)
         sb_tensor_release(o->x[i]);
     sb_tensor_release(o->dy);
     sb_tensor_release(o->ids);
-    memory_free(o);
-}
-
-static struct operation *operation_new(const char *line,
-                                       sb_tensor *(*run)(const struct operation *))
-{
-    struct operation *o = memory_new(sizeof *o);
-    if (!o)
-        return sb_fail("bench: out of memory");
-    o->run = run;
-    o->dtype = job_dtype(line);
-    return o;
 }
 
 static bool operation_add(struct operation *o, const char *name, int rank, const int64_t *dim)
@@ -56,15 +46,6 @@ static bool operation_add_dy(struct operation *o, int rank, const int64_t *dim)
     return o->dy != NULL;
 }
 
-static void *operation_or_null(struct operation *o, bool ok)
-{
-    if (ok)
-        return o;
-    if (o)
-        operation_close(o);
-    return NULL;
-}
-
 static int operation_tensors(void *job, sb_named_tensor items[])
 {
     const struct operation *o = job;
@@ -77,14 +58,15 @@ static int operation_tensors(void *job, sb_named_tensor items[])
 }
 
 /* Runs forward and backward; the measures of result and gradients go to `numbers` unless NULL. */
-static double operation_run(struct operation *o, struct job_numbers *numbers)
+static double operation_run(void *job, struct job_numbers *numbers)
 {
+    struct operation *o = job;
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
     const double begun = bench_clock();
-    sb_tensor *y = o->run(o);
+    sb_tensor *y = o->forward(o);
     bool ok = !numbers || job_add_measure(numbers, y);
     ok = ok && (o->dy ? sb_backward_from(y, o->dy) : sb_backward(y));
     const double seconds = bench_since(begun, ok);
@@ -95,19 +77,9 @@ static double operation_run(struct operation *o, struct job_numbers *numbers)
     return sb_tape_end(&tape) && ok ? seconds : -1;
 }
 
-static double operation_step(void *job)
-{
-    return operation_run(job, NULL);
-}
-
-static bool operation_check(void *job, struct job_numbers *numbers)
-{
-    return operation_run(job, numbers) >= 0;
-}
-
 /* ---- attention ---- */
 
-static sb_tensor *attention_run(const struct operation *o)
+static sb_tensor *attention_forward(const struct operation *o)
 {
     sb_attention_options options = o->options;
     if (o->window)
@@ -123,22 +95,23 @@ static bool attention_sizes(const char *line, int64_t *n, int64_t *heads, int64_
            job_whole(line, "size", size);
 }
 
-static void *attention_open(const char *line)
+static bool attention_open(void *job, const char *line)
 {
     int64_t n, heads, size;
-    struct operation *o = operation_new(line, attention_run);
-    if (!o || !attention_sizes(line, &n, &heads, &size))
-        return operation_or_null(o, false);
+    struct operation *o = job;
+    *o = (struct operation){.forward = attention_forward, .dtype = job_dtype(line)};
+    if (!attention_sizes(line, &n, &heads, &size))
+        return false;
     o->causal = job_flag(line, "causal");
     o->window = (int64_t)job_option(line, "window");
     o->options.dropout = job_option(line, "dropout");
     o->options.algorithm = job_flag(line, "composed") ? SB_ATTENTION_COMPOSED
                            : job_flag(line, "tiled")  ? SB_ATTENTION_TILED
                                                       : SB_ATTENTION_AUTOMATIC;
-    return operation_or_null(o, operation_add(o, "q", SB_SHAPE(1, n, heads, size)) &&
-                                    operation_add(o, "k", SB_SHAPE(1, n, heads, size)) &&
-                                    operation_add(o, "v", SB_SHAPE(1, n, heads, size)) &&
-                                    operation_add_dy(o, SB_SHAPE(1, n, heads, size)));
+    return operation_add(o, "q", SB_SHAPE(1, n, heads, size)) &&
+           operation_add(o, "k", SB_SHAPE(1, n, heads, size)) &&
+           operation_add(o, "v", SB_SHAPE(1, n, heads, size)) &&
+           operation_add_dy(o, SB_SHAPE(1, n, heads, size));
 }
 
 /* Six products over the pairs that the mask keeps; tiled backward computes a seventh. */
@@ -179,37 +152,37 @@ static bool norm_work(const char *line, struct job_work *work)
     return matrix_work(line, work, 5, 4);
 }
 
-static sb_tensor *softmax_run(const struct operation *o)
+static sb_tensor *softmax_forward(const struct operation *o)
 {
     return sb_softmax(o->x[0]);
 }
 
-static void *softmax_open(const char *line)
+static bool softmax_open(void *job, const char *line)
 {
     int64_t rows, columns;
-    struct operation *o = operation_new(line, softmax_run);
-    return operation_or_null(o, o && matrix_sizes(line, &rows, &columns) &&
-                                    operation_add(o, "x", SB_SHAPE(rows, columns)) &&
-                                    operation_add_dy(o, SB_SHAPE(rows, columns)));
+    struct operation *o = job;
+    *o = (struct operation){.forward = softmax_forward, .dtype = job_dtype(line)};
+    return matrix_sizes(line, &rows, &columns) && operation_add(o, "x", SB_SHAPE(rows, columns)) &&
+           operation_add_dy(o, SB_SHAPE(rows, columns));
 }
 
-static sb_tensor *layer_norm_run(const struct operation *o)
+static sb_tensor *layer_norm_forward(const struct operation *o)
 {
     return sb_layer_norm(o->x[0], o->x[1], o->x[2], 0);
 }
 
-static void *layer_norm_open(const char *line)
+static bool layer_norm_open(void *job, const char *line)
 {
     int64_t rows, columns;
-    struct operation *o = operation_new(line, layer_norm_run);
-    return operation_or_null(o, o && matrix_sizes(line, &rows, &columns) &&
-                                    operation_add(o, "x", SB_SHAPE(rows, columns)) &&
-                                    operation_add(o, "gain", SB_SHAPE(columns)) &&
-                                    operation_add(o, "bias", SB_SHAPE(columns)) &&
-                                    operation_add_dy(o, SB_SHAPE(rows, columns)));
+    struct operation *o = job;
+    *o = (struct operation){.forward = layer_norm_forward, .dtype = job_dtype(line)};
+    return matrix_sizes(line, &rows, &columns) && operation_add(o, "x", SB_SHAPE(rows, columns)) &&
+           operation_add(o, "gain", SB_SHAPE(columns)) &&
+           operation_add(o, "bias", SB_SHAPE(columns)) &&
+           operation_add_dy(o, SB_SHAPE(rows, columns));
 }
 
-static sb_tensor *cross_entropy_run(const struct operation *o)
+static sb_tensor *cross_entropy_forward(const struct operation *o)
 {
     return sb_cross_entropy(o->x[0], o->ids, NULL);
 }
@@ -225,13 +198,13 @@ static bool cross_entropy_add_ids(struct operation *o, int64_t rows, int64_t col
     return o->ids != NULL;
 }
 
-static void *cross_entropy_open(const char *line)
+static bool cross_entropy_open(void *job, const char *line)
 {
     int64_t rows, columns;
-    struct operation *o = operation_new(line, cross_entropy_run);
-    return operation_or_null(o, o && matrix_sizes(line, &rows, &columns) &&
-                                    operation_add(o, "x", SB_SHAPE(rows, columns)) &&
-                                    cross_entropy_add_ids(o, rows, columns));
+    struct operation *o = job;
+    *o = (struct operation){.forward = cross_entropy_forward, .dtype = job_dtype(line)};
+    return matrix_sizes(line, &rows, &columns) && operation_add(o, "x", SB_SHAPE(rows, columns)) &&
+           cross_entropy_add_ids(o, rows, columns);
 }
 
 /* Reads x twice, and writes dx. */
@@ -242,11 +215,175 @@ static bool cross_entropy_work(const char *line, struct job_work *work)
 
 #define OPERATION(name, work)                                                                      \
     {                                                                                              \
-#name, work, name##_open, operation_step, operation_check, operation_tensors, NULL,        \
-            operation_close                                                                        \
+#name, sizeof(struct operation), work, name##_open, operation_run, 1, operation_tensors,   \
+            NULL, operation_close                                                                  \
     }
 
 const struct job_kind job_attention = OPERATION(attention, attention_work);
 const struct job_kind job_softmax = OPERATION(softmax, norm_work);
 const struct job_kind job_layer_norm = OPERATION(layer_norm, norm_work);
 const struct job_kind job_cross_entropy = OPERATION(cross_entropy, cross_entropy_work);
+
+/* ---- a step of Adam: weights begin at 0, so that their measure is that of the steps ---- */
+
+enum { ADAM_STEPS = 3 };
+
+struct adam {
+    sb_parameters *weights;
+    sb_tensor *w, *gradient[2]; /* in turns */
+    sb_optimiser *adam;
+    int64_t steps;
+};
+
+static void adam_close(void *job)
+{
+    struct adam *a = job;
+    sb_tensor_release(a->gradient[0]);
+    sb_tensor_release(a->gradient[1]);
+    sb_optimiser_free(a->adam);
+    sb_parameters_free(a->weights);
+}
+
+static bool adam_open(void *job, const char *line)
+{
+    int64_t n;
+    struct adam *a = job;
+    return job_whole(line, "size", &n) && (a->weights = sb_parameters_new(1)) &&
+           (a->w = sb_parameters_add(a->weights, "w", SB_SHAPE(n),
+                                     (sb_initial){SB_INITIAL_CONSTANT, 0})) &&
+           (a->gradient[0] = bench_values(SB_F32, 1, SB_SHAPE(n))) &&
+           (a->gradient[1] = bench_values(SB_F32, 2, SB_SHAPE(n))) &&
+           (a->adam = sb_adam_new(a->weights, NULL));
+}
+
+static int adam_tensors(void *job, sb_named_tensor items[])
+{
+    const struct adam *a = job;
+    for (int i = 0; items && i < 2; i++)
+        items[i] = (sb_named_tensor){i ? "gradient.1" : "gradient.0", a->gradient[i]};
+    return 2;
+}
+
+/* The optimiser consumes gradients: each step is given a new one, before the clock runs. The
+   measure of the weights is that after the last of the checked steps. */
+static double adam_run(void *job, struct job_numbers *numbers)
+{
+    struct adam *a = job;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    bool ok = sb_backward_from(a->w, a->gradient[a->steps++ % 2]);
+    ok = sb_tape_end(&tape) && ok;
+    const double begun = bench_clock();
+    const double seconds = bench_since(begun, ok && sb_optimiser_step(a->adam));
+    ok = !numbers || a->steps % ADAM_STEPS != 0 || job_add_measure(numbers, a->w);
+    return ok ? seconds : -1;
+}
+
+/* It reads the gradient, and reads and writes weights and two moments. */
+static bool adam_work(const char *line, struct job_work *work)
+{
+    int64_t n;
+    const bool ok = job_whole(line, "size", &n);
+    *work = (struct job_work){.bytes = ok ? 28 * (double)n : 0, .memory = ok ? 16 * (double)n : 0};
+    return ok;
+}
+
+const struct job_kind job_adam = {
+    .name = "adam",
+    .size = sizeof(struct adam),
+    .work = adam_work,
+    .open = adam_open,
+    .run = adam_run,
+    .checked = ADAM_STEPS,
+    .tensors = adam_tensors,
+    .close = adam_close,
+};
+
+/* ---- a matrix product ---- */
+
+/* On the CPU with the built-in product, or OpenBLAS with "blas=1"; elsewhere, as of bf16, with
+   sb_matmul. */
+struct product {
+    gemm_function *gemm; /* NULL: sb_matmul */
+    bool ta, tb;
+    int64_t m, n, k;
+    sb_tensor *a, *b, *c;
+};
+
+static void product_close(void *job)
+{
+    struct product *p = job;
+    sb_tensor_release(p->a);
+    sb_tensor_release(p->b);
+    sb_tensor_release(p->c);
+}
+
+static bool product_sizes(const char *line, int64_t *m, int64_t *n, int64_t *k)
+{
+    return job_whole(line, "m", m) && job_whole(line, "n", n) && job_whole(line, "k", k);
+}
+
+static bool product_open(void *job, const char *line)
+{
+    struct product *p = job;
+    const sb_dtype dtype = job_flag(line, "f64") ? SB_F64 : job_dtype(line);
+    if (!product_sizes(line, &p->m, &p->n, &p->k))
+        return false;
+    p->ta = job_flag(line, "transpose_a");
+    p->tb = job_flag(line, "transpose_b");
+    if (sb_device_in_use() == sb_device_cpu() && dtype != SB_BF16) {
+        const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][dtype];
+        p->gemm = job_flag(line, "blas") ? kernels->blas : kernels->builtin;
+        p->c = sb_tensor_full(dtype, SB_SHAPE(p->m, p->n), 0);
+    }
+    if (!p->gemm && (p->ta || p->tb || job_flag(line, "blas")))
+        return sb_fail("bench: \"%s\": this is for the CPU, with OpenBLAS for blas=1", line);
+    p->a = bench_values(dtype, 1, SB_SHAPE(p->m, p->k));
+    p->b = bench_values(dtype, 2, SB_SHAPE(p->k, p->n));
+    return p->a && p->b && (p->c || !p->gemm);
+}
+
+static int product_tensors(void *job, sb_named_tensor items[])
+{
+    const struct product *p = job;
+    for (int i = 0; items && i < 2; i++)
+        items[i] = (sb_named_tensor){i ? "b" : "a", i ? p->b : p->a};
+    return 2;
+}
+
+static double product_run(void *job, struct job_numbers *numbers)
+{
+    const struct product *p = job;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const double begun = bench_clock();
+    const sb_tensor *c = p->c;
+    bool ok = true;
+    if (p->gemm)
+        ok = p->gemm(p->ta, p->tb, p->m, p->n, p->k, sb_tensor_data(p->a), p->ta ? p->m : p->k,
+                     sb_tensor_data(p->b), p->tb ? p->k : p->n, 0, sb_tensor_data(p->c), p->n);
+    else
+        ok = (c = sb_matmul(p->a, p->b)) != NULL;
+    const double seconds = bench_since(begun, ok);
+    ok = seconds >= 0 && (!numbers || job_add_measure(numbers, c));
+    return sb_tape_end(&tape) && ok ? seconds : -1;
+}
+
+static bool product_work(const char *line, struct job_work *work)
+{
+    int64_t m, n, k;
+    const bool ok = product_sizes(line, &m, &n, &k);
+    *work = (struct job_work){.operations = ok ? 2 * (double)m * (double)n * (double)k : 0};
+    return ok;
+}
+
+const struct job_kind job_product = {
+    .name = "product",
+    .size = sizeof(struct product),
+    .work = product_work,
+    .open = product_open,
+    .run = product_run,
+    .checked = 1,
+    .tensors = product_tensors,
+    .close = product_close,
+};

@@ -1,7 +1,19 @@
-#include "program/bench/worker.h"
+/*
+ * softback bench --worker: the program's side of tests/bench/compare.py. It reads lines from
+ * standard input and answers each with one line of JSON, so that one run can time several libraries
+ * in turns; the workers in tests/bench/peers have the same protocol.
+ *
+ *     machine                    the processor or device
+ *     open KIND KEY=NUMBER ...   opens the job to be measured, in place of an open one
+ *     export FILE                its weights and inputs, as safetensors, for the peers to load
+ *     check                      numbers that every library must get: {"numbers": [...]}
+ *     steps N                    measures N times: {"seconds": [...]}
+ *     rate NAME NUMBER ...       the highest rate of this machine: {"rate": ...}
+ *
+ * A failure is {"error": "..."}.
+ */
 #include "ops/gemm.h"
 #include "program/bench/job.h"
-#include "program/bench/rates.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/version.h"
@@ -35,7 +47,10 @@ static json_t *worker_rate(const char *words)
 static json_t *worker_open(struct job *job, const char *line)
 {
     job_close(job);
-    return job_open(job, line) ? json_object() : NULL;
+    if (job_open(job, line))
+        return json_object();
+    job_close(job);
+    return NULL;
 }
 
 static json_t *worker_export(const struct job *job, const char *path)
@@ -53,18 +68,17 @@ static json_t *worker_export(const struct job *job, const char *path)
 static json_t *worker_check(const struct job *job)
 {
     struct job_numbers numbers = {0};
-    json_t *answer =
-        job->kind->check(job->self, &numbers) ? worker_numbers("numbers", &numbers) : NULL;
+    json_t *answer = job_check(job, &numbers) ? worker_numbers("numbers", &numbers) : NULL;
     memory_free(numbers.value);
     return answer;
 }
 
-static json_t *worker_steps(const struct job *job, const char *count)
+static json_t *worker_steps(struct job *job, const char *count)
 {
     struct job_numbers seconds = {0};
     bool ok = true;
     for (long n = strtol(count, NULL, 10); ok && n > 0; n--) {
-        const double taken = job->kind->step(job->self);
+        const double taken = job_step(job);
         ok = taken >= 0 && job_add(&seconds, taken);
     }
     json_t *answer = ok ? worker_numbers("seconds", &seconds) : NULL;

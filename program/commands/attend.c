@@ -3,9 +3,8 @@
 #include "models/training/checkpoint.h"
 #include "program/options/machine.h"
 #include "program/screen/foreign.h"
-#include "program/screen/terminal.h"
-#include "program/screen/unknown.h"
-#include "teach/explain/subject.h"
+#include "program/screen/stream.h"
+#include "teach/explain/model.h"
 #include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <stdio.h>

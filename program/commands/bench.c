@@ -1,18 +1,15 @@
 /* softback bench: what training, decoding and single operations cost on a device. */
-#include "program/bench/rows.h"
-#include "program/bench/worker.h"
+#include "program/bench/bench.h"
 #include "program/options/machine.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct part {
-    const char *name, *group;             /* group of rows; NULL: none */
-    bool (*measure)(struct bench *bench); /* what is not of rows; NULL: nothing */
+    const char *name, *group; /* of rows */
 } parts[] = {
-    {"train", "train", NULL},           {"decode", "decode", bench_decode},
-    {"operations", "operation", NULL},  {"attention", "attention", NULL},
-    {"products", NULL, bench_products},
+    {"train", "train"},         {"decode", "decode"},    {"operations", "operation"},
+    {"attention", "attention"}, {"products", "product"},
 };
 
 enum { PARTS = sizeof parts / sizeof parts[0] };
@@ -58,31 +55,6 @@ static int bench_check_parts(const struct bench_request *r)
     return -1;
 }
 
-static void bench_print_limit(const struct bench *bench, enum bench_limit limit, const char *name,
-                              const char *unit)
-{
-    static const char *const ways[] = {"memory", "f32", "bf16"};
-    const struct bench_row row = {.group = "limit",
-                                  .name = name,
-                                  .way = ways[limit],
-                                  .amount = bench->limit[limit],
-                                  .unit = unit};
-    if (bench->limit[limit] > 0)
-        bench_print(bench, &row);
-}
-
-/* Before each part, so that other load on the machine slows both the limits and the part. */
-static bool bench_measure_limits(struct bench *bench)
-{
-    if (!bench_limits(bench))
-        return false;
-    const char *product = bench->gpu ? "matrix product" : "multiply-adds";
-    bench_print_limit(bench, BENCH_COPY, "copy", "B/s");
-    bench_print_limit(bench, BENCH_F32, product, "FLOP/s");
-    bench_print_limit(bench, BENCH_BF16, product, "FLOP/s");
-    return true;
-}
-
 static void bench_print_device(const struct bench *bench)
 {
     const sb_device *device = sb_device_in_use();
@@ -92,12 +64,6 @@ static void bench_print_device(const struct bench *bench)
         machine_print_cpu();
     else
         machine_print_cuda();
-}
-
-static bool bench_measure_part(struct bench *bench, const struct part *part)
-{
-    return (!part->group || bench_rows(bench, part->group)) &&
-           (!part->measure || part->measure(bench));
 }
 
 static int bench(const struct bench_request *request)
@@ -113,7 +79,7 @@ static int bench(const struct bench_request *request)
     bool ok = true;
     for (int i = 0; ok && i < PARTS; i++)
         if (bench_wants(request, parts[i].name))
-            ok = bench_measure_limits(&bench) && bench_measure_part(&bench, &parts[i]);
+            ok = bench_rows(&bench, parts[i].group);
     bench_end(&bench);
     return ok ? EXIT_OK : command_failed("bench");
 }

@@ -3,9 +3,7 @@
 #include "models/training/checkpoint.h"
 #include "program/options/decoding.h"
 #include "program/run/kind.h"
-#include "program/screen/input.h"
 #include "program/screen/stream.h"
-#include "program/screen/unknown.h"
 #include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <stdio.h>

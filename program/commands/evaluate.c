@@ -1,6 +1,4 @@
 /* softback evaluate */
-#include "program/kinds/evaluate.h"
-#include "program/kinds/pattern.h"
 #include "program/options/decoding.h"
 #include "program/run/kind.h"
 #include <string.h>
@@ -10,7 +8,8 @@ static void evaluate_options(struct options *o, struct evaluate_request *r)
     option_text(o, "data", "FILE", &r->data,
                 "evaluate on a TSV file: lines of source, tab, target; for a language model on a "
                 "text");
-    option_task(o, &r->task, pattern_task, "evaluate on held-out pairs of a built-in task");
+    option_task(o, &r->task, training_classifier.task,
+                "evaluate on held-out pairs of a built-in task");
     option_count(o, "count", &r->count, 1, 1 << 24, "number of pairs of --task [1000]");
     option_flag(o, "json", &r->json, "print the numbers as JSON");
     option_count(o, "show", &r->show, 0, 1 << 24, "show the N worst errors");
@@ -23,9 +22,15 @@ static int evaluate(const struct evaluate_request *r)
 {
     struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
     const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
-    const bool ok = c && (kind ? kind->evaluate(r, c)
+    json_t *json = NULL;
+    const bool ok = c && (kind ? kind->evaluate(r, c, &json)
                                : sb_fail("%s: a model of kind \"%s\" cannot be evaluated here",
                                          r->path, c->subject.kind->name) != NULL);
+    if (json) {
+        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+        putchar('\n');
+        json_decref(json);
+    }
     checkpoint_free(c);
     return ok ? EXIT_OK : command_failed("evaluate");
 }

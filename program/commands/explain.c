@@ -1,16 +1,38 @@
 /* softback explain: explanations whose numbers the library computes when it prints them. */
-#include "program/commands/explain_model.h"
+#include "models/training/checkpoint.h"
 #include "program/options/machine.h"
 #include "program/options/nearest.h"
-#include "program/screen/terminal.h"
+#include "program/run/stored_twin.h"
+#include "program/screen/foreign.h"
+#include "teach/explain/model.h"
 #include "teach/explain/topic.h"
-#include "teach/report/jacobian.h"
+#include "teach/report/figure.h"
+#include "tensor/device.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A stored model and one text, for attention and tape, or a batch, for hessian. */
+struct model_request {
+    const char *text, *target;         /* target NULL: the model's output */
+    struct stored_twin_request stored; /* the model, and for hessian its batch */
+    struct model_place place;
+    bool dot;
+};
+
+/* Kinds of options: those of a stored model, and the topics' own. */
+enum {
+    OF_FILE = TAKES_REFERENCE << 1,
+    OF_TEXT = TAKES_REFERENCE << 2,
+    OF_PLACE = TAKES_REFERENCE << 3,
+    OF_DRAWING = TAKES_REFERENCE << 4,
+    OF_BATCH = TAKES_REFERENCE << 5,
+    OF_MODEL = OF_FILE | OF_TEXT | OF_PLACE | OF_DRAWING | OF_BATCH,
+    TAKES_ANY = OF_FILE - 1
+};
 
 struct explain_request {
     const char *topic;
@@ -30,9 +52,9 @@ static bool explain_take_list(struct command_option *option, const char *value)
         if (end == at || (*end && *end != ',') || !isfinite(x))
             return sb_fail("--%s: \"%.*s\" is not a number; give numbers with commas between them, "
                            "such as 2,1,0.1,-1",
-                           option->setting.name, (int)strcspn(at, ","), at);
+                           option->field.name, (int)strcspn(at, ","), at);
         if (list->count == EXPLAIN_NUMBERS)
-            return sb_fail("--%s: there are more than %d numbers", option->setting.name,
+            return sb_fail("--%s: there are more than %d numbers", option->field.name,
                            EXPLAIN_NUMBERS);
         list->value[list->count++] = x;
         if (!*end)
@@ -47,6 +69,29 @@ static void explain_option_list(struct options *o, const char *name, struct expl
     option_take(o, name, "LIST", explain_take_list, &r->options.list[list], help);
 }
 
+static void explain_model_options(struct options *o, struct model_request *r)
+{
+    struct stored_twin_request *stored = &r->stored;
+    struct model_place *place = &r->place;
+    o->kind = OF_FILE;
+    option_text(o, "model", "FILE", &stored->path, "attention, hessian, tape: the model file");
+    o->kind = OF_TEXT;
+    option_text(o, "input", "TEXT", &r->text, "attention, tape: the source text");
+    option_text(o, "target", "TEXT", &r->target, "target text [the model's output]");
+    o->kind = OF_PLACE;
+    option_attention(o, &place->attention, "attention: cross, encoder or decoder [cross]");
+    option_count(o, "layer", &place->layer, 1, 1000, "attention: its layer, from 1 [the last]");
+    option_count(o, "head", &place->head, 1, 1 << 16, "attention: its head, from 1 [1]");
+    option_count(o, "row", &place->row, 1, 1 << 16, "attention: the row, from 1 [1]");
+    o->kind = OF_DRAWING;
+    option_flag(o, "dot", &r->dot, "tape: print Graphviz instead of SVG");
+    o->kind = OF_BATCH;
+    option_text(o, "data", "FILE", &stored->data, "hessian: pairs, lines of source, tab, target");
+    option_task(o, &stored->task, NULL, "hessian: held-out pairs of a built-in task");
+    option_count(o, "count", &stored->count, 1, 1 << 16, "hessian: number of pairs [16]");
+    o->kind = 0;
+}
+
 /* The kinds of options are what topics take. */
 static void explain_options(struct options *o, struct explain_request *r)
 {
@@ -59,7 +104,7 @@ static void explain_options(struct options *o, struct explain_request *r)
     explain_option_list(o, "periods", r, PERIODS, "positions: periods of the sine waves [5,7]");
     o->kind = TAKES_TEMPERATURE;
     option_number(o, "temperature", &e->temperature, 0, 1e6, "divisor of the scores [1]")
-        ->setting.zero = ZERO_IS_DEFAULT_ALONE;
+        ->field.zero = ZERO_IS_DEFAULT_ALONE;
     o->kind = TAKES_BLOCK;
     option_count(o, "block", &e->block, 1, EXPLAIN_NUMBERS, "flash: scores of a block [2]");
     o->kind = TAKES_TARGET;
@@ -74,7 +119,7 @@ static void explain_options(struct options *o, struct explain_request *r)
     o->kind = 0;
     option_threads(o);
     option_group(o, NULL);
-    options_of_stored_model(o, &r->model);
+    explain_model_options(o, &r->model);
     o->kind = TAKES_SVG;
     option_flag(o, "svg", &r->svg, "softmax: print its Jacobian as an SVG image");
     o->kind = TAKES_REFERENCE;
@@ -139,15 +184,100 @@ static int explain_unknown_topic(const char *name)
                    : command_misused("explain", "there is no topic \"%s\"", name);
 }
 
+/* Frees the page. */
+static char *explain_page_text(struct page *page, bool json)
+{
+    char *text = NULL;
+    if (page)
+        text = json ? page_as_json(page) : page_as_text(page, terminal_has_colour(STDOUT_FILENO));
+    page_free(page);
+    return text;
+}
+
+/* Frees the text; NULL: it could not be made. */
+static int explain_print(char *text)
+{
+    if (text)
+        fputs(text, stdout);
+    memory_free(text);
+    return text ? EXIT_OK : command_failed("explain");
+}
+
 static int explain_draw(const struct explain_options *options)
 {
     const struct row row = row_of_options(options);
-    char *svg = jacobian_svg(&row);
-    if (svg)
-        fputs(svg, stdout);
-    memory_free(svg);
-    return svg ? EXIT_OK : command_failed("explain");
+    return explain_print(jacobian_svg(&row));
 }
+
+/* ---- of a stored model ---- */
+
+static char *explain_of_text(const char *topic, const struct model_request *r, bool json)
+{
+    struct checkpoint *c = checkpoint_open(r->stored.path, NULL);
+    struct subject subject = {0};
+    char *text = NULL;
+    if (c && subject_begin(&subject, &c->subject, r->text, r->target))
+        text = strcmp(topic, "tape") == 0
+                   ? model_tape(&subject, r->dot ? drawing_dot : drawing_svg)
+                   : explain_page_text(model_row_page(&subject, &r->place), json);
+    subject_end(&subject);
+    checkpoint_free(c);
+    return text;
+}
+
+static char *explain_of_batch(const struct model_request *r, bool json)
+{
+    struct stored_twin stored;
+    struct stored_twin_request request = r->stored;
+    request.count = request.count > 0 ? request.count : 16;
+    const bool waits = isatty(STDERR_FILENO);
+    fputs(waits ? "products with the Hessian take some seconds ..." : "", stderr);
+    char *text = stored_twin_open(&stored, &request)
+                     ? explain_page_text(model_hessian_page(&stored.twin), json)
+                     : NULL;
+    fputs(waits ? "\r\033[K" : "", stderr);
+    stored_twin_close(&stored);
+    return text;
+}
+
+static int explain_check_model(const struct options *o, const char *topic,
+                               const struct model_request *r, bool json)
+{
+    const bool tape = strcmp(topic, "tape") == 0, hessian = strcmp(topic, "hessian") == 0,
+               attention = strcmp(topic, "attention") == 0;
+    const char *other = options_given(o, hessian             ? OF_TEXT | OF_PLACE | OF_DRAWING
+                                         : tape || attention ? OF_BATCH
+                                                             : OF_MODEL);
+    if (other)
+        return command_misused("explain", "--%s is not an option of %s", other, topic);
+    if (hessian && (!r->stored.path || !r->stored.data == !r->stored.task))
+        return command_misused("explain",
+                               "give --model FILE and either --data FILE or --task NAME");
+    if (hessian)
+        return -1;
+    if (!r->stored.path || !r->text)
+        return command_misused("explain", "give both --model FILE and --input TEXT");
+    if (tape && (options_given(o, OF_PLACE) || json))
+        return command_misused("explain", "tape does not take %s",
+                               json ? "--json" : "--kind, --layer, --head or --row");
+    if (!tape && r->dot)
+        return command_misused("explain", "--dot is not an option of attention");
+    return -1;
+}
+
+/* Prints the page, or the drawing; returns an exit code. */
+static int explain_model(const struct options *o, const char *topic, const struct model_request *r,
+                         bool json)
+{
+    const int wrong = explain_check_model(o, topic, r, json);
+    if (wrong >= 0)
+        return wrong;
+    char *text =
+        strcmp(topic, "hessian") == 0 ? explain_of_batch(r, json) : explain_of_text(topic, r, json);
+    return explain_print(text);
+}
+
+/* ---- the command ---- */
 
 static int explain(const struct options *o, const struct explain_request *r)
 {
@@ -173,15 +303,7 @@ static int explain(const struct options *o, const struct explain_request *r)
     struct page *page =
         topic ? topic_page(topic, &r->options) : operation_page(r->topic, r->options.code);
     fputs(waits ? "\r\033[K" : "", stderr);
-    char *text = NULL;
-    if (page)
-        text =
-            r->json ? page_as_json(page) : page_as_text(page, terminal_has_colour(STDOUT_FILENO));
-    if (text)
-        fputs(text, stdout);
-    memory_free(text);
-    page_free(page);
-    return text ? EXIT_OK : command_failed("explain");
+    return explain_print(explain_page_text(page, r->json));
 }
 
 static int explain_run(struct options *o)

@@ -4,7 +4,6 @@
 #include "program/options/decoding.h"
 #include "program/run/kind.h"
 #include "program/screen/stream.h"
-#include "program/screen/unknown.h"
 #include "tensor/memory.h"
 #include <stdio.h>
 

@@ -1,9 +1,13 @@
 /* softback gradcheck */
 #include "autograd/gradcheck.h"
 #include "ops/example.h"
-#include "program/commands/gradcheck_model.h"
 #include "program/options/machine.h"
 #include "program/options/nearest.h"
+#include "program/run/stored_twin.h"
+#include "program/screen/command.h"
+#include "program/screen/progress.h"
+#include "tensor/clock.h"
+#include "tensor/memory.h"
 #include "tensor/storage.h"
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +16,7 @@
 struct gradcheck_request {
     char **name; /* of operations; none: all */
     int count;
-    struct gradcheck_model_request model;
+    struct stored_twin_request stored; /* the model and its batch */
     bool second_order;
 };
 
@@ -20,7 +24,7 @@ static void gradcheck_options(struct options *o, struct gradcheck_request *r)
 {
     option_flag(o, "second", &r->second_order,
                 "also check products with the Hessian (second order)");
-    struct stored_twin_request *stored = &r->model.stored;
+    struct stored_twin_request *stored = &r->stored;
     option_text(o, "model", "FILE", &stored->path,
                 "check all parameters of this model, in float64");
     option_text(o, "data", "FILE", &stored->data,
@@ -203,9 +207,59 @@ static int gradcheck_check_operations(const struct gradcheck_request *request)
     return failed ? EXIT_FAILED : EXIT_OK;
 }
 
+/* ---- all parameters of a trained model ---- */
+
+static void gradcheck_print_twin(const struct model_twin *t, const sb_gradcheck_result *result,
+                                 bool second, double time)
+{
+    const int64_t pairs = sb_tensor_dim(sb_batch_get(t->batch, "source"), 0);
+    printf("parameters       %s in %s tensors, as float64\n",
+           count_text(sb_parameters_size(t->weights)).text,
+           count_text(sb_parameters_count(t->weights)).text);
+    printf("batch            %s pair%s\n", count_text(pairs).text, pairs == 1 ? "" : "s");
+    printf("gradient         error %.1e by dual numbers; at most 1e-12 passes\n", result->error);
+    if (second)
+        printf("second order     <u, H v> = <v, H u> to %.1e, differences of gradients to %.1e\n",
+               result->symmetry, result->curvature);
+    printf("time             %.1f s\n", time);
+}
+
+static int gradcheck_twin(struct model_twin *t, bool second)
+{
+    const int64_t n = sb_parameters_count(t->weights);
+    const double began = clock_seconds();
+    const sb_gradcheck_options options = {.method = SB_GRADCHECK_EXACT, .second_order = second};
+    sb_gradcheck_result result = {0};
+    sb_tensor **x = memory_new((size_t)n * sizeof *x);
+    if (!x)
+        return command_failed("gradcheck");
+    for (int64_t i = 0; i < n; i++)
+        x[i] = sb_parameters_get(t->weights, i);
+    const bool ok = sb_gradcheck(model_twin_loss, t, x, (int)n, &options, &result);
+    memory_free(x);
+    gradcheck_print_twin(t, &result, second, clock_seconds() - began);
+    if (ok)
+        return EXIT_OK;
+    fprintf(stderr, "softback gradcheck: %s%s%s\n",
+            result.input >= 0 ? sb_parameters_name(t->weights, result.input) : "",
+            result.input >= 0 ? ": " : "", sb_error());
+    return EXIT_FAILED;
+}
+
+/* Checks the model in its float64 twin and prints the result. */
+static int gradcheck_model(const struct gradcheck_request *request)
+{
+    struct stored_twin stored = {0};
+    const int code = stored_twin_open(&stored, &request->stored)
+                         ? gradcheck_twin(&stored.twin, request->second_order)
+                         : command_failed("gradcheck");
+    stored_twin_close(&stored);
+    return code;
+}
+
 static int gradcheck_check_model(const struct gradcheck_request *request)
 {
-    const struct stored_twin_request *stored = &request->model.stored;
+    const struct stored_twin_request *stored = &request->stored;
     if (!stored->path || !stored->data == !stored->task)
         return command_misused("gradcheck", stored->path
                                                 ? "--model needs either --data FILE or --task NAME"
@@ -214,17 +268,15 @@ static int gradcheck_check_model(const struct gradcheck_request *request)
         return command_misused("gradcheck",
                                "--model checks a whole model; leave out the operation \"%s\"",
                                request->name[0]);
-    return gradcheck_model(&request->model);
+    return gradcheck_model(request);
 }
 
 static int gradcheck_run(struct options *o)
 {
-    struct gradcheck_request request = {.model.stored.count = 16};
+    struct gradcheck_request request = {.stored.count = 16};
     gradcheck_options(o, &request);
     int wrong = options_read(o);
-    request.model.second_order = request.second_order;
-    if (wrong < 0 &&
-        (request.model.stored.path || request.model.stored.data || request.model.stored.task))
+    if (wrong < 0 && (request.stored.path || request.stored.data || request.stored.task))
         return gradcheck_check_model(&request);
     if (wrong < 0)
         wrong = gradcheck_check_names(&request);

@@ -1,6 +1,5 @@
 /* softback train */
 #include "models/kinds.h"
-#include "program/kinds/pattern.h"
 #include "program/options/machine.h"
 #include "program/run/kind.h"
 #include <string.h>
@@ -10,13 +9,11 @@ static bool train_take_split(struct command_option *option, const char *value)
 {
     struct training_request *r = option->to;
     const bool heads = strncmp(value, "heads=", 6) == 0;
-    const struct setting ranks = {.name = option->setting.name,
-                                  .small = heads ? &r->head_ranks : &r->sequence_ranks,
-                                  .least = 1,
-                                  .most = 1 << 20};
+    const struct field ranks = {option->field.name, FIELD_SMALL,    0, NULL,
+                                .least = 1,         .most = 1 << 20};
     if (!heads && strncmp(value, "sequence=", 9) != 0)
         return sb_fail("--split is \"%s\"; it must be sequence=RANKS or heads=RANKS", value);
-    return setting_write(&ranks, strchr(value, '=') + 1);
+    return field_write(&ranks, heads ? &r->head_ranks : &r->sequence_ranks, strchr(value, '=') + 1);
 }
 
 static bool train_take_kind(struct command_option *option, const char *value)
@@ -64,7 +61,7 @@ static bool train_take_data(struct command_option *option, const char *value)
 static void train_options(struct options *o, struct training_request *r)
 {
     option_take(o, "model", "KIND", train_take_kind, r, train_help_of_kinds(false));
-    option_task(o, &r->task, pattern_task,
+    option_task(o, &r->task, training_classifier.task,
                 "train on a built-in task: copy, reverse, sort, addition, dates; a classifier on "
                 "pattern");
     option_take(o, "data", "FILE", train_take_data, r, train_help_of_kinds(true));
@@ -156,7 +153,8 @@ static int train_check_kind(const struct training_request *r)
                                : r->kind->scores >> BEST_ACCURACY & 1 ? "loss or accuracy"
                                                                       : "loss");
     const char *own = r->kind->task;
-    if (r->task && (own ? strcmp(r->task, own) != 0 : strcmp(r->task, pattern_task) == 0))
+    if (r->task &&
+        (own ? strcmp(r->task, own) != 0 : strcmp(r->task, training_classifier.task) == 0))
         return command_misused("train", "--task %s is not for --model %s; %s%s", r->task,
                                r->kind->model->name,
                                !own     ? "use copy, reverse, sort, addition or dates"

@@ -1,17 +1,63 @@
-/* Training classifiers, on texts with labels. */
+/* Classifiers, trained and evaluated on texts with labels. */
 #include "models/classifier_kind.h"
+#include "models/confusion.h"
 #include "models/data/data_source.h"
 #include "models/text/buffer.h"
 #include "models/text/labels_parts.h"
-#include "program/kinds/evaluate.h"
+#include "models/text/task.h"
 #include "program/kinds/pairs.h"
-#include "program/kinds/pattern.h"
+#include "program/run/log.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "program/screen/unknown.h"
+#include "program/screen/stream.h"
+#include "tensor/error.h"
 #include "tensor/failure.h"
+#include "tensor/random.h"
+#include "tensor/utf8.h"
 #include <math.h>
 #include <string.h>
+
+/* ---- a synthetic task: whether a sequence of letters contains the pattern "abc" ---- */
+
+static const char pattern_task[] = "pattern";
+
+enum { PATTERN_LEAST = 4, PATTERN_MOST = 16, PATTERN_LETTERS = 4 };
+
+/* A text with the pattern, or one without. */
+static void pattern_make(sb_random *random, bool with, char text[PATTERN_MOST + 1])
+{
+    static const char pattern[] = "abc";
+    const size_t size = sizeof pattern - 1;
+    uint32_t length;
+    do {
+        length = PATTERN_LEAST + sb_random_below(random, PATTERN_MOST - PATTERN_LEAST + 1);
+        for (uint32_t i = 0; i < length; i++)
+            text[i] = (char)('a' + sb_random_below(random, PATTERN_LETTERS));
+        text[length] = '\0';
+    } while (!with && strstr(text, pattern));
+    if (with)
+        memcpy(text + sb_random_below(random, length - (uint32_t)size + 1), pattern, size);
+}
+
+/* `count` texts of 4 to 16 of the letters a to d with the labels "yes" and "no", half of each;
+   parts do not share their random streams. */
+static sb_pairs *pattern_pairs(uint64_t seed, sb_part part, int64_t count)
+{
+    sb_random random = sb_random_new(seed, SB_STREAM_DATA);
+    random.position += ((uint64_t)part + 1) << 40;
+    sb_pairs *pairs = sb_pairs_new();
+    char text[PATTERN_MOST + 1];
+    for (int64_t i = 0; pairs && i < count; i++) {
+        pattern_make(&random, i % 2 == 0, text);
+        if (!sb_pairs_add(pairs, text, i % 2 == 0 ? "yes" : "no")) {
+            sb_pairs_free(pairs);
+            return NULL;
+        }
+    }
+    return pairs;
+}
+
+/* ---- training ---- */
 
 /* What it is trained and evaluated on: pairs of text and label. */
 struct classifier_data {
@@ -96,13 +142,15 @@ static bool classifier_open_data(struct training *t)
     return true;
 }
 
-static bool classifier_add_words(const struct training *t, sb_description *d)
+static sb_model classifier_make(const struct training *t)
 {
     const struct classifier_data *x = t->data;
-    bool ok = sb_description_add_vocabulary(d, "text", x->pairs.source);
-    for (int64_t i = 0; ok && i < sb_labels_count(x->labels); i++)
-        ok = sb_description_add_label(d, sb_labels_text(x->labels, i));
-    return ok;
+    const struct settings *s = &t->settings;
+    const sb_classifier_options options = {.transformer = s->model.transformer,
+                                           .pooling = s->text.pooling,
+                                           .hidden = s->text.hidden,
+                                           .label_smoothing = s->model.label_smoothing};
+    return sb_classifier_as_model(classifier_of(t->weights, x->pairs.source, x->labels, &options));
 }
 
 static void classifier_close(struct training *t)
@@ -139,12 +187,11 @@ static void classifier_describe_unknown(const struct training *t, FILE *out)
 {
     const struct classifier_data *x = t->data;
     const sb_pairs *pairs = pairs_to_train(&x->pairs);
-    int64_t unknown = 0;
+    const int64_t unknown =
+        pairs_unknown(x->pairs.source, sb_pairs_sources(pairs), sb_pairs_count(pairs));
     if (x->new_labels.text[0])
         fprintf(out, "new labels %s; the head gets new rows for them\n",
                 foreign(x->new_labels.text));
-    for (int64_t i = 0; i < sb_pairs_count(pairs); i++)
-        unknown += unknown_count(x->pairs.source, sb_pairs_source(pairs, i));
     if (unknown > 0)
         fprintf(out,
                 "warning    %s symbols of the data are unknown to its vocabulary, and the model "
@@ -174,6 +221,121 @@ static bool classifier_add_item(struct buffer *buffer, const struct training *t,
            buffer_add_text(buffer, sb_classifier_label(model, label));
 }
 
+/* ---- evaluation: accuracy, macro-F1, and which labels it confuses ---- */
+
+struct measured_classes {
+    const sb_classifier *model;
+    sb_pairs *pairs;
+    int64_t unknown; /* texts with symbols that the model does not know */
+    struct confusion confusion;
+};
+
+static void evaluate_count_unknown(struct measured_classes *e)
+{
+    const sb_vocabulary *vocabulary = sb_classifier_vocabulary(e->model);
+    for (int64_t i = 0; i < sb_pairs_count(e->pairs); i++)
+        e->unknown += unknown_count(vocabulary, sb_pairs_source(e->pairs, i)) > 0;
+}
+
+static json_t *evaluate_classes_json(const struct measured_classes *e)
+{
+    json_t *labels = json_array(), *rows = json_array();
+    for (int64_t k = 0; k < e->confusion.labels; k++) {
+        json_t *row = json_array();
+        for (int64_t i = 0; i < e->confusion.labels; i++)
+            json_array_append_new(row, json_integer(confusion_at(&e->confusion, k, i)));
+        json_array_append_new(labels, json_string(sb_classifier_label(e->model, k)));
+        json_array_append_new(rows, row);
+    }
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "texts",
+                     (json_int_t)sb_pairs_count(e->pairs), "unknown", (json_int_t)e->unknown,
+                     "accuracy", log_number(confusion_accuracy(&e->confusion)), "macro_f1",
+                     log_number(e->confusion.f1), "labels", labels, "confusion", rows);
+}
+
+static int evaluate_margin(const struct measured_classes *e)
+{
+    int most = 7;
+    for (int64_t k = 0; k < e->confusion.labels; k++) {
+        const int n = utf8_columns(sb_classifier_label(e->model, k));
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void evaluate_print_padded(const char *text, int width)
+{
+    const int spare = width - utf8_columns(foreign(text));
+    printf("%*s%s", spare > 0 ? spare : 0, "", foreign(text));
+}
+
+/* A row for each label, a column for each predicted one. */
+static void evaluate_print_confusion(const struct measured_classes *e)
+{
+    const int margin = evaluate_margin(e);
+    printf("\nTexts by label (rows) and by what they were classified as (columns):\n%*s", margin,
+           "");
+    for (int64_t k = 0; k < e->confusion.labels; k++) {
+        putchar(' ');
+        evaluate_print_padded(sb_classifier_label(e->model, k), margin);
+    }
+    putchar('\n');
+    for (int64_t k = 0; k < e->confusion.labels; k++) {
+        evaluate_print_padded(sb_classifier_label(e->model, k), margin);
+        for (int64_t i = 0; i < e->confusion.labels; i++)
+            printf(" %*lld", margin, (long long)confusion_at(&e->confusion, k, i));
+        putchar('\n');
+    }
+}
+
+static void evaluate_classes_table(const struct measured_classes *e)
+{
+    enum { WIDEST_TABLE = 16 };
+    printf("texts           %s\n", count_text(sb_pairs_count(e->pairs)).text);
+    if (e->unknown > 0)
+        printf("unknown         %s texts have symbols that the model does not know\n",
+               count_text(e->unknown).text);
+    printf("accuracy        %.2f %%\n", 100 * confusion_accuracy(&e->confusion));
+    printf("macro-F1        %.4f, the mean over %lld labels\n", e->confusion.f1,
+           (long long)e->confusion.labels);
+    if (e->confusion.labels <= WIDEST_TABLE)
+        evaluate_print_confusion(e);
+    else
+        printf("The confusion table of %lld labels is in --json.\n",
+               (long long)e->confusion.labels);
+}
+
+static sb_pairs *evaluate_read_classes(const struct evaluate_request *r)
+{
+    if (!r->task)
+        return sb_pairs_read(r->data, NULL);
+    if (strcmp(r->task, pattern_task) == 0)
+        return pattern_pairs(0, SB_PART_TEST, r->count);
+    return sb_fail("--task %s is for pairs of texts; a classifier is evaluated on --task pattern "
+                   "or --data FILE",
+                   r->task);
+}
+
+static bool evaluate_classifier(const struct evaluate_request *r, const struct checkpoint *c,
+                                json_t **json)
+{
+    struct measured_classes e = {.model = c->subject.self};
+    bool ok =
+        r->show == 0 || sb_fail("--show is for encoder-decoders; softback classify shows what "
+                                "a classifier answers");
+    e.pairs = ok ? evaluate_read_classes(r) : NULL;
+    ok = e.pairs && confusion_measure(&e.confusion, e.model, e.pairs);
+    if (ok)
+        evaluate_count_unknown(&e);
+    if (ok && r->json)
+        *json = evaluate_classes_json(&e);
+    else if (ok)
+        evaluate_classes_table(&e);
+    confusion_free(&e.confusion);
+    sb_pairs_free(e.pairs);
+    return ok;
+}
+
 const struct training_kind training_classifier = {.title = "a classifier",
                                                   .trained = "on texts with labels",
                                                   .file = "lines of text, tab, label",
@@ -183,7 +345,7 @@ const struct training_kind training_classifier = {.title = "a classifier",
                                                   .data_size = sizeof(struct classifier_data),
                                                   .open_texts = classifier_open_texts,
                                                   .open_data = classifier_open_data,
-                                                  .add_words = classifier_add_words,
+                                                  .make = classifier_make,
                                                   .close = classifier_close,
                                                   .describe = classifier_describe,
                                                   .describe_unknown = classifier_describe_unknown,

@@ -1,12 +1,10 @@
-/* Training language models, on documents. */
+/* Language models, trained and evaluated on documents. */
 #include "models/data/windows.h"
 #include "models/language_kind.h"
 #include "models/text/buffer.h"
-#include "program/kinds/evaluate.h"
-#include "program/kinds/task_texts.h"
 #include "program/run/kind.h"
+#include "program/run/log.h"
 #include "program/run/paths.h"
-#include "program/run/task_pairs.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "tensor/failure.h"
@@ -14,14 +12,39 @@
 #include <math.h>
 #include <string.h>
 
+/* ---- a built-in task as texts: "source = target", a document for each pair ---- */
+
+static sb_documents *task_documents(const char *task, const sb_pairs *pairs)
+{
+    sb_documents *documents = sb_documents_new();
+    bool ok = documents != NULL;
+    for (int64_t i = 0; ok && i < sb_pairs_count(pairs); i++) {
+        char *line = memory_format("%s = %s", sb_pairs_source(pairs, i), sb_pairs_target(pairs, i));
+        ok = line ? sb_documents_add(documents, task, line, strlen(line), SB_DOCUMENTS_LINES)
+                  : sb_fail("out of memory") != NULL;
+        memory_free(line);
+    }
+    if (ok)
+        return documents;
+    sb_documents_free(documents);
+    return NULL;
+}
+
+/* "source = ", for memory_free. */
+static char *task_prompt(const char *source)
+{
+    char *text = memory_format("%s = ", source);
+    return text ? text : sb_fail("out of memory");
+}
+
+/* ---- texts ---- */
+
 /* What it is trained and evaluated on. */
 struct language_data {
     sb_documents *train, *held;
     sb_vocabulary *vocabulary;
     sb_windows *windows, *held_windows;
 };
-
-/* ---- texts ---- */
 
 enum { TASK_DOCUMENTS = 20000, TASK_HELD = 500, HELD_PART = 20 };
 
@@ -92,7 +115,7 @@ static sb_vocabulary *language_learn(const struct training *t)
 /* All that the model may read at a time, where it may read everything. */
 static int64_t language_window(const struct settings *s)
 {
-    return s->language.context > 0 ? s->language.context : s->data.batch_symbols;
+    return s->text.context > 0 ? s->text.context : s->data.batch_symbols;
 }
 
 /* The most windows of a batch. */
@@ -123,10 +146,16 @@ static bool language_open_data(struct training *t)
     return true;
 }
 
-static bool language_add_words(const struct training *t, sb_description *d)
+static sb_model language_make(const struct training *t)
 {
     const struct language_data *x = t->data;
-    return sb_description_add_vocabulary(d, "text", x->vocabulary);
+    const struct settings *s = &t->settings;
+    const sb_language_model_options options = {.transformer = s->model.transformer,
+                                               .tie_embeddings = s->model.tie_embeddings,
+                                               .label_smoothing = s->model.label_smoothing,
+                                               .context = s->text.context,
+                                               .running_text = s->text.running_text};
+    return sb_language_model_as_model(sb_language_model_for(t->weights, x->vocabulary, &options));
 }
 
 static void language_close(struct training *t)
@@ -175,14 +204,18 @@ static void language_describe(const struct training *t, const struct training_re
             count_text(language_window(&t->settings)).text);
 }
 
+static double language_bits(double loss, int64_t symbols, int64_t bytes)
+{
+    return loss * (double)symbols / (log(2) * (double)bytes);
+}
+
 /* Perplexity of a symbol, and the loss as bits a byte, which other units can be compared by. */
 static void language_measure(const struct training *t, const sb_evaluation *e, int digits,
                              char *text, size_t size)
 {
     const struct language_data *x = t->data;
     const sb_windows *held = x->held_windows;
-    const double bits =
-        e->loss * (double)sb_windows_symbols(held) / (log(2) * (double)sb_windows_bytes(held));
+    const double bits = language_bits(e->loss, sb_windows_symbols(held), sb_windows_bytes(held));
     snprintf(text, size,
              digits > 1 ? ", perplexity %.*f, %.*f bits a byte"
                         : "  perplexity %.*f  bits/byte %.*f",
@@ -236,6 +269,146 @@ static bool language_watch(struct training *t)
     return ok;
 }
 
+/* ---- evaluation: how well it predicts texts, and of a task, whether it writes what follows
+   "source = " ---- */
+
+struct measured_documents {
+    sb_documents *documents;
+    sb_pairs *pairs; /* of a task; else NULL */
+    int64_t symbols, unknown;
+    double loss, exact; /* share of the pairs; NAN without */
+};
+
+static bool evaluate_read_documents(const struct evaluate_request *r, const struct checkpoint *c,
+                                    struct measured_documents *e)
+{
+    if (r->task) {
+        e->pairs = task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
+        e->documents = e->pairs ? task_documents(r->task, e->pairs) : NULL;
+        return e->documents != NULL;
+    }
+    e->documents = sb_documents_new();
+    return e->documents && sb_documents_read(e->documents, r->data, c->settings.documents);
+}
+
+static bool evaluate_windows(const struct checkpoint *c, struct measured_documents *e)
+{
+    const int64_t context = c->settings.text.context;
+    const sb_windows_options options = {
+        .length = context > 0 ? context : c->settings.data.batch_symbols, .fixed = true};
+    sb_windows *windows =
+        sb_windows_new(e->documents, sb_language_model_vocabulary(c->subject.self), &options);
+    if (!windows)
+        return false;
+    const sb_source source = sb_windows_as_source(windows);
+    sb_evaluation evaluation;
+    const bool ok = sb_evaluate(&c->subject, &source, NULL, NULL, &evaluation);
+    e->loss = ok ? evaluation.loss : NAN;
+    e->symbols = sb_windows_symbols(windows);
+    e->unknown = sb_windows_unknown(windows);
+    sb_windows_free(windows);
+    return ok;
+}
+
+/* Whether an output is the target of a pair. */
+static bool evaluate_is_exact(const sb_vocabulary *vocabulary, const sb_decoded *d,
+                              const char *target, bool *exact)
+{
+    char *text = sb_vocabulary_decode(vocabulary, d->ids, d->length);
+    *exact = text && d->ended && strcmp(text, target) == 0;
+    sb_free(text);
+    return text != NULL;
+}
+
+static bool evaluate_prompts(const struct evaluate_request *r, const sb_language_model *model,
+                             const sb_pairs *pairs, char **prompt, double *exact)
+{
+    const int64_t n = sb_pairs_count(pairs);
+    int64_t right = 0;
+    sb_decoded *d = memory_new((size_t)n * sizeof *d);
+    bool ok = d || sb_fail("out of memory for %lld pairs", (long long)n);
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = (prompt[i] = task_prompt(sb_pairs_source(pairs, i))) != NULL;
+    const bool decoded =
+        ok && sb_continue_texts(model, (const char *const *)prompt, n, &r->decoding, d);
+    ok = decoded;
+    for (int64_t i = 0; ok && i < n; i++) {
+        bool is = false;
+        ok = evaluate_is_exact(sb_language_model_vocabulary(model), &d[i],
+                               sb_pairs_target(pairs, i), &is);
+        right += is;
+    }
+    *exact = (double)right / (double)n;
+    if (decoded)
+        sb_decoded_free(n, d);
+    memory_free(d);
+    return ok;
+}
+
+static bool evaluate_task(const struct evaluate_request *r, const struct checkpoint *c,
+                          struct measured_documents *e)
+{
+    e->exact = NAN;
+    if (!e->pairs)
+        return true;
+    const int64_t n = sb_pairs_count(e->pairs);
+    char **prompt = memory_new((size_t)n * sizeof *prompt);
+    if (!prompt)
+        return sb_fail("out of memory for %lld pairs", (long long)n);
+    const bool ok = evaluate_prompts(r, c->subject.self, e->pairs, prompt, &e->exact);
+    for (int64_t i = 0; i < n; i++)
+        memory_free(prompt[i]);
+    memory_free(prompt);
+    return ok;
+}
+
+static double evaluate_bits(const struct measured_documents *e)
+{
+    return language_bits(e->loss, e->symbols, sb_documents_bytes(e->documents));
+}
+
+static json_t *evaluate_language_json(const struct measured_documents *e)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "documents",
+                     (json_int_t)sb_documents_count(e->documents), "bytes",
+                     (json_int_t)sb_documents_bytes(e->documents), "symbols",
+                     (json_int_t)e->symbols, "unknown", (json_int_t)e->unknown, "loss",
+                     log_number(e->loss), "perplexity", log_number(exp(e->loss)), "bits_per_byte",
+                     log_number(evaluate_bits(e)), "exact_match", log_number(e->exact));
+}
+
+static void evaluate_language_table(const struct measured_documents *e)
+{
+    const int64_t n = sb_documents_count(e->documents);
+    printf("text            %s bytes in %s %s, %s symbols to predict\n",
+           count_text(sb_documents_bytes(e->documents)).text, count_text(n).text,
+           n == 1 ? "document" : "documents", count_text(e->symbols).text);
+    if (e->unknown > 0)
+        printf("unknown         %s symbols that the model does not know\n",
+               count_text(e->unknown).text);
+    printf("loss            %.4f nats a symbol, perplexity %.4f\n", e->loss, exp(e->loss));
+    printf("bits a byte     %.4f\n", evaluate_bits(e));
+    if (e->pairs)
+        printf("exact match     %.2f %% of the targets, after \"source = \"\n", 100 * e->exact);
+}
+
+static bool evaluate_language(const struct evaluate_request *r, const struct checkpoint *c,
+                              json_t **json)
+{
+    struct measured_documents e = {0};
+    const bool ok = (r->show == 0 || sb_fail("--show is for encoder-decoders; softback generate "
+                                             "shows what a language model writes")) &&
+                    evaluate_read_documents(r, c, &e) && evaluate_windows(c, &e) &&
+                    evaluate_task(r, c, &e);
+    if (ok && r->json)
+        *json = evaluate_language_json(&e);
+    else if (ok)
+        evaluate_language_table(&e);
+    sb_documents_free(e.documents);
+    sb_pairs_free(e.pairs);
+    return ok;
+}
+
 const struct training_kind training_language_model = {
     .title = "a language model",
     .trained = "a language model on texts",
@@ -246,7 +419,7 @@ const struct training_kind training_language_model = {
     .data_size = sizeof(struct language_data),
     .open_texts = language_open_texts,
     .open_data = language_open_data,
-    .add_words = language_add_words,
+    .make = language_make,
     .close = language_close,
     .describe = language_describe,
     .scores = 1 << BEST_LOSS,

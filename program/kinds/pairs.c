@@ -5,6 +5,7 @@
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
+#include "program/screen/stream.h"
 #include "tensor/failure.h"
 #include "tensor/hash.h"
 #include "tensor/memory.h"
@@ -93,6 +94,14 @@ void pairs_describe_files(const struct pairs_data *p, const struct training_requ
     if (shared > 0)
         fprintf(out, "warning    %s pairs of %s have a source of the training data\n",
                 count_text(shared).text, foreign(r->valid));
+}
+
+int64_t pairs_unknown(const sb_vocabulary *vocabulary, const char *const *texts, int64_t n)
+{
+    int64_t unknown = 0;
+    for (int64_t i = 0; i < n; i++)
+        unknown += unknown_count(vocabulary, texts[i]);
+    return unknown;
 }
 
 /* ---- for the tables of kinds ---- */
@@ -188,13 +197,6 @@ bool pairs_encode(struct training *t)
     t->held_source = sb_data_as_source(x->held_data);
     t->epoch_items = sb_data_pairs(x->data);
     return true;
-}
-
-bool pairs_add_words(const struct training *t, sb_description *d)
-{
-    const struct pairs_data *x = t->data;
-    return sb_description_add_vocabulary(d, "source", x->source) &&
-           sb_description_add_vocabulary(d, "target", x->target);
 }
 
 void pairs_close(struct training *t)

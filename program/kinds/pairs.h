@@ -28,6 +28,9 @@ int64_t pairs_longest(const struct training *training);
 void pairs_describe_files(const struct pairs_data *pairs, const struct training_request *request,
                           int64_t left_out, int64_t longest, FILE *out);
 
+/* How many symbols of n texts a vocabulary lacks. */
+int64_t pairs_unknown(const sb_vocabulary *vocabulary, const char *const *texts, int64_t n);
+
 /* Reads the pairs of files, and those to evaluate on, or holds some out; a task has made its own.
    Sets the hash of all, so that a resumed run notices other data. */
 bool pairs_open(struct training *training, const struct training_request *request);
@@ -40,7 +43,6 @@ bool pairs_find_vocabularies(struct training *training);
 bool pairs_encode(struct training *training);
 
 /* Functions of kinds with a source and a target of symbols (program/run/kind.h), */
-bool pairs_add_words(const struct training *training, sb_description *description);
 void pairs_describe(const struct training *training, const struct training_request *request,
                     FILE *out);
 bool pairs_add_item(struct buffer *buffer, const struct training *training, const sb_batch *batch,

@@ -35,7 +35,7 @@ void options_of_decoding(struct options *o, sb_decoding_options *d)
     option_number(o, "length-penalty", &d->length_penalty, 0, 100,
                   "length penalty of beam search; higher favours longer outputs [1 for words and "
                   "byte pairs, else 0]")
-        ->setting.zero = ZERO_IS_DEFAULT;
+        ->field.zero = ZERO_IS_DEFAULT;
     option_count(o, "longest-output", &d->longest, 1, 1 << 20,
                  "maximum output length in symbols [50 + 2 x source length]");
     option_weights(o, d);

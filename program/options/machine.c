@@ -42,9 +42,8 @@ static bool machine_take_device(struct command_option *option, const char *word)
 static bool machine_take_threads(struct command_option *option, const char *value)
 {
     int threads;
-    const struct setting count = {
-        .name = option->setting.name, .small = &threads, .least = 1, .most = 1024};
-    return setting_write(&count, value) && sb_set_threads(threads);
+    const struct field count = {option->field.name, FIELD_SMALL, 0, NULL, .least = 1, .most = 1024};
+    return field_write(&count, &threads, value) && sb_set_threads(threads);
 }
 
 void option_threads(struct options *o)

@@ -6,11 +6,12 @@
 #include <string.h>
 
 static struct command_option *option_add(struct options *o, const char *argument,
-                                         struct setting setting)
+                                         struct field field, void *object)
 {
     assert(o->count < MOST_OPTIONS);
     struct command_option *option = &o->at[o->count++];
-    *option = (struct command_option){.setting = setting,
+    *option = (struct command_option){.field = field,
+                                      .object = object,
                                       .argument = argument,
                                       .group = o->group,
                                       .kind = o->kind,
@@ -22,20 +23,21 @@ void option_group(struct options *o, const char *heading)
 {
     o->group++;
     if (heading)
-        option_add(o, NULL, (struct setting){.help = heading});
+        option_add(o, NULL, (struct field){.help = heading}, NULL);
 }
 
 struct command_option *option_flag(struct options *o, const char *name, bool *flag,
                                    const char *help)
 {
-    return option_add(o, NULL, (struct setting){.name = name, .help = help, .flag = flag});
+    return option_add(o, NULL, (struct field){.name = name, .type = FIELD_FLAG, .help = help},
+                      flag);
 }
 
 struct command_option *option_text(struct options *o, const char *name, const char *argument,
                                    const char **text, const char *help)
 {
     struct command_option *option =
-        option_add(o, argument, (struct setting){.name = name, .help = help});
+        option_add(o, argument, (struct field){.name = name, .help = help}, NULL);
     option->text = text;
     return option;
 }
@@ -45,7 +47,9 @@ struct command_option *option_count(struct options *o, const char *name, int64_t
 {
     return option_add(
         o, "N",
-        (struct setting){.name = name, .help = help, .count = count, .least = least, .most = most});
+        (struct field){
+            .name = name, .type = FIELD_COUNT, .help = help, .least = least, .most = most},
+        count);
 }
 
 struct command_option *option_number(struct options *o, const char *name, double *number,
@@ -53,8 +57,9 @@ struct command_option *option_number(struct options *o, const char *name, double
 {
     return option_add(
         o, "X",
-        (struct setting){
-            .name = name, .help = help, .number = number, .least = least, .most = most});
+        (struct field){
+            .name = name, .type = FIELD_NUMBER, .help = help, .least = least, .most = most},
+        number);
 }
 
 struct command_option *option_seed(struct options *o, const char *name, uint64_t *seed,
@@ -62,7 +67,9 @@ struct command_option *option_seed(struct options *o, const char *name, uint64_t
 {
     return option_add(
         o, "N",
-        (struct setting){.name = name, .help = help, .seed = seed, .most = 9007199254740991.0});
+        (struct field){
+            .name = name, .type = FIELD_SEED, .help = help, .least = 0, .most = MOST_SEED},
+        seed);
 }
 
 struct command_option *option_choice(struct options *o, const char *name, unsigned *choice,
@@ -70,7 +77,8 @@ struct command_option *option_choice(struct options *o, const char *name, unsign
 {
     return option_add(
         o, "WORD",
-        (struct setting){.name = name, .help = help, .choice = choice, .choices = choices});
+        (struct field){.name = name, .type = FIELD_CHOICE, .help = help, .choices = choices},
+        choice);
 }
 
 struct command_option *option_take(struct options *o, const char *name, const char *argument,
@@ -78,7 +86,7 @@ struct command_option *option_take(struct options *o, const char *name, const ch
                                    void *to, const char *help)
 {
     struct command_option *option =
-        option_add(o, argument, (struct setting){.name = name, .help = help});
+        option_add(o, argument, (struct field){.name = name, .help = help}, NULL);
     option->take = take;
     option->to = to;
     return option;
@@ -132,25 +140,25 @@ struct command_option *option_attention(struct options *o, const char **attentio
 
 /* ---- settings ---- */
 
-static const char *options_argument_name(const struct setting *setting)
+static const char *options_argument_name(const struct field *field)
 {
-    return setting->flag     ? NULL
-           : setting->text   ? setting->argument
-           : setting->choice ? "WORD"
-           : setting->number ? "X"
-                             : "N";
+    return field->type == FIELD_FLAG     ? NULL
+           : field->type == FIELD_TEXT   ? field->argument
+           : field->type == FIELD_CHOICE ? "WORD"
+           : field->type == FIELD_NUMBER ? "X"
+                                         : "N";
 }
 
 /* The default as text. With "(0: never)" in the help, a default of 0 is "never", and that part is
    cut off the help. */
-static struct setting_text options_default_of(int i, char *help)
+static struct field_text options_default_of(const struct field *field, char *help)
 {
-    struct settings usual = settings_default();
-    struct setting_text value = setting_get(&usual, i);
+    const struct settings usual = settings_default();
+    struct field_text value = field_read(field, &usual);
     char *zero = strstr(help, " (0: ");
-    if (setting_at(&usual, i).flag)
+    if (field->type == FIELD_FLAG)
         strcpy(value.text, "off");
-    else if (setting_at(&usual, i).text && !zero)
+    else if (field->type == FIELD_TEXT && !zero)
         strcpy(value.text, "none");
     else if (zero && (!value.text[0] || strcmp(value.text, "0") == 0)) {
         snprintf(value.text, sizeof value.text, "%.*s", (int)strcspn(zero + 5, ")"), zero + 5);
@@ -160,18 +168,18 @@ static struct setting_text options_default_of(int i, char *help)
 }
 
 /* "help [pre, post; default pre]", kept for as long as the program runs. */
-static const char *options_explain(const struct setting *setting, int i)
+static const char *options_explain(const struct field *field, int i)
 {
     static char text[MOST_SETTINGS][320];
     char help[224];
-    snprintf(help, sizeof help, "%s", setting->help);
-    struct setting_text value = options_default_of(i, help);
+    snprintf(help, sizeof help, "%s", field->help);
+    struct field_text value = options_default_of(field, help);
     int used = snprintf(text[i], sizeof text[i], "%s [", help);
-    for (int c = 0; setting->choices && setting->choices[c]; c++)
+    for (int c = 0; field->choices && field->choices[c]; c++)
         used += snprintf(text[i] + used, sizeof text[i] - (size_t)used, c ? ", %s" : "%s",
-                         setting->choices[c]);
+                         field->choices[c]);
     snprintf(text[i] + used, sizeof text[i] - (size_t)used, "%s%s]",
-             setting->choices ? "; default " : "", value.text);
+             field->choices ? "; default " : "", value.text);
     return text[i];
 }
 
@@ -181,11 +189,11 @@ void options_of_settings(struct options *o, struct settings *settings, bool give
     for (int group = 0; group < 3; group++) {
         option_group(o, headings[group]);
         for (int i = 0; setting_name(i); i++) {
-            struct setting setting = setting_at(settings, i);
-            if ((int)setting.group != group)
+            struct field field = setting_at(i);
+            if ((int)field.group != group)
                 continue;
-            setting.help = options_explain(&setting, i);
-            option_add(o, options_argument_name(&setting), setting)->note = &given[i];
+            field.help = options_explain(&field, i);
+            option_add(o, options_argument_name(&field), field, settings)->note = &given[i];
         }
     }
 }

@@ -11,9 +11,10 @@
 enum { MOST_OPTIONS = 128 };
 
 struct command_option {
-    struct setting setting; /* its name, help and, for a number, word or flag, where it goes */
-    const char *argument;   /* what help calls its value; NULL: it takes none */
-    const char **text;      /* where the value goes as it is; NULL: nowhere */
+    struct field field;   /* its name, help and, for a number, word or flag, where it goes */
+    void *object;         /* in this struct */
+    const char *argument; /* what help calls its value; NULL: it takes none */
+    const char **text;    /* where the value goes as it is; NULL: nowhere */
     /* Takes it instead, or checks it; false, with a message, when the value is refused. */
     bool (*take)(struct command_option *option, const char *value);
     void *to;      /* for `take` */

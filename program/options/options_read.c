@@ -16,7 +16,7 @@ static const char *options_name(const void *options, int i)
     static const char *const own[] = {"help", "usage"}; /* argp's */
     const struct options *o = options;
     if (i < o->count)
-        return o->at[i].setting.name ? o->at[i].setting.name : "";
+        return o->at[i].field.name ? o->at[i].field.name : "";
     return i - o->count < 2 ? own[i - o->count] : NULL;
 }
 
@@ -71,7 +71,8 @@ static bool option_set(struct command_option *option, const char *value)
         *option->text = value;
     if (option->take)
         return option->take(option, value);
-    return option->text || setting_give(&option->setting, option->setting.flag ? "true" : value);
+    return option->text || field_give(&option->field, option->object,
+                                      option->field.type == FIELD_FLAG ? "true" : value);
 }
 
 static error_t options_parse(int key, char *value, struct argp_state *state)
@@ -138,7 +139,7 @@ int options_read(struct options *o)
     if (wrong >= 0)
         return wrong;
     for (int i = 0; i < o->count; i++) {
-        const struct setting *s = &o->at[i].setting;
+        const struct field *s = &o->at[i].field;
         rows[i] = (struct argp_option){
             s->name, s->name ? OPTION_KEY + i : 0, o->at[i].argument, 0, s->help, o->at[i].group};
     }
@@ -158,7 +159,7 @@ int options_read(struct options *o)
 bool option_given(const struct options *o, const char *name)
 {
     for (int i = 0; i < o->count; i++)
-        if (o->at[i].setting.name && strcmp(o->at[i].setting.name, name) == 0)
+        if (o->at[i].field.name && strcmp(o->at[i].field.name, name) == 0)
             return o->at[i].given;
     return false;
 }
@@ -167,6 +168,6 @@ const char *options_given(const struct options *o, unsigned kind)
 {
     for (int i = 0; i < o->count; i++)
         if (o->at[i].given && o->at[i].kind & kind)
-            return o->at[i].setting.name;
+            return o->at[i].field.name;
     return NULL;
 }

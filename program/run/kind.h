@@ -7,9 +7,17 @@
 
 #include "program/run/training.h"
 #include "teach/report/report.h"
+#include <jansson.h>
 
 struct buffer;
-struct evaluate_request;
+
+/* What softback evaluate asks for. */
+struct evaluate_request {
+    sb_decoding_options decoding;
+    const char *data, *task, *path, *base;
+    int64_t count, show;
+    bool json;
+};
 
 struct training_kind {
     const char *title;          /* "a language model" */
@@ -26,8 +34,8 @@ struct training_kind {
        `struct training` has of them. */
     bool (*open_texts)(struct training *training, const struct training_request *request);
     bool (*open_data)(struct training *training);
-    /* Adds the vocabularies and labels of a new model. */
-    bool (*add_words)(const struct training *training, sb_description *description);
+    /* A new model for these data; its `self` is NULL after a failure. */
+    sb_model (*make)(const struct training *training);
     void (*close)(struct training *training);
     /* Prints what of the texts a model of --from does not know; may be NULL. */
     void (*describe_unknown)(const struct training *training, FILE *out);
@@ -42,7 +50,9 @@ struct training_kind {
     /* Adds the texts of an item of a batch in the host's memory. */
     bool (*add_item)(struct buffer *buffer, const struct training *training, const sb_batch *batch,
                      int64_t item);
-    bool (*evaluate)(const struct evaluate_request *request, const struct checkpoint *checkpoint);
+    /* Measures a model, and prints what it finds, or makes it an object; *json was NULL. */
+    bool (*evaluate)(const struct evaluate_request *request, const struct checkpoint *checkpoint,
+                     json_t **json);
     /* Pairs of a part of a built-in task that it learns in pairs; NULL: it has none. */
     sb_pairs *(*task_pairs)(const char *task, const struct settings *settings, sb_part part,
                             int64_t count);
@@ -70,5 +80,9 @@ const struct training_kind *training_kind_at(int i);
 /* The kind of a name or of a model; NULL, without a message, where there is none. */
 const struct training_kind *training_kind_find(const char *name);
 const struct training_kind *training_kind_of(const sb_model_kind *model);
+
+/* `count` pairs of a part of a built-in task; NULL, with a message, on failure. */
+sb_pairs *task_pairs(const char *task, const struct settings *settings, sb_part part,
+                     int64_t count);
 
 #endif

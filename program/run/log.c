@@ -1,5 +1,5 @@
 #include "program/run/log.h"
-#include "teach/report/signature.h"
+#include "teach/report/run_log.h"
 #include "tensor/file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -100,8 +100,7 @@ static bool log_write_line(FILE *log, json_t *line)
            sb_fail("log: cannot write a line: %s", reason ? strerror(reason) : "out of memory");
 }
 
-/* JSON has no NaN and no infinity. */
-static json_t *log_number(double x)
+json_t *log_number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }

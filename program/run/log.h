@@ -18,6 +18,7 @@
 
 #include "models/training/diagnosis.h"
 #include "models/training/trainer.h"
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -36,5 +37,8 @@ bool log_step(FILE *log, int64_t step, const sb_trained *trained);
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *diagnosis);
 bool log_seconds(FILE *log, int64_t step, double seconds);
 bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *scores, bool best);
+
+/* A number for JSON, which has no NaN and no infinity: null then. */
+json_t *log_number(double x);
 
 #endif

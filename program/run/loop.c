@@ -1,4 +1,5 @@
 /* A training run: its steps and evaluations, their output, and its end. */
+#include "models/training/diagnosis.h"
 #include "nn/parameters.h"
 #include "program/run/kind.h"
 #include "program/run/log.h"
@@ -11,6 +12,127 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* ---- the score by which the best model is chosen: --best ---- */
+
+bool training_choose_best(struct training *t)
+{
+    const best_score asked = t->settings.best;
+    t->best = asked == BEST_AUTO ? t->usual_best : asked;
+    return t->best == BEST_LOSS || t->scored ||
+           sb_fail("--best %s needs texts that are decoded, and --evaluate-pairs is 0; use --best "
+                   "loss, or evaluate some pairs",
+                   setting_get(&t->settings, setting_find("best")).text);
+}
+
+/* Lower is better. */
+static double training_score(const struct training *t, const sb_evaluation *e)
+{
+    return t->best == BEST_LOSS    ? e->loss
+           : t->best == BEST_BLEU  ? -e->bleu
+           : t->best == BEST_ERROR ? e->unit_error
+                                   : e->error;
+}
+
+/* With equal scores fewer errors are better; with equal errors, or none decoded, a lower loss. */
+static bool training_is_best(const struct training *t, const sb_evaluation *e)
+{
+    const sb_evaluation *was = &t->progress.best;
+    const double is[] = {training_score(t, e), e->error},
+                 before[] = {training_score(t, was), was->error};
+    if (t->progress.best_step == 0)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (!isnan(is[i]) && !isnan(before[i]) && is[i] != before[i])
+            return is[i] < before[i];
+    return e->loss < was->loss;
+}
+
+/* ---- evaluating and saving ---- */
+
+static bool training_evaluation_due(const struct training *t)
+{
+    int64_t steps = sb_trainer_steps(t->trainer);
+    return steps > 0 && (steps % t->settings.evaluate_every == 0 || steps == t->settings.steps);
+}
+
+static bool training_finished(const struct training *t)
+{
+    int64_t patience = t->settings.patience;
+    return sb_trainer_steps(t->trainer) >= t->settings.steps ||
+           (patience > 0 && t->progress.waited >= patience);
+}
+
+static void training_note(struct training *t, const sb_evaluation *scores)
+{
+    struct progress *p = &t->progress;
+    const int64_t step = sb_trainer_steps(t->trainer);
+    p->evaluations++;
+    p->waited++;
+    /* A best model newer than the resumed state is saved again, even if rounding made it worse. */
+    if (!training_is_best(t, scores) && step != t->ahead)
+        return;
+    p->best = *scores;
+    p->best_step = step;
+    p->waited = 0;
+    t->ahead = 0;
+}
+
+/* With the averaged weights, if there are any. */
+static bool training_measure_and_keep(struct training *t, sb_evaluation *scores)
+{
+    if (!sb_evaluate(&t->subject, &t->held_source, t->scored, t->batches, scores))
+        return false;
+    training_note(t, scores);
+    if (!training_saves(t))
+        return true;
+    const struct checkpoint_contents best = {
+        .settings = &t->settings, .task = t->task, .progress = &t->progress, .best = true};
+    return training_holds_lock(t) &&
+           (t->progress.waited > 0 ||
+            checkpoint_save(t->out, &t->subject, &best, &t->progress.best_fingerprint)) &&
+           training_keep(t);
+}
+
+/* The diagnosis of the watched batch, for --report. */
+static bool training_diagnose(const struct training *t)
+{
+    struct diagnosis diagnosis;
+    if (!diagnosis_make(&diagnosis, &t->subject, t->watched))
+        return false;
+    const bool ok = log_diagnosis(t->log, sb_trainer_steps(t->trainer), &diagnosis);
+    diagnosis_free(&diagnosis);
+    return ok;
+}
+
+/* Evaluates (with averaged weights, if there are any), saves the model if it is the best so far
+   (then progress.waited is 0), that of --keep, and the state. */
+static bool training_evaluate(struct training *t, sb_evaluation *scores)
+{
+    sb_average *average = sb_trainer_average(t->trainer);
+    if (average && !sb_average_swap(average))
+        return false;
+    bool ok = training_measure_and_keep(t, scores);
+    if (average)
+        ok = sb_average_swap(average) && ok;
+    if (!ok)
+        return false;
+    sb_optimiser_observe(sb_trainer_optimiser(t->trainer), scores->loss);
+    return log_evaluation(t->log, sb_trainer_steps(t->trainer), scores, t->progress.waited == 0) &&
+           (!t->watched || training_diagnose(t)) && training_save(t) && training_kept_trim(t);
+}
+
+bool training_save(struct training *t)
+{
+    const struct checkpoint_contents state = {
+        .settings = &t->settings, .task = t->task, .trainer = t->trainer, .progress = &t->progress};
+    t->progress.finished = training_finished(t);
+    return !training_saves(t) ||
+           (training_holds_lock(t) && checkpoint_save(t->state_path, &t->subject, &state, NULL) &&
+            training_lock(t));
+}
+
+/* ---- steps ---- */
 
 static volatile sig_atomic_t interrupted;
 

@@ -19,9 +19,6 @@ struct report_request {
 /* The path of the report; NULL without memory. For memory_free. */
 char *report_path(const struct report_request *request);
 
-/* For titles: "model" for "runs/model.safetensors"; NULL without memory. For memory_free. */
-char *report_name_of(const char *model);
-
 bool report_is_folder(const char *path);
 /* Writes the page that compares two models, of any kind, with the logs beside them, or all runs of
    a folder, the best first. */

@@ -13,7 +13,7 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
                                 const struct training_request *request)
 {
     const char *name = setting_name(i);
-    struct setting_text given = setting_get(&request->settings, i), was = setting_get(stored, i);
+    struct field_text given = setting_get(&request->settings, i), was = setting_get(stored, i);
     bool steps = strcmp(name, "steps") == 0, every = strcmp(name, "evaluate-every") == 0;
     bool left_open = (steps || every) && strcmp(given.text, "0") == 0;
     if (left_open || strcmp(given.text, was.text) == 0)

@@ -1,7 +1,7 @@
 #include "program/run/stored_twin.h"
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
-#include "program/run/task_pairs.h"
+#include "program/run/kind.h"
 
 static bool stored_twin_read_batch(struct stored_twin *s, const struct stored_twin_request *r)
 {

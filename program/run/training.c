@@ -1,4 +1,5 @@
 #include "program/run/training.h"
+#include "models/kinds.h"
 #include "models/training/agreement.h"
 #include "nn/fingerprint.h"
 #include "program/run/kind.h"
@@ -25,8 +26,8 @@ static bool from_is_of_words(const char *name)
 /* Takes a setting of the model itself from its file; what was given must be the same. */
 static bool from_take_setting(struct training *t, int i, const struct training_request *r)
 {
-    const struct setting_text its = setting_get(&t->loaded->settings, i),
-                              given = setting_get(&r->settings, i);
+    const struct field_text its = setting_get(&t->loaded->settings, i),
+                            given = setting_get(&r->settings, i);
     if (r->given[i] && strcmp(its.text, given.text) != 0)
         return sb_fail("--%s is %s, but %s has %s; leave the option out", setting_name(i),
                        given.text, r->from, its.text);
@@ -35,14 +36,12 @@ static bool from_take_setting(struct training *t, int i, const struct training_r
 
 static bool from_take_settings(struct training *t, const struct training_request *r)
 {
-    struct settings any = t->settings;
     for (int i = 0; setting_name(i); i++) {
         const bool of_model =
-            setting_at(&any, i).group == SETTING_OF_MODEL || from_is_of_words(setting_name(i));
+            setting_at(i).group == FIELD_OF_MODEL || from_is_of_words(setting_name(i));
         if (of_model && !from_take_setting(t, i, r))
             return false;
     }
-    t->settings.model.transformer.ranks = t->heads;
     t->settings.tuning.base = t->loaded->settings.tuning.base;
     if (!setting_given(r, "learning-rate"))
         t->settings.trainer.optimiser.schedule.rate = training_usual_rate(&t->settings);
@@ -64,19 +63,6 @@ static bool training_load_from(struct training *t, const struct training_request
 
 /* ---- opening and closing ---- */
 
-/* A new model of these settings. */
-static bool training_make_model(struct training *t)
-{
-    sb_description *d = sb_description_new(t->kind->model->name);
-    bool ok = d && settings_write(&t->settings, t->kind->model, d) && t->kind->add_words(t, d);
-    if (ok) {
-        sb_description_set_ranks(d, t->heads);
-        ok = sb_model_build(&t->subject, t->kind->model, t->weights, d);
-    }
-    sb_description_free(d);
-    return ok;
-}
-
 static bool training_open_model(struct training *t)
 {
     if (t->loaded) {
@@ -85,7 +71,9 @@ static bool training_open_model(struct training *t)
         return true;
     }
     t->weights = sb_parameters_new(t->settings.trainer.seed);
-    return t->weights && training_make_model(t);
+    if (t->weights)
+        t->subject = t->kind->make(t);
+    return t->subject.self && model_join(t->weights);
 }
 
 static bool training_open_trainer(struct training *t, const struct training_request *request)
@@ -188,6 +176,7 @@ bool training_open(struct training *t, const struct training_request *request, b
                            .sequence_ranks = request->sequence_ranks,
                            .head_ranks = request->head_ranks,
                            .lock = -1};
+    t->settings.model.transformer.ranks = t->heads;
     /* No rank writes a file before all ranks have checked which files exist. */
     const bool agreed = training_agree(t, training_open_all(t, request), alike);
     if (agreed && training_open_files(t))

@@ -122,12 +122,6 @@ void training_describe(const struct training *training, const struct training_re
 /* Chooses the score that the best model has the best of; fails where the run does not measure it.
  */
 bool training_choose_best(struct training *training);
-/* Whether an evaluation is better than the best one so far. */
-bool training_is_best(const struct training *training, const sb_evaluation *scores);
-
-/* Evaluates (with averaged weights, if there are any), saves the model if it is the best so far
-   (then progress.waited is 0), that of --keep, and the state. */
-bool training_evaluate(struct training *training, sb_evaluation *scores);
 /* Saves the state for --resume. */
 bool training_save(struct training *training);
 
@@ -140,9 +134,5 @@ void training_describe_kept(const struct training *training, FILE *out);
 /* Writes the texts of the last step's batch to the first of <out>.bad-batch.tsv, .bad-batch.2.tsv
    and so on that does not exist; its path, for sb_free, or NULL. */
 char *training_save_batch(const struct training *training);
-
-/* Whether an evaluation is due after this many steps, and whether all is done. */
-bool training_evaluation_due(const struct training *training);
-bool training_finished(const struct training *training);
 
 #endif

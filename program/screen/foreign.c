@@ -2,7 +2,9 @@
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COPIES = 8 };
 
@@ -56,4 +58,20 @@ const char *foreign_line(const char *text)
             to = (char *)memcpy(to, text + from, at - from) + (at - from);
     }
     return foreign_keep(text, copy);
+}
+
+static bool terminal_is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] != '\0';
+}
+
+bool terminal_has_colour(int descriptor)
+{
+    const char *kind = getenv("TERM");
+    if (terminal_is_set("NO_COLOR"))
+        return false;
+    if (terminal_is_set("CLICOLOR_FORCE") && strcmp(getenv("CLICOLOR_FORCE"), "0") != 0)
+        return true;
+    return isatty(descriptor) && !(kind && strcmp(kind, "dumb") == 0);
 }

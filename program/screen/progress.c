@@ -5,6 +5,66 @@
 #include <string.h>
 #include <unistd.h>
 
+/* ---- the last losses ---- */
+
+/* When all points are used, neighbours become one. */
+static void sparkline_halve(struct sparkline *line)
+{
+    for (int i = 0; i < SPARK_POINTS / 2; i++)
+        line->point[i] = (line->point[2 * i] + line->point[2 * i + 1]) / 2;
+    line->count = SPARK_POINTS / 2;
+    line->each *= 2;
+}
+
+static void sparkline_add(struct sparkline *line, double loss)
+{
+    if (!isfinite(loss))
+        return;
+    line->each += line->each == 0;
+    if (line->in == 0) {
+        if (line->count == SPARK_POINTS)
+            sparkline_halve(line);
+        line->point[line->count++] = 0;
+    }
+    double *last = &line->point[line->count - 1];
+    *last = (*last * line->in + loss) / (line->in + 1);
+    line->in = (line->in + 1) % line->each;
+}
+
+/* The mean of the points that mark i of `width` stands for. */
+static double sparkline_mark(const struct sparkline *line, int i, int width)
+{
+    const int from = i * line->count / width, to = (i + 1) * line->count / width;
+    double sum = 0;
+    for (int p = from; p < to; p++)
+        sum += line->point[p];
+    return sum / (to - from);
+}
+
+struct spark_text {
+    char text[3 * SPARK_POINTS + 1];
+};
+
+/* A line of at most `width` marks, high to low: "▇▅▃▂▂▁". */
+static struct spark_text sparkline_text(const struct sparkline *line, int width)
+{
+    static const char *const marks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    struct spark_text result = {""};
+    double low = INFINITY, high = -INFINITY;
+    width = line->count < width ? line->count : width;
+    for (int i = 0; i < width; i++) {
+        low = fmin(low, sparkline_mark(line, i, width));
+        high = fmax(high, sparkline_mark(line, i, width));
+    }
+    for (int i = 0; i < width; i++) {
+        const double share = high > low ? (sparkline_mark(line, i, width) - low) / (high - low) : 0;
+        strcat(result.text, marks[(int)fmin(8 * share, 7)]);
+    }
+    return result;
+}
+
+/* ---- the line ---- */
+
 struct progress_line progress_begin(int64_t step)
 {
     const double now = clock_seconds();

@@ -4,8 +4,17 @@
 #ifndef SOFTBACK_PROGRAM_SCREEN_PROGRESS_H
 #define SOFTBACK_PROGRAM_SCREEN_PROGRESS_H
 
-#include "program/screen/terminal.h"
+#include <stdbool.h>
 #include <stdint.h>
+
+/* The last losses of a run. */
+enum { SPARK_POINTS = 64 };
+
+struct sparkline {
+    int count;    /* of the points below */
+    int each, in; /* how many losses a point is the mean of; how many the last one has so far */
+    double point[SPARK_POINTS];
+};
 
 struct progress_line {
     bool shown;       /* only the first of several ranks shows it */

@@ -1,10 +1,71 @@
 #include "program/screen/stream.h"
+#include "models/text/pairs.h"
 #include "program/screen/foreign.h"
 #include "tensor/device.h"
 #include "tensor/failure.h"
+#include "tensor/utf8.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- lines of the standard input ---- */
+
+/* Reads what is available without filling the buffer, as someone may wait for the answer. */
+static int64_t input_read(void *unused, char *bytes, size_t room)
+{
+    (void)unused;
+    ssize_t size;
+    do
+        size = read(STDIN_FILENO, bytes, room);
+    while (size < 0 && errno == EINTR);
+    if (size < 0)
+        sb_fail(INPUT ": cannot be read: %s", strerror(errno));
+    return size;
+}
+
+bool input_begin(struct lines *lines)
+{
+    return lines_begin(lines, INPUT, SB_PAIRS_LINE, input_read, NULL);
+}
+
+void input_refuse(const char *command, int64_t number, const char *reason)
+{
+    fprintf(stderr, "softback %s: " INPUT ":%lld: %s\n", command, (long long)number, reason);
+}
+
+/* ---- symbols that a model does not know ---- */
+
+static sb_unknown unknown_find(const sb_vocabulary *vocabulary, const char *text)
+{
+    sb_unknown unknown = {0};
+    int64_t count;
+    sb_free(sb_vocabulary_encode(vocabulary, text, &count, &unknown));
+    return unknown;
+}
+
+int64_t unknown_count(const sb_vocabulary *vocabulary, const char *text)
+{
+    return unknown_find(vocabulary, text).count;
+}
+
+bool unknown_note(const char *command, const char *where, const sb_vocabulary *vocabulary,
+                  const char *text)
+{
+    sb_unknown unknown = unknown_find(vocabulary, text);
+    char symbol[128];
+    if (unknown.count == 0)
+        return false;
+    snprintf(symbol, sizeof symbol, "%.*s", (int)unknown.first_size, text + unknown.first);
+    fprintf(stderr, "softback %s: %s: %s is unknown to the model", command, where,
+            utf8_quote(symbol).text);
+    if (unknown.count > 1)
+        fprintf(stderr, ", and %lld more", (long long)unknown.count - 1);
+    fputc('\n', stderr);
+    return true;
+}
+
+/* ---- texts on the standard output ---- */
 
 void stream_print(const char *text, bool line)
 {

@@ -1,9 +1,31 @@
-/* A text that is shown on standard output while its symbols are chosen. */
+/* Texts for a model from the standard input, and from a model to the standard output. */
 #ifndef SOFTBACK_PROGRAM_SCREEN_STREAM_H
 #define SOFTBACK_PROGRAM_SCREEN_STREAM_H
 
+#include "models/text/lines.h"
 #include "models/text/vocabulary.h"
 #include <stdbool.h>
+
+/* ---- lines of the standard input ---- */
+
+#define INPUT "standard input"
+
+bool input_begin(struct lines *lines);
+
+/* Says on standard error why a command cannot answer a line. */
+void input_refuse(const char *command, int64_t number, const char *reason);
+
+/* ---- symbols of a text outside a model's vocabulary, which reads each as <unknown> ---- */
+
+/* How many there are; 0 also when the text cannot be encoded, as decoding reports that. */
+int64_t unknown_count(const sb_vocabulary *vocabulary, const char *text);
+
+/* Reports them on standard error with the first: "softback translate: standard input:3: ...";
+   returns whether there are any. */
+bool unknown_note(const char *command, const char *where, const sb_vocabulary *vocabulary,
+                  const char *text);
+
+/* ---- a text that is shown on standard output while its symbols are chosen ---- */
 
 enum { STREAM_SYMBOLS = 8 };
 

@@ -85,7 +85,6 @@ def alone(function):
 
 
 def load(path):
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # waiting threads leave the processor to others
     library, functions = ctypes.CDLL(path), SimpleNamespace()
     for name, (result, *parameters) in FUNCTIONS.items():
         function = getattr(library, name, None)
@@ -103,13 +102,4 @@ def load(path):
 
 path = find()
 c = load(path)
-
-
-def forked():
-    """The threads of OpenMP stay in the parent: the child computes with one."""
-    lock.release()
-    c.sb_set_threads(1)
-    c.sb_set_threads = lambda n: n == 1 or bool(c.sb_fail(b"set_threads: after a fork there is one thread; start processes with the method spawn"))
-
-
-os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=forked)
+os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)

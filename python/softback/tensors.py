@@ -4,6 +4,7 @@ import itertools
 import numbers
 import re
 import threading
+import weakref
 from functools import partial
 
 import numpy as np
@@ -50,6 +51,13 @@ def recording():
     return bool(opened.tapes) and getattr(opened.tapes[-1], "record", True)
 
 
+class OpenTape(sb_tape):
+    """The tape of C, what Python keeps for its nodes, and the tape of Python, which may be gone."""
+
+    def __init__(self, tape):
+        self.record, self.kept, self.failed, self.owner = tape.record, [], False, weakref.ref(tape)
+
+
 class Tape:
     """Records operations for backward, and owns what they make: `with sb.Tape(): ...`.
 
@@ -58,24 +66,27 @@ class Tape:
     """
 
     def __init__(self, record=True, random=None):
-        self.record, self.random, self.drawing = record, random, None
+        self.record, self.random, self.drawing, self.open = record, random, None, None
 
     def __enter__(self):
-        if self in opened.tapes:
+        if self.open in opened.tapes:
             raise Error("tape: it is open already; make another one: with sb.Tape(): ...")
-        self.struct, self.kept, self.failed = sb_tape(), [], False
-        c.sb_tape_begin(self.struct, choice("sb_mode", "record" if self.record else "no_record"))
+        while opened.tapes and getattr(opened.tapes[-1], "owner", bool)() is None:  # Ctrl-C came on its way into `with`, or out of it
+            c.sb_tape_end(opened.tapes[-1])
+            opened.tapes.pop()
+        self.open = OpenTape(self)
+        opened.tapes.append(self.open)
+        c.sb_tape_begin(self.open, choice("sb_mode", "record" if self.record else "no_record"))
         if self.random is not None:
-            c.sb_tape_random(self.struct, self.random)
-        opened.tapes.append(self)
+            c.sb_tape_random(self.open, self.random)
         return self
 
     def __exit__(self, kind, error, trace):
-        ended = c.sb_tape_end(self.struct)
-        if self in opened.tapes:
-            del opened.tapes[opened.tapes.index(self):]
-        self.kept = None  # what nodes of this tape call: Python functions
-        if not ended and kind is None and not self.failed:
+        ended = c.sb_tape_end(self.open)
+        if self.open in opened.tapes:
+            del opened.tapes[opened.tapes.index(self.open):]
+        self.open.kept = None  # what nodes of this tape call: Python functions
+        if not ended and kind is None and not self.open.failed:
             raise failure()
 
     def __reduce__(self):

@@ -2,7 +2,6 @@
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/row.h"
-#include "teach/explain/topics.h"
 #include <stdio.h>
 
 static const double own_logits[] = {0, 60, 120}, calm_logits[] = {2, 1, 0.1};

@@ -2,7 +2,6 @@
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/row.h"
-#include "teach/explain/topics.h"
 #include "tensor/mathematics.h"
 #include <stdio.h>
 
@@ -89,7 +88,7 @@ static void write_backward(struct page *page, const struct numbers *s, const str
     }
 }
 
-/* The same row as attention of one query, whose key j is its score: tiled, or with its weights. */
+/* This row as attention of one query, whose key j is its score: tiled, or with its weights. */
 static double attend(struct page *page, const struct numbers *s, const struct numbers *v,
                      sb_attention_algorithm algorithm)
 {
@@ -112,11 +111,10 @@ static void write(struct page *page, const struct explain_options *o)
     page_title(page, "the online softmax: a row in blocks, never stored as a whole");
     page_text(page,
               "One query, its scores s and scalar values v; the result is y = sum of a_j v_j. Each "
-              "block knows "
-              "only the largest score m and the sum l so far. When m grows, the sums so far are "
-              "rescaled by exp(m_old - m_new). With p = exp(s - m): l = l rescale + sum p, o = o "
-              "rescale + sum p v. \"held\" counts the numbers in use at a time; the softmax of the "
-              "whole row holds all weights.");
+              "block knows only the largest score m and the sum l so far. When m grows, the sums "
+              "so far are rescaled by exp(m_old - m_new). With p = exp(s - m): l = l rescale + sum "
+              "p, o = o rescale + sum p v. \"held\" counts the numbers in use at a time; the "
+              "softmax of the whole row holds all weights.");
     struct state end = write_blocks(page, &s, &v, block);
     page_text(page,
               "At the end y = o / l = %.4g. sb_attention gives %.4g with stored weights and %.4g "

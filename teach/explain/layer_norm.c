@@ -2,7 +2,6 @@
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/row.h"
-#include "teach/explain/topics.h"
 #include <math.h>
 #include <string.h>
 

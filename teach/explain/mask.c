@@ -2,7 +2,6 @@
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/row.h"
-#include "teach/explain/topics.h"
 #include <math.h>
 
 enum { N = 4 };
@@ -110,9 +109,8 @@ static void write(struct page *page, const struct explain_options *o)
     page_text(
         page,
         "One NaN in v, kept or blocked by the mask of sb_attention. A kept NaN stays visible: it "
-        "is in every output, in dq, and from there in the gradient of every shared weight; "
-        "only the gradient of v itself is finite, since it is aᵀ dy. A blocked NaN does not "
-        "leak.");
+        "is in every output, in dq, and from there in the gradient of every shared weight; only "
+        "the gradient of v itself is finite, since it is aᵀ dy. A blocked NaN does not leak.");
     page_table(page, "NaN", "v_2 is | y_0 .3 | y_1 .3 | dq_00 .3 | dq_01 .3 | dv_0 .3 | dv_2 .3");
     write_nan(page, false);
     write_nan(page, true);

@@ -90,7 +90,7 @@ void page_lines(struct page *page, const char *lines);
 void page_table(struct page *page, const char *name, const char *columns);
 void page_row(struct page *page, const struct page_cell cells[]);
 #define PAGE_ROW(page, ...) page_row(page, (const struct page_cell[]){__VA_ARGS__})
-/* The same from a word, unless that is NULL, and numbers. */
+/* A row from a word, unless that is NULL, and numbers. */
 void page_numbers(struct page *page, const char *word, const double numbers[]);
 #define PAGE_NUMBERS(page, word, ...) page_numbers(page, word, (const double[]){__VA_ARGS__})
 /* Shows the last table row by row, for long texts: the first cell in the margin, and the others

@@ -65,11 +65,9 @@ static int gather(const char *bytes, size_t size, void *buffer)
 static char *dumped(const json_t *json)
 {
     struct buffer text = {0};
-    if (json_dump_callback(json, gather, &text, JSON_REAL_PRECISION(10)) == 0 &&
-        buffer_add_text(&text, "\n"))
-        return buffer_take(&text);
-    buffer_free(&text);
-    return NULL;
+    text.failed = json_dump_callback(json, gather, &text, JSON_REAL_PRECISION(10)) != 0;
+    buffer_add_text(&text, "\n");
+    return buffer_take(&text);
 }
 
 char *page_as_json(const struct page *page)

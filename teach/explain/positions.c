@@ -2,7 +2,6 @@
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/row.h"
-#include "teach/explain/topics.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
 #include <stdio.h>
@@ -125,16 +124,14 @@ static void write(struct page *page, const struct explain_options *o)
     page_text(
         page,
         "Position t is encoded by sin and cos of waves with periods %s. The dot product of two "
-        "encodings is the sum of cos(2 pi distance / period): it depends on the distance "
-        "alone.",
+        "encodings is the sum of cos(2 pi distance / period): it depends on the distance alone.",
         list);
     write_waves(page, &periods);
     page_text(
         page,
-        "Encodings are added to a word x, here the same at every key. The score of position 2 "
-        "with key k, (x + p_2)(x + p_k), has four terms. Content with content is the same "
-        "for all keys; position with position prefers near keys; W_q and W_k learn to use "
-        "the mixed terms.");
+        "Encodings are added to a word x, here the same at every key. The score of position 2 with "
+        "key k, (x + p_2)(x + p_k), has four terms. Content with content is the same for all keys; "
+        "position with position prefers near keys; W_q and W_k learn to use the mixed terms.");
     write_terms(page, &periods);
     page_text(
         page,

@@ -3,7 +3,6 @@
 #include "autograd/node.h"
 #include "ops/ops.h"
 #include "teach/explain/row.h"
-#include "teach/explain/topics.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #define SOFTBACK_TEACH_EXPLAIN_TOPIC_H
 
 #include "teach/explain/page.h"
+#include "teach/lessons/reverse.h"
 
 enum { EXPLAIN_NUMBERS = 32 };
 
@@ -42,6 +43,12 @@ struct topic {
     void (*write)(struct page *page, const struct explain_options *options);
 };
 
+/* One file each; `write` fills a page. */
+extern const struct topic topic_softmax, topic_mask, topic_flash, topic_cross_entropy,
+    topic_saturation, topic_scaling, topic_saturated_rows, topic_positions, topic_gradcheck,
+    topic_hessian, topic_attention, topic_layer_norm, topic_tape, topic_wrong_gradient,
+    topic_claims;
+
 /* In the order in which they are listed, that of a first reading; NULL when i is past the end. */
 const struct topic *topic_at(int i);
 /* NULL when there is none. */
@@ -66,8 +73,15 @@ struct page *operation_page(const char *name, bool code);
 /* The comment of ops.h on an operation, from its first line on; " *" and a slash end it. NULL when
    there is none. */
 const char *operation_comment(const char *name);
-/* Appends the block of ops.h that documents an operation, its loops or where they are, and the
-   check. */
-void page_operation(struct page *page, const char *name, bool code);
+/* The gradients of softmax that topics compare. */
+enum wrong {
+    WRONG_NONE,     /* ds = a (g - avg) */
+    WRONG_DIAGONAL, /* ds = a (1 - a) g: by the diagonal of the Jacobian alone */
+    WRONG_CENTRED,  /* the same, less its mean over the row */
+    WRONG_ZERO,     /* ds = 0: queries and keys learn nothing */
+    WRONGS,
+};
+/* In float, for the model of lesson 4. */
+extern reverse_gradient *const wrong_gradients[WRONGS];
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef SOFTBACK_TEACH_PLAYGROUND_OBSERVATION_H
 #define SOFTBACK_TEACH_PLAYGROUND_OBSERVATION_H
 
-#include "teach/explain/subject.h"
+#include "teach/explain/model.h"
 #include "teach/playground/rule.h"
 
 enum { OBSERVED_ENCODER, OBSERVED_DECODER, OBSERVED_CROSS, OBSERVED_ATTENTIONS };

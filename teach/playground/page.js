@@ -1,3 +1,77 @@
+/* Teacher mode: large type, and scenes that open with one press. */
+const Teacher = (() => {
+    const s = Address.state;
+    const panels = ["race", "follow", "own", "row", "saturated", "flash"];
+    const scenes = [
+        ["The race", {}, "Which of the two models learns, and what goes wrong in the other?"],
+        ["Sabotage at step 50", {events: [50]},
+         "At step 50 the model that learns gets the wrong gradient. Does it go on to learn?"],
+        ["Wrong, but ds sum to 0", {rule: "a * (1 - a) * g - mean(a * (1 - a) * g)"},
+         "The mistake less its mean: its ds sum to 0. Is that enough to learn?"],
+        ["No gradient: ds = 0", {rule: "0"},
+         "Queries and keys stay as they began. All else learns. Is that better than a wrong gradient?"],
+        ["Scores × 16", {factor: 16}, "Large scores saturate rows. Does the correct gradient still learn?"],
+        ["A row at step 100", {at: 100, drawer: 1, row: 3},
+         "One row with its numbers. Why must the ds sum to 0?"],
+        ["32 keys, in blocks", {panel: 5},
+         "The online softmax reads eight blocks of four keys. What does it hold in memory?"],
+        ["Sabotage at step 300", {events: [300]},
+         "At step 300 the model has learnt. Does a wrong gradient still harm it, and why (not)?"],
+    ];
+    const draw = () => {
+        document.body.classList.toggle("teacher", Boolean(s.teacher));
+        $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
+        $("scenes").hidden = !s.teacher;
+        $("scene-caption").hidden = s.scene < 0;
+        const waits = s.teacher && s.at < 0 && s.panel <= 0; /* until the class has voted */
+        $("scene-caption").textContent = (scenes[s.scene]?.[2] ?? "") + (waits ? " Vote, then press start." : "");
+    };
+    /* A scene is an address: the page opens anew with it. */
+    const show = (scene) => {
+        const [, changes] = scenes[scene], {teacher} = s;
+        Address.set({...structuredClone(Address.own), ...changes, teacher, scene});
+        location.reload();
+    };
+    /* A scene in an address that does not name its changes. */
+    const begin = () => {
+        s.scene = scenes[s.scene] ? s.scene : -1;
+        for (const [name, value] of Object.entries(scenes[s.scene]?.[1] ?? {}))
+            if (String(s[name]) === String(Address.own[name])) s[name] = structuredClone(value);
+    };
+    const button = (i) => tag("button", {
+        type: "button",
+        "data-scene": i,
+        "aria-pressed": String(i === s.scene)
+    },
+                              escaped(scenes[i][0]));
+    const pressed = (e) => {
+        if (e.target.dataset.scene) show(+e.target.dataset.scene);
+    };
+    /* What to try after a race, for all readers. */
+    const next = () => tag("p", {class: "controls"}, "Next: ", [1, 2, 3].map(button));
+    const open = () => {
+        $("scenes").innerHTML = scenes.map((_, i) => button(i)).join("");
+        $("scenes").onclick = $("race-say").onclick = pressed;
+        $("teacher").onclick = () => {
+            Address.set({teacher: +!s.teacher});
+            draw();
+            Race.draw();
+        };
+        draw();
+        $("contents").onclick = (e) => {
+            const link = e.target.closest("a");
+            if (!link) return;
+            e.preventDefault(); /* which would forget the rest of the address */
+            Address.set({panel: +link.hash.split("=")[1]});
+            turnTo(panels[s.panel]);
+        };
+        document.querySelector(`#scenes [data-scene="${s.scene}"]`)?.focus({preventScroll: true});
+    };
+    /* The panel that the address names, once all panels below have their heights. */
+    const turn = () => s.panel > 0 && showExhibit(panels[s.panel]);
+    return {begin, open, turn, next};
+})();
+
 /* Everything is opened here. document.body.dataset.state is "ready" once the page can be used. */
 const compiled = async (id) => {
     const {body} = await fetch("data:;base64," + $(id).textContent.replace(/\s/g, ""));

@@ -3,7 +3,7 @@
  * stays until the next call that computes one. Calls that can fail return 0 and leave a message.
  */
 #include "teach/explain/row.h"
-#include "teach/explain/topics.h"
+#include "teach/explain/topic.h"
 #include "teach/playground/training.h"
 #include <stdio.h>
 #include <string.h>
@@ -242,7 +242,7 @@ EXPORT(training_share) double training_share(void)
     return training_right(&training, &share) ? share : __builtin_nan("");
 }
 
-/* Of all weights, to the bit. */
+/* The fingerprint of all weights, to the bit. */
 EXPORT(fingerprint) const char *fingerprint(void)
 {
     static char text[17];

@@ -54,4 +54,9 @@ struct rule_check {
 };
 bool rule_check(const struct rule *rule, struct rule_check *check);
 
+/* From now on the backward of composed attention of f32 on the CPU computes ds by this rule;
+   without a text by the library's kernel again. Bias, dropout, dense masks and more than RULE_KEYS
+   keys are not supported. False, with a message, when the text is no rule. */
+bool rule_install(const char *text);
+
 #endif

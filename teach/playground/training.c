@@ -46,7 +46,7 @@ bool training_open(struct training *t, const struct training_options *o)
                                                     .steps = o->steps},
                                        .clip = 1};
     *t = (struct training){.options = *o};
-    t->data = mistake_install(o->rule) ? sb_data_task_with(o->task, &lengths, &batches) : NULL;
+    t->data = rule_install(o->rule) ? sb_data_task_with(o->task, &lengths, &batches) : NULL;
     t->others = t->data ? held_out(t->data, o) : NULL;
     t->batch = t->others ? sb_data_next(t->others) : NULL;
     t->weights = t->batch ? sb_parameters_new(o->seed) : NULL;
@@ -94,7 +94,7 @@ bool training_step(struct training *t, double *loss)
 
 bool training_change_rule(struct training *t, const char *rule)
 {
-    if (!mistake_install(rule))
+    if (!rule_install(rule))
         return false;
     t->options.rule = rule;
     return true;

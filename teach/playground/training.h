@@ -11,7 +11,6 @@
 #include "models/text/task.h"
 #include "models/training/diagnosis.h"
 #include "nn/optimiser.h"
-#include "teach/playground/mistaken.h"
 #include "teach/playground/observation.h"
 
 struct training_options {

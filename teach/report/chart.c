@@ -80,8 +80,8 @@ static int even_ticks(const double range[2], double step, double tick[])
     return n;
 }
 
-/* Of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and over less
-   than one even steps of the values themselves. */
+/* Ticks of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and over
+   less than one even steps of the values themselves. */
 static int logarithmic_ticks(const double range[2], double tick[])
 {
     static const double between[] = {0, 0.30103, 0.69897};
@@ -348,12 +348,11 @@ void chart_controls(struct html *html)
 {
     html_print(
         html,
-        "<p id=\"zoom\" hidden><label>Steps <input type=\"number\" id=\"from\"></label> "
-        "<label>to <input type=\"number\" id=\"to\"></label> "
-        "<button id=\"all\">all</button> <label>Mean over <input type=\"range\" "
-        "id=\"smoothing\" min=\"0\" max=\"30\" value=\"%.0f\"></label> <output id=\"smoothed\" "
-        "for=\"smoothing\"></output> "
-        "<span class=\"mouse\">or drag over a chart</span></p>\n",
+        "<p id=\"zoom\" hidden><label>Steps <input type=\"number\" id=\"from\"></label> <label>to "
+        "<input type=\"number\" id=\"to\"></label> <button id=\"all\">all</button> <label>Mean "
+        "over <input type=\"range\" id=\"smoothing\" min=\"0\" max=\"30\" value=\"%.0f\"></label> "
+        "<output id=\"smoothed\" for=\"smoothing\"></output> <span class=\"mouse\">or drag over a "
+        "chart</span></p>\n",
         100 * SMOOTHING);
 }
 
@@ -369,4 +368,43 @@ void chart_note(struct html *html)
 void chart_script(struct html *html)
 {
     html_script(html, script);
+}
+
+/* ---- the curves of a training log ---- */
+
+static struct chart loss_of(const struct run_log *run, int64_t symbols)
+{
+    return (struct chart){
+        .title = "Loss",
+        .unit = "nats a symbol",
+        .curves = 2,
+        .curve = {{"training", run, RUN_LOSS}, {"held out", run, RUN_HELD_OUT_LOSS}},
+        .logarithmic = true,
+        .level = log((double)symbols),
+        .level_name = "guessing"};
+}
+
+void curves_add(struct html *html, const struct run_log *run, int64_t symbols)
+{
+    const struct chart charts[] = {
+        loss_of(run, symbols),
+        {.title = "Held-out texts that are exactly right",
+         .unit = "per cent",
+         .curves = 1,
+         .curve = {{"exact", run, RUN_EXACT}}},
+        {.title = "Learning rate", .unit = "", .curves = 1, .curve = {{"rate", run, RUN_RATE}}},
+        {.title = "Norm of the gradient",
+         .unit = "",
+         .curves = 1,
+         .curve = {{"before clipping", run, RUN_NORM}},
+         .logarithmic = true}};
+    for (size_t i = 0; i < sizeof charts / sizeof *charts; i++)
+        chart_add(html, &charts[i]);
+}
+
+bool curves_loss(struct html *html, const struct run_log *run, int64_t symbols)
+{
+    const struct chart chart = loss_of(run, symbols);
+    return chart_picture(html, &chart) ||
+           sb_fail("the log has no two steps to draw the loss between");
 }

@@ -35,4 +35,10 @@ void chart_controls(struct html *html);
 void chart_note(struct html *html); /* below the charts */
 void chart_script(struct html *html);
 
+/* All curves of a training log; `symbols`, the size of the target vocabulary, gives the loss of
+ * guessing. */
+void curves_add(struct html *html, const struct run_log *log, int64_t symbols);
+/* The picture of the loss, without its end tag; fails where the log has fewer than two points. */
+bool curves_loss(struct html *html, const struct run_log *log, int64_t symbols);
+
 #endif

@@ -3,12 +3,12 @@
  *
  * Backward runs in float32, as in training. The differences are those of a float64 copy of the
  * model: in float32 the loss itself is rounded too much, which the table shows in its last column.
- * That copy is also checked exactly, to the second order (second_order.h).
+ * That copy is also checked exactly, to the second order.
  */
 #ifndef SOFTBACK_TEACH_REPORT_CHECK_H
 #define SOFTBACK_TEACH_REPORT_CHECK_H
 
-#include "teach/explain/subject.h"
+#include "teach/explain/model.h"
 #include "teach/report/html.h"
 
 /* An element of a parameter, and how large gradients are around it. */
@@ -23,7 +23,7 @@ enum check_word { CHECK_AGREES, CHECK_ZERO, CHECK_ROUNDING, CHECK_DIFFERS, CHECK
 double check_error(const struct checked *c);
 enum check_word check_word(const struct checked *c);
 
-/* Of each parameter the element with the largest gradient and two fixed ones. */
+/* Checks the element of each parameter with the largest gradient, and two fixed ones. */
 bool check_add(struct html *html, const struct subject *subject);
 
 #endif

@@ -1,6 +1,5 @@
-#include "teach/report/compare.h"
 #include "teach/report/chart.h"
-#include "teach/report/details.h"
+#include "teach/report/report.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@ static bool take_settings(struct compared *run, const struct checkpoint *c)
     sb_description *d = sb_model_describe(&c->subject);
     bool ok = d != NULL;
     for (int i = 0; ok && setting_name(i); i++) {
-        struct setting_text room;
-        run->setting[i] = memory_text(details_setting(c, d, i, &room));
+        struct field_text room;
+        run->setting[i] = memory_text(report_setting(c, d, i, &room));
         ok = run->setting[i] || sb_fail("report: out of memory");
     }
     sb_description_free(d);
@@ -119,7 +118,7 @@ static void add_results(struct html *html, int64_t n, const struct compared runs
         html_row(html, runs[r].name);
         for (int result = 0; result < RESULTS; result++)
             if (result == TIME && !isnan(runs[r].log.seconds))
-                html_cell_text(html, details_time(runs[r].log.seconds).text);
+                html_cell_text(html, report_time(runs[r].log.seconds).text);
             else if (is_reached(result, n, runs))
                 html_cell_number(html, result_of(&runs[r], result));
     }

@@ -1,9 +1,80 @@
 #include "teach/report/figure.h"
-#include "teach/report/curves.h"
+#include "teach/report/chart.h"
 #include "teach/report/maps.h"
-#include "teach/report/signature.h"
 #include "tensor/memory.h"
+#include <math.h>
 #include <string.h>
+
+/* ---- cross-attention with its symbols ---- */
+
+enum { STEP = 46, RISE = 130, CELL = 30, LEFT = 60, TOP = 34, EDGE = 10, FAINT = 5 };
+
+static const sb_tensor *last_layer(const struct maps *maps)
+{
+    const sb_example_attention *at = subject_attention(maps->subject, NULL);
+    return maps_layer(maps, at, at->layers - 1);
+}
+
+static void symbol(struct html *html, const sb_example_axis *axis, int64_t i, int64_t x, int64_t y,
+                   const char *anchor)
+{
+    html_svg_text(html, x, y, anchor, "%s", subject_label(axis, i).text);
+}
+
+/* The middle of the i-th of n symbols, which have the whole width of the picture. */
+static int64_t place(int64_t i, int64_t n, int64_t width)
+{
+    return (2 * i + 1) * width / (2 * n);
+}
+
+static void line(struct html *html, int64_t from, int64_t to, double a)
+{
+    html_print(html,
+               "<path d=\"M%lld %dL%lld 22\" stroke=\"var(--blue)\" stroke-width=\"%.1f\" "
+               "opacity=\"%.2f\"/>\n",
+               (long long)from, RISE - 24, (long long)to, 5 * a, a);
+}
+
+void alignment_picture(struct html *html, const struct maps *maps)
+{
+    const sb_example_attention *at = subject_attention(maps->subject, NULL);
+    const sb_example_axis from = at->queries, to = at->keys;
+    const int64_t n = from.length, m = to.length, width = STEP * (n > m ? n : m);
+    const sb_tensor *w = last_layer(maps);
+    html_svg_begin(html, width, RISE, "Alignment of the text with what is written");
+    for (int64_t j = 0; j < m; j++)
+        symbol(html, &to, j, place(j, m, width), 14, "middle");
+    for (int64_t i = 0; i < n; i++)
+        symbol(html, &from, i, place(i, n, width), RISE - 6, "middle");
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++)
+            if (subject_weight(w, -1, i, j) >= 0.1)
+                line(html, place(i, n, width), place(j, m, width), subject_weight(w, -1, i, j));
+}
+
+void attention_picture(struct html *html, const struct maps *maps)
+{
+    const sb_example_attention *at = subject_attention(maps->subject, NULL);
+    const sb_example_axis from = at->queries, to = at->keys;
+    const sb_tensor *w = last_layer(maps);
+    const int64_t width = to.length * CELL, height = from.length * CELL;
+    html_svg_begin(
+        html, LEFT + width + EDGE, TOP + height + EDGE,
+        "Attention of each written symbol to the text, in per cent: the last layer, mean "
+        "over its heads");
+    for (int64_t j = 0; j < to.length; j++)
+        symbol(html, &to, j, LEFT + j * CELL + CELL / 2, TOP - 10, "middle");
+    for (int64_t i = 0; i < from.length; i++)
+        symbol(html, &from, i, LEFT - 8, TOP + i * CELL + CELL / 2 + 4, "end");
+    html_svg_frame(html, LEFT, TOP, width, height);
+    for (int64_t i = 0; i < from.length; i++)
+        for (int64_t j = 0; j < to.length; j++) {
+            const double per_cent = 100 * subject_weight(w, -1, i, j);
+            if (per_cent >= 1)
+                html_svg_square(html, LEFT + j * CELL, TOP + i * CELL, CELL, "blue", per_cent / 100,
+                                per_cent >= FAINT ? "%.0f" : " ", per_cent);
+        }
+}
 
 enum figure figure_named(const char *name)
 {
@@ -30,4 +101,63 @@ char *figure_svg(enum figure figure, const struct subject *subject, const struct
         return svg;
     memory_free(svg);
     return NULL;
+}
+
+/* ---- the Jacobian of a row of softmax ---- */
+
+enum {
+    BESIDE = 92,
+    ABOVE = 44,
+    BELOW = 58,
+    LARGE = 72,
+    SMALL = 24,
+    MOST_LARGE = 8,
+    NARROWEST = 320
+};
+
+/* Blue and "+" above 0, orange and "-" below; where there is room, the number. */
+static void cell(struct html *html, int size, int i, int j, double value, double largest)
+{
+    const double share = largest > 0 ? fabs(value) / largest : 0;
+    html_svg_square(html, BESIDE + j * size, ABOVE + i * size, size, value < 0 ? "orange" : "blue",
+                    share,
+                    share < 0.001   ? "0"
+                    : size == LARGE ? "%+.3f"
+                    : value < 0     ? "-"
+                                    : "+",
+                    value);
+}
+
+static void grid(struct html *html, const struct row *row, double J[][EXPLAIN_NUMBERS],
+                 const double a[])
+{
+    const int n = row->n, size = n > MOST_LARGE ? SMALL : LARGE, width = BESIDE + n * size + 12;
+    double largest = 0;
+    for (int i = 0; i < n * n; i++)
+        largest = fmax(largest, fabs(J[i / n][i % n]));
+    html_svg_begin(html, width < NARROWEST ? NARROWEST : width, ABOVE + n * size + BELOW,
+                   "The Jacobian of a softmax of %d scores", n);
+    for (int i = 0; i < n; i++) {
+        html_svg_text(html, BESIDE + i * size + size / 2, ABOVE - 12, "middle",
+                      size == LARGE ? "s = %.4g" : "%.2g", row->s[i]);
+        html_svg_text(html, BESIDE - 10, ABOVE + i * size + size / 2 + 4, "end", "a = %.3f", a[i]);
+        html_add(html, "\n");
+        for (int j = 0; j < n; j++)
+            cell(html, size, i, j, J[i][j], largest);
+    }
+    html_svg_frame(html, BESIDE, ABOVE, n * size, n * size);
+    html_print(html,
+               "<text x=\"%d\" y=\"%d\">What one weight gains, the others lose:</text>"
+               "<text x=\"%d\" y=\"%d\">each row and column sums to 0.</text>\n",
+               BESIDE, ABOVE + n * size + 24, BESIDE, ABOVE + n * size + 42);
+}
+
+char *jacobian_svg(const struct row *row)
+{
+    struct html html = {.alone = true};
+    double J[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS] = {0}, a[EXPLAIN_NUMBERS] = {0};
+    if (!row_forward(row, a) || !row_jacobian(row, J))
+        return NULL;
+    grid(&html, row, J, a);
+    return html_svg_end(&html);
 }

@@ -1,6 +1,4 @@
 #include "teach/report/html.h"
-#include "teach/report/signature.h"
-#include "tensor/utf8.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,21 +8,14 @@
 
 void html_add(struct html *html, const char *text)
 {
-    html->failed |= !buffer_add_text(&html->text, text);
-}
-
-SB_PRINTF(2, 0) static void print_list(struct html *html, const char *format, va_list values)
-{
-    char text[1024];
-    vsnprintf(text, sizeof text, format, values);
-    html_add(html, text);
+    buffer_add_text(&html->text, text);
 }
 
 void html_print(struct html *html, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    print_list(html, format, values);
+    buffer_print_list(&html->text, format, values);
     va_end(values);
 }
 
@@ -107,16 +98,7 @@ void html_say(struct html *html, const char *format, ...)
 
 void html_text(struct html *html, const char *text)
 {
-    bool shown;
-    for (size_t size = strlen(text), length; size > 0; size -= length, text += length) {
-        length = utf8_take(text, size, &shown);
-        if (!shown)
-            html_add(html, "?");
-        else if (strchr("&<>\"", *text))
-            html_print(html, "&#%d;", *text);
-        else
-            html->failed |= !buffer_add(&html->text, text, length);
-    }
+    buffer_escape(&html->text, text, strlen(text), "&<>\"");
 }
 
 void html_code(struct html *html, const char *text)
@@ -158,8 +140,7 @@ void html_begin(struct html *html, const char *title, const char *rules)
 
 static char *take(struct html *html)
 {
-    char *text = html->failed ? NULL : buffer_take(&html->text);
-    buffer_free(&html->text);
+    char *text = buffer_take(&html->text);
     return text ? text : sb_fail("out of memory");
 }
 
@@ -184,26 +165,52 @@ void html_svg_begin(struct html *html, int64_t width, int64_t height, const char
         html_print(html, " viewBox=\"0 0 %lld %lld\" width=\"%lld\" height=\"%lld\"",
                    (long long)width, (long long)height, (long long)width, (long long)height);
     html_add(html, " role=\"img\"><title>");
-    print_list(html, format, values);
+    buffer_print_list(&html->text, format, values);
     html_add(html, "</title>\n");
     va_end(values);
     if (html->alone)
         html_add(html, style_alone);
 }
 
-void html_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
-                 double share, const char *format, ...)
+SB_PRINTF(5, 0)
+static void svg_text(struct html *html, int64_t x, int64_t y, const char *anchor,
+                     const char *format, va_list values)
+{
+    char text[512];
+    vsnprintf(text, sizeof text, format, values);
+    html_print(html, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"%s\">", (long long)x, (long long)y,
+               anchor);
+    html_text(html, text);
+    html_add(html, "</text>");
+}
+
+void html_svg_text(struct html *html, int64_t x, int64_t y, const char *anchor, const char *format,
+                   ...)
+{
+    va_list values;
+    va_start(values, format);
+    svg_text(html, x, y, anchor, format, values);
+    va_end(values);
+}
+
+void html_svg_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
+                     double share, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
     html_print(html,
                "<rect x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" fill=\"var(--%s)\" "
-               "opacity=\"%.3f\"/><text x=\"%lld\" y=\"%lld\" text-anchor=\"middle\">",
-               (long long)x, (long long)y, size, size, colour, 0.6 * share, (long long)x + size / 2,
-               (long long)y + size / 2 + 4);
-    print_list(html, format, values);
-    html_add(html, "</text>\n");
+               "opacity=\"%.3f\"/>",
+               (long long)x, (long long)y, size, size, colour, 0.6 * share);
+    svg_text(html, x + size / 2, y + size / 2 + 4, "middle", format, values);
+    html_add(html, "\n");
     va_end(values);
+}
+
+void html_svg_frame(struct html *html, int left, int top, int64_t width, int64_t height)
+{
+    html_print(html, "<path fill=\"none\" stroke=\"var(--line)\" d=\"M%d %dh%lldv%lldh-%lldz\"/>\n",
+               left, top, (long long)width, (long long)height, (long long)width);
 }
 
 char *html_svg_end(struct html *html)

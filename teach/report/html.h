@@ -6,16 +6,20 @@
 #include "tensor/error.h"
 #include <stdint.h>
 
+/* The first bytes of pages and figures: softback overwrites no other file with one. */
+#define SIGNATURE_PAGE "<!DOCTYPE html>\n<!-- softback report -->\n"
+#define SIGNATURE_FIGURE "<!-- softback figure -->\n"
+
 struct html {
     struct buffer text;
-    bool failed;
     bool alone; /* pictures are files of their own, and not parts of a page */
 };
 
 /* Adds text that is HTML already. */
 void html_add(struct html *html, const char *text);
 void html_print(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
-/* The same, with numbers as a reader writes them: 42,000; 1.5·10⁻⁵; 0.01 for 1e-02; − for a minus.
+/* Adds a text with numbers as a reader writes them: 42,000; 1.5·10⁻⁵; 0.01 for 1e-02; − for a
+ * minus.
  */
 void html_say(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
 /* Adds any text. */
@@ -34,9 +38,13 @@ char *html_end(struct html *html);
    width 0. One alone has its own colours and ground, light and dark. */
 void html_svg_begin(struct html *html, int64_t width, int64_t height, const char *format, ...)
     SB_PRINTF(4, 5);
-/* A square of a picture: its colour at a share of its strength, and a text, legible on it. */
-void html_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
-                 double share, const char *format, ...) SB_PRINTF(7, 8);
+/* Parts of a picture: any text; a square, its colour at a share of its strength, with a text,
+   legible on it; and a frame. */
+void html_svg_text(struct html *html, int64_t x, int64_t y, const char *anchor, const char *format,
+                   ...) SB_PRINTF(5, 6);
+void html_svg_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
+                     double share, const char *format, ...) SB_PRINTF(7, 8);
+void html_svg_frame(struct html *html, int left, int top, int64_t width, int64_t height);
 /* A picture alone as a text for memory_free; NULL, with a message, without memory. */
 char *html_svg_end(struct html *html);
 

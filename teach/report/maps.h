@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_TEACH_REPORT_MAPS_H
 #define SOFTBACK_TEACH_REPORT_MAPS_H
 
-#include "teach/explain/subject.h"
+#include "teach/explain/model.h"
 #include "teach/report/html.h"
 
 /* The weights (1, H, Lq, Lk) of each layer, while the subject's text goes through the model. */

@@ -1,14 +1,17 @@
 #include "teach/report/report.h"
 #include "models/drawing_graph.h"
+#include "models/kinds.h"
 #include "models/text_model.h"
 #include "teach/report/chart.h"
 #include "teach/report/check.h"
-#include "teach/report/curves.h"
-#include "teach/report/details.h"
 #include "teach/report/inside.h"
 #include "teach/report/maps.h"
-#include "teach/report/tape.h"
 #include "tensor/memory.h"
+#include "tensor/version.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 /* ---- parts, which the script turns into tabs ---- */
 
@@ -38,6 +41,166 @@ static bool add_maps(struct html *html, const struct report *r)
     return true;
 }
 
+static void add_node(struct html *html, const struct drawn_node *node, int64_t number)
+{
+    html_row(html, NULL);
+    html_cell(html, "%lld", (long long)number);
+    html_head(html, "row", node->operation);
+    html_cell_text(html, node->shape.text);
+    html_add(html, "<td>");
+    for (int i = 0; i < node->inputs; i++)
+        html_print(html, "%s%lld", i > 0 ? ", " : "", (long long)node->from[i] + 1);
+    html_add(html, "</td><td>");
+    for (int i = 0; i < node->weights; i++) {
+        html_add(html, i > 0 ? ", " : "");
+        html_text(html, node->weight[i]);
+    }
+    html_print(html, node->norm < 0 ? "</td><td></td>" : "</td><td>%.3g</td>", node->norm);
+}
+
+/* Its table goes to the text of the drawing. */
+static void write_tape(struct drawing *d)
+{
+    d->in_page = true;
+    drawing_svg(d);
+    struct html html = {.text = d->text};
+    html_add(&html, "</div></details>\n<details class=\"texts\"><summary>The numbers</summary>\n");
+    html_table(&html, "", "number;operation;shape;takes;weights;|dy|");
+    for (int64_t n = 0; n < d->count; n++)
+        add_node(&html, &d->node[n], n + 1);
+    html_table_end(&html);
+    html_add(&html, "</details>\n");
+    d->text = html.text;
+}
+
+/* The tape of a text's loss, drawn, and as a table. */
+static bool add_tape(struct html *html, const struct subject *subject)
+{
+    char *text = model_tape(subject, write_tape);
+    if (!text)
+        return false;
+    html_add(html,
+             "<h2>The tape</h2>\n<p>The nodes that backward visits, for the loss of this text: "
+             "each operation with the norm of the gradient that arrived at its result. Wide "
+             "lines carry large gradients; the pointer shows formulas.</p>\n"
+             "<details><summary>The drawing</summary>\n<div class=\"wide tall\">\n");
+    html_add(html, text);
+    memory_free(text);
+    return true;
+}
+
+/* ---- details: what a run can be repeated from ---- */
+
+const char *report_setting(const struct checkpoint *c, const sb_description *d, int i,
+                           struct field_text *room)
+{
+    const char *own = sb_description_get(d, setting_name(i));
+    *room = setting_get(&c->settings, i);
+    return own ? own : room->text;
+}
+
+struct time_text report_time(double seconds)
+{
+    struct time_text time;
+    const double most = 1e12; /* a log may say anything */
+    const long long s = (long long)(fmin(fmax(seconds, 0), most) + 0.5);
+    if (seconds < 60)
+        snprintf(time.text, sizeof time.text, "%.1f s", seconds);
+    else if (s < 3600)
+        snprintf(time.text, sizeof time.text, "%lld:%02lld min", s / 60, s % 60);
+    else
+        snprintf(time.text, sizeof time.text, "%lld:%02lld:%02lld h", s / 3600, s / 60 % 60,
+                 s % 60);
+    return time;
+}
+
+/* The command with these settings: those that differ from their defaults. */
+static void add_command(struct html *html, const struct checkpoint *c, const sb_description *d)
+{
+    const struct settings defaults = settings_default();
+    html_add(html, "softback train ");
+    html_print(html, "--model %s ", c->subject.kind->name);
+    html_add(html, c->task[0] ? "--task " : "--data FILE");
+    html_text(html, c->task);
+    for (int i = 0; setting_name(i); i++) {
+        struct field_text room;
+        const char *value = report_setting(c, d, i, &room);
+        if (!model_has_setting(c->subject.kind, setting_name(i)) ||
+            strcmp(value, setting_get(&defaults, i).text) == 0)
+            continue;
+        html_print(html, " --%s ", setting_name(i));
+        html_text(html, value);
+    }
+}
+
+static void row(struct html *html, const char *name, const char *value)
+{
+    html_row(html, name);
+    html_cell_text(html, value);
+}
+
+/* The processor's name, where the system tells it. */
+static void row_processor(struct html *html)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256], name[200] = "unknown";
+    while (file && fgets(line, sizeof line, file) &&
+           sscanf(line, "model name : %199[^\n]", name) != 1)
+        ;
+    if (file)
+        fclose(file);
+    row(html, "processor that made it", name);
+}
+
+static void row_hash(struct html *html, const char *name, uint64_t hash)
+{
+    html_row(html, name);
+    html_print(html, "<td>%016llx</td>", (unsigned long long)hash);
+}
+
+static void add_run(struct html *html, const struct report *r, const sb_description *d)
+{
+    const struct checkpoint *c = r->checkpoint;
+    const double seconds = r->log->seconds;
+    char today[32];
+    const time_t now = time(NULL);
+    strftime(today, sizeof today, "%Y-%m-%d", gmtime(&now));
+    html_row(html, "command with these settings");
+    html_add(html, "<td><code>");
+    add_command(html, c, d);
+    html_add(html, "</code></td>");
+    if (!isnan(seconds))
+        row(html, "training took, with its evaluations", report_time(seconds).text);
+    if (r->data_hash)
+        row_hash(html, "hash of the data", r->data_hash);
+    row_hash(html, "fingerprint", c->fingerprint);
+    html_row(html, "parameters");
+    html_cell_number(html, (double)sb_parameters_size(c->weights));
+    row(html, "version of softback", sb_version());
+    row(html, "this page is from", today);
+    row_processor(html);
+}
+
+static bool add_details(struct html *html, const struct report *r)
+{
+    const struct checkpoint *c = r->checkpoint;
+    sb_description *d = sb_model_describe(&c->subject);
+    if (!d)
+        return false;
+    html_add(html, "<h2>Details</h2>\n<div class=\"texts\">\n");
+    html_table(html, "", "name;value");
+    add_run(html, r, d);
+    for (int i = 0; setting_name(i); i++) {
+        struct field_text room;
+        if (model_has_setting(c->subject.kind, setting_name(i)))
+            row(html, setting_name(i), report_setting(c, d, i, &room));
+    }
+    html_table_end(html);
+    html_add(html, "</div>\n");
+    sb_description_free(d);
+    return true;
+}
+
 static void add_model(struct html *html, const struct report *r, const struct report_kind *kind)
 {
     const struct text_model *model = r->subject->model.self;
@@ -51,6 +214,8 @@ static void add_model(struct html *html, const struct report *r, const struct re
         html_say(html, ", decoder layers %d", o->decoder_layers);
     html_say(html, ", %s %lld.</p>\n", kind->outputs, (long long)r->subject->example.choices);
 }
+
+/* ---- the page ---- */
 
 static bool add_all(struct html *html, const struct report *r, const struct report_kind *kind,
                     void *found)
@@ -70,11 +235,11 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
     ok = ok && inside_add(html, r->log, r->checkpoint->weights, &r->subject->example) &&
          (!kind->errors || kind->errors(html, r, found));
     report_part(html, "Check and tape");
-    ok = ok && check_add(html, r->subject) && tape_picture_add(html, r->subject);
+    ok = ok && check_add(html, r->subject) && add_tape(html, r->subject);
     report_part(html, "Details");
     if (kind->title)
         add_model(html, r, kind);
-    ok = ok && details_add(html, r->checkpoint, r->data_hash, r->log->seconds);
+    ok = ok && add_details(html, r);
     html_add(html, "</section>\n");
     html_script(html, script);
     chart_script(html);

@@ -1,14 +1,14 @@
 /*
  * The report on a model: one file of HTML, which a browser shows without scripts and without any
  * other file. Curves of its training, if there is a log; its attention on one text; the gradient
- * check and the tape of that text's loss; what it gets wrong.
+ * check and the tape of that text's loss; what it gets wrong. And a page that compares runs.
  */
 #ifndef SOFTBACK_TEACH_REPORT_REPORT_H
 #define SOFTBACK_TEACH_REPORT_REPORT_H
 
 #include "models/text/pairs.h"
 #include "models/training/checkpoint.h"
-#include "teach/explain/subject.h"
+#include "teach/explain/model.h"
 #include "teach/report/html.h"
 #include "teach/report/run_log.h"
 
@@ -45,5 +45,37 @@ void report_part(struct html *html, const char *name);
 /* The page as a text for memory_free; NULL, with a message, when it cannot be made. `kind` may be
    NULL. */
 char *report_page(const struct report *report, const struct report_kind *kind);
+
+/* 8.25 -> "8.2 s", 83 -> "1:23 min", 4983 -> "1:23:03 h". */
+struct time_text {
+    char text[32];
+};
+struct time_text report_time(double seconds);
+
+/* One setting of a description as a text, or its default. */
+const char *report_setting(const struct checkpoint *checkpoint, const sb_description *description,
+                           int i, struct field_text *room);
+
+/* ---- runs side by side: what they reach, their curves, and the settings that differ ---- */
+
+/* What is kept of a run; its model is not. */
+struct compared {
+    char *name;
+    struct run_log log;
+    struct run_end end;
+    int64_t weights;
+    char *setting[MOST_SETTINGS]; /* each as a text */
+};
+
+/* Reads a run, of any kind of model, from its files. To be closed in any case. */
+bool compared_open(struct compared *run, const char *name, const char *model, const char *log);
+void compared_close(struct compared *run);
+
+/* The best first: by exact texts, then by held-out loss, then by the training loss at the end. */
+void compare_sort(int64_t n, struct compared runs[]);
+
+/* The page as a text for memory_free; NULL, with a message, when it cannot be made. Curves are only
+   those of the first runs, as many as a chart has. */
+char *compare_page(const char *title, int64_t n, const struct compared runs[]);
 
 #endif

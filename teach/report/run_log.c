@@ -1,7 +1,6 @@
 #include "teach/report/run_log.h"
 #include "models/text/lines.h"
 #include "models/training/diagnosis.h"
-#include "teach/report/signature.h"
 #include "tensor/error.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
@@ -197,4 +196,41 @@ void run_log_free(struct run_log *log)
     memory_free(log->diagnosis);
     memory_free(log->line);
     *log = (struct run_log){0};
+}
+
+/* ---- what counts in the end ---- */
+
+static double mean_of_last(const struct run_log *log)
+{
+    const int64_t tenth = log->count / 10 + 1;
+    double sum = 0;
+    int64_t n = 0;
+    for (int64_t i = log->count - 1; i >= 0 && n < tenth; i--)
+        if (!isnan(log->line[i].of[RUN_LOSS])) {
+            sum += log->line[i].of[RUN_LOSS];
+            n++;
+        }
+    return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+struct run_end run_end(const struct run_log *run)
+{
+    struct run_end end = {.steps = run->count > 0 ? 0 : (double)NAN,
+                          .first_loss = NAN,
+                          .last_loss = mean_of_last(run),
+                          .best_step = NAN,
+                          .held_out_loss = NAN,
+                          .exact = NAN};
+    for (int64_t i = 0; i < run->count; i++) {
+        const double *of = run->line[i].of;
+        end.steps = fmax(end.steps, of[RUN_STEP]);
+        if (isnan(end.first_loss))
+            end.first_loss = of[RUN_LOSS];
+        if (of[RUN_BEST] == 1) {
+            end.best_step = of[RUN_STEP];
+            end.held_out_loss = of[RUN_HELD_OUT_LOSS];
+            end.exact = of[RUN_EXACT];
+        }
+    }
+    return end;
 }

@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The first line of a log; later versions read this format. */
+#define SIGNATURE_LOG SIGNATURE_LOG_START "2}\n"
+#define SIGNATURE_LOG_START "{\"softback\":\"log\",\"format\":"
+enum { LOG_FORMAT = 2 };
+
 /* What a line may have; the last ones are of evaluations. */
 enum run_value {
     RUN_STEP,
@@ -45,5 +50,13 @@ long long run_log_format(const char *line);
    an empty log, and a pipe a failure. */
 bool run_log_read(struct run_log *log, const char *path);
 void run_log_free(struct run_log *log);
+
+/* What of a run counts in the end; NaN where the log does not have it. */
+struct run_end {
+    double steps, first_loss,
+        last_loss; /* of training; the last is a mean of a tenth of the lines */
+    double best_step, held_out_loss, exact; /* of the evaluation whose model was saved; per cent */
+};
+struct run_end run_end(const struct run_log *run);
 
 #endif

@@ -19,10 +19,9 @@ import argparse
 import statistics
 import sys
 
-import compare_bound
 import compare_report
 from compare_peers import FOLDER, PEERS, ROOT, Contestants, Failure
-from compare_rows import all_rows
+from compare_rows import all_rows, bound
 
 TOLERANCE = {"bf16": 2e-2, "softback_bf16": 2e-2}  # relative; of all others:
 USUAL_TOLERANCE = 1e-4
@@ -65,11 +64,11 @@ class Comparison:
         best, known = {}, self.known_rates
         for _ in range(1 if self.options.quick else BOUND_ROUNDS):
             self.known_rates = {}
-            compare_bound.bound(row, self.rate)
+            bound(row, self.rate)
             for words, rate in self.known_rates.items():
                 best[words] = max(rate, best.get(words, 0), known.get(words, 0))
         self.known_rates = {**known, **best}
-        return compare_bound.bound(row, self.rate)
+        return bound(row, self.rate)
 
     def agree(self, row, worker, ours):
         """Checks a peer that has the row open."""

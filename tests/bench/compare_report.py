@@ -160,7 +160,7 @@ def markdown(report):
     if bounded:
         text += ["## Bounds of training steps", "",
                  "Every part at the best rate measured for such a part in this run "
-                 "(compare_bound.py).", "", *bound_table(bounded)]
+                 "(compare_rows.py).", "", *bound_table(bounded)]
     if rows:
         text += ["## Peak memory", "", "Resident, in MB, of a process that measures this row only: "
                  "beyond what it held when it was ready, its imports, and in brackets with that. "

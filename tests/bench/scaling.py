@@ -14,19 +14,17 @@ deviations, so that small points count as much as large ones. Results are writte
 compare.py."""
 import argparse
 import datetime
-import os
 import statistics
-import subprocess
 import sys
 from dataclasses import dataclass, field
 
-import compare_bound
 from compare_peers import ROOT, Contestants, Failure
 from compare_report import command, count, processor, table, time, write
-from compare_rows import Row, listed
+from compare_rows import Row, listed, parameters
 
 LIMIT = 0.15  # the largest relative deviation of a point
 TURN_SECONDS, MOST_STEPS, WARM_STEPS = 0.7, 30, 2
+PASSES = 7  # of decoding, in a round
 
 
 @dataclass
@@ -57,7 +55,7 @@ def batch_section(model, attention, quick):
     for pairs in (2, 4, 8) if quick else (8, 16, 32, 64, 128, 256, 512):
         row = model.resized(pairs=pairs)
         points.append(Point(pairs * row.sizes["length"], row))
-    weights = int(compare_bound.parameters(points[0].row))
+    weights = int(parameters(points[0].row))
     narrow = dict(pairs=1, length=1, width=16, feed_forward=16, symbols=16)
     parts = {f"Adam, {weights:,} parameters": Row("", "adam", {"size": weights}),
              "dispatch: a model of width 16, one pair of one symbol": model.resized(**narrow)}
@@ -129,31 +127,27 @@ class Scaling:
                        for p, expected in zip(section.points, formula)],
         }
 
-    def decoding(self):
-        """The eighths of decoding steps that softback bench measures, in several runs."""
-        words = [self.contestants.program, "bench", "decode", "--tabs"]
-        words += ["--threads", str(self.options.threads)] + ["--quick"] * self.options.quick
-        environment = {name: value for name, value in os.environ.items()
-                       if name not in ("OPENBLAS_CORETYPE", "LD_PRELOAD")}
-        points = {}
+    def decoding(self, row):
+        """Steps at all positions, each the least of several passes; the mean of each eighth."""
+        worker, count = self.contestants.worker("softback"), row.sizes["target"]
+        part = count // 8
+        points = [Point(first + (part + 1) / 2, row) for first in range(0, count, part)]
+        worker.open(row)
         for _ in range(self.options.rounds):
-            done = subprocess.run(words, capture_output=True, text=True, env=environment)
-            if done.returncode:
-                raise Failure(f"softback bench decode: {done.stderr.strip()}")
-            for line in done.stdout.splitlines():
-                group, name, way, seconds, *_ = line.split("\t") + [""] * 4
-                if group == "decode" and way == "f32" and name.startswith("steps "):
-                    _, begin, _, end = name.split()
-                    middle = (int(begin) + int(end)) / 2
-                    points.setdefault(middle, Point(middle, None)).rounds.append(float(seconds))
+            passes = [worker.ask(f"steps {count}")["seconds"] for _ in range(PASSES)]
+            taken = [min(seconds) for seconds in zip(*passes)]
+            for i, point in enumerate(points):
+                point.rounds.append(statistics.mean(taken[i * part:(i + 1) * part]))
+        worker.close()
         return self.result(Section("decoding", "A decoding step, one sequence, with cache", "t",
-                                   *line_of("a", "b t"), list(points.values())), {})
+                                   *line_of("a", "b t"), points), {})
 
     def run(self):
         sections = {f.__name__.split("_")[0]: f
                     for f in (batch_section, layers_section, attention_section)}
-        rows = {row.name: row for row in listed(self.contestants.program)}
         quick = self.options.quick
+        rows = {row.name: row for row in listed(self.contestants.program)
+                if ("quick" in row.where) == quick}
         sizes = ([rows["train quick"], rows["attention full 64 x 2"]] if quick else
                  [rows["train tiny"], rows["attention full 512 x 8"]])
         results = []
@@ -162,7 +156,7 @@ class Scaling:
                 continue
             print(name, file=sys.stderr, flush=True)
             results.append(self.measure(sections[name](*sizes, quick)) if name in sections
-                           else self.decoding())
+                           else self.decoding(rows["decode with cache"]))
         return results
 
 

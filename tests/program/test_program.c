@@ -336,35 +336,6 @@ CPU_TEST(program, all_gradients_pass)
     expect_success(program_run("explain cast"));
 }
 
-/* GNU's OpenMP prints its settings when it starts. */
-static const char *shown_settings(void)
-{
-    struct outcome o = run_well("gradcheck tanh");
-    return o.err;
-}
-
-/* The program restarts itself with a setting, unless the user has chosen one. */
-CPU_TEST(program, threads_of_openmp_wait_only_briefly)
-{
-    if (getenv("SOFTBACK_TEST_WRAPPER"))
-        cr_skip_test("a program for another processor cannot restart itself");
-    const char *policy = getenv("OMP_WAIT_POLICY");
-    char *before = policy ? strdup(policy) : NULL;
-    setenv("OMP_DISPLAY_ENV", "verbose", 1);
-    unsetenv("OMP_WAIT_POLICY");
-    const char *settings = shown_settings();
-    if (strstr(settings, "GOMP_SPINCOUNT"))
-        expect_text(settings, "GOMP_SPINCOUNT = '1000'");
-    setenv("OMP_WAIT_POLICY", "passive", 1);
-    cr_expect(!strstr(shown_settings(), "GOMP_SPINCOUNT = '1000'"));
-    unsetenv("OMP_DISPLAY_ENV");
-    if (before)
-        setenv("OMP_WAIT_POLICY", before, 1);
-    else
-        unsetenv("OMP_WAIT_POLICY");
-    free(before);
-}
-
 /* Only line ends and tabs; no escapes of a terminal. */
 static void expect_plain(struct outcome o)
 {

@@ -48,13 +48,12 @@ static sb_documents *made_text(void)
 
 static void open_language_model(struct parallel_parts *p, const struct settings *s)
 {
-    const sb_windows_options cut = {.seed = s->trainer.seed,
-                                    .length = s->language.context,
-                                    .batch_windows = s->data.batch_pairs};
+    const sb_windows_options cut = {
+        .seed = s->trainer.seed, .length = s->text.context, .batch_windows = s->data.batch_pairs};
     const sb_language_model_options options = {.transformer = s->model.transformer,
                                                .tie_embeddings = s->model.tie_embeddings,
                                                .label_smoothing = s->model.label_smoothing,
-                                               .context = s->language.context,
+                                               .context = s->text.context,
                                                .running_text = true};
     sb_documents *text = made_text();
     p->vocabulary = characters(&(const char *){letters}, 1);
@@ -92,7 +91,7 @@ static void open_classifier(struct parallel_parts *p, const struct settings *s)
     sb_data_options order = s->data;
     order.seed = s->trainer.seed;
     const sb_classifier_options options = {.transformer = s->model.transformer,
-                                           .pooling = s->pooling,
+                                           .pooling = s->text.pooling,
                                            .label_smoothing = s->model.label_smoothing};
     sb_pairs *pairs = made_labels();
     sb_labels *known = sb_labels_new(labels, 2);

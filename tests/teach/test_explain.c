@@ -7,9 +7,7 @@
 #include "ops/example.h"
 #include "teach/explain/page.h"
 #include "teach/explain/row.h"
-#include "teach/explain/topics.h"
-#include "teach/explain/width.h"
-#include "teach/explain/wrong_softmax.h"
+#include "teach/explain/topic.h"
 #include "tests/support/program.h"
 #include <ctype.h>
 #include <jansson.h>

@@ -2,12 +2,9 @@
    softback explain softmax. */
 #include "models/model_twin.h"
 #include "teach/report/check.h"
-#include "teach/report/compare.h"
 #include "teach/report/figure.h"
 #include "teach/report/inside.h"
-#include "teach/report/jacobian.h"
-#include "teach/report/signature.h"
-#include "teach/report/strip.h"
+#include "teach/report/report.h"
 #include "tests/support/program.h"
 #include <stdio.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* softback report, and train --report, of language models and classifiers; and what a report says
    of held-out texts. */
-#include "teach/report/signature.h"
+#include "teach/report/html.h"
 #include "tests/support/program.h"
 #include <stdio.h>
 

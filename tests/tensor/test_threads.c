@@ -1,5 +1,5 @@
-/* GCC's OpenMP ends the process when it is out of memory or threads: the library asks it only for
-   what is there. */
+/* The pool of threads: regions with one thread do not use it, and where it has too few, the rest
+ * compute. */
 #include "tensor/threads.h"
 #include "tests/support/examples.h"
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void run_example(const struct example *e, const char *shapes)
 }
 
 /* Small and large inputs, forwards and backwards. */
-CPU_TEST(threads, one_thread_never_enters_openmp)
+CPU_TEST(threads, a_region_of_one_thread_does_not_use_the_pool)
 {
     cr_assert(sb_set_threads(1));
     const int64_t before = threads_entered();

@@ -4,21 +4,20 @@
 #include <stdio.h>
 
 /* A value that is not the setting's default, with as many digits as its type has. */
-static const char *other(const struct settings *settings, int i)
+static const char *other(const struct settings *usual, int i)
 {
     static char text[40];
-    struct settings usual = *settings;
-    const struct setting s = setting_at(&usual, i);
-    if (s.flag)
+    const struct field f = setting_at(i);
+    if (f.type == FIELD_FLAG)
         return "true";
-    if (s.text)
+    if (f.type == FIELD_TEXT)
         return "encoder.*:rate=0.1";
-    if (s.choice)
-        return s.choices[*s.choice == 0 ? 1 : 0];
-    if (s.number)
-        snprintf(text, sizeof text, "%.17g", s.least + (s.most < 1 ? 1 / 3. : 0.7));
+    if (f.type == FIELD_CHOICE)
+        return f.choices[strcmp(field_read(&f, usual).text, f.choices[0]) == 0];
+    if (f.type == FIELD_NUMBER)
+        snprintf(text, sizeof text, "%.17g", f.least + (f.most < 1 ? 1 / 3. : 0.7));
     else
-        snprintf(text, sizeof text, "%.0f", s.most > s.least + 7 ? s.least + 7 : s.most);
+        snprintf(text, sizeof text, "%.0f", f.most > f.least + 7 ? f.least + 7 : f.most);
     return text;
 }
 
@@ -30,7 +29,7 @@ CPU_TEST(settings, each_setting_reads_what_it_writes)
         const char *name = setting_name(count);
         struct settings s = usual, back = usual;
         cr_assert(setting_set(&s, count, other(&usual, count)), "%s", sb_error());
-        struct setting_text value = setting_get(&s, count);
+        struct field_text value = setting_get(&s, count);
         cr_expect(strcmp(value.text, setting_get(&usual, count).text) != 0, "%s stays", name);
         cr_assert(setting_set(&back, count, value.text), "%s", sb_error());
         cr_expect(memcmp(&s, &back, sizeof s) == 0, "%s, written as %s", name, value.text);

@@ -1,15 +1,76 @@
-/*
- * One row of a stored model's attention, with the numbers of its loss: s, a = softmax(s),
- * g = do vᵀ, avg = sum of a g, ds = a (g - avg), and the central difference for comparison.
- */
+#include "teach/explain/model.h"
 #include "autograd/node.h"
+#include "models/text_example.h"
 #include "ops/attention.h"
 #include "ops/ops.h"
-#include "teach/explain/model.h"
 #include "teach/explain/row.h"
-#include "tensor/memory.h"
+#include "tensor/failure.h"
+#include "tensor/utf8.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+bool subject_begin(struct subject *s, const sb_model *model, const char *text, const char *target)
+{
+    *s = (struct subject){.model = *model};
+    if (!model->kind->example || !model->kind->attentions)
+        return sb_fail("the attention of a model of kind \"%s\" cannot be drawn",
+                       model->kind->name);
+    if (!model->kind->example(model->self, text, target, &s->example))
+        return false;
+    return !target || s->example.target ||
+           sb_fail("--target is for encoder-decoders; leave it out for this model");
+}
+
+void subject_end(struct subject *s)
+{
+    example_free(&s->example);
+    *s = (struct subject){0};
+}
+
+const sb_example_attention *subject_attention(const struct subject *s, const char *name)
+{
+    const sb_example *e = &s->example;
+    if (name && e->attentions == 1)
+        return sb_fail("--kind is for encoder-decoders; this model has one kind of attention, to "
+                       "its own text");
+    for (int i = 0; name && i < e->attentions; i++)
+        if (strcmp(e->attention[i].name, name) == 0)
+            return &e->attention[i];
+    return name ? sb_fail("the model has no attention \"%s\"", name) : &e->attention[0];
+}
+
+double subject_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
+{
+    const int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
+    double sum = 0;
+    for (int64_t n = 0; n < H; n++)
+        if (h < 0 || n == h)
+            sum += sb_tensor_get(w, (n * Lq + i) * Lk + j);
+    return h < 0 ? sum / (double)H : sum;
+}
+
+struct subject_label subject_label(const sb_example_axis *axis, int64_t i)
+{
+    struct subject_label label;
+    const int32_t id = axis->ids[i];
+    snprintf(label.text, sizeof label.text, "%s",
+             id == sb_vocabulary_special(axis->vocabulary, SB_SYMBOL_UNKNOWN)
+                 ? "\uFFFD"
+                 : sb_vocabulary_symbol(axis->vocabulary, id));
+    for (char *at = label.text; *at; at++)
+        if (*at == ' ' || *at == '\n' || *at == '\t')
+            *at = *at == ' ' ? '_' : '?';
+    utf8_disarm(label.text);
+    return label;
+}
+
+/*
+ * ---- one row of its attention ----
+ *
+ * With the numbers of its loss: s, a = softmax(s), g = do vᵀ, avg = sum of a g, ds = a (g - avg),
+ * and the central difference for comparison.
+ */
 
 /* What the row is computed from, in float64. */
 struct numbers_of_row {
@@ -182,4 +243,30 @@ struct page *model_row_page(const struct subject *subject, const struct model_pl
               target ? "; the target is \"" : "", target ? target : "", target ? "\"" : "");
     write_row(page, &at->keys, &n);
     return page;
+}
+
+/* ---- its tape ---- */
+
+/* The comment of ops.h, without its stars. */
+static void describe(struct drawing *d, const char *operation)
+{
+    const char *line = operation_comment(operation);
+    while (line && strncmp(line, " */", 3) != 0) {
+        const size_t size = strcspn(line, "\n"), skip = size < 3 ? size : 3;
+        drawing_print_escaped(d, line + skip, size - skip);
+        buffer_print(&d->text, "\n");
+        line += size + 1;
+    }
+}
+
+char *model_tape(const struct subject *subject, drawing_write *write)
+{
+    const sb_model *model = &subject->model;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, NULL);
+    sb_tensor *loss = model->kind->loss(model->self, subject->example.batch, SB_LOSS_MEAN);
+    char *text = loss ? drawing_of_tape(loss, write, model->weights, describe) : NULL;
+    sb_tape_end(&tape);
+    return text;
 }

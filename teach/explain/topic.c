@@ -1,14 +1,15 @@
-/* softback explain matmul: what ops.h says of an operation, its loops, and a check of its
-   gradient. */
+#include "teach/explain/topic.h"
 #include "autograd/gradcheck.h"
 #include "models/text/buffer.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
-#include "teach/explain/topic.h"
+#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
 #include <stdio.h>
 #include <string.h>
+
+/* ---- operations: what ops.h says of one, its loops, and a check of its gradient ---- */
 
 /* The text of ops.h, and that of ops/plain, file after file with a line "@softmax.c" above it;
    teach/meson.build makes the arrays when the library is built. */
@@ -74,43 +75,34 @@ const char *operation_comment(const char *name)
 }
 
 /* Appends the line, its first `skip` bytes left out. */
-static bool add_line(struct buffer *text, const char *line, size_t skip)
+static void add_line(struct buffer *text, const char *line, size_t skip)
 {
     size_t size = strcspn(line, "\n");
     skip = skip < size ? skip : size;
-    return buffer_add(text, line + skip, size - skip) && buffer_add_text(text, "\n");
+    buffer_add(text, line + skip, size - skip);
+    buffer_add_text(text, "\n");
 }
 
 /* A declaration without SB_API, broken behind commas so that lines fit the page. */
-static bool add_declaration(struct buffer *text, const char *line)
+static void add_declaration(struct buffer *text, const char *line)
 {
     const size_t end = strcspn(line, ";") + 1;
     size_t column = 0;
-    bool ok = true;
-    for (size_t at = strlen("SB_API "); ok && at < end;) {
+    for (size_t at = strlen("SB_API "); at < end;) {
         size_t n = strcspn(line + at, ",;") + 1;
         if (column > 0 && column + 1 + n > PAGE_WIDTH) {
-            ok = buffer_add_text(text, "\n    ");
+            buffer_add_text(text, "\n    ");
             column = 4;
         } else if (column > 0) {
-            ok = buffer_add_text(text, " ");
+            buffer_add_text(text, " ");
             column++;
         }
-        ok = ok && buffer_add(text, line + at, n);
+        buffer_add(text, line + at, n);
         column += n;
         at += n;
         at += strspn(line + at, " \n");
     }
-    return ok && buffer_add_text(text, "\n");
-}
-
-/* The comment without its stars, then the declaration. */
-static bool add_block(struct buffer *text, const char *declaration, const char *block)
-{
-    bool ok = declaration != NULL;
-    for (; ok && !begins(block, " */"); block = line_after(block))
-        ok = add_line(text, block, strlen(" * "));
-    return ok && buffer_add_text(text, "\n") && add_declaration(text, declaration);
+    buffer_add_text(text, "\n");
 }
 
 /* The file of ops/plain that computes an operation, from its line "@..." on; NULL where it has no
@@ -131,58 +123,53 @@ static const char *plain_file(const char *name)
 }
 
 /* Its line of the table of elementwise functions, which its loop is written with. */
-static bool add_function(struct buffer *text, const char *name)
+static void add_function(struct buffer *text, const char *name)
 {
-#define FORMULA(NAME, name, y, dx) {#name, "    y: " #y "\n    dx: " #dx "\n"},
+#define FORMULA(NAME, name, y, dx) {#name, "\n    y: " #y "\n    dx: " #dx "\n"},
     static const struct {
         const char *name, *formula;
     } functions[] = {ELEMENTWISE_TABLE(FORMULA)};
 #undef FORMULA
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
         if (strcmp(functions[i].name, name) == 0)
-            return buffer_add_text(text, "\n") && buffer_add_text(text, functions[i].formula);
-    return true;
+            buffer_add_text(text, functions[i].formula);
 }
 
 /* Its loops, without what the file includes. */
-static bool add_loops(struct buffer *text, const char *name)
+static void add_loops(struct buffer *text, const char *name, const char *line)
 {
-    const char *line = plain_file(name);
-    if (!line)
-        return true;
-    bool ok = buffer_add_text(text, "\nops/plain/") && add_line(text, line, strlen("@")) &&
-              add_function(text, name) && buffer_add_text(text, "\n");
     bool begun = false;
-    for (line = line_after(line); ok && *line && *line != '@'; line = line_after(line)) {
+    buffer_add_text(text, "\nops/plain/");
+    add_line(text, line, strlen("@"));
+    add_function(text, name);
+    buffer_add_text(text, "\n");
+    for (line = line_after(line); *line && *line != '@'; line = line_after(line)) {
         begun |= !begins(line, "#include") && *line != '\n';
         if (begun && !begins(line, "#include"))
-            ok = add_line(text, line, 0);
+            add_line(text, line, 0);
     }
-    return ok;
 }
 
-/* Its loops, or where they are. */
-static bool add_plain(struct buffer *text, const char *name, bool code)
-{
-    const char *line = plain_file(name);
-    if (code || !line)
-        return add_loops(text, name);
-    return buffer_add_text(text, "\nLoops     --code prints ops/plain/") &&
-           add_line(text, line, strlen("@"));
-}
-
+/* The comment without its stars, then the declaration, and the loops or where they are. */
 static void write_block(struct page *page, const char *name, bool code)
 {
     struct buffer text = {0};
-    const char *block = NULL, *declaration = find(name, &block);
-    char *lines = NULL;
-    if (add_block(&text, declaration, block) && add_plain(&text, name, code))
-        lines = buffer_take(&text);
+    const char *block = NULL, *declaration = find(name, &block), *plain = plain_file(name);
+    for (; !begins(block, " */"); block = line_after(block))
+        add_line(&text, block, strlen(" * "));
+    buffer_add_text(&text, "\n");
+    add_declaration(&text, declaration);
+    if (plain && code) {
+        add_loops(&text, name, plain);
+    } else if (plain) {
+        buffer_add_text(&text, "\nLoops     --code prints ops/plain/");
+        add_line(&text, plain, strlen("@"));
+    }
+    char *lines = buffer_take(&text);
     if (lines)
         page_lines(page, lines);
     else
         page_need(page, sb_fail("explain: out of memory"));
-    buffer_free(&text);
     memory_free(lines);
 }
 
@@ -228,7 +215,9 @@ static void write_check(struct page *page, const char *name)
         page_text(page, "No gradient flows through it.");
 }
 
-void page_operation(struct page *page, const char *name, bool code)
+/* Appends the block of ops.h that documents an operation, its loops or where they are, and the
+   check. */
+static void page_operation(struct page *page, const char *name, bool code)
 {
     write_block(page, name, code);
     write_check(page, name);
@@ -246,4 +235,64 @@ struct page *operation_page(const char *name, bool code)
         return page;
     page_free(page);
     return NULL;
+}
+
+/* ---- topics ---- */
+
+/* In the order of the lessons, and so of a first reading. Portable builds have no dual numbers, and
+   so no Hessians. */
+static const struct topic *const topics[] = {
+    &topic_softmax,    &topic_wrong_gradient, &topic_gradcheck,      &topic_cross_entropy,
+    &topic_saturation, &topic_scaling,        &topic_saturated_rows, &topic_mask,
+    &topic_attention,  &topic_flash,          &topic_tape,           &topic_positions,
+    &topic_layer_norm,
+#ifndef SOFTBACK_PORTABLE
+    &topic_hessian,
+#endif
+    &topic_claims};
+
+enum { TOPICS = sizeof topics / sizeof topics[0] };
+
+const struct topic *topic_at(int i)
+{
+    return i < TOPICS ? topics[i] : NULL;
+}
+
+const struct topic *topic_named(const char *name)
+{
+    for (int i = 0; i < TOPICS; i++)
+        if (strcmp(topics[i]->name, name) == 0)
+            return topics[i];
+    return NULL;
+}
+
+struct page *topic_page(const struct topic *topic, const struct explain_options *options)
+{
+    struct page *page = page_new(topic->name);
+    if (page)
+        topic->write(page, options);
+    if (page && topic->takes & TAKES_REFERENCE && (options->reference || options->code))
+        page_operation(page, topic->name, options->code);
+    else if (page && topic->takes & TAKES_REFERENCE)
+        page_text(page, "--reference adds its documentation in ops.h, with all options, and a "
+                        "gradient check; --code its C as well.");
+    if (!page || !page->failed)
+        return page;
+    page_free(page);
+    return NULL;
+}
+
+struct numbers list_or(const struct numbers *given, int count, const double own[])
+{
+    struct numbers list = {.count = count};
+    for (int i = 0; i < count; i++)
+        list.value[i] = own[i];
+    return given->count > 0 ? *given : list;
+}
+
+bool check_count(const char *option, const struct numbers *list, int n, const char *as)
+{
+    if (list->count == 0 || list->count == n)
+        return true;
+    return sb_fail("--%s: there are %d numbers, but %d %s", option, list->count, n, as);
 }
