@@ -178,6 +178,7 @@ TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder)
     strcpy(whole, test_temporary("whole.safetensors"));
     strcpy(half, test_temporary("half.safetensors"));
     small_run_train(&run, 7);
+    cr_assert(sb_optimiser_set_rate(sb_trainer_optimiser(run.trainer), 0.002)); /* is kept too */
     cr_assert(sb_checkpoint_save(run.trainer, half), "%s", sb_error());
     cr_assert(sb_checkpoint_resume(twin.trainer, half), "%s", sb_error());
     small_run_train(&run, 4);
