@@ -15,7 +15,7 @@ namespace
 {
 
 enum { WARPS = 8, CHUNK_THREADS = WARPS * WARP, AT_ONCE = 8 };
-#ifdef SOFTBACK_CUDA_EMULATED
+#ifdef SOFTBACK_EMULATOR
 enum { CHUNK = 32 }; /* several at the sizes of tests */
 #else
 enum { CHUNK = 512 };

@@ -9,9 +9,9 @@
 #ifndef SOFTBACK_CUDA_DEVICE_CUH
 #define SOFTBACK_CUDA_DEVICE_CUH
 
-#include "cuda/launch.cuh"
 #include "cuda/real.cuh"
 #include "tensor/plugin.h"
+#include <launch.cuh>
 
 extern const struct plugin_host *host;
 extern cudaStream_t stream;
@@ -68,7 +68,7 @@ class scratch
 
 /* The most blocks of a grid-stride loop. The emulator gets few, so that these loops run more than
    once at the sizes of tests. */
-#ifdef SOFTBACK_CUDA_EMULATED
+#ifdef SOFTBACK_EMULATOR
 enum { MOST_BLOCKS = 5 };
 #else
 enum { MOST_BLOCKS = 65535 };

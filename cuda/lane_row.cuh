@@ -18,8 +18,8 @@
 #include "cuda/dropout_bits.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/row_group.cuh"
-#include "cuda/tensor_core.cuh"
 #include <string.h>
+#include <tensor_core.cuh>
 #include <type_traits>
 
 enum { ROW_PACK = DROPOUT_GROUP, LANE_PACKS = 4, PIECE_PACKS = 2 };
