@@ -65,10 +65,7 @@ template <class T> bool forward(const attention *a, const attention_forward *f)
     if (!memory || !pairs<T>(*a, a->D, f->q, a->q, f->k, a->k, a->cosine, s))
         return false;
     if (rows > 0 && a->Lk > 0)
-        with_warp_or_block(rows, a->Lk, [&](auto group, dim3 blocks) {
-            LAUNCH((softmax_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, a->Lk,
-                   *a, (const T *)f->bias, s, (T *)f->weights);
-        });
+        LAUNCH_ROWS(softmax_rows, T, rows, a->Lk, *a, (const T *)f->bias, s, (T *)f->weights);
     return launched("attention") && over_keys<T>(*a, product);
 }
 

@@ -101,10 +101,7 @@ bool bias_gradient(const attention &a, const real_of<T> *ds, attention_gradient 
 {
     const bias_walk w = walk_of(a);
     const int64_t terms = w.places > 0 ? a.B * a.H * a.Lq * a.Lk / w.places : 0;
-    with_warp_or_block(w.places, terms, [&](auto group, dim3 blocks) {
-        LAUNCH((sum_bias<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, w.places, terms, w, ds,
-               dbias.fresh, (T *)dbias.data);
-    });
+    LAUNCH_ROWS(sum_bias, T, w.places, terms, w, ds, dbias.fresh, (T *)dbias.data);
     return launched("attention");
 }
 
@@ -117,11 +114,8 @@ bool weight_gradient(const attention &a, const attention_backward *g, real_of<T>
     if (!g->dy && !cuda_ok(cudaMemsetAsync(dm, 0, rows * a.Lk * sizeof *dm, stream), "attention"))
         return false;
     if (rows > 0 && a.Lk > 0)
-        with_warp_or_block(rows, a.Lk, [&](auto group, dim3 blocks) {
-            LAUNCH((score_gradient<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, a.Lk,
-                   a, (const T *)g->weights, (T *)g->dweights.data, g->dweights.fresh, dm,
-                   (real_of<T> *)g->dscores);
-        });
+        LAUNCH_ROWS(score_gradient, T, rows, a.Lk, a, (const T *)g->weights, (T *)g->dweights.data,
+                    g->dweights.fresh, dm, (real_of<T> *)g->dscores);
     return launched("attention");
 }
 

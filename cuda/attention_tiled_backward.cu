@@ -212,9 +212,7 @@ template <class T> void queue_bias(const attention &a, const attention_tiled_bac
 template <class T> void attention_row_sums(const attention &a, const attention_tiled_backward &g)
 {
     const int64_t rows = a.B * a.H * a.Lq;
-    with_warp_or_block(rows, a.Dv, [&](auto group, dim3 blocks) {
-        LAUNCH((row_sums<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, a.Dv, a, g);
-    });
+    LAUNCH_ROWS(row_sums, T, rows, a.Dv, a, g);
 }
 
 template <class T>

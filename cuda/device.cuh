@@ -88,4 +88,11 @@ enum { THREADS = 256 }; /* of a block whose threads are independent */
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n);                      \
          i += (int64_t)gridDim.x * blockDim.x)
 
+/* Queues a kernel with such a loop over n elements, if there are any. */
+#define LAUNCH_EACH(n, kernel, ...)                                                                \
+    do {                                                                                           \
+        if ((n) > 0)                                                                               \
+            LAUNCH(kernel, dim3(blocks_for(n, THREADS)), dim3(THREADS), 0, stream, __VA_ARGS__);   \
+    } while (0)
+
 #endif
