@@ -8,7 +8,7 @@
  * In a block, as many lanes as a row has packs read a key or a value together. These groups take
  * keys in turns, each several at a time, since a block must have many loads in flight.
  */
-#include "cuda/attention_steps.cuh"
+#include "cuda/attention.cuh"
 #include "cuda/pack.cuh"
 
 namespace

@@ -11,8 +11,8 @@
  * A block computes one piece of dq, of dk and dv, or of dbias, and visits all tiles that add to it.
  * So tiles are computed once for each piece, and no two blocks add to the same number.
  */
+#include "cuda/attention.cuh"
 #include "cuda/attention_bias.cuh"
-#include "cuda/attention_steps.cuh"
 #include "cuda/attention_tiled.cuh"
 
 namespace

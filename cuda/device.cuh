@@ -19,8 +19,13 @@ extern cudaStream_t stream;
 /* True if a CUDA call succeeded; otherwise fails with "<who>: <CUDA's message>". */
 bool cuda_ok(cudaError_t error, const char *who);
 
-/* Whether a graph is being captured (graph.cu). */
+/* CUDA graphs (graph.cu): work that is captured once and launched repeatedly (tensor/plugin.h).
+   Whether one is being captured; the preparation; the table for the plug-in; and a copy of data
+   that is uploaded during capture, which the graph uploads at each launch, or NULL. */
 extern bool capturing;
+bool graph_ready();
+struct plugin_graphs graph_functions();
+const void *graph_keep(const void *from, size_t bytes);
 
 /* Like cuda_ok, for the launches since the last call. */
 bool launched(const char *operation);

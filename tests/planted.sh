@@ -100,8 +100,8 @@ try_all slabs.cuh layer_norm
 try_all attention_tiled.cu attention_tiled
 if [ -z "$sample" ]; then
     try_all row_group.cuh layer_norm
-    try_all attention_tiles.cuh "attention attention_backward attention_tiled attention_tiled_backward"
-    try_all attention_steps.cuh "attention attention_backward"
+    try_all attention_tiles.cuh "attention attention_tiled attention_tiled_backward"
+    try_all attention.cu attention
     try_all attention_tiled_backward.cu attention_tiled_backward
     filter='matmul_bf16/*'
     try_all gemm_mma.cu gemm_mma
