@@ -8,14 +8,14 @@
  * In a block, as many lanes as a row has packs read a key or a value together. These groups take
  * keys in turns, each several at a time, since a block must have many loads in flight.
  */
-#include "cuda/attention_steps.cuh"
+#include "cuda/attention.cuh"
 #include "cuda/pack.cuh"
 
 namespace
 {
 
 enum { WARPS = 8, CHUNK_THREADS = WARPS * WARP, AT_ONCE = 8 };
-#ifdef SOFTBACK_CUDA_EMULATED
+#ifdef SOFTBACK_EMULATOR
 enum { CHUNK = 32 }; /* several at the sizes of tests */
 #else
 enum { CHUNK = 512 };

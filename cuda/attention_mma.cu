@@ -1,8 +1,8 @@
 /* Tiled attention on tensor cores: the forward (attention_tiled.cu), and the sequence of
    kernels of the backward. */
+#include "cuda/attention.cuh"
 #include "cuda/attention_mma_nonfinite.cuh"
 #include "cuda/attention_mma_scores.cuh"
-#include "cuda/attention_steps.cuh"
 
 namespace
 {

@@ -1,8 +1,8 @@
 /* The gradient of the bias in the backward of tiled attention, on tensor cores: dbias += ds, summed
    in double over the axes on which the bias is broadcast. */
+#include "cuda/attention.cuh"
 #include "cuda/attention_bias.cuh"
 #include "cuda/attention_mma_scores.cuh"
-#include "cuda/attention_steps.cuh"
 
 namespace
 {

@@ -7,9 +7,9 @@
  * over the heads that share them. A block owns keys, so its warps hold p' and ds', and visits the
  * queries.
  */
+#include "cuda/attention.cuh"
 #include "cuda/attention_mma_nonfinite.cuh"
 #include "cuda/attention_mma_scores.cuh"
-#include "cuda/attention_steps.cuh"
 
 namespace
 {

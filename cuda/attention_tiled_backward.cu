@@ -11,8 +11,8 @@
  * A block computes one piece of dq, of dk and dv, or of dbias, and visits all tiles that add to it.
  * So tiles are computed once for each piece, and no two blocks add to the same number.
  */
+#include "cuda/attention.cuh"
 #include "cuda/attention_bias.cuh"
-#include "cuda/attention_steps.cuh"
 #include "cuda/attention_tiled.cuh"
 
 namespace
@@ -212,9 +212,7 @@ template <class T> void queue_bias(const attention &a, const attention_tiled_bac
 template <class T> void attention_row_sums(const attention &a, const attention_tiled_backward &g)
 {
     const int64_t rows = a.B * a.H * a.Lq;
-    with_warp_or_block(rows, a.Dv, [&](auto group, dim3 blocks) {
-        LAUNCH((row_sums<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, a.Dv, a, g);
-    });
+    LAUNCH_ROWS(row_sums, T, rows, a.Dv, a, g);
 }
 
 template <class T>

@@ -18,6 +18,20 @@ template <class real> struct element {
     real factor;
 };
 
+/* The formulas y and a. */
+struct y_itself {
+    template <class T> __device__ T operator()(const element<T> &e) const
+    {
+        return e.y;
+    }
+};
+struct a_itself {
+    template <class T> __device__ T operator()(const element<T> &e) const
+    {
+        return e.a;
+    }
+};
+
 /* The offset of each operand, in elements. */
 struct offsets {
     int64_t of[BROADCAST_OPERANDS];
@@ -133,10 +147,26 @@ bool broadcast_map(const char *operation, const broadcast &plan, const operands<
     for (int k = 0; k < BROADCAST_OPERANDS; k++)
         step.of[k] = plan.stride[k][last];
     const int64_t n = plan.dim[last], pieces = pack_count(n, PACK<T>);
-    if (outer.size * n > 0)
-        LAUNCH((map_strips<T, Formula>), dim3(blocks_for(outer.size * pieces, THREADS)),
-               dim3(THREADS), 0, stream, outer, n, divisor(pieces), step, in, add, y);
+    LAUNCH_EACH(outer.size * pieces, (map_strips<T, Formula>), outer, n, divisor(pieces), step, in,
+                add, y);
     return launched(operation);
+}
+
+/* The same for y = x or y += x of any elements of Word's width: x is operand 1. */
+template <class Word>
+bool broadcast_copy(const char *operation, const broadcast &plan, const void *x, bool add, void *y)
+{
+    const operands<Word> in = {nullptr, (const Word *)x, nullptr, nullptr, 0};
+    return broadcast_map<Word, a_itself>(operation, plan, in, add, (Word *)y);
+}
+
+/* Calls copy(Word()) with a number of this width. */
+template <class Copy> bool with_word(size_t width, Copy copy)
+{
+    return width == 1   ? copy(uint8_t())
+           : width == 2 ? copy(uint16_t())
+           : width == 4 ? copy(uint32_t())
+                        : copy(uint64_t());
 }
 
 /* The terms of a sum: the formula at the index tuples of `summed`, for each tuple of `kept`. */

@@ -4,11 +4,6 @@
 namespace
 {
 
-template <class T> dim3 blocks(int64_t n)
-{
-    return dim3(blocks_for(pack_count(n, PACK<T>), THREADS));
-}
-
 /* x as T, or y + x if not fresh. */
 template <class T, class From> __device__ T cast_of(bool fresh, T y, From x)
 {
@@ -53,8 +48,7 @@ __global__ void real_packs(bool fresh, int64_t n, const From *x, T *y)
 
 template <class From, class T> void launch_to_real(bool fresh, int64_t n, const void *x, void *y)
 {
-    LAUNCH((real_packs<From, T>), blocks<T>(n), dim3(THREADS), 0, stream, fresh, n, (const From *)x,
-           (T *)y);
+    LAUNCH_EACH(pack_count(n, PACK<T>), (real_packs<From, T>), fresh, n, (const From *)x, (T *)y);
 }
 
 template <class T> bool to_real(sb_dtype from, bool fresh, int64_t n, const void *x, void *y)
@@ -118,8 +112,7 @@ template <class From, class To> __global__ void whole_packs(int64_t n, const Fro
 
 template <class From, class To> void launch_to_whole(int64_t n, const void *x, void *y)
 {
-    LAUNCH((whole_packs<From, To>), blocks<From>(n), dim3(THREADS), 0, stream, n, (const From *)x,
-           (To *)y);
+    LAUNCH_EACH(pack_count(n, PACK<From>), (whole_packs<From, To>), n, (const From *)x, (To *)y);
 }
 
 template <class T> bool to_whole(sb_dtype from, sb_dtype to, int64_t n, const void *x, void *y)

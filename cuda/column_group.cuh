@@ -69,4 +69,12 @@ template <class Group> dim3 group_blocks(int64_t rows)
     return dim3((unsigned)((rows + in_block - 1) / in_block));
 }
 
+/* Queues kernel<T, kind of group>(...) so. */
+#define LAUNCH_GROUPS(kernel, T, rows, count, along, ...)                                          \
+    with_group(rows, count, along, [&](auto kind) {                                                \
+        using Group = typename decltype(kind)::type;                                               \
+        LAUNCH((kernel<T, Group>), group_blocks<Group>(rows), dim3(ROW_THREADS), 0, stream,        \
+               __VA_ARGS__);                                                                       \
+    })
+
 #endif

@@ -27,9 +27,7 @@ template <class T> int64_t find_bad_weight(int64_t V, const void *class_weight)
 {
     const bad_question question =
         ask_kernel("cross_entropy: class_weight[%lld] is not a finite number >= 0");
-    if (V > 0)
-        LAUNCH(look_at_weights<T>, dim3(blocks_for(V, THREADS)), dim3(THREADS), 0, stream, V,
-               (const T *)class_weight, question);
+    LAUNCH_EACH(V, look_at_weights<T>, V, (const T *)class_weight, question);
     launched("cross_entropy");
     return -1;
 }
@@ -175,10 +173,8 @@ bool forward(const struct cross_entropy_targets *targets, const void *x,
     const plan<real> p = make_plan<real>(targets, room);
     const found_in_rows<real> places = {(real *)found->max, (real *)found->inverse,
                                         (real *)found->loss, (real *)found->weight};
-    with_warp_or_block(targets->rows, targets->V, [&](auto group, dim3 blocks) {
-        LAUNCH((forward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, targets->rows,
-               targets->V, pitch_of(targets), p, (const T *)x, places);
-    });
+    LAUNCH_ROWS(forward_rows, T, targets->rows, targets->V, pitch_of(targets), p, (const T *)x,
+                places);
     return launched("cross_entropy");
 }
 
@@ -295,10 +291,7 @@ bool backward(const struct cross_entropy_targets *targets, const void *x,
                                                 d->step,
                                                 pitch_of(targets),
                                                 fresh};
-    with_warp_or_block(targets->rows, targets->V, [&](auto group, dim3 blocks) {
-        LAUNCH((backward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, targets->rows,
-               targets->V, arguments, (const T *)x, (T *)dx);
-    });
+    LAUNCH_ROWS(backward_rows, T, targets->rows, targets->V, arguments, (const T *)x, (T *)dx);
     return launched("cross_entropy");
 }
 

@@ -1,9 +1,7 @@
 /* The device: opens it, allocates memory and copies data. */
 #include "abi.h"
 #include "cuda/device.cuh"
-#include "cuda/graph.cuh"
 #include "cuda/ids.cuh"
-#include "cuda/rows.cuh"
 #include <stdio.h>
 
 const struct plugin_host *host;
@@ -168,6 +166,12 @@ static bool open_device()
     return true;
 }
 
+/* All rows of kernels, in the order of ops/meson.build's lists; the last pointer is NULL. */
+#define DECLARE(op) extern const struct plugin_row op##_cuda_row;
+#define POINTER(op) &op##_cuda_row,
+OPERATIONS(DECLARE)
+static const struct plugin_row *const rows[] = {OPERATIONS(POINTER) nullptr};
+
 extern "C" SB_API const struct plugin *softback_plugin(const struct plugin_host *given)
 {
     static struct plugin plugin = {description,
@@ -183,7 +187,7 @@ extern "C" SB_API const struct plugin *softback_plugin(const struct plugin_host 
                                    device_zero,
                                    device_synchronize,
                                    {},
-                                   cuda_rows};
+                                   rows};
     host = given;
     if (given->abi != SOFTBACK_ABI) {
         given->fail("cuda: the plug-in was built with another version of softback");

@@ -9,9 +9,9 @@
 #ifndef SOFTBACK_CUDA_DEVICE_CUH
 #define SOFTBACK_CUDA_DEVICE_CUH
 
-#include "cuda/launch.cuh"
 #include "cuda/real.cuh"
 #include "tensor/plugin.h"
+#include <launch.cuh>
 
 extern const struct plugin_host *host;
 extern cudaStream_t stream;
@@ -19,8 +19,13 @@ extern cudaStream_t stream;
 /* True if a CUDA call succeeded; otherwise fails with "<who>: <CUDA's message>". */
 bool cuda_ok(cudaError_t error, const char *who);
 
-/* Whether a graph is being captured (graph.cu). */
+/* CUDA graphs (graph.cu): work that is captured once and launched repeatedly (tensor/plugin.h).
+   Whether one is being captured; the preparation; the table for the plug-in; and a copy of data
+   that is uploaded during capture, which the graph uploads at each launch, or NULL. */
 extern bool capturing;
+bool graph_ready();
+struct plugin_graphs graph_functions();
+const void *graph_keep(const void *from, size_t bytes);
 
 /* Like cuda_ok, for the launches since the last call. */
 bool launched(const char *operation);
@@ -68,7 +73,7 @@ class scratch
 
 /* The most blocks of a grid-stride loop. The emulator gets few, so that these loops run more than
    once at the sizes of tests. */
-#ifdef SOFTBACK_CUDA_EMULATED
+#ifdef SOFTBACK_EMULATOR
 enum { MOST_BLOCKS = 5 };
 #else
 enum { MOST_BLOCKS = 65535 };
@@ -87,5 +92,12 @@ enum { THREADS = 256 }; /* of a block whose threads are independent */
 #define GRID_STRIDE(i, n)                                                                          \
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n);                      \
          i += (int64_t)gridDim.x * blockDim.x)
+
+/* Queues a kernel with such a loop over n elements, if there are any. */
+#define LAUNCH_EACH(n, kernel, ...)                                                                \
+    do {                                                                                           \
+        if ((n) > 0)                                                                               \
+            LAUNCH(kernel, dim3(blocks_for(n, THREADS)), dim3(THREADS), 0, stream, __VA_ARGS__);   \
+    } while (0)
 
 #endif

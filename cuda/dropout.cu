@@ -43,9 +43,7 @@ template <class T>
 bool forward(const dropout *call, int64_t n, const void *x, const void *residual, void *y)
 {
     const int64_t groups = pack_count(n, DROPOUT_GROUP);
-    if (n > 0)
-        LAUNCH((forward_groups<T>), dim3(blocks_for(groups, THREADS)), dim3(THREADS), 0, stream,
-               *call, n, (const T *)x, (const T *)residual, (T *)y);
+    LAUNCH_EACH(groups, (forward_groups<T>), *call, n, (const T *)x, (const T *)residual, (T *)y);
     return launched("dropout");
 }
 
@@ -70,9 +68,8 @@ bool backward(const dropout *call, int64_t n, const void *dy, void *dx, bool fre
               void *dresidual, bool fresh_dresidual)
 {
     const int64_t groups = pack_count(n, DROPOUT_GROUP);
-    if (n > 0)
-        LAUNCH((backward_groups<T>), dim3(blocks_for(groups, THREADS)), dim3(THREADS), 0, stream,
-               *call, n, (const T *)dy, (T *)dx, fresh_dx, (T *)dresidual, fresh_dresidual);
+    LAUNCH_EACH(groups, (backward_groups<T>), *call, n, (const T *)dy, (T *)dx, fresh_dx,
+                (T *)dresidual, fresh_dresidual);
     return launched("dropout");
 }
 

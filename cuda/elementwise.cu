@@ -85,16 +85,10 @@ template <class T> formula_kernels<T> kernels_of(elementwise kind)
     return kernels_of<T>(kind, std::make_index_sequence<ELEMENTWISE_KINDS>());
 }
 
-template <class T> dim3 blocks(int64_t n)
-{
-    return dim3(blocks_for(pack_count(n, PACK<T>), THREADS));
-}
-
 template <class T> bool forward(elementwise kind, double factor, int64_t n, const void *x, void *y)
 {
-    if (n > 0)
-        LAUNCH(kernels_of<T>(kind).values, blocks<T>(n), dim3(THREADS), 0, stream,
-               (real_of<T>)factor, n, (const T *)x, (T *)y);
+    LAUNCH_EACH(pack_count(n, PACK<T>), kernels_of<T>(kind).values, (real_of<T>)factor, n,
+                (const T *)x, (T *)y);
     return launched("elementwise");
 }
 
@@ -102,9 +96,8 @@ template <class T>
 bool backward(elementwise kind, double factor, bool fresh, int64_t n, const void *x, const void *y,
               const void *dy, void *dx)
 {
-    if (n > 0)
-        LAUNCH(kernels_of<T>(kind).slopes, blocks<T>(n), dim3(THREADS), 0, stream,
-               (real_of<T>)factor, fresh, n, (const T *)x, (const T *)y, (const T *)dy, (T *)dx);
+    LAUNCH_EACH(pack_count(n, PACK<T>), kernels_of<T>(kind).slopes, (real_of<T>)factor, fresh, n,
+                (const T *)x, (const T *)y, (const T *)dy, (T *)dx);
     return launched("elementwise");
 }
 

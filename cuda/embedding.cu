@@ -30,9 +30,8 @@ template <class T>
 bool forward(int64_t count, int64_t V, int64_t C, const void *table, const void *ids, void *y)
 {
     const int64_t packs = pack_count(C, PACK<T>);
-    if (count * C > 0)
-        LAUNCH((look_up<T>), dim3(blocks_for(count * packs, THREADS)), dim3(THREADS), 0, stream,
-               count, V, C, divisor(packs), (const T *)table, (const int32_t *)ids, (T *)y);
+    LAUNCH_EACH(count * packs, (look_up<T>), count, V, C, divisor(packs), (const T *)table,
+                (const int32_t *)ids, (T *)y);
     return launched("embedding");
 }
 

@@ -6,7 +6,7 @@
 #define SOFTBACK_CUDA_FRAGMENTS_CUH
 
 #include "cuda/row_group.cuh"
-#include "cuda/tensor_core.cuh"
+#include <tensor_core.cuh>
 
 __device__ inline int lane_group()
 {

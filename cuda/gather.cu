@@ -19,9 +19,7 @@ __global__ void pick(int64_t rows, int64_t C, RESTRICTED(const T) x, RESTRICTED(
 
 template <class T> bool forward(int64_t rows, int64_t C, const void *x, const void *ids, void *y)
 {
-    if (rows > 0)
-        LAUNCH((pick<T>), dim3(blocks_for(rows, THREADS)), dim3(THREADS), 0, stream, rows, C,
-               (const T *)x, (const int32_t *)ids, (T *)y);
+    LAUNCH_EACH(rows, (pick<T>), rows, C, (const T *)x, (const int32_t *)ids, (T *)y);
     return launched("gather");
 }
 
@@ -37,9 +35,7 @@ __global__ void put(int64_t rows, int64_t C, RESTRICTED(const int32_t) ids, REST
 
 template <class T> bool backward(int64_t rows, int64_t C, const void *ids, const void *dy, void *dx)
 {
-    if (rows > 0)
-        LAUNCH((put<T>), dim3(blocks_for(rows, THREADS)), dim3(THREADS), 0, stream, rows, C,
-               (const int32_t *)ids, (const T *)dy, (T *)dx);
+    LAUNCH_EACH(rows, (put<T>), rows, C, (const int32_t *)ids, (const T *)dy, (T *)dx);
     return launched("gather");
 }
 

@@ -14,7 +14,7 @@ template <class T, class C> struct by_row_arguments {
 };
 
 /* The fewest tiles that occupy a device; few in the emulator, so that tests reach all tiles. */
-#ifdef SOFTBACK_CUDA_EMULATED
+#ifdef SOFTBACK_EMULATOR
 enum { ENOUGH_TILES = 4 };
 #else
 enum { ENOUGH_TILES = 128 };

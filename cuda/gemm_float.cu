@@ -8,7 +8,7 @@
 #include "cuda/gemm_tile.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/row_group.cuh"
-#include "cuda/tensor_core.cuh"
+#include <tensor_core.cuh>
 
 namespace
 {

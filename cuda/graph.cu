@@ -1,4 +1,3 @@
-#include "cuda/graph.cuh"
 #include "cuda/ids.cuh"
 #include <string.h>
 

@@ -72,8 +72,7 @@ int64_t first_bad_id(const char *what, int64_t count, const int32_t *ids, int64_
     if (count == 0 || !ready())
         return -1;
     const unsigned number = number_of({what, least, limit, false});
-    LAUNCH(find_bad_ids, dim3(blocks_for(count, THREADS)), dim3(THREADS), 0, stream, count, ids,
-           least, limit, (finding)number, found);
+    LAUNCH_EACH(count, find_bad_ids, count, ids, least, limit, (finding)number, found);
     launched(what);
     return -1;
 }

@@ -43,10 +43,8 @@ __global__ void forward_rows(int64_t rows, int64_t C, real_of<T> least, const T 
 
 template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y, void *length)
 {
-    with_warp_or_block(rows, C, [&](auto group, dim3 blocks) {
-        LAUNCH((forward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, C,
-               (real_of<T>)L2_NORMALIZE_LEAST, (const T *)x, (T *)y, (real_of<T> *)length);
-    });
+    LAUNCH_ROWS(forward_rows, T, rows, C, (real_of<T>)L2_NORMALIZE_LEAST, (const T *)x, (T *)y,
+                (real_of<T> *)length);
     return launched("l2_normalize");
 }
 
@@ -84,11 +82,8 @@ template <class T>
 bool backward(int64_t rows, int64_t C, const void *y, const void *length, const void *dy,
               bool fresh, void *dx)
 {
-    with_warp_or_block(rows, C, [&](auto group, dim3 blocks) {
-        LAUNCH((backward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, C,
-               (real_of<T>)L2_NORMALIZE_LEAST, (const T *)y, (const real_of<T> *)length,
-               (const T *)dy, fresh, (T *)dx);
-    });
+    LAUNCH_ROWS(backward_rows, T, rows, C, (real_of<T>)L2_NORMALIZE_LEAST, (const T *)y,
+                (const real_of<T> *)length, (const T *)dy, fresh, (T *)dx);
     return launched("l2_normalize");
 }
 

@@ -18,8 +18,8 @@
 #include "cuda/dropout_bits.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/row_group.cuh"
-#include "cuda/tensor_core.cuh"
 #include <string.h>
+#include <tensor_core.cuh>
 #include <type_traits>
 
 enum { ROW_PACK = DROPOUT_GROUP, LANE_PACKS = 4, PIECE_PACKS = 2 };
@@ -285,6 +285,22 @@ void with_row_group(int64_t C, bool whole, Launch launch)
     else
         with_packs<ROW_THREADS, MOST>(C, whole, launch);
 }
+
+/* Queues in_registers<T, GROUP, PACKS, WHOLE>(rows, C, ...), or, for rows that are too long,
+   long_rows<T>(C, ...) with a block for each. */
+#define LAUNCH_IN_REGISTERS(long_rows, in_registers, T, rows, C, whole, ...)                       \
+    do {                                                                                           \
+        if (rows > 0 && C > LONGEST_IN_REGISTERS)                                                  \
+            LAUNCH((long_rows<T>), dim3((unsigned)(rows)), dim3(ROW_THREADS), 0, stream, C,        \
+                   __VA_ARGS__);                                                                   \
+        else if (rows > 0)                                                                         \
+            with_row_group(C, whole, [&](auto kind) {                                              \
+                using K = decltype(kind);                                                          \
+                LAUNCH((in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),                            \
+                       dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,    \
+                       __VA_ARGS__);                                                               \
+            });                                                                                    \
+    } while (0)
 
 /* The packs of the longest row of which a kernel keeps sums in registers too, and its length. */
 template <class T> constexpr int SLAB_PACKS = LANE_PACKS / (sizeof(real_of<T>) / sizeof(float));

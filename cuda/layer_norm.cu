@@ -156,17 +156,9 @@ template <class T> bool forward(const struct layer_norm_forward *f)
                                             (T *)f->y,
                                             (real_of<T> *)f->mean,
                                             (real_of<T> *)f->scale};
-    if (f->rows > 0 && f->C > LONGEST_IN_REGISTERS)
-        LAUNCH((forward_rows<T>), dim3((unsigned)f->rows), dim3(ROW_THREADS), 0, stream, f->C,
-               arguments);
-    else if (f->rows > 0)
-        with_row_group(f->C, whole_packs(f->C, f->x, f->branch, f->gain, f->bias, f->sum, f->y),
-                       [&](auto kind) {
-                           using K = decltype(kind);
-                           LAUNCH((forward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
-                                  dim3(row_blocks<K::GROUP>(f->rows)), dim3(ROW_THREADS), 0, stream,
-                                  f->rows, f->C, arguments);
-                       });
+    LAUNCH_IN_REGISTERS(forward_rows, forward_in_registers, T, f->rows, f->C,
+                        whole_packs(f->C, f->x, f->branch, f->gain, f->bias, f->sum, f->y),
+                        arguments);
     return launched("layer_norm");
 }
 

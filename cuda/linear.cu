@@ -50,13 +50,6 @@ __global__ void activate(int64_t rows, int64_t out, divisor packs, int64_t pitch
     }
 }
 
-struct bias_itself {
-    template <class T> __device__ T operator()(const element<T> &e) const
-    {
-        return e.a;
-    }
-};
-
 /* z = bias in every row */
 template <class T> bool spread_bias(const struct linear_shape *s, const T *bias, T *z)
 {
@@ -69,8 +62,7 @@ template <class T> bool spread_bias(const struct linear_shape *s, const T *bias,
     plan.stride[1][0] = s->group.bias;
     plan.stride[0][1] = pitch_of(s);
     plan.stride[0][2] = plan.stride[1][2] = 1;
-    const operands<T> in = {nullptr, bias, nullptr, nullptr, 0};
-    return broadcast_map<T, bias_itself>("linear", plan, in, false, z);
+    return broadcast_copy<T>("linear", plan, bias, false, z);
 }
 
 /* Queues activate if there is work; bias may be NULL. */
@@ -195,8 +187,8 @@ bool backward_activation(const struct linear_shape *s, const void *kept, const v
     const int64_t n = s->rows * s->out;
     if (s->activation == SB_ACTIVATION_IDENTITY || n == 0)
         return true;
-    LAUNCH(kernels[s->activation], dim3(blocks_for(pack_count(n, PACK<T>), THREADS)), dim3(THREADS),
-           0, stream, n, (const T *)kept, (const T *)dy, (T *)dz);
+    LAUNCH_EACH(pack_count(n, PACK<T>), kernels[s->activation], n, (const T *)kept, (const T *)dy,
+                (T *)dz);
     return launched("linear");
 }
 

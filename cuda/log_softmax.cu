@@ -42,16 +42,8 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
 
 template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
 {
-    if (rows > 0 && C > LONGEST_IN_REGISTERS)
-        LAUNCH((log_softmax_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
-               (const T *)x, (T *)y);
-    else if (rows > 0)
-        with_row_group(C, whole_packs(C, x, y), [&](auto kind) {
-            using K = decltype(kind);
-            LAUNCH((log_softmax_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
-                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
-                   (const T *)x, (T *)y);
-        });
+    LAUNCH_IN_REGISTERS(log_softmax_rows, log_softmax_in_registers, T, rows, C,
+                        whole_packs(C, x, y), (const T *)x, (T *)y);
     return launched("log_softmax");
 }
 
@@ -94,16 +86,8 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
 template <class T>
 bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh, void *dx)
 {
-    if (rows > 0 && C > LONGEST_IN_REGISTERS)
-        LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
-               (const T *)y, (const T *)dy, fresh, (T *)dx);
-    else if (rows > 0)
-        with_row_group(C, whole_packs(C, y, dy, dx), [&](auto kind) {
-            using K = decltype(kind);
-            LAUNCH((backward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
-                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
-                   (const T *)y, (const T *)dy, fresh, (T *)dx);
-        });
+    LAUNCH_IN_REGISTERS(backward_rows, backward_in_registers, T, rows, C, whole_packs(C, y, dy, dx),
+                        (const T *)y, (const T *)dy, fresh, (T *)dx);
     return launched("log_softmax");
 }
 

@@ -20,10 +20,7 @@ __global__ void forward_rows(int64_t rows, int64_t C, const T *x, T *y)
 
 template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
 {
-    with_warp_or_block(rows, C, [&](auto group, dim3 blocks) {
-        LAUNCH((forward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, C,
-               (const T *)x, (T *)y);
-    });
+    LAUNCH_ROWS(forward_rows, T, rows, C, (const T *)x, (T *)y);
     return launched("logsumexp");
 }
 
@@ -46,10 +43,8 @@ template <class T>
 bool backward(int64_t rows, int64_t C, const void *x, const void *y, const void *dy, bool fresh,
               void *dx)
 {
-    with_warp_or_block(rows, C, [&](auto group, dim3 blocks) {
-        LAUNCH((backward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, C,
-               (const T *)x, (const T *)y, (const T *)dy, fresh, (T *)dx);
-    });
+    LAUNCH_ROWS(backward_rows, T, rows, C, (const T *)x, (const T *)y, (const T *)dy, fresh,
+                (T *)dx);
     return launched("logsumexp");
 }
 

@@ -126,8 +126,7 @@ bool sum_apart(const matmul_shape &s, const T *a, const T *b, bool by_row, bool 
     real_of<T> *const sum = room.as<real_of<T>>();
     if (!room || !multiply(s, a, b, by_row, true, sum))
         return false;
-    LAUNCH((add_rounded<T>), dim3(blocks_for(pack_count(n, PACK<T>), THREADS)), dim3(THREADS), 0,
-           stream, fresh, n, sum, c);
+    LAUNCH_EACH(pack_count(n, PACK<T>), (add_rounded<T>), fresh, n, sum, c);
     return launched("matmul");
 }
 

@@ -10,13 +10,6 @@ namespace
  */
 enum { TILE = 32, TILE_ROWS = 8 };
 
-struct x_itself {
-    template <class T> __device__ T operator()(const element<T> &e) const
-    {
-        return e.a;
-    }
-};
-
 /* y[i][j] = x[j][i] for i < rows, j < columns, for each index tuple of the outer axes. */
 struct turned {
     axes outer;
@@ -72,19 +65,15 @@ template <class Word> void permute_tiles(bool add, const broadcast &plan, const 
 /* y = x, or y += x, elements of type Word */
 template <class Word> bool move(bool add, const broadcast &plan, const void *x, void *y)
 {
-    const operands<Word> in = {nullptr, (const Word *)x, nullptr, nullptr, 0};
     if (plan.stride[1][plan.rank - 1] == 1)
-        return broadcast_map<Word, x_itself>("permute", plan, in, add, (Word *)y);
-    permute_tiles(add, plan, in.a, (Word *)y);
+        return broadcast_copy<Word>("permute", plan, x, add, y);
+    permute_tiles(add, plan, (const Word *)x, (Word *)y);
     return launched("permute");
 }
 
 template <class T> bool copy(size_t width, const broadcast *plan, const void *x, void *y)
 {
-    return width == 1   ? move<uint8_t>(false, *plan, x, y)
-           : width == 2 ? move<uint16_t>(false, *plan, x, y)
-           : width == 4 ? move<uint32_t>(false, *plan, x, y)
-                        : move<uint64_t>(false, *plan, x, y);
+    return with_word(width, [&](auto word) { return move<decltype(word)>(false, *plan, x, y); });
 }
 
 template <class T> bool add_permuted(const broadcast *plan, const void *x, void *y)

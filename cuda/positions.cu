@@ -47,10 +47,9 @@ bool turn(int64_t B, int64_t L, int64_t H, int64_t D, const void *table, bool ba
 {
     const int64_t half = D / 2, packs = pack_count(half, PACK<T>), count = B * L * H * packs;
     const real_of<T> *const cosine = (const real_of<T> *)table;
-    if (count > 0)
-        LAUNCH((turn_packs<T>), dim3(blocks_for(count, THREADS)), dim3(THREADS), 0, stream,
-               turns{B * L, half, divisor(L), divisor(H), divisor(packs)}, cosine,
-               cosine + L * half, (real_of<T>)(backwards ? -1 : 1), add, (const T *)x, (T *)y);
+    LAUNCH_EACH(count, (turn_packs<T>), turns{B * L, half, divisor(L), divisor(H), divisor(packs)},
+                cosine, cosine + L * half, (real_of<T>)(backwards ? -1 : 1), add, (const T *)x,
+                (T *)y);
     return launched("rotary");
 }
 
@@ -81,9 +80,8 @@ __global__ void spread(distances d, divisor Lq, divisor Lk, RESTRICTED(const T) 
 template <class T>
 bool relative_forward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const void *table, void *y)
 {
-    if (H * Lq * Lk > 0)
-        LAUNCH((spread<T>), dim3(blocks_for(H * Lq * Lk, THREADS)), dim3(THREADS), 0, stream,
-               distances{H, R, Lq, Lk}, divisor(Lq), divisor(Lk), (const T *)table, (T *)y);
+    LAUNCH_EACH(H * Lq * Lk, (spread<T>), distances{H, R, Lq, Lk}, divisor(Lq), divisor(Lk),
+                (const T *)table, (T *)y);
     return launched("relative_bias");
 }
 
@@ -146,15 +144,8 @@ bool relative_backward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const void 
     if (!ends)
         return false;
     double *const low = ends.as<double>(), *const high = low + rows;
-    with_warp_or_block(rows, Lk, [&](auto group, dim3 blocks) {
-        LAUNCH((sum_row_ends<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, Lk, d,
-               (const T *)dy, low, high);
-    });
-    with_group(sums, Lq, false, [&](auto kind) {
-        using Group = typename decltype(kind)::type;
-        LAUNCH((sum_distances<T, Group>), group_blocks<Group>(sums), dim3(ROW_THREADS), 0, stream,
-               d, (const T *)dy, low, high, (T *)dtable);
-    });
+    LAUNCH_ROWS(sum_row_ends, T, rows, Lk, d, (const T *)dy, low, high);
+    LAUNCH_GROUPS(sum_distances, T, sums, Lq, false, d, (const T *)dy, low, high, (T *)dtable);
     return launched("relative_bias");
 }
 

@@ -20,78 +20,27 @@ template <> struct arithmetic_of<bf16> {
 };
 template <class T> using real_of = typename arithmetic_of<T>::type;
 
-__device__ inline float real_exp(float x)
-{
-    return expf(x);
-}
-__device__ inline double real_exp(double x)
-{
-    return exp(x);
-}
-__device__ inline float real_log(float x)
-{
-    return logf(x);
-}
-__device__ inline double real_log(double x)
-{
-    return log(x);
-}
-__device__ inline float real_sqrt(float x)
-{
-    return sqrtf(x);
-}
-__device__ inline double real_sqrt(double x)
-{
-    return sqrt(x);
-}
-__device__ inline float real_tanh(float x)
-{
-    return tanhf(x);
-}
-__device__ inline double real_tanh(double x)
-{
-    return tanh(x);
-}
-__device__ inline float real_erf(float x)
-{
-    return erff(x);
-}
-__device__ inline double real_erf(double x)
-{
-    return erf(x);
-}
-__device__ inline float real_sin(float x)
-{
-    return sinf(x);
-}
-__device__ inline double real_sin(double x)
-{
-    return sin(x);
-}
-__device__ inline float real_cos(float x)
-{
-    return cosf(x);
-}
-__device__ inline double real_cos(double x)
-{
-    return cos(x);
-}
-__device__ inline float real_expm1(float x)
-{
-    return expm1f(x);
-}
-__device__ inline double real_expm1(double x)
-{
-    return expm1(x);
-}
-__device__ inline float real_log1p(float x)
-{
-    return log1pf(x);
-}
-__device__ inline double real_log1p(double x)
-{
-    return log1p(x);
-}
+/* real_exp(x) is expf(x) of a float and exp(x) of a double, and so on. */
+#define REAL_FUNCTION(name)                                                                        \
+    __device__ inline float real_##name(float x)                                                   \
+    {                                                                                              \
+        return name##f(x);                                                                         \
+    }                                                                                              \
+    __device__ inline double real_##name(double x)                                                 \
+    {                                                                                              \
+        return name(x);                                                                            \
+    }
+REAL_FUNCTION(exp)
+REAL_FUNCTION(log)
+REAL_FUNCTION(sqrt)
+REAL_FUNCTION(tanh)
+REAL_FUNCTION(erf)
+REAL_FUNCTION(sin)
+REAL_FUNCTION(cos)
+REAL_FUNCTION(expm1)
+REAL_FUNCTION(log1p)
+#undef REAL_FUNCTION
+
 __device__ inline float real_pow(float x, float p)
 {
     return powf(x, p);

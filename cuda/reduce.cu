@@ -4,18 +4,11 @@
 namespace
 {
 
-struct x_itself {
-    template <class T> __device__ T operator()(const element<T> &e) const
-    {
-        return e.y;
-    }
-};
-
 /* y = sum_i x_i / divisor */
 template <class T> bool sum(const broadcast *plan, double divisor, const void *x, void *y)
 {
     const operands<T> in = {(const T *)x, nullptr, nullptr, nullptr, 0};
-    return broadcast_sum<T, x_itself>("sum", *plan, in, 1, divisor, false, (T *)y);
+    return broadcast_sum<T, y_itself>("sum", *plan, in, 1, divisor, false, (T *)y);
 }
 
 /* y = sum_i x_i / divisor */
@@ -86,11 +79,7 @@ template <class T> bool max(reduce_shape s, const void *x, void *y)
 {
     const int64_t rows = s.outer * s.inner;
     if (rows > 0)
-        with_group(rows, s.n, s.inner == 1, [&](auto kind) {
-            using Group = typename decltype(kind)::type;
-            LAUNCH((max_rows<T, Group>), group_blocks<Group>(rows), dim3(ROW_THREADS), 0, stream, s,
-                   (const T *)x, (T *)y);
-        });
+        LAUNCH_GROUPS(max_rows, T, rows, s.n, s.inner == 1, s, (const T *)x, (T *)y);
     return launched("max");
 }
 
@@ -119,11 +108,8 @@ bool max_backward(reduce_shape s, bool fresh, const void *x, const void *y, cons
 {
     const int64_t rows = s.outer * s.inner;
     if (rows > 0)
-        with_group(rows, s.n, s.inner == 1, [&](auto kind) {
-            using Group = typename decltype(kind)::type;
-            LAUNCH((max_backward_rows<T, Group>), group_blocks<Group>(rows), dim3(ROW_THREADS), 0,
-                   stream, s, fresh, (const T *)x, (const T *)y, (const T *)dy, (T *)dx);
-        });
+        LAUNCH_GROUPS(max_backward_rows, T, rows, s.n, s.inner == 1, s, fresh, (const T *)x,
+                      (const T *)y, (const T *)dy, (T *)dx);
     return launched("max");
 }
 
@@ -145,11 +131,7 @@ template <class T> bool argmax(reduce_shape s, const void *x, int32_t *index)
 {
     const int64_t rows = s.outer * s.inner;
     if (rows > 0)
-        with_group(rows, s.n, s.inner == 1, [&](auto kind) {
-            using Group = typename decltype(kind)::type;
-            LAUNCH((argmax_rows<T, Group>), group_blocks<Group>(rows), dim3(ROW_THREADS), 0, stream,
-                   s, (const T *)x, index);
-        });
+        LAUNCH_GROUPS(argmax_rows, T, rows, s.n, s.inner == 1, s, (const T *)x, index);
     return launched("argmax");
 }
 

@@ -64,16 +64,9 @@ template <class T>
 bool forward(int64_t rows, int64_t C, double epsilon, const void *x, const void *gain, void *y,
              void *scale)
 {
-    if (rows > 0 && C > LONGEST_IN_REGISTERS)
-        LAUNCH((forward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
-               (real_of<T>)epsilon, (const T *)x, (const T *)gain, (T *)y, (real_of<T> *)scale);
-    else if (rows > 0)
-        with_row_group(C, whole_packs(C, x, gain, y), [&](auto kind) {
-            using K = decltype(kind);
-            LAUNCH((forward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
-                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
-                   (real_of<T>)epsilon, (const T *)x, (const T *)gain, (T *)y, (real_of<T> *)scale);
-        });
+    LAUNCH_IN_REGISTERS(forward_rows, forward_in_registers, T, rows, C, whole_packs(C, x, gain, y),
+                        (real_of<T>)epsilon, (const T *)x, (const T *)gain, (T *)y,
+                        (real_of<T> *)scale);
     return launched("rms_norm");
 }
 

@@ -111,4 +111,10 @@ template <class Launch> void with_warp_or_block(int64_t rows, int64_t C, Launch 
         launch(std::integral_constant<int, ROW_THREADS>(), dim3(row_blocks<ROW_THREADS>(rows)));
 }
 
+/* Queues kernel<T, threads of a row>(rows, C, ...) so. */
+#define LAUNCH_ROWS(kernel, T, rows, C, ...)                                                       \
+    with_warp_or_block(rows, C, [&](auto group, dim3 blocks) {                                     \
+        LAUNCH((kernel<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, C, __VA_ARGS__);  \
+    })
+
 #endif

@@ -4,13 +4,6 @@
 namespace
 {
 
-struct x_itself {
-    template <class T> __device__ T operator()(const element<T> &e) const
-    {
-        return e.a;
-    }
-};
-
 /* y = x, or y += x, elements of type Word: runs are the rows of a traversal of two axes. */
 template <class Word> bool move(bool add, runs runs, const void *x, void *y)
 {
@@ -21,16 +14,12 @@ template <class Word> bool move(bool add, runs runs, const void *x, void *y)
     plan.stride[0][0] = runs.y_stride;
     plan.stride[1][0] = runs.x_stride;
     plan.stride[0][1] = plan.stride[1][1] = 1;
-    const operands<Word> in = {nullptr, (const Word *)x, nullptr, nullptr, 0};
-    return broadcast_map<Word, x_itself>("slice", plan, in, add, (Word *)y);
+    return broadcast_copy<Word>("slice", plan, x, add, y);
 }
 
 template <class T> bool copy(size_t width, runs runs, const void *x, void *y)
 {
-    return width == 1   ? move<uint8_t>(false, runs, x, y)
-           : width == 2 ? move<uint16_t>(false, runs, x, y)
-           : width == 4 ? move<uint32_t>(false, runs, x, y)
-                        : move<uint64_t>(false, runs, x, y);
+    return with_word(width, [&](auto word) { return move<decltype(word)>(false, runs, x, y); });
 }
 
 template <class T> bool add_runs(runs runs, const void *x, void *y)

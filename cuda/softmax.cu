@@ -44,16 +44,8 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
 
 template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
 {
-    if (rows > 0 && C > LONGEST_IN_REGISTERS)
-        LAUNCH((softmax_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
-               (const T *)x, (T *)y);
-    else if (rows > 0)
-        with_row_group(C, whole_packs(C, x, y), [&](auto kind) {
-            using K = decltype(kind);
-            LAUNCH((softmax_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
-                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
-                   (const T *)x, (T *)y);
-        });
+    LAUNCH_IN_REGISTERS(softmax_rows, softmax_in_registers, T, rows, C, whole_packs(C, x, y),
+                        (const T *)x, (T *)y);
     return launched("softmax");
 }
 
@@ -103,16 +95,8 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
 template <class T>
 bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh, void *dx)
 {
-    if (rows > 0 && C > LONGEST_IN_REGISTERS)
-        LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
-               (const T *)y, (const T *)dy, fresh, (T *)dx);
-    else if (rows > 0)
-        with_row_group(C, whole_packs(C, y, dy, dx), [&](auto kind) {
-            using K = decltype(kind);
-            LAUNCH((backward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
-                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, C,
-                   (const T *)y, (const T *)dy, fresh, (T *)dx);
-        });
+    LAUNCH_IN_REGISTERS(backward_rows, backward_in_registers, T, rows, C, whole_packs(C, y, dy, dx),
+                        (const T *)y, (const T *)dy, fresh, (T *)dx);
     return launched("softmax");
 }
 
@@ -182,16 +166,8 @@ bool masked_forward(mask_sizes s, const mask_terms *mask, double temperature, co
 {
     const int64_t rows = s.B * s.H * s.Lq;
     const real_of<T> scale = (real_of<T>)(1 / temperature);
-    if (rows > 0 && s.Lk > LONGEST_IN_REGISTERS)
-        LAUNCH((masked_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, s.Lk, s, *mask,
-               scale, (const T *)x, (T *)y);
-    else if (rows > 0)
-        with_row_group(s.Lk, whole_packs(s.Lk, x, y), [&](auto kind) {
-            using K = decltype(kind);
-            LAUNCH((masked_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
-                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, s.Lk, s,
-                   *mask, scale, (const T *)x, (T *)y);
-        });
+    LAUNCH_IN_REGISTERS(masked_rows, masked_in_registers, T, rows, s.Lk, whole_packs(s.Lk, x, y), s,
+                        *mask, scale, (const T *)x, (T *)y);
     return launched("masked_softmax");
 }
 
@@ -243,16 +219,9 @@ bool masked_backward(mask_sizes s, const mask_terms *mask, double temperature, c
 {
     const int64_t rows = s.B * s.H * s.Lq;
     const real_of<T> scale = (real_of<T>)(1 / temperature);
-    if (rows > 0 && s.Lk > LONGEST_IN_REGISTERS)
-        LAUNCH((masked_backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, s.Lk,
-               s, *mask, scale, (const T *)y, (const T *)dy, fresh, (T *)dx);
-    else if (rows > 0)
-        with_row_group(s.Lk, whole_packs(s.Lk, y, dy, dx), [&](auto kind) {
-            using K = decltype(kind);
-            LAUNCH((masked_backward_in_registers<T, K::GROUP, K::PACKS, K::WHOLE>),
-                   dim3(row_blocks<K::GROUP>(rows)), dim3(ROW_THREADS), 0, stream, rows, s.Lk, s,
-                   *mask, scale, (const T *)y, (const T *)dy, fresh, (T *)dx);
-        });
+    LAUNCH_IN_REGISTERS(masked_backward_rows, masked_backward_in_registers, T, rows, s.Lk,
+                        whole_packs(s.Lk, y, dy, dx), s, *mask, scale, (const T *)y, (const T *)dy,
+                        fresh, (T *)dx);
     return launched("masked_softmax");
 }
 
@@ -276,9 +245,7 @@ __global__ void seen_queries(mask_sizes s, mask_terms mask, int64_t rows, uint8_
 bool queries_seen(mask_sizes s, const mask_terms *mask, int64_t rows, uint8_t *seen)
 {
     const int64_t n = s.B * s.H * s.Lq;
-    if (n > 0)
-        LAUNCH(seen_queries, dim3(blocks_for(n, THREADS)), dim3(THREADS), 0, stream, s, *mask, rows,
-               seen);
+    LAUNCH_EACH(n, seen_queries, s, *mask, rows, seen);
     return launched("masked_softmax");
 }
 

@@ -51,10 +51,7 @@ __global__ void choose(int64_t rows, int64_t C, int64_t k, const T *x, T *y, int
 template <class T>
 bool forward(int64_t rows, int64_t C, int64_t k, const void *x, void *y, int32_t *ids)
 {
-    with_warp_or_block(rows, C, [&](auto group, dim3 blocks) {
-        LAUNCH((choose<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows, C, k, (const T *)x,
-               (T *)y, ids);
-    });
+    LAUNCH_ROWS(choose, T, rows, C, k, (const T *)x, (T *)y, ids);
     return launched("topk");
 }
 
@@ -73,9 +70,7 @@ template <class T>
 bool backward(int64_t rows, int64_t C, int64_t k, const int32_t *ids, const void *dy, void *dx)
 {
     const int64_t n = rows * k;
-    if (n > 0)
-        LAUNCH((put<T>), dim3(blocks_for(n, THREADS)), dim3(THREADS), 0, stream, n, C, k, ids,
-               (const T *)dy, (T *)dx);
+    LAUNCH_EACH(n, (put<T>), n, C, k, ids, (const T *)dy, (T *)dx);
     return launched("topk");
 }
 

@@ -5,11 +5,6 @@
 namespace
 {
 
-template <class T> dim3 blocks(int64_t n)
-{
-    return dim3(blocks_for(pack_count(n, PACK<T>), THREADS));
-}
-
 /* The parameters of the step, prepared as on the CPU. */
 template <class T> struct adam_numbers {
     T b1, b2, a1, a2, scale, l2, keep, rate, epsilon, root;
@@ -55,9 +50,8 @@ __global__ void adam_packs(int64_t n, adam_numbers<T> s, RESTRICTED(const T) g, 
 template <class T>
 bool adam(int64_t n, const adam_step *step, const void *g, void *w, void *m, void *v)
 {
-    if (n > 0)
-        LAUNCH((adam_packs<T>), blocks<T>(n), dim3(THREADS), 0, stream, n, adam_numbers<T>(*step),
-               (const T *)g, (T *)w, (T *)m, (T *)v);
+    LAUNCH_EACH(pack_count(n, PACK<T>), (adam_packs<T>), n, adam_numbers<T>(*step), (const T *)g,
+                (T *)w, (T *)m, (T *)v);
     return launched("adam");
 }
 
@@ -92,9 +86,8 @@ __global__ void sgd_packs(int64_t n, sgd_numbers<T> s, RESTRICTED(const T) g_, R
 
 template <class T> bool sgd(int64_t n, const sgd_step *step, const void *g, void *w, void *u)
 {
-    if (n > 0)
-        LAUNCH((sgd_packs<T>), blocks<T>(n), dim3(THREADS), 0, stream, n, sgd_numbers<T>(*step),
-               (const T *)g, (T *)w, (T *)u);
+    LAUNCH_EACH(pack_count(n, PACK<T>), (sgd_packs<T>), n, sgd_numbers<T>(*step), (const T *)g,
+                (T *)w, (T *)u);
     return launched("sgd");
 }
 
@@ -140,8 +133,7 @@ template <class T> bool squares(int64_t n, const void *x, double *sum, int64_t *
         return true;
     unsigned long long *const first = answer.as<unsigned long long>();
     cudaMemsetAsync(first, 0xff, 8, stream);
-    LAUNCH((find_first_bad<T>), dim3(blocks_for(n, THREADS)), dim3(THREADS), 0, stream, n,
-           (const T *)x, first);
+    LAUNCH_EACH(n, (find_first_bad<T>), n, (const T *)x, first);
     return launched("squares") && fetch(first_bad, first);
 }
 
@@ -187,9 +179,8 @@ template <class T>
 bool adam_judged(int64_t n, const void *numbers, const double *outcome, const void *g, void *w,
                  void *m, void *v)
 {
-    if (n > 0)
-        LAUNCH((adam_packs_judged<T>), blocks<T>(n), dim3(THREADS), 0, stream, n,
-               (const adam_numbers<T> *)numbers, outcome, (const T *)g, (T *)w, (T *)m, (T *)v);
+    LAUNCH_EACH(pack_count(n, PACK<T>), (adam_packs_judged<T>), n, (const adam_numbers<T> *)numbers,
+                outcome, (const T *)g, (T *)w, (T *)m, (T *)v);
     return launched("adam");
 }
 
@@ -210,9 +201,8 @@ __global__ void average_packs(int64_t n, T old_share, T new_share, RESTRICTED(co
 
 template <class T> bool average(int64_t n, double decay, const void *x, void *y)
 {
-    if (n > 0)
-        LAUNCH((average_packs<T>), blocks<T>(n), dim3(THREADS), 0, stream, n, (T)decay,
-               (T)(1 - decay), (const T *)x, (T *)y);
+    LAUNCH_EACH(pack_count(n, PACK<T>), (average_packs<T>), n, (T)decay, (T)(1 - decay),
+                (const T *)x, (T *)y);
     return launched("average");
 }
 

@@ -36,7 +36,7 @@ once "a bare Debian 12: pip install" tests/bare.sh bookworm python
 once "64-bit ARM, emulated: the whole suite" tests/aarch64.sh
 once "sanitizers: the whole suite, on the CPU and on the emulated device" tests/sanitize.sh --long
 once "the emulated CUDA device: the whole suite, three schedules, races" tests/cuda.sh --long
-once "the CUDA emulator finds every planted mistake" tests/emulator.sh
+once "the CUDA emulator finds every planted mistake" subprojects/emulator/tests/run.sh
 once "the CUDA emulator finds every removed barrier" tests/planted.sh
 once "Python: its tests, and 100,000 random programs" env SOFTBACK_TEST_LONG=1 tests/python.sh
 once "20,000 steps, whose memory stays flat" tests/soak.sh

@@ -19,14 +19,12 @@ command_of() {
 make_plugin() {
     link=$(command_of libsoftback_cuda_emulated.so)
     for kernel in $1; do
-        object=cuda/emulated_$kernel.o
-        compile=$(command_of $object | sed "s| -I$root | -I$plant -I$root |; s| -o $object| -o $plant/$kernel.o|")
-        [ ! -f "$plant/cuda/$kernel.cu" ] ||
-            compile=$(echo "$compile" | sed "s|-c [^ ]*$kernel\.cu|-c $plant/cuda/$kernel.cu|")
+        object=libsoftback_cuda_emulated.so.p/meson-generated_.._cuda_emulated_$kernel.cpp.o
+        compile=$(command_of $object | sed "s| -I| -I$plant -I|; s| -o $object| -o $plant/$kernel.o|")
         (cd $build && sh -c "$compile") || return 1
         link=$(echo "$link" | sed "s| $object | $plant/$kernel.o |")
     done
-    (cd $build && sh -c "$(echo "$link" | sed "s|-Wl,-z,defs||; s|-o libsoftback_cuda_emulated.so|-o $plugin|")")
+    (cd $build && sh -c "$(echo "$link" | sed "s|-o libsoftback_cuda_emulated.so|-o $plugin|")")
 }
 
 # use FOLDER: mistakes are planted in this build.
@@ -102,8 +100,8 @@ try_all slabs.cuh layer_norm
 try_all attention_tiled.cu attention_tiled
 if [ -z "$sample" ]; then
     try_all row_group.cuh layer_norm
-    try_all attention_tiles.cuh "attention attention_backward attention_tiled attention_tiled_backward"
-    try_all attention_steps.cuh "attention attention_backward"
+    try_all attention_tiles.cuh "attention attention_tiled attention_tiled_backward"
+    try_all attention.cu attention
     try_all attention_tiled_backward.cu attention_tiled_backward
     filter='matmul_bf16/*'
     try_all gemm_mma.cu gemm_mma

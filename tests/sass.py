@@ -253,8 +253,7 @@ def main():
     if not cuobjdump or not shutil.which("c++filt"):
         print("sass.py: needs cuobjdump (CUDA toolkit, or PyPI's triton) and c++filt")
         return 77
-    objects = [path for path in glob.glob(os.path.join(given.folder, "cuda", "*.o"))
-               if not os.path.basename(path).startswith("emulat")]
+    objects = glob.glob(os.path.join(given.folder, "cuda", "*.o"))
     if not objects:
         print(f"sass.py: {given.folder} has no kernels by nvcc")
         return 77

@@ -6,8 +6,8 @@
 #ifndef SOFTBACK_TESTS_SUPPORT_DEVICE_H
 #define SOFTBACK_TESTS_SUPPORT_DEVICE_H
 
-#include "cuda/emulator/work.h"
 #include "ops/kernel.h"
+#include "subprojects/emulator/include/emulator_work.h"
 #include "tensor/device.h"
 
 const sb_device *device_cuda(void); /* NULL where there is none */
@@ -31,7 +31,7 @@ bool test_slow_device(void);
 
 bool test_sanitized(void);
 
-/* What the device was asked to do until now (cuda/emulator/work.h); skips the rest of the test
+/* What the device was asked to do until now (emulator_work.h); skips the rest of the test
    unless it is emulated. */
 struct emulator_work device_work(void);
 

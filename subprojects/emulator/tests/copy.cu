@@ -3,7 +3,7 @@
  * may be shorter; cp.async fills up with zeros.
  */
 #include "check.cuh"
-#include "cuda/tensor_core.cuh"
+#include <tensor_core.cuh>
 
 const int Tile = 128;
 

@@ -1,6 +1,6 @@
 /*
- * Tensor cores, asynchronous copies and a fast power of 2: the only PTX of the project. Each
- * wrapper is one instruction; cuda/emulator/mma.h has the same functions in C++.
+ * Tensor cores, asynchronous copies and a fast power of 2. Each wrapper is one instruction of PTX;
+ * include/mma.h has the same functions in C++.
  *
  * Fragments of mma.m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16"), lane = 4 group + part:
  *
@@ -20,15 +20,15 @@
  * the address of row l % 8 of matrix l / 8, and register j receives matrix j. Four floats are such
  * a row too.
  */
-#ifndef SOFTBACK_CUDA_TENSOR_CORE_CUH
-#define SOFTBACK_CUDA_TENSOR_CORE_CUH
+#ifndef SOFTBACK_EMULATOR_TENSOR_CORE_CUH
+#define SOFTBACK_EMULATOR_TENSOR_CORE_CUH
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#ifdef SOFTBACK_CUDA_EMULATED
-#include "emulator/mma.h"
+#ifdef SOFTBACK_EMULATOR
+#include "mma.h"
 #else
 
 /* 2^x with a relative error of 2^-22; subnormal results become 0. exp2f needs three times as many

@@ -3,7 +3,7 @@
  * equally in every run; and tensor cores cut their sums instead of rounding them.
  */
 #include "check.cuh"
-#include "cuda/tensor_core.cuh"
+#include <tensor_core.cuh>
 
 enum { COUNT = 256 };
 

@@ -14,7 +14,6 @@
  *   stale       what a kernel reads through __restrict__ while it writes it
  *   stream, event, graph   queues of work, and their recordings
  *   launch, transfer, device, blas   the rest of the host interface
- *   work        counts all of it
  *
  * Only one host thread at a time may call the emulator. None of these files may be compiled with
  * -fsanitize=thread: they move values between threads as hardware does, and report fibers
@@ -28,7 +27,7 @@
 #endif
 
 #include "cuda_runtime.h"
-#include "work.h"
+#include "emulator_work.h"
 #include <functional>
 #include <memory>
 #include <stdint.h>
@@ -173,7 +172,7 @@ class StaleReads
     std::vector<Change> changes;
 };
 
-extern emulator_work work; /* work.cpp */
+extern emulator_work work; /* device.cpp: counts what the others do */
 
 /* stream.cpp */
 typedef std::function<void()> Task;

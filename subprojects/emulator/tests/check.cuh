@@ -1,13 +1,13 @@
 /*
  * Functions that the tests of the emulator share. Each .cu file here is one program: it runs its
  * kernels, compares with plain C++, prints a line for each check that fails, and exits with 1 if
- * one failed. Compiled with -DPLANTED_<NAME> it contains that mistake (tests/emulator.sh lists the
+ * one failed. Compiled with -DPLANTED_<NAME> it contains that mistake (run.sh lists the
  * mode that finds it).
  */
-#ifndef SOFTBACK_TESTS_EMULATOR_CHECK_CUH
-#define SOFTBACK_TESTS_EMULATOR_CHECK_CUH
+#ifndef SOFTBACK_EMULATOR_CHECK_CUH
+#define SOFTBACK_EMULATOR_CHECK_CUH
 
-#include "cuda/launch.cuh"
+#include <launch.cuh>
 #include <stdio.h>
 #include <vector>
 

@@ -1,10 +1,10 @@
 /*
  * What a program asks of the emulated device, counted since it was opened. Time on a device is lost
  * to launches, to waits of the host and to copies as much as to kernels, and none of these shows in
- * a result. A plug-in exports softback_emulator_work, for tests (tests/tensor/test_work.c).
+ * a result. Programs and shared objects export softback_emulator_work, for tests.
  */
-#ifndef SOFTBACK_EMULATOR_WORK_H
-#define SOFTBACK_EMULATOR_WORK_H
+#ifndef SOFTBACK_EMULATOR_EMULATOR_WORK_H
+#define SOFTBACK_EMULATOR_EMULATOR_WORK_H
 
 #include <stdint.h>
 

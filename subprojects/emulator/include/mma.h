@@ -1,6 +1,6 @@
 /*
- * The emulator's side of cuda/tensor_core.cuh, where the layouts are described: mma.sync, ldmatrix
- * and cp.async, with the lanes' registers exactly as PTX has them.
+ * The emulator's side of portable/tensor_core.cuh, where the layouts are described: mma.sync,
+ * ldmatrix and cp.async, with the lanes' registers exactly as PTX has them.
  */
 #ifndef SOFTBACK_EMULATOR_MMA_H
 #define SOFTBACK_EMULATOR_MMA_H

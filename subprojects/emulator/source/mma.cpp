@@ -1,6 +1,6 @@
 /*
  * Tensor-core instructions: a warp's registers together hold small matrices. The layouts are those
- * of the PTX ISA (cuda/tensor_core.cuh).
+ * of the PTX ISA (portable/tensor_core.cuh).
  */
 #include "mma.h"
 #include "emulator.h"

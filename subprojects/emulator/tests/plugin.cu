@@ -1,7 +1,7 @@
 /*
  * Kernels in a shared object that a C program opens, as the library opens its CUDA plug-in.
  */
-#include "cuda/launch.cuh"
+#include <launch.cuh>
 
 __global__ void neighbours(int *x)
 {

@@ -11,12 +11,12 @@
  * LAUNCH((attention<64, 32>), ...). As with <<<>>>, errors of a launch come from
  * cudaGetLastError().
  */
-#ifndef SOFTBACK_CUDA_LAUNCH_CUH
-#define SOFTBACK_CUDA_LAUNCH_CUH
+#ifndef SOFTBACK_EMULATOR_LAUNCH_CUH
+#define SOFTBACK_EMULATOR_LAUNCH_CUH
 
 #include <cuda_runtime.h>
 
-#ifdef SOFTBACK_CUDA_EMULATED
+#ifdef SOFTBACK_EMULATOR
 
 #define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                     \
     emulator::launch(#kernel, emulator::Site(), kernel, grid, block, shared_bytes, stream,         \

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Tests the CUDA emulator: small kernels must give the right results in every mode, and the mode that the
+# Tests the emulator: small kernels must give the right results in every mode, and the mode that the
 # table below names must find each mistake that is planted in them. Ends with one line,
 # "N passed, N failed".
-#   tests/emulator.sh            everything
-#   tests/emulator.sh --sample   a selection that takes less than a minute
-#   tests/emulator.sh --matrix   which modes find which mistakes, as a table (slow)
+#   tests/run.sh            everything
+#   tests/run.sh --sample   a selection that takes less than a minute
+#   tests/run.sh --matrix   which modes find which mistakes, as a table (slow)
 #
 # The modes:
 #   plain   as in the suite: five seeds, then blocks and lanes in order and in reverse
@@ -17,9 +17,8 @@
 # plug-in is linked without it, and the program runs with LD_PRELOAD=$(gcc -print-file-name=libtsan.so).
 set -u
 cd "$(dirname "$0")/.." || exit 2
-build=${EMULATOR_BUILD:-build/emulator}
-tests=tests/emulator
-include="-Icuda/emulator -I."
+build=${EMULATOR_BUILD:-build/tests}
+include="-Iinclude -Iportable"
 warnings="-Wall -Wextra -Wshadow -Werror"
 asan="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0
@@ -97,10 +96,10 @@ build_emulator() {
     local mode=$1 flags="-O2 -g" folder=$build/$1
     [ "$mode" = asan ] && flags="-O1 -g -fsanitize=address -fno-omit-frame-pointer"
     [ "$mode" = switch ] && flags="$flags -DSOFTBACK_EMULATOR_UCONTEXT"
-    [ "$mode" = blas ] && flags="$flags -DSOFTBACK_BLAS $(pkg-config --cflags openblas)"
-    [ -z "$(find cuda/emulator -newer "$build/$mode.a" 2>&1)" ] && return 0
+    [ "$mode" = blas ] && flags="$flags -DSOFTBACK_EMULATOR_BLAS $(pkg-config --cflags openblas)"
+    [ -z "$(find include source -newer "$build/$mode.a" 2>&1)" ] && return 0
     mkdir -p "$folder"
-    for file in cuda/emulator/*.cpp; do
+    for file in source/*.cpp; do
         echo "$(compiler_of "$mode") -std=c++17 $flags $warnings -fPIC -fvisibility=hidden $include" \
             "-c $file -o $folder/$(basename "$file" .cpp).o"
     done | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c "{}" || return 1
@@ -113,7 +112,7 @@ compile() {
     local name=$1 mode=$3 out=$build/$1.$2.$3 flags
     flags="-std=c++17 $(flags_of "$mode") -fno-strict-aliasing $warnings $include"
     [ "$2" = none ] || flags="$flags -DPLANTED_$2"
-    local compiler kernel="-x c++ $tests/$name.cu -x none"
+    local compiler kernel="-x c++ tests/$name.cu -x none"
     compiler=$(compiler_of "$mode")
     if [ "$name" != plugin ]; then
         $compiler $flags $kernel $(library_of "$mode") -o "$out" >&2 || return 1
@@ -124,7 +123,7 @@ compile() {
     [ "$mode" = asan ] && host_flags=$asan link_flags=$asan
     $compiler $flags -fPIC -fvisibility=hidden -c $kernel -o "$out.o" >&2 || return 1
     $compiler -shared $link_flags "$out.o" $(library_of "$mode") -o "$out.so" >&2 || return 1
-    ${CC:-gcc} -g -Wall -Wextra $host_flags $tests/host.c -o "$out" -ldl -lpthread >&2 || return 1
+    ${CC:-gcc} -g -Wall -Wextra $host_flags tests/host.c -o "$out" -ldl -lpthread >&2 || return 1
     if [ "$mode" = tsan ]; then
         echo "env LD_PRELOAD=$(gcc -print-file-name=libtsan.so) $out $out.so 2016"
     else
@@ -237,7 +236,7 @@ checks() {
 
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
-checks "${1:-}" | sed "s/'/\\\\'/g" | EMULATOR_BUILD=$build xargs -P "$jobs" -L 1 bash tests/emulator.sh | tee "$results" |
+checks "${1:-}" | sed "s/'/\\\\'/g" | EMULATOR_BUILD=$build xargs -P "$jobs" -L 1 bash tests/run.sh | tee "$results" |
     grep -v '^passed'
 passed=$(grep -c '^passed' "$results")
 expected=$(checks "${1:-}" | wc -l)

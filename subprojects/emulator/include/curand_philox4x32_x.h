@@ -1,6 +1,6 @@
 /*
- * cuRAND's Philox4x32-10 (see tensor/random.h): curand_Philox4x32_10(counter, key) as in the
- * real header of this name.
+ * cuRAND's Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"):
+ * curand_Philox4x32_10(counter, key) as in the real header of this name.
  */
 #ifndef SOFTBACK_EMULATOR_CURAND_PHILOX4X32_X_H
 #define SOFTBACK_EMULATOR_CURAND_PHILOX4X32_X_H

@@ -4,7 +4,7 @@
  * loads the next.
  */
 #include "check.cuh"
-#include "cuda/tensor_core.cuh"
+#include <tensor_core.cuh>
 
 const int Tile = 64, Depth = 32, Threads = 128;
 

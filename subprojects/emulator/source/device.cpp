@@ -1,10 +1,18 @@
 /*
- * The device: its name and properties. It reports compute capability 9.0.
+ * The device: its name and properties, and the count of its work. It reports compute
+ * capability 9.0.
  */
 #include "emulator.h"
 #include <stdio.h>
 
 using namespace emulator;
+
+emulator_work emulator::work;
+
+extern "C" __attribute__((visibility("default"))) emulator_work softback_emulator_work()
+{
+    return emulator::work;
+}
 
 cudaError_t cudaGetDeviceCount(int *count)
 {

@@ -6,7 +6,7 @@
  */
 #include "blas.h"
 #include "emulator.h"
-#ifdef SOFTBACK_BLAS
+#ifdef SOFTBACK_EMULATOR_BLAS
 #include <cblas.h>
 #endif
 
@@ -70,7 +70,7 @@ static std::vector<Real> copy_out(const Matrix &matrix, int item, int rows, int 
     return copy;
 }
 
-#ifdef SOFTBACK_BLAS
+#ifdef SOFTBACK_EMULATOR_BLAS
 static void multiply(int m, int n, int k, const float *a, const float *b, float *c)
 {
     cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, m, b, k, 0, c, m);
