@@ -1,11 +1,11 @@
 #!/bin/sh
 # No file or function is too long to read: a source file has at most 900 lines (except ops/ops.h, which
-# lists all operations; teach/micro.c, the library in one page, has 500), and the body of a function outside
+# lists all operations; teach/micro.c, the library in one page, has 510), and the body of a function outside
 # the tests 50. Prints each one that is longer; exits with 1 if there is one.
 cd "$(dirname "$0")/.." || exit 2
 git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' | xargs awk '
     function file_ends() {
-        limit = path == "teach/micro.c" ? 500 : 900
+        limit = path == "teach/micro.c" ? 510 : 900
         if (lines > limit && path != "ops/ops.h") {
             print path " has " lines " lines, more than " limit
             bad = 1

@@ -160,7 +160,7 @@ static void test_wrong(void)
     memcpy(ds, right, sizeof ds);
     ds[2] = NAN;
     if (!holds(!accepts(ds), "planted bug 3 is caught: one element is NaN"))
-        hint("every comparison with NaN is false, so that `if (error > tolerance) return false` "
+        hint("`<` and `>` are false beside a NaN, so that `if (error > tolerance) return false` "
              "accepts it; fmaxf passes over it, too. Test isnan");
     size_of_f = 1e-5f;
     true_gradient(ds);

@@ -123,7 +123,9 @@ static void name_slowness(const struct run *run, double before, double after)
 {
     const int64_t drawn = sb_data_tell(run->data).batch;
     if (sb_optimiser_steps(run->adam) == 0)
-        hint("the weights have not changed: sb_optimiser_step(adam) was never called");
+        hint("the weights have not changed: sb_optimiser_step(adam) was never called, or it failed "
+             "(the last message of the library: \"%s\")",
+             sb_error());
     else if (sb_optimiser_steps(run->adam) != STEPS)
         hint("adam took %d steps and not %d", (int)sb_optimiser_steps(run->adam), STEPS);
     else if (drawn < STEPS / 2)

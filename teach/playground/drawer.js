@@ -235,7 +235,7 @@ const Drawer = (() => {
             "−ds is the way down for each score. No score takes it: Adam moves the parameters, and " +
                 "the scores follow.",
             proof,
-            zero ? "The ds of this row do sum to 0."
+            zero ? "The ds of this row do sum to 0, up to rounding."
                  : `But here they sum to ${short(sum)}: a step along −ds moves all scores of ` +
                       `this row ${sum > 0 ? "down" : "up"} together.`,
         ];

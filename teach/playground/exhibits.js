@@ -82,7 +82,7 @@ const Flash = (() => {
                              {name: "the whole row", colour: "quiet", ...stored}], (x) => x / most);
         compare("flash-memory", "numbers in memory", {value: held}, {value: whole}, Math.max(whole, held));
         compare("flash-passes", "how often each score is computed",
-                {value: passes, note: short(passes) + " of 2"},
+                {value: passes, note: `${short(passes)} times`},
                 isForward() ? {value: passes} : {value: 1, note: "1, and the row stays stored"}, 2);
     };
 

@@ -90,9 +90,11 @@ const Verdict = (() => {
     /* Of a model that was sabotaged after it had learnt, while the race goes on: nothing seems to happen. */
     const soFar = (r) => {
         const before = beforeSabotage(r);
+        const collapsed = r.latest.loss > 1;
         return before?.share >= LEARNT
             ? tag("p", {}, tag("strong", {}, "Sabotaged: "), small(before),
-                  " It may survive; try step 50, before it has learnt.") : "";
+                  collapsed ? ` It has collapsed: its loss is ${short(r.latest.loss)} now.`
+                            : " It may survive; try step 50, before it has learnt.") : "";
     };
     const ofSabotaged = (r, end) => {
         const at = s.events.at(-1), before = beforeSabotage(r);
@@ -125,7 +127,7 @@ const Verdict = (() => {
  */
 const Race = (() => {
     const s = Address.state;
-    const EVERY = 10, GUESSING = Math.log(11); /* ten digits and the end */
+    const EVERY = 10, WITHOUT_INPUT = 8 / 9 * Math.log(10); /* eight digits of ten, and the end, whose place is known */
     const USUAL = 50; /* the step to sabotage at, where no other is chosen */
     /* At full speed an order takes about as many milliseconds, and is drawn once. */
     const ORDER = 200, MOST_STOPS = 10;
@@ -291,7 +293,7 @@ const Race = (() => {
         const all = [
             ...racers.map((r, i) => ({points: thinned(r.losses), series: i, name: names[i]})), ...earlier
         ];
-        const level = {value: GUESSING, name: "guessing: ln 11"};
+        const level = {value: WITHOUT_INPUT, name: "without the input: 8/9 ln 10 = 2.05"};
         const label = `loss of each step: correct gradient ${short(racers[0].losses.at(-1))}, ` +
                       `${Rules.title(s.rule)} ${short(racers[1].losses.at(-1))}, ` +
                       `after ${step} steps`;

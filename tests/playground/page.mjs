@@ -313,7 +313,7 @@ await test(
         }));
         expect((await text("drawer-say")).includes("No weight changes, so the loss changes by 0"),
                await text("drawer-say"));
-        expect((await text("drawer-say")).endsWith("The ds of this row do sum to 0."),
+        expect((await text("drawer-say")).endsWith("The ds of this row do sum to 0, up to rounding."),
                await text("drawer-say"));
         await set("timeline", 30);
         expect((await text("drawer-where")).includes("step 30"), "the drawer follows the timeline");
