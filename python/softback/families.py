@@ -72,7 +72,7 @@ def rope(value, field):
     known = {"default": {}, "linear": {"factor": "rotary_scaling"}, "llama3": {
         "factor": "rotary_scaling", "low_freq_factor": "rotary_low_factor", "high_freq_factor": "rotary_high_factor",
         "original_max_position_embeddings": "rotary_original"}}
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         raise Error(f"{field} has the rope_type {str(kind)[:60]!r}, which softback does not compute; it computes "
                     f"{', '.join(known)}")
     names = known[kind] | {"rope_theta": "rotary_base"}

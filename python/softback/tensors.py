@@ -355,11 +355,11 @@ lent, next_loan = {}, itertools.count(1)
 give_back = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lent.__delitem__)
 
 
-def share(array):
+def share(array, who):
     """A tensor of the array's memory."""
     dtype, loan = dtype_of(array), next(next_loan)
     if dtype is None or not array.flags.c_contiguous:
-        raise Error(f"from_numpy: an array of {array.dtype} cannot be shared, which must be contiguous and "
+        raise Error(f"{who}: an array of {array.dtype} cannot be shared, which must be contiguous and "
                     "of float32, float64, int32 or bool; sb.tensor(array) copies it")
     pointer = c.sb_tensor_wrap(dtype, *sizes(array.shape), address(array), give_back, loan)
     lent[loan] = pointer and array
@@ -370,7 +370,7 @@ def from_numpy(array):
     """A tensor that shares the array's memory; what is written to one is read from the other."""
     if not isinstance(array, np.ndarray) or not array.flags.writeable:
         raise Error(f"from_numpy: this {type(array).__name__} is not a writable array; sb.tensor copies it")
-    return share(array)
+    return share(array, "from_numpy")
 
 
 def from_dlpack(other):
@@ -379,7 +379,7 @@ def from_dlpack(other):
     if array is None or not array.flags.writeable:
         wrong = "has no memory for DLPack" if array is None else "is read-only"
         raise Error(f"from_dlpack: this {type(other).__name__} {wrong}; sb.tensor copies it")
-    return share(array)
+    return share(array, "from_dlpack")
 
 
 def converted(data, dtype=None):
@@ -427,7 +427,7 @@ def tensor_of(x):
     if isinstance(x, Tensor):
         return x
     sharable = isinstance(x, np.ndarray) and x.flags.carray and dtype_of(x) is not None
-    return share(x) if sharable else tensor(x)
+    return share(x, "tensor") if sharable else tensor(x)
 
 
 def full(shape, value, dtype="f32", requires_grad=False):

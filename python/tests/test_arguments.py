@@ -67,6 +67,7 @@ def test_read_only_memory_stays_what_it_is():
     frozen = np.ones(3)
     frozen.flags.writeable = False
     refused("from_dlpack: this ndarray is read-only; sb.tensor", sb.from_dlpack, frozen)
+    refused("from_dlpack: an array of float32 cannot be shared, which must be contiguous", sb.from_dlpack, np.ones((2, 3), "f4").T)
     sb.detach(frozen).assign(5)
     assert frozen.tolist() == [1, 1, 1]
 

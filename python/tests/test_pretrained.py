@@ -293,6 +293,7 @@ YARN = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4}
 REFUSED = (
     ("llama", {"rope_parameters": YARN}, "rope_type 'yarn', which softback does not compute"),
     ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "rope_type 'dynamic'"),
+    ("llama", {"rope_parameters": {"rope_type": {"name": "yarn"}}}, "rope_type \"{'name': 'yarn'}\", which softback does not compute"),
     ("llama", {"rope_parameters": {"rope_type": "linear", "factor": -1.0}}, "rope_parameters.factor is '-1.0', not a positive number"),
     ("llama", {"attention_bias": True}, "attention_bias is True and mlp_bias False; softback computes both or neither"),
     ("mistral", {"sliding_window": 16}, "sliding_window is 16, which softback does not compute"),
