@@ -81,7 +81,7 @@ static void training_note(struct training *t, const sb_evaluation *scores)
 /* With the averaged weights, if there are any. */
 static bool training_measure_and_keep(struct training *t, sb_evaluation *scores)
 {
-    if (!sb_evaluate(&t->subject, &t->held_source, t->scored, t->batches, scores))
+    if (!sb_evaluate(&t->subject, &t->held_source, t->scored, t->batch_ranks, scores))
         return false;
     training_note(t, scores);
     if (!training_saves(t))
@@ -266,7 +266,7 @@ static void training_conclude(const struct training *t, const struct progress_li
     printf("trained    %s %s in %s, %s target symbols/s\n", count_text(taken).text,
            line->at_start > 0 ? "more steps" : "steps", duration_text(progress_seconds(line)).text,
            count_text((int64_t)progress_rate(line)).text);
-    if (sb_communicator_size(t->batches) > 1)
+    if (sb_communicator_size(t->batch_ranks) > 1)
         printf("ranks      %d, which spent %.1f %% of the time only on summing gradients\n",
                sb_communicator_size(t->communicator), 100 * line->waited / progress_seconds(line));
     if (sb_communicator_size(t->communicator) > 1)
@@ -340,9 +340,9 @@ static bool training_divide(struct training_request *r)
 {
     sb_communicator *c = r->communicator;
     const int rank = sb_communicator_rank(c);
-    r->heads = sb_communicator_split(c, rank / r->head_ranks, rank);
-    r->batches = r->heads ? sb_communicator_split(c, rank % r->head_ranks, rank) : NULL;
-    return r->batches != NULL;
+    r->model_ranks = sb_communicator_split(c, rank / r->head_ranks, rank);
+    r->batch_ranks = r->model_ranks ? sb_communicator_split(c, rank % r->head_ranks, rank) : NULL;
+    return r->batch_ranks != NULL;
 }
 
 /* The ranks of a job share the processors of a machine and monitor each other. */
@@ -363,8 +363,8 @@ int training_run(struct training_request *request)
     if (!training_join(request))
         return training_failed(request->communicator);
     const int code = training_train(request);
-    sb_communicator_close(request->batches);
-    sb_communicator_close(request->heads);
+    sb_communicator_close(request->batch_ranks);
+    sb_communicator_close(request->model_ranks);
     sb_communicator_close(request->communicator);
     return code;
 }

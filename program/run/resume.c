@@ -26,8 +26,8 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
 /* Takes the state of a run of the same kind of models. */
 bool training_load(struct training *t)
 {
-    t->loaded = checkpoint_open(t->state_path,
-                                &(struct checkpoint_options){.ranks = t->heads, .resumes = true});
+    t->loaded = checkpoint_open(
+        t->state_path, &(struct checkpoint_options){.ranks = t->model_ranks, .resumes = true});
     if (!t->loaded || t->loaded->subject.kind == t->kind->model)
         return t->loaded != NULL;
     return sb_fail("%s was started with --model %s, not with --model %s", t->out,

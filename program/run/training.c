@@ -51,7 +51,7 @@ static bool from_take_settings(struct training *t, const struct training_request
 /* Loads the model of --from, with the settings that are its own. */
 static bool training_load_from(struct training *t, const struct training_request *r)
 {
-    const struct checkpoint_options options = {.training = &r->settings, .ranks = t->heads};
+    const struct checkpoint_options options = {.training = &r->settings, .ranks = t->model_ranks};
     t->loaded = checkpoint_open(r->from, &options);
     if (!t->loaded)
         return false;
@@ -80,7 +80,7 @@ static bool training_open_trainer(struct training *t, const struct training_requ
 {
     training_choose_steps(t, setting_given(request, "warmup"));
     sb_trainer_options options = t->settings.trainer;
-    options.communicator = t->batches;
+    options.communicator = t->batch_ranks;
     options.sequence_ranks = request->sequence_ranks;
     options.stop = training_interrupted;
     if (!fine_tuning_apply(&t->settings.tuning, t->weights))
@@ -171,12 +171,12 @@ bool training_open(struct training *t, const struct training_request *request, b
     *t = (struct training){.kind = request->kind,
                            .settings = request->settings,
                            .communicator = request->communicator,
-                           .heads = request->heads,
-                           .batches = request->batches,
+                           .model_ranks = request->model_ranks,
+                           .batch_ranks = request->batch_ranks,
                            .sequence_ranks = request->sequence_ranks,
                            .head_ranks = request->head_ranks,
                            .lock = -1};
-    t->settings.model.transformer.ranks = t->heads;
+    t->settings.model.transformer.ranks = t->model_ranks;
     /* No rank writes a file before all ranks have checked which files exist. */
     const bool agreed = training_agree(t, training_open_all(t, request), alike);
     if (agreed && training_open_files(t))

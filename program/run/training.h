@@ -29,16 +29,16 @@ struct training_request {
     sb_communicator *communicator; /* whose ranks train together; NULL: this one alone */
     int sequence_ranks;            /* the degree of sequence parallelism */
     int head_ranks;                /* the degree of tensor parallelism */
-    sb_communicator *heads;        /* the ranks that hold this model */
-    sb_communicator *batches;      /* data parallelism: ranks with the same part of the model */
+    sb_communicator *model_ranks;  /* the ranks that hold this model */
+    sb_communicator *batch_ranks;  /* data parallelism: ranks with the same part of the model */
 };
 
 struct training {
     const struct training_kind *kind;
     struct settings settings;
     const char *task;
-    sb_communicator *communicator, *heads, *batches; /* the request's */
-    int sequence_ranks, head_ranks;                  /* the request's */
+    sb_communicator *communicator, *model_ranks, *batch_ranks; /* the request's */
+    int sequence_ranks, head_ranks;                            /* the request's */
     void *data; /* trained on and held out, as the kind has it */
     sb_source source, held_source;
     int64_t epoch_items, batch_items; /* pairs, texts or windows; of a batch at most */
