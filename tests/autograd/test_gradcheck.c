@@ -404,11 +404,9 @@ CPU_TEST(gradcheck, invalid_calls_are_refused)
                    NULL);
     EXPECT_REFUSED("the tolerance is -1", f_square, &how, &x, 1,
                    &(sb_gradcheck_options){.tolerance = -1}, NULL);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     sb_tensor *y = square(x, 1, RIGHT);
     EXPECT_REFUSED("input 0, (2), is not a leaf", f_square, &how, &y, 1, NULL, NULL);
-    sb_tape_end(&tape);
     sb_tensor_release(x);
     sb_tensor_release(single);
     sb_tensor_release(constant);

@@ -111,8 +111,7 @@ TEST(node, an_operation_without_backward_gives_constants)
     static const sb_operation cut = {"cut", "x", NULL, false, false};
     static const sb_operation ids = {"ids", "x", plus_backward, false, false};
     sb_tensor *a = leaf(3);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     sb_tensor *y = sb_node_output(sb_node_new(&cut, 1, &a, 1, NULL, 0), SB_F64, SB_SHAPE(2));
     cr_expect(y && !y->requires_grad);
     sb_tensor *i = sb_node_output(sb_node_new(&ids, 1, &a, 1, NULL, 0), SB_I32, SB_SHAPE(2));
@@ -120,7 +119,6 @@ TEST(node, an_operation_without_backward_gives_constants)
     cr_expect(!sb_backward(total(y)));
     EXPECT_ERROR(
         "backward: the argument, of shape (), depends on nothing that requires a gradient");
-    sb_tape_end(&tape);
     sb_tensor_release(a);
 }
 
@@ -167,12 +165,10 @@ TEST(node, the_tape_releases_objects_that_it_owns)
 
 TEST(node, a_leaf_that_the_tape_owns_gets_its_gradient)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *a = sb_tape_own(leaf(3));
     cr_assert(sb_backward(total(times(a, a))));
     cr_expect(every(a, 3) && every(sb_tensor_grad(a), 6));
-    sb_tape_end(&tape);
 }
 
 TEST(node, inputs_are_checked_and_named)
@@ -198,8 +194,7 @@ TEST(node, inputs_are_checked_and_named)
 TEST(node, saved_tensors_and_options_can_be_read_back)
 {
     sb_tensor *a = KEPT(leaf(3)), *saved = sb_tensor_scalar(SB_F64, 8);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     sb_node *node = sb_node_new(&plus_operation, 2, (sb_tensor *[]){a, a}, 1, "seven", 6);
     sb_tensor *y = sb_node_output(node, SB_F64, SB_SHAPE(2));
     cr_expect(sb_node_save(node, saved) == saved);
@@ -211,17 +206,14 @@ TEST(node, saved_tensors_and_options_can_be_read_back)
         cr_expect(sb_node_save(node, sb_tensor_scalar(SB_F64, i)) != NULL);
     cr_expect(!sb_node_save(node, sb_tensor_scalar(SB_F64, 4)), "the fifth is released");
     EXPECT_ERROR("plus: it saves more than 4 tensors");
-    sb_tape_end(&tape);
 }
 
 TEST(node, options_are_aligned_for_any_type)
 {
     sb_tensor *a = KEPT(leaf(3)), *in[] = {a, a, a, a};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     for (int inputs = 0; inputs <= 4; inputs++) {
         sb_node *node = sb_node_new(&plus_operation, inputs, in, 1, "seven", 6);
         cr_expect((uintptr_t)sb_node_options(node) % 16 == 0, "not with %d inputs", inputs);
     }
-    sb_tape_end(&tape);
 }

@@ -110,15 +110,13 @@ TEST(recomputation, a_product_has_the_same_bits_as_without_recomputation)
     const int64_t n = test_slow() ? 96 : 768;
     sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(n, n))),
               *weight = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(n, n)));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *plain = sb_linear(x, weight, NULL);
     sb_tensor *again = sb_recompute(run_product, NULL, 0, 2, (sb_tensor *[]){x, weight});
     int64_t others = 0;
     for (int64_t i = 0; i < n * n; i++)
         others += sb_tensor_get(plain, i) != sb_tensor_get(again, i);
     cr_expect(others == 0, "%lld numbers differ", (long long)others);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(recomputation, inputs_of_different_dtypes_get_the_same_gradients)
@@ -126,8 +124,7 @@ TEST(recomputation, inputs_of_different_dtypes_get_the_same_gradients)
     struct network n = network_new();
     sb_tensor *leaf[] = {n.x, n.layer[0].weight}, *grad[2][2];
     for (int again = 0; again < 2; again++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *x = sb_cast(n.x, SB_BF16);
         sb_tensor *y = again ? sb_recompute(run_narrow, &n.layer[0], sizeof n.layer[0], 1, &x)
                              : run_narrow(&n.layer[0], &x);
@@ -136,7 +133,6 @@ TEST(recomputation, inputs_of_different_dtypes_get_the_same_gradients)
             grad[again][i] = sb_tensor_retain(sb_tensor_grad(leaf[i]));
             sb_tensor_clear_grad(leaf[i]);
         }
-        cr_assert(sb_tape_end(&tape), "%s", sb_error());
     }
     for (int i = 0; i < 2; i++) {
         cr_expect(grad[0][i]->dtype == SB_F32 && test_same_bits(grad[0][i], grad[1][i]));
@@ -174,11 +170,9 @@ TEST(recomputation, dropout_without_a_random_stream_fails_before_backward)
 {
     struct network n = network_new();
     n.layer[0].depth = 1;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     cr_expect(!run_layer(&n.layer[0], &n.x));
     EXPECT_ERROR("the tape records and has no random stream");
-    sb_tape_end(&tape);
     network_free(&n);
 }
 
@@ -222,15 +216,13 @@ static sb_tensor *second_only(void *context, sb_tensor *const x[])
 TEST(recomputation, an_input_that_is_not_used_has_gradient_zero)
 {
     sb_tensor *leaf[] = {test_leaf(SB_F32, 1, SB_SHAPE(2)), test_leaf(SB_F32, 2, SB_SHAPE(2))};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x[] = {sb_keep(sb_tanh(leaf[0])), sb_tanh(leaf[1])};
     sb_tensor *y = sb_recompute(second_only, NULL, 0, 2, x);
     cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
     cr_expect(sb_tensor_get(sb_tensor_grad(x[0]), 0) == 0 &&
               sb_tensor_get(sb_tensor_grad(leaf[0]), 1) == 0);
     cr_expect(sb_tensor_get(sb_tensor_grad(leaf[1]), 0) != 0);
-    cr_assert(sb_tape_end(&tape));
     sb_tensor_release(leaf[0]);
     sb_tensor_release(leaf[1]);
 }
@@ -264,8 +256,7 @@ TEST(recomputation, invalid_functions_are_reported)
     };
     sb_tensor *leaf = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2)));
     for (int i = 0; i < 6; i++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        FAILED_TAPE(SB_RECORD);
         sb_tensor *outside = sb_tanh(leaf), *x[] = {i == 5 ? NULL : sb_exp(leaf)};
         sb_function f = i == 0   ? reads_outside
                         : i == 1 ? returns_input
@@ -274,7 +265,6 @@ TEST(recomputation, invalid_functions_are_reported)
                                  : second_only;
         cr_expect(!sb_recompute(f, &outside, sizeof outside, i == 4 ? 0 : 1, x));
         EXPECT_ERROR(messages[i]);
-        cr_expect(!sb_tape_end(&tape));
     }
 }
 
@@ -282,11 +272,9 @@ TEST(recomputation, without_recording_it_only_calls_the_function)
 {
     sb_tensor *leaf = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2))), *x[] = {NULL, leaf};
     x[0] = leaf;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_recompute(second_only, NULL, 0, 2, x);
     cr_expect(sb_tensor_get(y, 1) == sb_tensor_get(sb_exp(leaf), 1));
-    cr_assert(sb_tape_end(&tape));
 }
 
 static bool small_run(void *network)

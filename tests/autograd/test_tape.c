@@ -19,12 +19,10 @@ TEST(tape, the_tape_frees_its_tensors)
 TEST(tape, every_handle_lives_until_the_tape_ends)
 {
     sb_tensor *a = KEPT(leaf(3));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = times(a, a);
     cr_assert(sb_backward(total(y)));
     cr_expect(sb_tensor_rank(y) == 1 && sb_tensor_dim(y, 0) == 2);
-    sb_tape_end(&tape);
 }
 
 TEST(tape, a_retained_tensor_becomes_a_constant)
@@ -328,11 +326,9 @@ static void *visit(void *visitor_)
 TEST(tape, a_tensor_of_another_threads_tape_is_a_constant)
 {
     sb_tensor *a = KEPT(leaf(3));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     struct visitor visitor = {.theirs = times(a, a), .serial = tape.serial};
     cr_assert(pthread_create(&visitor.thread, NULL, visit, &visitor) == 0);
     pthread_join(visitor.thread, NULL);
     cr_expect(!visitor.wants_grad);
-    sb_tape_end(&tape);
 }

@@ -19,8 +19,7 @@ TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box)
     too_slow(RACES, "its kernels run in shorter tests too");
     sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *w = sb_parameters_add(set, "w", SB_SHAPE(4), half);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(3, 4)));
     sb_exp(x); /* no path to the loss */
     sb_tensor *loss = sb_sum(sb_softmax(sb_multiply(x, w)), SB_ALL, false);
@@ -31,14 +30,12 @@ TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box)
     cr_expect(strstr(svg, ">w</text>") && !strstr(svg, "exp"));
     cr_expect(strncmp(svg, "<svg ", 5) == 0 && strcmp(svg + strlen(svg) - 7, "</svg>\n") == 0);
     sb_free(svg);
-    sb_tape_end(&tape);
 }
 
 /* d sum(2 x) / d(2 x) is 1 for each of 16 elements, so its norm is 4. */
 TEST(drawing, norms_are_those_of_the_gradients)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(16)));
     char *dot =
         sb_tape_draw(sb_scale(sb_sum(sb_scale(x, 2), SB_ALL, false), 10), SB_DRAW_DOT, NULL);
@@ -49,7 +46,6 @@ TEST(drawing, norms_are_those_of_the_gradients)
     cr_expect(strstr(dot, "n1 -> n2 [penwidth=5.40];"), "%s", dot);
     cr_expect(sb_tensor_get(sb_tensor_grad(x), 3) == 20);
     sb_free(dot);
-    sb_tape_end(&tape);
 }
 
 TEST(drawing, the_encoder_has_a_column_of_its_own)
@@ -57,15 +53,13 @@ TEST(drawing, the_encoder_has_a_column_of_its_own)
     sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *a = sb_parameters_add(set, "encoder.a", SB_SHAPE(2), half);
     sb_tensor *b = sb_parameters_add(set, "decoder.b", SB_SHAPE(2), half);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *memory = sb_multiply(sb_exp(sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2)))), a);
     sb_tensor *y = sb_multiply(sb_exp(sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(2)))), b);
     char *svg = sb_tape_draw(sb_sum(sb_add(memory, y), SB_ALL, false), SB_DRAW_SVG, set);
     cr_assert(svg, "%s", sb_error());
     cr_expect(count_of(svg, "class=\"c0\"") == 2 && count_of(svg, "class=\"c1\"") == 4, "%s", svg);
     sb_free(svg);
-    sb_tape_end(&tape);
 }
 
 TEST(drawing, names_are_escaped)
@@ -74,13 +68,11 @@ TEST(drawing, names_are_escaped)
     sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *w = sb_parameters_add(set, "a<b>\"&\\", SB_SHAPE(2), half);
     for (int format = 0; format < 2; format++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         char *text = sb_tape_draw(sb_sum(sb_exp(w), SB_ALL, false), (sb_drawing_format)format, set);
         cr_assert(text, "%s", sb_error());
         cr_expect(strstr(text, "a&#60;b&#62;&#34;&#38;&#92;") && !strstr(text, "a<b"), "%s", text);
         sb_free(text);
-        sb_tape_end(&tape);
     }
 }
 

@@ -69,12 +69,10 @@ static sb_tensor *table_gradient(bool padded, sb_precision precision, bool by_lo
     sb_tensor *ids = circles(1, 5, 9), *table = sb_parameters_get(w.weights, 0);
     cr_assert_str_eq(sb_parameters_name(w.weights, 0), "decoder.embedding.weight");
     for (int pass = 0; pass < 2; pass++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *y = by_logits ? sb_language_model_logits(w.model, ids)
                                  : sb_language_model_loss(w.model, ids);
         cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
-        cr_assert(sb_tape_end(&tape));
     }
     sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
     sb_tensor_release(ids);
@@ -104,13 +102,11 @@ TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
     too_slow(RACES, "its kernels run in shorter tests too");
     struct writer w = writer_new(SB_F64, 1, 0);
     sb_tensor *ids = KEPT(circles(1, 5, 9));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_language_model_logits(w.model, ids);
     cr_assert(y && shape_equal(y->rank, y->dim, SB_SHAPE(5, 9, TINY_V)), "%s", sb_error());
     double expected = sb_tensor_value(sb_cross_entropy(y, ids, NULL));
     cr_expect(fabs(sb_tensor_value(sb_language_model_loss(w.model, ids)) - expected) < 1e-12);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
     writer_free(&w);
 }
 
@@ -130,8 +126,7 @@ TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
         double first = 0, last = 0;
         for (int step = 0; step < steps; step++) {
             sb_tensor *ids = KEPT(circles((uint64_t)step, 8, 8));
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tape_random(&tape, &random);
             sb_tensor *loss = sb_language_model_loss(model, ids);
             cr_assert(sb_backward(loss), "%s: %s", name, sb_error());
@@ -141,7 +136,6 @@ TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
             cr_assert(sb_optimiser_step(adam), "%s: %s", name, sb_error());
             last = sb_tensor_value(loss);
             first = step == 0 ? last : first;
-            sb_tape_end(&tape);
         }
         cr_expect(last < (steps < 30 ? 1 : 0.7) * first, "%s: %.3f, then %.3f", name, first, last);
     }
@@ -184,12 +178,10 @@ TEST(language_model, a_symbol_does_not_change_what_comes_before_it)
         for (int side = 0; side < 2; side++) {
             ids[3] = side ? 10 : 7;
             sb_tensor *t = sb_tensor_from(SB_I32, SB_SHAPE(1, 6), ids);
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tape_random(&tape, NULL);
             cr_assert(sb_tensor_read(sb_language_model_logits(w.model, t), y[side]), "%s",
                       sb_error());
-            sb_tape_end(&tape);
             sb_tensor_release(t);
         }
         for (int i = 0; i < 6; i++) { /* the logits of symbol 3 depend on those before it */
@@ -210,13 +202,11 @@ static double *next(const struct writer *w, const char *prompt, const int32_t *i
     memcpy(id + length, ids, (size_t)n * sizeof *id);
     sb_tensor *all = sb_tensor_from(SB_I32, SB_SHAPE(1, length + n + 1), id);
     free(id);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_log_softmax(sb_language_model_logits(w->model, all));
     double *values = calloc((size_t)sb_tensor_size(y), sizeof *values);
     cr_assert(sb_tensor_read(y, values), "%s", sb_error());
     memmove(values, values + (length + n) * TINY_V, TINY_V * sizeof *values);
-    sb_tape_end(&tape);
     sb_tensor_release(all);
     sb_free(begun);
     return values;
@@ -300,11 +290,9 @@ TEST(language_model, it_learns_to_count)
     sb_optimiser *adam = KEPT(sb_adam_new(weights, &rate));
     for (int step = 0; step < 120; step++) {
         sb_tensor *ids = KEPT(circles((uint64_t)step, 16, 9));
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         cr_assert(sb_backward(sb_language_model_loss(model, ids)) && sb_optimiser_step(adam), "%s",
                   sb_error());
-        sb_tape_end(&tape);
     }
     sb_decoding_options o = {.longest = 3};
     char *text = sb_continue(model, "cd", &o);
@@ -374,11 +362,9 @@ TEST(language_model, wrong_arguments_are_refused)
               *real = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tensor *wrong[] = {NULL, flat, real};
     for (int i = 0; i < 3; i++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        FAILED_TAPE(SB_RECORD);
         cr_expect(!sb_language_model_loss(w.model, wrong[i]));
         EXPECT_ERROR(i ? "they must be i32 (batch, length)" : "language_model: ids is NULL");
-        sb_tape_end(&tape);
     }
     writer_free(&w);
 }

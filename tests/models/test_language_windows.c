@@ -73,14 +73,12 @@ TEST(language_windows, nothing_is_put_before_a_window)
     sb_tensor *input = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, 5), in)),
               *targets = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, 5), out)),
               *without = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, 4), in + 1));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     const double windows = sb_tensor_value(sb_language_model_window_loss(w.model, input, targets)),
                  texts = sb_tensor_value(sb_language_model_loss(w.model, targets));
     cr_expect(fabs(windows - texts) < 1e-12, "with begin in front both are the same");
     sb_tensor *y = sb_language_model_window_logits(w.model, without);
     cr_assert(y && sb_tensor_dim(y, 1) == 4, "%s", sb_error());
-    sb_tape_end(&tape);
     writer_free(&w);
 }
 

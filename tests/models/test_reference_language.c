@@ -56,14 +56,12 @@ static double step_on(const sb_safetensors *file, int i, const sb_language_model
 {
     char name[32];
     snprintf(name, sizeof name, "batch.%d", i);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *input = reference_tensor(file, reference_name(name, "input").text, SB_F32),
               *targets = reference_tensor(file, reference_name(name, "targets").text, SB_F32),
               *loss = sb_language_model_window_loss(model, input, targets);
     cr_assert(sb_backward(loss) && sb_optimiser_step(optimiser), "%s", sb_error());
     const double value = sb_tensor_value(loss);
-    sb_tape_end(&tape);
     return value;
 }
 

@@ -34,8 +34,7 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     const struct variant *v = context;
     struct tiny tiny = tiny_new(dtype, 1, &v->options);
     reference_read_weights(file, v->path, tiny.weights);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_batch batch = read_batch(file, v->path);
     sb_tensor *logits = sb_seq2seq_logits(tiny.model, &batch, NULL);
     reference_expect(file, reference_name(v->path, "logits").text, logits, 0);
@@ -44,7 +43,6 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     cr_assert(sb_backward_from(sb_keep(loss), dy), "%s: %s", v->path, sb_error());
     reference_expect_value(file, v->path, loss);
     reference_expect_weights(file, v->path, tiny.weights);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(reference_models, models_are_as_in_pytorch)
@@ -74,15 +72,13 @@ static void train(const sb_safetensors *file, struct tiny *tiny, sb_optimiser *o
     for (int step = 0; step < (test_brief() ? STEPS / 3 : STEPS); step++) {
         char name[32];
         snprintf(name, sizeof name, "batch.%d", step % BATCHES);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_batch batch = read_batch(file, name);
         sb_tensor *loss = sb_seq2seq_loss(tiny->model, &batch);
         cr_assert(sb_backward(loss) && sb_optimiser_step(optimiser), "%s", sb_error());
         double error = fabs(sb_tensor_value(loss) - expected[step]);
         cr_expect(error <= 1e-9 * expected[step], "%s: the loss of step %d is %.15g, not %.15g",
                   path, step + 1, sb_tensor_value(loss), expected[step]);
-        sb_tape_end(&tape);
     }
     sb_optimiser_free(optimiser);
 }

@@ -11,8 +11,7 @@ TEST(seq2seq, results_have_the_documented_shapes)
     cr_assert(Ls > 1 && (Lt == Ls + 1 || sb_device_in_use()->graphs));
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_seq2seq_logits(tiny.model, batch, &weights);
     cr_assert(y, "%s", sb_error());
     cr_expect(shape_equal(y->rank, y->dim, SB_SHAPE(PAIRS, Lt, TINY_V)));
@@ -24,7 +23,6 @@ TEST(seq2seq, results_have_the_documented_shapes)
     sb_tensor *memory = sb_seq2seq_encode(tiny.model, sb_batch_get(batch, "source"),
                                           sb_batch_get(batch, "source_lengths"));
     cr_expect(shape_equal(memory->rank, memory->dim, SB_SHAPE(PAIRS, Ls, 12)));
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* The gradient of the decoder's table, whose row of padding is one or not. */
@@ -89,15 +87,13 @@ TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
     const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     cr_assert(sb_seq2seq_logits(tiny.model, batch, &weights), "%s", sb_error());
     for (int i = 0; i < 2; i++) {
         expect_attention(encoder[i], lengths, false);
         expect_attention(cross[i], lengths, false);
         expect_attention(self[i], NULL, true);
     }
-    sb_tape_end(&tape);
 }
 
 TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
@@ -106,8 +102,7 @@ TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
     options.label_smoothing = 0.1;
     struct tiny tiny = tiny_new(SB_F64, 1, &options);
     sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_seq2seq_logits(tiny.model, batch, NULL);
     double mean[2];
     for (int smoothed = 0; smoothed < 2; smoothed++) {
@@ -120,7 +115,6 @@ TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
     cr_expect(fabs(sb_tensor_value(sb_seq2seq_loss_sum(tiny.model, batch)) - n * mean[1]) < 1e-10);
     cr_expect(fabs(sb_tensor_value(sb_seq2seq_cost(tiny.model, batch)) - n * mean[0]) < 1e-10);
     cr_expect(fabs(mean[0] - mean[1]) > 1e-3);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 /* A softmax does not change if all scores of a row change by the same amount, so the gradient of a
@@ -172,14 +166,12 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
         double first = 0, last = 0;
         for (int step = 0; step < steps; step++) {
             sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, (uint64_t)(100 * step), 8, 4));
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tape_random(&tape, &random);
             sb_tensor *loss = sb_seq2seq_loss(tiny.model, batch);
             cr_assert(sb_backward(loss) && sb_optimiser_step(adam), "%s: %s", name, sb_error());
             last = sb_tensor_value(loss);
             first = step == 0 ? last : first;
-            cr_expect(sb_tape_end(&tape));
         }
         cr_expect(last < (steps < 30 ? 1 : 0.85) * first, "%s: %.3f, then %.3f", name, first, last);
     }
@@ -189,15 +181,13 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
 static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode mode,
                          int64_t *size)
 {
-    sb_tape tape;
-    sb_tape_begin_with(&tape, mode, &(sb_context){.batch_invariant = true});
+    TAPE_WITH(mode, &(sb_context){.batch_invariant = true});
     sb_tape_random(&tape, NULL);
     sb_tensor *y = sb_seq2seq_logits(tiny->model, batch, NULL);
     cr_assert(y, "%s", sb_error());
     double *values = malloc((size_t)sb_tensor_size(y) * sizeof *values);
     cr_assert(sb_tensor_read(y, values));
     *size = sb_tensor_size(y);
-    sb_tape_end(&tape);
     return values;
 }
 
@@ -326,11 +316,9 @@ CPU_TEST(seq2seq, wrong_options_are_refused)
               !sb_seq2seq_for(weights, a, NULL, NULL) && !sb_seq2seq_new(weights, NULL, NULL));
     EXPECT_ERROR("seq2seq: data is NULL");
     cr_expect(sb_parameters_count(weights) == 0);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     cr_expect(!sb_seq2seq_loss(NULL, NULL));
     EXPECT_ERROR("seq2seq: model is NULL");
-    sb_tape_end(&tape);
 }
 
 TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
@@ -340,11 +328,9 @@ TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
     options.transformer.longest = 4;
     struct tiny tiny = tiny_new(SB_F32, 1, &options);
     sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 3, 1, 30));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     cr_expect(!sb_seq2seq_loss(tiny.model, batch));
     EXPECT_ERROR("is beyond the 4 learned ones");
-    cr_expect(!sb_tape_end(&tape));
 }
 
 static bool build_and_step(void *context)

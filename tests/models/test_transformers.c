@@ -65,13 +65,11 @@ static void compare_language(const sb_safetensors *file, const struct language *
     sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &l->options));
     cr_assert(model, "%s: %s", l->path, sb_error());
     reference_read_weights(file, l->path, weights);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *input = reference_tensor(file, reference_name(l->path, "input").text, dtype),
               *targets = reference_tensor(file, reference_name(l->path, "targets").text, dtype);
     expect_results(file, l->path, sb_keep(sb_language_model_window_logits(model, input)),
                    sb_language_model_window_loss(model, input, targets), weights);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 static const struct language languages[] = {
@@ -118,8 +116,7 @@ static void compare_pairs(const sb_safetensors *file, const struct pairs *p, sb_
     static const char *const names[] = {"source", "source_lengths", "target_in", "target_out"};
     struct tiny tiny = tiny_new(dtype, 1, &p->options);
     reference_read_weights(file, p->path, tiny.weights);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_batch batch = {.parts = 4};
     for (int i = 0; i < 4; i++)
         batch.part[i] = (sb_batch_part){
@@ -127,7 +124,6 @@ static void compare_pairs(const sb_safetensors *file, const struct pairs *p, sb_
             .t = reference_tensor(file, reference_name(p->path, names[i]).text, dtype)};
     expect_results(file, p->path, sb_keep(sb_seq2seq_logits(tiny.model, &batch, NULL)),
                    sb_seq2seq_loss(tiny.model, &batch), tiny.weights);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 static const struct pairs encoder_decoders[] = {
@@ -196,8 +192,7 @@ static void compare_bert(const sb_safetensors *file, sb_dtype dtype)
     sb_encoder *encoder = KEPT(sb_encoder_new(weights, "encoder", 11, &bert));
     cr_assert(encoder, "%s", sb_error());
     reference_read_weights(file, "bert", weights);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     for (int i = 0; i < 4; i++)
         in[i] = reference_tensor(file, names[i], dtype);
     sb_tensor *y = sb_encoder_forward_segments(encoder, in[0], in[1], in[2], NULL);
@@ -207,7 +202,6 @@ static void compare_bert(const sb_safetensors *file, sb_dtype dtype)
     const double error = error_of(file, "bert", "output", y, 0);
     cr_expect(error < of_logits, "bert: output: %g", error);
     expect_gradients(file, "bert", weights);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(transformers, bert_is_as_published)
@@ -238,7 +232,7 @@ TEST(transformers, segments_must_fit_the_ids_and_the_layer)
         cr_expect(!sb_embedding_layer_forward_segments(&layer, ids, segments, 0) ==
                   (cases[i].message != NULL));
         cr_expect(!cases[i].message || strstr(sb_error(), cases[i].message), "%s", sb_error());
-        sb_tape_end(&tape);
+        cr_expect(sb_tape_end(&tape) == !cases[i].message);
     }
 }
 
@@ -287,11 +281,9 @@ TEST(transformers, positions_with_an_offset_end_where_the_table_does)
     sb_embedding_layer layer;
     cr_assert(sb_embedding_layer_init(&layer, weights, "e", 5, &options, NULL), "%s", sb_error());
     cr_expect(sb_tensor_dim(layer.position, 0) == 5);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    FAILED_TAPE(SB_NO_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(1, 3), (int32_t[]){1, 2, 3}));
     cr_expect(sb_embedding_layer_forward(&layer, ids, 0) != NULL, "%s", sb_error());
     cr_expect(!sb_embedding_layer_forward(&layer, ids, 1));
     EXPECT_ERROR("embedding: position 3 is beyond the 3 learned ones");
-    sb_tape_end(&tape);
 }

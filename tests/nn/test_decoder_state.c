@@ -54,8 +54,7 @@ TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
         for (int64_t size = 1 + v % step; size <= 4; size += step) {
             struct steps s = steps_new(v);
             sb_decoder_state *state = KEPT(sb_decoder_state_new(s.decoder));
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_NO_RECORD);
+            TAPE(SB_NO_RECORD);
             sb_tensor *expected = in_one_pass(&s), *lengths = owned_ids(SB_SHAPE(B), s.lengths);
             for (int64_t t = 0; t < L; t += size) {
                 int64_t n = t + size < L ? size : L - t;
@@ -65,7 +64,6 @@ TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
                 double error = test_relative(y, sb_slice(expected, 1, t, n));
                 cr_expect(error < 1e-13, "%s: %g", tiny_variant(v)->name, error);
             }
-            cr_expect(sb_tape_end(&tape), "%s", sb_error());
             steps_free(&s);
         }
 }
@@ -81,8 +79,7 @@ TEST(decoder_state, sequences_can_be_reordered)
     struct steps s = steps_new(0);
     sb_decoder_state *state = KEPT(sb_decoder_state_new(s.decoder));
     int32_t origin[5] = {0, 1, 2}, n = B, lengths[5], ids[5];
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *expected = in_one_pass(&s);
     for (int t = 0; t < L; t++) {
         for (int i = 0; i < n; i++) {
@@ -106,7 +103,6 @@ TEST(decoder_state, sequences_can_be_reordered)
             origin[i] = before[orders[t].rows[i]];
         cr_assert(sb_decoder_state_reorder(state, n, orders[t].rows), "%s", sb_error());
     }
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
     steps_free(&s);
 }
 
@@ -147,13 +143,11 @@ TEST(decoder_state, a_failed_step_can_be_repeated)
         }
     }
     cr_expect(failures > (test_slow() ? 40 : 100), "%d", failures);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *lengths = owned_ids(SB_SHAPE(B), s.lengths);
     sb_tensor *y = sb_decoder_step(s.decoder, trial.state, columns(&s, 3, 1), NULL, lengths, NULL);
     double error = test_relative(y, sb_slice(in_one_pass(&s), 1, 3, 1));
     cr_expect(error < 1e-13, "%g", error);
-    sb_tape_end(&tape);
     sb_decoder_state_free(trial.state);
     steps_free(&s);
 }
@@ -175,12 +169,10 @@ TEST(decoder_state, each_allocation_may_fail)
 static void expect_refusal(const struct steps *s, sb_decoder_state *state, sb_mode mode,
                            sb_tensor *memory, bool has_lengths, const char *message)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, mode);
+    FAILED_TAPE(mode);
     sb_tensor *lengths = has_lengths ? owned_ids(SB_SHAPE(B), s->lengths) : NULL;
     cr_expect(!sb_decoder_step(s->decoder, state, columns(s, 0, 1), memory, lengths, NULL));
     EXPECT_ERROR(message);
-    cr_expect(!sb_tape_end(&tape));
 }
 
 TEST(decoder_state, wrong_arguments_are_refused)

@@ -11,12 +11,10 @@ static void run_layer(const sb_transformer_options *options, double y[B * L * C]
     cr_assert(sb_transformer_layer_init(&layer, set, "layer", options, false), "%s", sb_error());
     sb_tensor *x = KEPT(test_leaf(SB_F64, 5, SB_SHAPE(B, L, C)));
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *out = sb_transformer_layer_forward(&layer, x, NULL, NULL, NULL);
     cr_assert(out && sb_tensor_read(out, y), "%s", sb_error());
-    sb_tape_end(&tape);
 }
 
 static bool same_outputs(sb_transformer_options a, sb_transformer_options b)

@@ -23,8 +23,7 @@ static sb_parameters *set_new(void)
 /* Leaves the gradient of the sum of squares of the parameters that match. */
 static void backward(sb_parameters *set, const char *pattern)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *sum = NULL;
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         sb_tensor *w = sb_parameters_get(set, i);
@@ -34,7 +33,6 @@ static void backward(sb_parameters *set, const char *pattern)
         sum = sum ? sb_add(sum, square) : square;
     }
     cr_assert(sb_backward(sum), "%s", sb_error());
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
 }
 
 static double *copy_of(sb_parameters *set, const char *name)
@@ -104,11 +102,9 @@ TEST(groups, gradients_pass_through_a_frozen_weight)
     sb_tensor *w = sb_parameters_find(set, "encoder.weight"),
               *v = sb_parameters_find(set, "decoder.weight");
     cr_assert(sb_parameters_freeze(set, "encoder.weight", true), "%s", sb_error());
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward(sb_sum(sb_matmul(v, w), SB_ALL, false)), "%s", sb_error());
     cr_expect(!sb_tensor_grad(w) && sb_tensor_grad(v));
-    sb_tape_end(&tape);
 }
 
 static int64_t live_bytes(void)

@@ -46,8 +46,7 @@ TEST(layer_options, keys_and_values_have_sources_and_widths_of_their_own)
     for (int64_t heads = 1; heads <= H; heads++) {
         struct attention a = attention_new(heads);
         const sb_multi_head_attention *m = &a.layer;
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *y = attention_run(&a, NULL), *head[H];
         sb_tensor *q = sb_linear(a.x, m->query.weight, m->query.bias);
         sb_tensor *k = sb_linear(a.memory, m->key.weight, m->key.bias);
@@ -61,7 +60,6 @@ TEST(layer_options, keys_and_values_have_sources_and_widths_of_their_own)
         sb_tensor *joined = sb_concatenate(head, H, 2);
         sb_tensor *expected = sb_linear(joined, m->output.weight, m->output.bias);
         cr_expect(test_relative(y, expected) < 1e-14, "%s", sb_error());
-        cr_expect(sb_tape_end(&tape), "%s", sb_error());
         attention_free(&a);
     }
 }
@@ -89,14 +87,12 @@ TEST(layer_options, cross_attention_reads_a_memory_of_its_width)
     sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
     sb_decoder_layer layer;
     cr_assert(sb_decoder_layer_init(&layer, weights, "layer", &options, true), "%s", sb_error());
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(B, LQ, C)));
     sb_tensor *memory = sb_tape_own(test_leaf(SB_F64, 2, SB_SHAPE(B, LK, KEYS)));
     const sb_attending all = {0};
     sb_tensor *y = sb_decoder_layer_forward(&layer, x, memory, &all, &all);
     cr_expect(y && sb_tensor_dim(y, 2) == C, "%s", sb_error());
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(layer_options, sources_that_do_not_fit_are_refused)
@@ -154,13 +150,11 @@ TEST(layer_options, a_norm_may_have_an_epsilon_of_its_own)
         sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
         sb_norm_layer layer;
         cr_assert(sb_norm_layer_init(&layer, weights, "n", 2, (sb_norm_kind)kind));
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){-1, 1}));
         sb_tensor *usual = sb_norm_layer_forward(&layer, x);
         layer.epsilon = 3; /* a variance of 1, and of squares too: 1 / sqrt(1 + 3) */
         sb_tensor *half = sb_norm_layer_forward(&layer, x);
         cr_expect(fabs(sb_tensor_get(usual, 1) - 1) < 1e-5 && sb_tensor_get(half, 1) == 0.5);
-        sb_tape_end(&tape);
     }
 }

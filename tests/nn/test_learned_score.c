@@ -110,13 +110,11 @@ TEST(learned_score, additive_attention_gives_the_hand_worked_weights)
     put_all(a.additive.query.weight, (double[]){0.5, 0});
     put_all(a.additive.key.weight, (double[]){-1, 0, 0, 1});
     put_all(a.additive.score.weight, (double[]){2 * LN2, 4 * LN2});
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     const double keys[] = {0, 0, LN3 / 2, LN3 / 2, LN3, 0};
     expect_weights(&a, owned(SB_F64, SB_SHAPE(1, 1, 1), &LN3),
                    owned(SB_F64, SB_SHAPE(1, 3, 2), keys),
                    (double[]){4 / 13.0, 8 / 13.0, 1 / 13.0});
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
     sb_parameters_free(a.weights);
 }
 
@@ -127,12 +125,10 @@ TEST(learned_score, multiplicative_attention_gives_the_hand_worked_weights)
     struct attention a = {.kind = MULTIPLICATIVE, .weights = sb_parameters_of(SB_F64, 1)};
     cr_assert(sb_multiplicative_attention_init(&a.multiplicative, a.weights, "", 2, 2, 0));
     put_all(a.multiplicative.query.weight, (double[]){1, 2, 0, 1});
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     expect_weights(&a, owned(SB_F64, SB_SHAPE(1, 1, 2), (double[]){1, 2}),
                    owned(SB_F64, SB_SHAPE(1, 3, 2), (double[]){0, 0, LN2, -2 * LN2, 0, LN2}),
                    (double[]){1 / 7.0, 2 / 7.0, 4 / 7.0});
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
     sb_parameters_free(a.weights);
 }
 
@@ -142,12 +138,10 @@ TEST(learned_score, cosine_attention_gives_the_hand_worked_weights)
     struct attention a = {.kind = COSINE, .weights = sb_parameters_of(SB_F64, 1)};
     cr_assert(sb_cosine_attention_init(&a.cosine, a.weights, "", 1 / LN2, 0));
     cr_expect(fabs(sb_tensor_value(a.cosine.log_temperature) + log(LN2)) < 1e-15);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     expect_weights(&a, owned(SB_F64, SB_SHAPE(1, 1, 2), (double[]){3, 0}),
                    owned(SB_F64, SB_SHAPE(1, 3, 2), (double[]){5, 0, 0, 2, -0.25, 0}),
                    (double[]){4 / 7.0, 2 / 7.0, 1 / 7.0});
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
     sb_parameters_free(a.weights);
 }
 
@@ -211,15 +205,13 @@ TEST(learned_score, each_follows_its_formula)
         double y[B * LQ * DV], weights[B * LQ * LK];
         a.masked = n % 2;
         loops(&a, y, weights);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *found = NULL, *got = forward(&a, a.q, a.k, a.v, mask_of(&a), &found);
         cr_assert(got, "%s: %s", names[a.kind], sb_error());
         double error = test_relative(got, owned(SB_F64, SB_SHAPE(B, LQ, DV), y));
         cr_expect(error < 1e-14, "%s: y differs by %g", names[a.kind], error);
         error = test_relative(found, owned(SB_F64, SB_SHAPE(B, 1, LQ, LK), weights));
         cr_expect(error < 1e-14, "%s: the weights differ by %g", names[a.kind], error);
-        cr_expect(sb_tape_end(&tape), "%s", sb_error());
         attention_free(&a);
     }
 }
@@ -268,15 +260,13 @@ TEST(learned_score, dropout_acts_on_the_weights_if_the_tape_has_a_stream)
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0.5);
         sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *weights[2], *plain = forward(&a, a.q, a.k, a.v, NULL, &weights[0]);
         sb_tape_random(&tape, &random);
         sb_tensor *dropped = forward(&a, a.q, a.k, a.v, NULL, &weights[1]);
         cr_assert(plain && dropped, "%s", sb_error());
         cr_expect(test_relative(plain, dropped) > 0.01, "%s", names[kind]);
         cr_expect(test_relative(weights[0], weights[1]) == 0, "%s", names[kind]);
-        cr_expect(sb_tape_end(&tape), "%s", sb_error());
         attention_free(&a);
     }
 }
@@ -396,8 +386,7 @@ TEST(learned_score, nan_in_a_kept_key_propagates)
 static void expect_parity(enum kind kind, double sign, bool expected)
 {
     struct attention a = attention_new(kind, 0);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *weights[2];
     sb_tensor *y = forward(&a, a.q, a.k, a.v, NULL, &weights[0]);
     y = y ? forward(&a, sb_negate(a.q), sb_negate(a.k), a.v, NULL, &weights[1]) : y;
@@ -411,7 +400,6 @@ static void expect_parity(enum kind kind, double sign, bool expected)
             worst = fmax(worst, fabs(s[1] - sign * s[0]));
         }
     cr_expect((worst < 1e-13) == expected, "%s, sign %g: %g", names[kind], sign, worst);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
     attention_free(&a);
 }
 
@@ -436,8 +424,7 @@ TEST(learned_score, the_temperature_learns_and_stays_positive)
     cr_assert(adam, "%s", sb_error());
     double first = 0, last = 0;
     for (int step = 0; step < 40; step++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *q = owned(SB_F64, SB_SHAPE(1, 1, 2), (double[]){1, 0});
         sb_tensor *k = owned(SB_F64, SB_SHAPE(1, 2, 2), (double[]){1, 0, 0.8, 0.6});
         sb_tensor *v = owned(SB_F64, SB_SHAPE(1, 2, 1), (double[]){0, 1});
@@ -446,7 +433,6 @@ TEST(learned_score, the_temperature_learns_and_stays_positive)
         cr_assert(sb_backward(loss) && sb_optimiser_step(adam), "%s", sb_error());
         last = sb_tensor_value(loss);
         first = step == 0 ? last : first;
-        cr_assert(sb_tape_end(&tape));
     }
     cr_expect(last < 1e-3 * first && last > 0, "%g to %g", first, last);
     cr_expect(exp(sb_tensor_value(layer.log_temperature)) > 0);

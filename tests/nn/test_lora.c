@@ -34,13 +34,11 @@ TEST(lora, layers_whose_names_match_get_adapters_that_change_nothing_at_first)
     cr_expect(sb_parameters_find(l.set, "a.query.lora_a") == l.query.lora_a);
     cr_expect(sb_tensor_dim(l.query.lora_a, 0) == 2 && sb_tensor_dim(l.query.lora_a, 1) == 4);
     cr_expect(sb_tensor_dim(l.query.lora_b, 0) == 3 && sb_tensor_dim(l.query.lora_b, 1) == 2);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
     sb_tensor *y = sb_linear_layer_forward(&l.query, x, SB_ACTIVATION_GELU);
     sb_tensor *same = sb_linear_activation(x, l.query.weight, l.query.bias, SB_ACTIVATION_GELU);
     cr_expect(test_relative(y, same) < 1e-14);
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
     sb_parameters_free(plain.set);
     sb_parameters_free(l.set);
 }
@@ -51,8 +49,7 @@ TEST(lora, the_adapters_add_their_product)
     struct layers l = layers_new(&two);
     fill(l.query.lora_b, 0.7);
     for (int a = SB_ACTIVATION_IDENTITY; a <= SB_ACTIVATION_SIGMOID; a++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
         sb_tensor *sum =
             sb_add(l.query.weight, sb_scale(sb_matmul(l.query.lora_b, l.query.lora_a), 3.0 / 2));
@@ -60,7 +57,6 @@ TEST(lora, the_adapters_add_their_product)
             test_relative(sb_linear_layer_forward(&l.query, x, (sb_activation)a),
                           sb_linear_activation(x, sum, l.query.bias, (sb_activation)a));
         cr_expect(apart < 1e-13, "activation %d: %g", a, apart);
-        cr_assert(sb_tape_end(&tape), "%s", sb_error());
     }
     sb_parameters_free(l.set);
 }
@@ -89,8 +85,7 @@ TEST(lora, merging_gives_the_same_outputs_and_begins_again)
 {
     struct layers l = layers_new(&two);
     fill(l.query.lora_b, 0.7);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
     sb_tensor *before = sb_linear_layer_forward(&l.query, x, SB_ACTIVATION_IDENTITY);
     sb_tensor *key = sb_linear_layer_forward(&l.key, x, SB_ACTIVATION_IDENTITY);
@@ -99,7 +94,6 @@ TEST(lora, merging_gives_the_same_outputs_and_begins_again)
               1e-14);
     cr_expect(test_relative(sb_linear(x, l.query.weight, l.query.bias), before) < 1e-14);
     cr_expect(test_same_bits(sb_linear_layer_forward(&l.key, x, SB_ACTIVATION_IDENTITY), key));
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
     sb_parameters_free(l.set);
 }
 
@@ -167,13 +161,11 @@ static struct several several_new(double alpha)
 
 static double several_output(const struct several *s)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
     for (int i = 0; i < 3; i++)
         x = sb_linear_layer_forward(&s->layer[i], x, SB_ACTIVATION_TANH);
     const double y = sb_tensor_value(sb_sum(x, SB_ALL, false));
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
     return y;
 }
 

@@ -58,10 +58,8 @@ CPU_TEST(parameters_derivative, products_of_drawn_vectors_are_symmetric)
 /* Adds the gradients of the loss. */
 static void run_backward(struct loss *l)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward(run_loss(l, NULL)), "%s", sb_error());
-    sb_tape_end(&tape);
 }
 
 /* A vector with one name is that direction alone. */

@@ -89,8 +89,7 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     cr_assert(sb_transformer_complete(&options, &complete) && c->kind->init(&layer, set, &complete),
               "%s", sb_error());
     reference_read_weights(file, c->path, set);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     const struct inputs in = {.x = reference_input(file, c->path, "x", dtype),
                               .memory = reference_input(file, c->path, "memory", dtype),
                               .bias = reference_input(file, c->path, "bias", dtype),
@@ -106,7 +105,6 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     reference_expect_gradient(file, c->path, "memory", in.memory);
     reference_expect_gradient(file, c->path, "bias", in.bias);
     reference_expect_weights(file, c->path, set);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 static void compare_all(const char *group, int n, const struct layer_case cases[])

@@ -29,13 +29,11 @@ static sb_parameters *read_start(const sb_safetensors *file, sb_dtype dtype)
 static void set_gradients(const sb_safetensors *file, sb_parameters *set, int step)
 {
     for (int i = 0; i < PARAMETERS; i++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *w = sb_parameters_find(set, names[i]);
         sb_tensor *g = reference_tensor(file, reference_name("gradients", names[i]).text, w->dtype);
         g = sb_reshape(sb_slice(g, 0, step, 1), w->rank, w->dim);
         cr_assert(sb_backward_from(w, g), "%s", sb_error());
-        sb_tape_end(&tape);
     }
 }
 
@@ -46,8 +44,7 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     sb_optimiser *optimiser = KEPT(c->new_optimiser(set, &c->options));
     cr_assert(optimiser, "%s", sb_error());
     sb_tensor *after[PARAMETERS][STEPS];
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (int step = 0; step < STEPS; step++) {
         set_gradients(file, set, step);
         cr_assert(sb_optimiser_step(optimiser), "%s", sb_error());
@@ -57,7 +54,6 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     for (int i = 0; i < PARAMETERS; i++)
         reference_expect(file, reference_name(c->path, names[i]).text, sb_stack(after[i], STEPS, 0),
                          0);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 static void compare_all(int n, const struct optimiser_case cases[])
@@ -146,16 +142,14 @@ static void set_group_gradients(const sb_safetensors *file, sb_parameters *set, 
 {
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         const char *name = sb_parameters_name(set, i);
-        sb_tape tape;
         if (strcmp(name, "late") == 0 && step % 3 != 0)
             continue;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *w = sb_parameters_get(set, i);
         sb_tensor *g =
             reference_tensor(file, reference_name("groups.gradients", name).text, SB_F64);
         g = sb_reshape(sb_slice(g, 0, step, 1), w->rank, w->dim);
         cr_assert(sb_backward_from(w, g), "%s", sb_error());
-        sb_tape_end(&tape);
     }
 }
 
@@ -171,8 +165,7 @@ TEST(reference_optimisers, fifty_steps_with_groups_are_as_in_pytorch)
         cr_assert(step != GROUP_STEPS / 2 || sb_optimiser_set_rate(adamw, 0.01 / 4));
         cr_assert(sb_optimiser_step(adamw), "%s", sb_error());
     }
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         const char *name = sb_parameters_name(set, i);
         const sb_tensor *after =
@@ -180,5 +173,4 @@ TEST(reference_optimisers, fifty_steps_with_groups_are_as_in_pytorch)
         const double apart = test_relative(sb_parameters_get(set, i), after);
         cr_expect(apart < 1e-9, "%s differs by %g", name, apart);
     }
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }

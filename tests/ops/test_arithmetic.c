@@ -4,8 +4,7 @@
 
 TEST(arithmetic, equal_shapes_give_the_hand_worked_values)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *a = constant(SB_F64, SB_SHAPE(3), NUMBERS(6, -1, 0.5));
     sb_tensor *b = constant(SB_F64, SB_SHAPE(3), NUMBERS(2, 4, -0.25));
     expect_numbers(sb_add(a, b), NUMBERS(8, 3, 0.25));
@@ -14,14 +13,12 @@ TEST(arithmetic, equal_shapes_give_the_hand_worked_values)
     expect_numbers(sb_divide(a, b), NUMBERS(3, -0.25, -2));
     sb_tensor *condition = constant(SB_BOOL, SB_SHAPE(3), NUMBERS(1, 0, 1));
     expect_numbers(sb_where(condition, a, b), NUMBERS(6, 4, 0.5));
-    sb_tape_end(&tape);
 }
 
 /* a = (1, 2) is a column, b = (3, 4, 5) a row. */
 TEST(arithmetic, a_column_and_a_row_make_a_table)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *a = leaf(SB_SHAPE(2, 1), NUMBERS(1, 2));
     sb_tensor *b = leaf(SB_SHAPE(3), NUMBERS(3, 4, 5));
     sb_tensor *y = sb_keep(sb_multiply(a, b));
@@ -31,32 +28,27 @@ TEST(arithmetic, a_column_and_a_row_make_a_table)
     expect_numbers(y, NUMBERS(3, 4, 5, 6, 8, 10));
     expect_numbers(sb_tensor_grad(a), NUMBERS(3 + 40 + 500, 6 + 80 + 1000));
     expect_numbers(sb_tensor_grad(b), NUMBERS(1 + 4, 10 + 40, 100 + 400));
-    sb_tape_end(&tape);
 }
 
 /* da = dy / b and db = -dy a / b^2 at a = 3, b = 2, dy = 4. */
 TEST(arithmetic, divide_has_the_hand_worked_gradients)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *a = leaf(SB_SCALAR, NUMBERS(3));
     sb_tensor *b = leaf(SB_SCALAR, NUMBERS(2));
     cr_assert(sb_backward_from(sb_divide(a, b), constant(SB_F64, SB_SCALAR, NUMBERS(4))));
     expect_numbers(sb_tensor_grad(a), NUMBERS(2));
     expect_numbers(sb_tensor_grad(b), NUMBERS(-3));
-    sb_tape_end(&tape);
 }
 
 /* b^2 = 1e400 overflows; the gradient, -1e200 / 1e400, does not. */
 TEST(arithmetic, divide_by_large_numbers_has_a_gradient)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *a = leaf(SB_SCALAR, NUMBERS(1e200));
     sb_tensor *b = leaf(SB_SCALAR, NUMBERS(1e200));
     cr_assert(sb_backward(sb_divide(a, b)));
     expect_numbers(sb_tensor_grad(b), NUMBERS(-1e-200));
-    sb_tape_end(&tape);
 }
 
 TEST(arithmetic, a_tensor_that_is_both_operands_gets_both_gradients)
@@ -77,8 +69,7 @@ TEST(arithmetic, a_tensor_that_is_both_operands_gets_both_gradients)
 
 TEST(arithmetic, where_sends_the_gradient_only_to_the_chosen_operand)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *a = leaf(SB_SHAPE(3), NUMBERS(1, NAN, 3));
     sb_tensor *b = leaf(SB_SCALAR, NUMBERS(7));
     sb_tensor *condition = constant(SB_BOOL, SB_SHAPE(2, 3), NUMBERS(1, 0, 1, 1, 0, 0));
@@ -88,37 +79,31 @@ TEST(arithmetic, where_sends_the_gradient_only_to_the_chosen_operand)
     expect_numbers(y, NUMBERS(1, 7, 3, 1, 7, 7));
     expect_numbers(sb_tensor_grad(a), NUMBERS(5, 0, 3));
     expect_numbers(sb_tensor_grad(b), NUMBERS(INFINITY));
-    sb_tape_end(&tape);
 }
 
 TEST(arithmetic, an_input_without_requires_grad_gets_no_gradient)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *a = leaf(SB_SHAPE(2), NUMBERS(1, 2));
     sb_tensor *b = constant(SB_F64, SB_SHAPE(2), NUMBERS(3, 4));
     cr_assert(sb_backward(sb_sum(sb_multiply(b, a), SB_ALL, false)), "%s", sb_error());
     expect_numbers(sb_tensor_grad(a), NUMBERS(3, 4));
     cr_expect(sb_tensor_grad(b) == NULL);
-    sb_tape_end(&tape);
 }
 
 TEST(arithmetic, nan_and_infinity_follow_ieee)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *a = constant(SB_F32, SB_SHAPE(3), NUMBERS(NAN, 1, 0));
     sb_tensor *zero = constant(SB_F32, SB_SCALAR, NUMBERS(0));
     expect_numbers(sb_multiply(a, zero), NUMBERS(NAN, 0, 0));
     expect_numbers(sb_divide(a, zero), NUMBERS(NAN, INFINITY, NAN));
-    sb_tape_end(&tape);
 }
 
 /* The gradient of an operand that was broadcast to an empty shape is an empty sum. */
 TEST(arithmetic, broadcasting_to_an_empty_shape_gives_a_gradient_of_zero)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *a = leaf(SB_SHAPE(3, 1), NUMBERS(1, 2, 3));
     sb_tensor *b = sb_tape_own(sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3, 0))));
     sb_tensor *c = leaf(SB_SCALAR, NUMBERS(1));
@@ -128,5 +113,4 @@ TEST(arithmetic, broadcasting_to_an_empty_shape_gives_a_gradient_of_zero)
     expect_numbers(sb_tensor_grad(a), NUMBERS(0, 0, 0));
     expect_numbers(sb_tensor_grad(c), NUMBERS(0));
     expect_shape(sb_tensor_grad(b), SB_SHAPE(3, 0));
-    sb_tape_end(&tape);
 }

@@ -8,8 +8,7 @@
 TEST(attention, one_query_gives_the_hand_worked_average)
 {
     const double ln2 = 0.6931471805599453;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *q = owned(SB_F64, SB_SHAPE(1, 2), (double[]){2, 0});
     sb_tensor *k = owned(SB_F64, SB_SHAPE(3, 2), (double[]){0, 1, ln2, 5, 2 * ln2, -3});
     sb_tensor *v = owned(SB_F64, SB_SHAPE(3, 1), (double[]){7, 14, 21});
@@ -21,7 +20,6 @@ TEST(attention, one_query_gives_the_hand_worked_average)
     cr_expect(fabs(sb_tensor_get(y, 0) - (7 + 2 * 14 + 4 * 21) / 7.0) < 1e-14);
     for (int j = 0; j < 3; j++)
         cr_expect(fabs(sb_tensor_get(weights, j) - (1 << j) / 7.0) < 1e-15);
-    sb_tape_end(&tape);
 }
 
 /* One key takes all the weight: y = v, dv = dy, and the scores do not matter. */
@@ -157,8 +155,7 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
 {
     enum { B = 3, H = 2, D = 64 };
     int64_t Lp = L + padding, size = H * D;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(B, Lp, H, D)));
     const float *values = test_data(x);
     sb_tensor *alone =
@@ -175,7 +172,6 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
     const float *bits = test_data(y);
     cr_expect(memcmp(bits + Lp * size, test_data(z), tensor_bytes(z)) == 0,
               "length %lld, padding %lld", (long long)L, (long long)padding);
-    sb_tape_end(&tape);
 }
 
 TEST(attention, padding_does_not_change_the_bits_of_a_sequence)
@@ -208,14 +204,12 @@ TEST(attention, weights_that_are_returned_have_the_right_gradient)
         variant_inputs(&c, SB_F64, x);
         for (enum way way = COMPOSED; way <= OPERATIONS; way++) {
             sb_random random = sb_random_new(4, SB_STREAM_TRAIN);
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tape_random(&tape, &random);
             sb_tensor *y = variant_forward(&c, x, way, &weights);
             cr_assert(sb_keep(weights) && sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
             kept[way] = sb_tensor_retain(weights);
             grads[way] = sb_tensor_retain(sb_tensor_grad(weights));
-            cr_expect(sb_tape_end(&tape));
         }
         for (enum way way = COMPOSED; way <= TILED; way++) {
             cr_expect(test_relative(kept[way], kept[OPERATIONS]) < 1e-14);
@@ -240,8 +234,7 @@ TEST(attention, dropout_uses_one_position_of_the_stream)
 {
     sb_random random = sb_random_new(4, SB_STREAM_TRAIN);
     uint64_t begin = random.position;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(9, 4)));
     sb_attention_options o = {.dropout = 0.5};
@@ -250,13 +243,11 @@ TEST(attention, dropout_uses_one_position_of_the_stream)
     cr_expect(sb_attention(x, x, x, NULL) && random.position == begin + 2);
     sb_tape_random(&tape, NULL);
     cr_expect(test_relative(sb_attention(x, x, x, &o), sb_attention(x, x, x, NULL)) == 0);
-    sb_tape_end(&tape);
 }
 
 TEST(attention, empty_queries_and_keys_are_allowed)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *none = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 0, 3)));
     sb_tensor *some = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3)));
     sb_tensor *y = sb_keep(sb_attention(some, none, none, NULL));
@@ -267,7 +258,6 @@ TEST(attention, empty_queries_and_keys_are_allowed)
     cr_expect(z && sb_tensor_size(z) == 0);
     cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
     cr_expect(sb_tensor_get(sb_tensor_grad(some), 0) == 0);
-    cr_expect(sb_tape_end(&tape));
 }
 
 static bool everything_composed(void *x_)

@@ -10,8 +10,7 @@ static sb_tensor *own(sb_tensor *t)
 
 TEST(attention_call, inputs_with_fewer_axes_have_one_head)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *q = LEAF(2, 3, 1, 4), *k = LEAF(2, 5, 1, 4), *v = LEAF(2, 5, 1, 2);
     sb_tensor *y = sb_attention(q, k, v, NULL);
     for (int heads_first = 0; heads_first < 2; heads_first++) {
@@ -25,15 +24,13 @@ TEST(attention_call, inputs_with_fewer_axes_have_one_head)
     sb_tensor *z = sb_attention(LEAF(3, 4), LEAF(5, 4), LEAF(5, 2), NULL);
     cr_expect(sb_tensor_rank(z) == 2);
     cr_expect(test_relative(z, sb_reshape(sb_slice(y, 0, 0, 1), SB_SHAPE(3, 2))) == 0);
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* The layout only changes where rows are read and written. */
 TEST(attention_call, heads_first_gives_the_same_bits)
 {
     const int order[] = {0, 2, 1, 3};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *q = LEAF(2, 3, 4, 5), *k = LEAF(2, 6, 2, 5), *v = LEAF(2, 6, 2, 3), *weights[2];
     sb_attention_options o = {.mask = sb_mask_causal_last(), .weights = &weights[0]};
     sb_tensor *y = sb_attention(q, k, v, &o);
@@ -45,19 +42,16 @@ TEST(attention_call, heads_first_gives_the_same_bits)
     cr_expect(test_relative(sb_permute(z, 4, order), y) == 0);
     cr_expect(test_relative(weights[0], weights[1]) == 0);
     cr_expect(sb_tensor_dim(weights[0], 1) == 4 && sb_tensor_dim(weights[0], 2) == 3);
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* Grouped heads are heads repeated. */
 TEST(attention_call, a_group_of_query_heads_reads_the_same_keys)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *q = LEAF(1, 2, 4, 3), *k = LEAF(1, 5, 2, 3);
     sb_tensor *first = sb_slice(k, 2, 0, 1), *second = sb_slice(k, 2, 1, 1);
     sb_tensor *repeated = sb_concatenate((sb_tensor *[]){first, first, second, second}, 4, 2);
     sb_tensor *y = sb_attention(q, k, k, NULL);
     cr_assert(y, "%s", sb_error());
     cr_expect(test_relative(y, sb_attention(q, repeated, repeated, NULL)) == 0);
-    cr_expect(sb_tape_end(&tape));
 }

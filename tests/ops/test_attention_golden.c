@@ -26,8 +26,7 @@ TEST(attention, values_and_gradients_agree_with_pytorch)
     const char *const leaves[] = {"q", "k", "v", "bias"}, *const grads[] = {"dq", "dk", "dv",
                                                                             "dbias"};
     for (int n = 0; n < 5; n++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *x[4];
         for (int i = 0; i < 4; i++)
             if ((x[i] = golden(file, names[n], leaves[i])))
@@ -41,6 +40,5 @@ TEST(attention, values_and_gradients_agree_with_pytorch)
         expect_golden(file, names[n], y, "y");
         for (int i = 0; i < 4 && x[i]; i++)
             expect_golden(file, names[n], sb_tensor_grad(x[i]), grads[i]);
-        cr_expect(sb_tape_end(&tape));
     }
 }

@@ -73,8 +73,7 @@ static struct results run(const struct variant *c, const struct operands *of, en
 {
     sb_random random = sb_random_new(c->seed, SB_STREAM_TRAIN);
     struct results r = {{NULL}};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *weights = NULL, *y = variant_forward(c, of->x, way, &weights);
     cr_assert(y && weights, "variant %d: %s", (int)c->seed, sb_error());
@@ -83,7 +82,6 @@ static struct results run(const struct variant *c, const struct operands *of, en
     cr_assert(sb_backward_from(y, of->dy), "variant %d: %s", (int)c->seed, sb_error());
     r.of[0] = sb_tensor_retain(y);
     r.of[1] = sb_tensor_retain(weights);
-    cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < VARIANT_INPUTS; i++) {
         r.of[2 + i] = of->x[i] ? sb_tensor_retain(sb_tensor_grad(of->x[i])) : NULL;
         sb_tensor_clear_grad(of->x[i]);

@@ -57,8 +57,7 @@ static int attention_path(int64_t L, sb_attention_algorithm algorithm)
     enum { D = 4 };
     sb_attention_options o = {.algorithm = algorithm};
     sb_tensor *x[MOST];
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     for (int64_t t = 0; t < L; t++)
         x[t] = normal((uint64_t)t, 1, SB_SHAPE(D));
     sb_tensor *all = sb_stack(x, (int)L, 0);
@@ -66,7 +65,6 @@ static int attention_path(int64_t L, sb_attention_algorithm algorithm)
     int edges = path_length(x[0], last);
     cr_assert(sb_backward(sb_sum(last, SB_ALL, false)), "%s", sb_error());
     cr_expect(sb_tensor_get(sb_tensor_grad(x[0]), 0) != 0);
-    sb_tape_end(&tape);
     return edges;
 }
 
@@ -82,8 +80,7 @@ static int recurrent_path(int64_t L)
 {
     enum { D = 4 };
     sb_tensor *first = NULL, *h = NULL;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *W = normal(1, 0.5, SB_SHAPE(D, D)), *U = normal(2, 0.5, SB_SHAPE(D, D));
     h = normal(3, 1, SB_SHAPE(D));
     for (int64_t t = 0; t < L; t++) {
@@ -93,7 +90,6 @@ static int recurrent_path(int64_t L)
         first = first ? first : x;
     }
     int edges = path_length(first, h);
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
     return edges;
 }
 
@@ -137,27 +133,23 @@ TEST(attention_paths, T_causal_convolutions_of_width_w_reach_1_plus_T_times_w_mi
 {
     for (int64_t width = 1; width <= 5; width++)
         for (int64_t depth = 1; depth <= 6; depth++) {
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tensor *x = normal(1, 1, SB_SHAPE(40, 3)), *y = x;
             for (int64_t layer = 0; layer < depth; layer++)
                 y = convolve(y, width, (uint64_t)(10 + 10 * layer));
             int64_t reached = positions_reached(x, y);
             cr_expect(reached == 1 + depth * (width - 1), "width %d, depth %d: %d", (int)width,
                       (int)depth, (int)reached);
-            cr_expect(sb_tape_end(&tape));
         }
 }
 
 TEST(attention_paths, one_causal_attention_reaches_every_position)
 {
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_attention_options o = {.algorithm = a, .mask = sb_mask_causal()};
         sb_tensor *x = normal(1, 1, SB_SHAPE(300, 3));
         cr_expect(positions_reached(x, sb_attention(x, x, x, &o)) == 300);
-        cr_expect(sb_tape_end(&tape));
     }
 }
 
@@ -176,8 +168,7 @@ static void stack_layers(sb_attention_algorithm algorithm, bool residual, int de
 {
     enum { L = 32, D = 32 };
     sb_attention_options o = {.algorithm = algorithm};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = normal(1, 1, SB_SHAPE(L, D));
     for (int layer = 0; layer < depth; layer++) {
         sb_tensor *part[3];
@@ -190,7 +181,6 @@ static void stack_layers(sb_attention_algorithm algorithm, bool residual, int de
         x = residual ? sb_add(x, y) : y;
         after[layer] = diversity(x);
     }
-    cr_assert(sb_tape_end(&tape));
 }
 
 /* Source: Dong, Cordonnier and Loukas 2021, "Attention is not all you need: pure attention loses

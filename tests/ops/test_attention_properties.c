@@ -60,12 +60,10 @@ TEST(attention_properties, self_attention_without_positions_is_permutation_equiv
     sb_random_shuffle(&random, L, order);
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *x = normal(1, SB_SHAPE(1, L, 2, 4)), *moved = reorder(x, 1, order);
         sb_tensor *y = sb_attention(x, x, x, &o), *z = sb_attention(moved, moved, moved, &o);
         expect_same_function(z, reorder(y, 1, order), x);
-        cr_expect(sb_tape_end(&tape));
     }
 }
 
@@ -77,14 +75,12 @@ TEST(attention_properties, attention_is_invariant_to_the_order_of_key_value_pair
     sb_random_shuffle(&random, L, order);
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *q = normal(1, SB_SHAPE(1, 20, 2, 4)), *k = normal(2, SB_SHAPE(1, L, 2, 4));
         sb_tensor *v = normal(3, SB_SHAPE(1, L, 2, 3));
         sb_tensor *y = sb_attention(q, k, v, &o);
         sb_tensor *k_moved = reorder(k, 1, order), *v_moved = reorder(v, 1, order);
         expect_same_function(sb_attention(q, k_moved, v_moved, &o), y, k);
-        cr_expect(sb_tape_end(&tape));
     }
 }
 
@@ -93,8 +89,7 @@ TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const int64_t H = 2, L = test_brief() && test_slow_device() ? 100 : 280;
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *x = normal(1, SB_SHAPE(1, L, H, 4)), *bias = normal(2, SB_SHAPE(H, L, L));
         sb_tensor *constant = normal(3, SB_SHAPE(H, L, 1));
         sb_attention_options o = {.algorithm = a, .bias = bias};
@@ -104,7 +99,6 @@ TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
         expect_same_function(z, y, x);
         cr_expect(largest_of(sb_tensor_grad(constant)) < 1e-12, "%g",
                   largest_of(sb_tensor_grad(constant)));
-        cr_expect(sb_tape_end(&tape));
     }
 }
 
@@ -119,8 +113,7 @@ TEST(attention_properties, with_a_scale_of_zero_the_bias_alone_counts)
                                                 {.score = SB_SCORE_COSINE},
                                                 {.softcap = 3}};
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *q = normal(1, SB_SHAPE(2, 5, 3, 4)), *k = normal(2, SB_SHAPE(2, 6, 3, 4)),
                   *v = normal(3, SB_SHAPE(2, 6, 3, 4)), *bias = normal(4, SB_SHAPE(3, 5, 6));
         sb_attention_options o = ways[way];
@@ -132,7 +125,6 @@ TEST(attention_properties, with_a_scale_of_zero_the_bias_alone_counts)
         sb_tensor *plain = sb_attention(sb_scale(q, 0), k, v, &o);
         expect_same_function(y, plain, bias);
         cr_expect(largest_of(sb_tensor_grad(q)) == 0 && largest_of(sb_tensor_grad(k)) == 0);
-        cr_assert(sb_tape_end(&tape), "%s", sb_error());
     }
 }
 
@@ -143,8 +135,7 @@ TEST(attention_properties, masked_scores_alone_have_gradient_zero)
     for (int run = 0; run < 4; run++) {
         bool causal = run % 2;
         sb_random random = sb_random_new(7, SB_STREAM_USER);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         static uint8_t pairs[L * L];
         for (int64_t i = 0; i < L; i++)
             for (int64_t j = 0; j < L; j++)
@@ -164,7 +155,6 @@ TEST(attention_properties, masked_scores_alone_have_gradient_zero)
             else if (e > 0)
                 cr_assert(gradient > 0, "run %d, pair %d: %g", run, (int)e, gradient);
         }
-        cr_expect(sb_tape_end(&tape));
     }
 }
 
@@ -174,8 +164,7 @@ TEST(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
 {
     enum { L = 300, D = 3 };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *x = normal(1, SB_SHAPE(L, D)), *v = normal(2, SB_SHAPE(L, D));
         /* sharp weights, so that outputs come close to the ends of the range */
         sb_attention_options o = {.algorithm = a, .mask = sb_mask_causal(), .scale = 20};
@@ -190,7 +179,6 @@ TEST(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
             cr_assert(low[c] - 1e-15 <= got[e] && got[e] <= high[c] + 1e-15,
                       "%.17g is outside [%.17g, %.17g]", got[e], low[c], high[c]);
         }
-        cr_expect(sb_tape_end(&tape));
     }
 }
 
@@ -251,8 +239,7 @@ TEST(attention_properties, cosines_of_random_directions_have_variance_1_over_d)
 static double squared_gradient(int64_t d, sb_attention_options o)
 {
     enum { N = 500 };
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *q = normal(21, SB_SHAPE(N, 1, d)), *k = normal(22, SB_SHAPE(N, 2, d));
     double identities[4 * N];
     for (int64_t e = 0; e < 4 * N; e++)
@@ -262,7 +249,6 @@ static double squared_gradient(int64_t d, sb_attention_options o)
     sb_tensor *z = sb_multiply(sb_log(sb_attention(q, k, v, &o)), sign);
     cr_assert(sb_backward(sb_sum(z, SB_ALL, false)), "%s", sb_error());
     double result = mean_square(sb_tensor_grad(q)) * (double)d / 2;
-    sb_tape_end(&tape);
     return result;
 }
 
@@ -294,8 +280,7 @@ TEST(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and
     enum { B = 300, L = 2, H = 8, D = 16, C = H * D };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *q = normal(1, SB_SHAPE(B, L, H, D)), *k = normal(2, SB_SHAPE(B, L, H, D));
         sb_tensor *v = normal(3, SB_SHAPE(B, L, H, D)), *y = sb_attention(q, k, v, &o);
         static double matrix[C * C];
@@ -306,7 +291,6 @@ TEST(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and
         double mixed = mean_square(sb_linear(sb_reshape(y, SB_SHAPE(B, L, C)), W_o, NULL));
         cr_expect(fabs(average / heads * H - 1) < 0.08, "%g of it", average / heads);
         cr_expect(fabs(mixed / heads - 1) < 1e-12, "%g of it", mixed / heads);
-        cr_expect(sb_tape_end(&tape));
     }
 }
 
@@ -316,8 +300,7 @@ TEST(attention_properties, heads_can_be_permuted_together_with_the_columns_of_W_
     const int64_t order[H] = {2, 0, 3, 1};
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *x[3], *moved[3], *W_o = normal(4, SB_SHAPE(C, H, D));
         for (int i = 0; i < 3; i++) {
             x[i] = normal((uint64_t)i, SB_SHAPE(1, L, H, D));
@@ -329,6 +312,5 @@ TEST(attention_properties, heads_can_be_permuted_together_with_the_columns_of_W_
         z = sb_linear(z, sb_reshape(reorder(W_o, 1, order), SB_SHAPE(C, C)), NULL);
         expect_same_function(z, y, x[1]);
         cr_expect(largest_of(sb_tensor_grad(W_o)) < 1e-12);
-        cr_expect(sb_tape_end(&tape));
     }
 }

@@ -38,8 +38,7 @@ TEST(attention_relatives, a_mask_that_is_an_adjacency_matrix_gives_message_passi
     enum { N = 40, D = 3 };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_random random = sb_random_new(8, SB_STREAM_USER);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *edge = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(N, N)));
         for (int64_t i = 0; i < N; i++)
             for (int64_t j = 0; j < i; j++) {
@@ -57,7 +56,6 @@ TEST(attention_relatives, a_mask_that_is_an_adjacency_matrix_gives_message_passi
                 cr_assert(fabs(sb_tensor_get(y, i * D + c) - received[c]) < 1e-14, "node %d",
                           (int)i);
         }
-        cr_expect(sb_tape_end(&tape));
     }
 }
 
@@ -66,8 +64,7 @@ TEST(attention_relatives, a_mask_that_is_an_adjacency_matrix_gives_message_passi
 static double recall_error(double temperature, sb_attention_algorithm algorithm)
 {
     enum { N = 100, D = 64 };
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *stored = sb_l2_normalize(normal(31, SB_SHAPE(N, D)));
     sb_tensor *cue = sb_add(stored, sb_scale(normal(32, SB_SHAPE(N, D)), 0.5 / 8));
     sb_attention_options o = {.algorithm = algorithm, .scale = 1, .temperature = temperature};
@@ -75,7 +72,6 @@ static double recall_error(double temperature, sb_attention_algorithm algorithm)
     sb_tensor *error = sb_mean_squared_error(recalled, stored, SB_REDUCE_SUM);
     cr_assert(error, "%s", sb_error());
     double result = sqrt(sb_tensor_value(error) / N);
-    sb_tape_end(&tape);
     return result;
 }
 
@@ -120,8 +116,7 @@ TEST(attention_relatives, nadaraya_watson_regression_is_attention)
     enum { N = 300, M = 50, D = 2 };
     const double h = 0.4;
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *points = normal(1, SB_SHAPE(N, D)), *v = normal(2, SB_SHAPE(N, 1));
         sb_tensor *x = normal(3, SB_SHAPE(M, D)), *squares = sb_multiply(points, points);
         sb_attention_options o = {.algorithm = a, .scale = 1 / (h * h)};
@@ -130,7 +125,6 @@ TEST(attention_relatives, nadaraya_watson_regression_is_attention)
         cr_assert(y, "%s", sb_error());
         for (int64_t i = 0; i < M; i++)
             cr_assert(fabs(sb_tensor_get(y, i) - regression(N, D, points, v, x, i, h)) < 1e-12);
-        cr_expect(sb_tape_end(&tape));
     }
 }
 

@@ -47,8 +47,7 @@ static sb_attention_options options_of(const struct operands *x)
 
 TEST(attention_softcap, it_is_the_formula)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     const struct operands x = operands_new();
     sb_tensor *weights;
     sb_attention_options o = options_of(&x);
@@ -68,14 +67,12 @@ TEST(attention_softcap, it_is_the_formula)
                               h, d, got, expected[d]);
                 }
             }
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(attention_softcap, the_layout_is_free)
 {
     const int order[] = {0, 2, 1, 3};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     const struct operands x = operands_new();
     sb_attention_options o = options_of(&x);
     sb_tensor *y = sb_attention(x.q, x.k, x.v, &o);
@@ -84,13 +81,11 @@ TEST(attention_softcap, the_layout_is_free)
                                 sb_permute(x.v, 4, order), &o);
     cr_assert(y && z, "%s", sb_error());
     cr_expect(test_relative(sb_permute(z, 4, order), y) < 1e-14);
-    cr_expect(sb_tape_end(&tape));
 }
 
 TEST(attention_softcap, a_high_cap_changes_nothing)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     const struct operands x = operands_new();
     sb_attention_options o = options_of(&x);
     o.score = SB_SCORE_BALANCED;
@@ -98,14 +93,12 @@ TEST(attention_softcap, a_high_cap_changes_nothing)
     sb_tensor *y = sb_attention(x.q, x.k, x.v, &o);
     o.softcap = 0;
     cr_expect(test_relative(y, sb_attention(x.q, x.k, x.v, &o)) < 1e-9, "%s", sb_error());
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* Padding: the last key is blocked for all queries. */
 TEST(attention_softcap, a_nan_in_a_blocked_key_reaches_neither_results_nor_values)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     const struct operands x = operands_new();
     sb_tensor_set(x.k, ((int64_t)LK - 1) * G * D, NAN); /* sequence 0, head 0 of the keys */
     sb_attention_options o = options_of(&x);
@@ -116,18 +109,15 @@ TEST(attention_softcap, a_nan_in_a_blocked_key_reaches_neither_results_nor_value
     cr_assert(sb_backward(loss), "%s", sb_error());
     for (int64_t i = 0; i < sb_tensor_size(x.k); i++)
         cr_assert(isfinite(sb_tensor_get(sb_tensor_grad(x.k), i)));
-    cr_expect(sb_tape_end(&tape));
 }
 
 TEST(attention_softcap, with_a_cache_it_is_refused)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    FAILED_TAPE(SB_NO_RECORD);
     const struct operands x = operands_new();
     sb_kv_cache *cache = sb_kv_cache_new();
     cr_assert(sb_kv_cache_append(cache, x.k, x.v), "%s", sb_error());
     cr_expect(!sb_attention_cached(x.q, cache, &(sb_attention_options){.softcap = 2}));
     EXPECT_ERROR("attention_cached: softcap is 2; it is not available with a cache");
     sb_kv_cache_free(cache);
-    cr_expect(!sb_tape_end(&tape));
 }

@@ -165,8 +165,7 @@ TEST(attention_tiled, memory_is_linear_in_the_length)
 TEST(attention_tiled, huge_scores_stay_finite)
 {
     for (int way = 0; way < 2; way++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         double keys[600];
         for (int j = 0; j < 600; j++)
             keys[j] = j % 2 ? 6e4 : -6e4;
@@ -180,7 +179,6 @@ TEST(attention_tiled, huge_scores_stay_finite)
         cr_expect(fabs(sb_tensor_get(y, 0) - 6e4) < 1 &&
                       fabs(sb_tensor_get(sb_tensor_grad(q), 0)) < 1e3,
                   "%g, %g", sb_tensor_get(y, 0), sb_tensor_get(sb_tensor_grad(q), 0));
-        sb_tape_end(&tape);
     }
 }
 
@@ -190,8 +188,7 @@ TEST(attention_tiled, infinite_scores_give_nan)
     const double scores[] = {-INFINITY, INFINITY, NAN};
     for (int way = 0; way < 2; way++)
         for (int i = 0; i < 3; i++) {
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2, 1), 1));
             sb_tensor *bias = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2, 2), scores[i]));
             sb_tensor_set(bias, 0, 0); /* query 0 has one finite score */
@@ -200,14 +197,12 @@ TEST(attention_tiled, infinite_scores_give_nan)
             sb_tensor *y = sb_attention(x, x, x, &o);
             cr_expect(isnan(sb_tensor_get(y, 0)) == (i > 0) && isnan(sb_tensor_get(y, 1)),
                       "way %d, score %g", way, scores[i]);
-            sb_tape_end(&tape);
         }
 }
 
 TEST(attention_tiled, rows_of_the_weights_are_those_of_the_composed_path)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *q = own_leaf(1, 100, 2, 8), *k = own_leaf(2, 300, 1, 8), *weights;
     sb_attention_options o = {.mask = sb_mask_window(150, 20), .weights = &weights};
     cr_assert(sb_attention(q, k, k, &o), "%s", sb_error());
@@ -220,5 +215,4 @@ TEST(attention_tiled, rows_of_the_weights_are_those_of_the_composed_path)
             for (int64_t j = 0; j < 300; j++)
                 cr_expect(fabs(sb_tensor_get(rows, (h * 41 + i) * 300 + j) -
                                sb_tensor_get(weights, (h * 100 + 37 + i) * 300 + j)) < 1e-6);
-    sb_tape_end(&tape);
 }

@@ -100,9 +100,8 @@ TEST(bf16, every_result_is_bf16_but_for_losses_and_indices)
 
 TEST(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
 {
-    sb_tape tape;
     sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(2, 3), 1.5)));
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_softmax(sb_multiply(x, x));
     const int32_t ids[] = {2, 0};
     sb_tensor *targets = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(2), ids));
@@ -110,18 +109,15 @@ TEST(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
     cr_expect(sb_tensor_dtype(y) == SB_BF16 && sb_tensor_dtype(loss) == SB_F32);
     cr_assert(sb_backward(loss), "%s", sb_error());
     cr_expect(sb_tensor_dtype(sb_tensor_grad(x)) == SB_BF16);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(bf16, gradients_of_two_uses_add_up)
 {
-    sb_tape tape;
     sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(3), 2)));
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward(sb_sum(sb_cast(sb_add(sb_multiply(x, x), x), SB_F32), 0, false)), "%s",
               sb_error());
     expect_numbers(sb_tensor_grad(x), 3, (double[]){5, 5, 5});
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* Operations with two outputs, with many inputs, and with a loss. */
@@ -165,14 +161,12 @@ static void encoder_bytes(sb_precision precision, double *held, double *most)
               *lengths = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(128), 16));
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     const int64_t before = memory_in_use().live_bytes;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_encoder_forward(encoder, ids, lengths, NULL);
     *held = (double)(memory_in_use().live_bytes - before);
     cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
     *most = (double)(memory_in_use().peak_bytes - before);
-    cr_assert(sb_tape_end(&tape));
 }
 
 TEST(bf16, activations_of_a_transformer_take_at_most_0_55_of_those_of_f32)

@@ -50,8 +50,7 @@ static void expect_gradient(const sb_tensor *x, double *dx, const sb_tensor *a, 
 /* y = a b, with dy = y: da = sum of a b^2 if a is broadcast. */
 static void check_product(sb_tensor *a, sb_tensor *b)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor_clear_grad(a);
     sb_tensor_clear_grad(b);
     sb_tensor *y = sb_keep(sb_multiply(a, b));
@@ -70,7 +69,6 @@ static void check_product(sb_tensor *a, sb_tensor *b)
     free(value);
     free(value_a);
     free(value_b);
-    sb_tape_end(&tape);
 }
 
 /* Shapes that cross strips, column blocks, slabs and threads. */
@@ -128,12 +126,10 @@ CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
 /* The sum is accumulated in float64: in float32 the small terms would be lost. */
 TEST(broadcast, a_sum_of_a_million_floats_is_right_to_the_last_bit)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(1000, 1000), (float)0.1));
     const float exact = (float)((double)(float)0.1 * 1e6);
     cr_expect(sb_tensor_get(sb_sum(x, SB_ALL, false), 0) == exact);
     sb_tensor *rows = sb_sum(x, 0, false);
     cr_expect(sb_tensor_get(rows, 999) == (float)((double)(float)0.1 * 1000));
-    sb_tape_end(&tape);
 }

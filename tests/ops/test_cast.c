@@ -3,8 +3,7 @@
 
 TEST(cast, reals_round_and_whole_numbers_are_exact)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = constant(SB_F64, SB_SHAPE(4), NUMBERS(0.1, -0.0, 1e300, NAN));
     sb_tensor *y = sb_cast(x, SB_F32);
     cr_assert(y && sb_tensor_dtype(y) == SB_F32, "%s", sb_error());
@@ -18,7 +17,6 @@ TEST(cast, reals_round_and_whole_numbers_are_exact)
     sb_tensor *flags = constant(SB_BOOL, SB_SHAPE(2), NUMBERS(1, 0));
     expect_numbers(sb_cast(flags, SB_I32), NUMBERS(1, 0));
     expect_numbers(sb_cast(flags, SB_F32), NUMBERS(1, 0));
-    sb_tape_end(&tape);
 }
 
 /* Halfway between two numbers of bf16 for a float, but not for a double or an integer. */
@@ -39,8 +37,7 @@ TEST(cast, wide_numbers_are_rounded_to_bf16_once)
     enum { N = sizeof from / sizeof *from };
     static const int32_t whole[] = {(1 << 30) + (1 << 22) + 1, (1 << 30) + (1 << 22) - 1, 7};
     static const double rounded[] = {0x1.02p30, 0x1p30, 7};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(N), from));
     sb_tensor *y = sb_cast(x, SB_BF16),
               *written = sb_tape_own(sb_tensor_from_doubles(SB_BF16, SB_SHAPE(N), from));
@@ -62,13 +59,11 @@ TEST(cast, wide_numbers_are_rounded_to_bf16_once)
     cr_assert(sb_backward(sb_sum(sb_add(small, sb_cast(leaf, SB_F64)), SB_ALL, false)), "%s",
               sb_error());
     cr_expect(sb_tensor_value(sb_tensor_grad(leaf)) == 1 + 0x1p-7);
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(cast, values_out_of_an_integers_range_are_clamped_and_nan_becomes_0)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (sb_dtype real = SB_F32; real <= SB_F64; real++) {
         sb_tensor *x =
             constant(real, SB_SHAPE(7), NUMBERS(2.75, -2.75, 3e9, -3e9, INFINITY, -INFINITY, NAN));
@@ -80,13 +75,11 @@ TEST(cast, values_out_of_an_integers_range_are_clamped_and_nan_becomes_0)
     sb_tensor *edge = constant(SB_F64, SB_SHAPE(4),
                                NUMBERS(2147483647.5, 2147483648, -2147483648.5, -2147483649));
     expect_numbers(sb_cast(edge, SB_I32), NUMBERS(INT32_MAX, INT32_MAX, INT32_MIN, INT32_MIN));
-    sb_tape_end(&tape);
 }
 
 TEST(cast, the_gradient_is_cast_back_and_added)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tensor_requires_grad(constant(SB_F32, SB_SHAPE(2), NUMBERS(3, 4)));
     sb_tensor *y = sb_cast(x, SB_F64);
     sb_tensor *z = sb_cast(x, SB_F64);
@@ -95,7 +88,6 @@ TEST(cast, the_gradient_is_cast_back_and_added)
     cr_assert(sb_backward(sb_sum(product, SB_ALL, false)), "%s", sb_error());
     cr_expect(sb_tensor_dtype(sb_tensor_grad(x)) == SB_F32);
     expect_numbers(sb_tensor_grad(x), NUMBERS(27, 48)); /* 3 x^2 */
-    sb_tape_end(&tape);
 }
 
 enum { TENSORS = 7 };
@@ -104,8 +96,7 @@ enum { TENSORS = 7 };
 static void cast_step(sb_tensor *const x[], bool together)
 {
     sb_tensor *y[TENSORS], *sum = NULL;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     for (int i = 0; i < TENSORS && !together; i++)
         y[i] = sb_cast(x[i], SB_BF16);
     cr_assert(!together || cast_all(TENSORS, x, y), "%s", sb_error());
@@ -114,7 +105,6 @@ static void cast_step(sb_tensor *const x[], bool together)
         sum = sum ? sb_add(sum, part) : part;
     }
     cr_assert(sb_backward(sum), "%s", sb_error());
-    sb_tape_end(&tape);
 }
 
 static void list_is_cast_as_its_tensors(void)
@@ -149,30 +139,25 @@ TEST(cast, a_list_of_tensors_is_cast_as_each_of_them)
 
 TEST(cast, no_gradient_passes_through_integers)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(3, 4));
     sb_tensor *y = sb_cast(sb_cast(x, SB_I32), SB_F64);
     sb_tensor *z = sb_multiply(x, y);
     cr_assert(sb_backward(sb_sum(z, SB_ALL, false)), "%s", sb_error());
     expect_numbers(sb_tensor_grad(x), NUMBERS(3, 4));
-    sb_tape_end(&tape);
 }
 
 TEST(cast, the_same_dtype_shares_the_data)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(3, 4));
     sb_tensor *y = sb_cast(x, SB_F64);
     cr_expect(y->data == x->data);
-    sb_tape_end(&tape);
 }
 
 TEST(cast, every_element_of_long_and_empty_tensors_is_cast)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     enum { N = 40001 };
     static int32_t numbers[N];
     for (int i = 0; i < N; i++)
@@ -182,5 +167,4 @@ TEST(cast, every_element_of_long_and_empty_tensors_is_cast)
     cr_expect(!memcmp(test_data(back), numbers, sizeof numbers));
     expect_shape(sb_cast(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3))), SB_BOOL),
                  SB_SHAPE(0, 3));
-    sb_tape_end(&tape);
 }

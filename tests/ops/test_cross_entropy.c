@@ -3,13 +3,11 @@
 /* softmax(0, ln 2, ln 4) = (1, 2, 4) / 7; the target's is 2/7. */
 TEST(cross_entropy, three_scores_give_the_hand_worked_loss)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2});
     sb_tensor *y = sb_cross_entropy(x, owned(SB_I32, SB_SCALAR, (double[]){1}), NULL);
     cr_assert(y, "%s", sb_error());
     cr_expect(sb_tensor_rank(y) == 0 && fabs(sb_tensor_value(y) - log(3.5)) < 1e-15);
-    sb_tape_end(&tape);
 }
 
 /* dx = softmax(x) - target = (1, 2 - 7, 4) / 7 */
@@ -17,11 +15,9 @@ TEST(cross_entropy, backward_gives_the_hand_worked_gradient)
 {
     sb_tensor *x = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward(sb_cross_entropy(x, owned(SB_I32, SB_SCALAR, (double[]){1}), NULL)), "%s",
               sb_error());
-    sb_tape_end(&tape);
     const double expected[] = {1 / 7.0, -5 / 7.0, 4 / 7.0};
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - expected[i]) < 1e-15);
@@ -36,8 +32,7 @@ static void expect_loss(sb_tensor *targets, sb_tensor *weights, double smoothing
 {
     sb_tensor *x =
         KEPT(sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 4), logits)));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *loss =
         sb_cross_entropy(x, targets, &(sb_cross_entropy_options){smoothing, weights, reduction});
     cr_assert(loss, "%s", sb_error());
@@ -45,7 +40,6 @@ static void expect_loss(sb_tensor *targets, sb_tensor *weights, double smoothing
         cr_expect(fabs(sb_tensor_get(loss, i) - y[i]) < 1e-14, "%.16g is not %.16g",
                   sb_tensor_get(loss, i), y[i]);
     cr_assert(sb_backward(reduction == SB_REDUCE_NONE ? sb_sum(loss, SB_ALL, false) : loss));
-    sb_tape_end(&tape);
     for (int i = 0; i < 12; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - dx[i]) < 1e-14,
                   "dx[%d]: %.16g is not %.16g", i, sb_tensor_get(sb_tensor_grad(x), i), dx[i]);
@@ -142,10 +136,8 @@ TEST(cross_entropy, targets_and_class_weights_get_no_gradient)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x5 +3x5 +5", SB_F32, 1, x) == 3);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward(fused(NULL, x)), "%s", sb_error());
-    sb_tape_end(&tape);
     cr_expect(sb_tensor_grad(x[0]) && !sb_tensor_grad(x[1]) && !sb_tensor_grad(x[2]));
     release_all(3, x);
 }
@@ -155,13 +147,11 @@ TEST(cross_entropy, the_data_of_an_ignored_row_have_no_effect)
 {
     sb_tensor *x = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), (double[]){NAN, INFINITY, 0, 0})));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(2), (double[]){-1, 1});
     sb_tensor *loss = sb_cross_entropy(x, ids, NULL);
     cr_expect(fabs(sb_tensor_value(loss) - M_LN2) < 1e-7);
     cr_assert(sb_backward(loss), "%s", sb_error());
-    sb_tape_end(&tape);
     const double expected[] = {0, 0, 0.5, -0.5};
     for (int i = 0; i < 4; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x), i) == expected[i]);
@@ -169,8 +159,7 @@ TEST(cross_entropy, the_data_of_an_ignored_row_have_no_effect)
 
 TEST(cross_entropy, a_nan_in_a_counted_row_propagates)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (int place = 0; place < 40; place++) {
         double values[40] = {0}, target[40] = {1};
         values[place] = NAN;
@@ -180,31 +169,26 @@ TEST(cross_entropy, a_nan_in_a_counted_row_propagates)
         cr_expect(
             isnan(sb_tensor_value(sb_cross_entropy(x, owned(SB_F32, SB_SHAPE(40), target), NULL))));
     }
-    sb_tape_end(&tape);
 }
 
 /* A class with logit -infinity has probability 0, and 0 log 0 is 0. */
 TEST(cross_entropy, classes_of_probability_zero_do_not_count)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(3), (double[]){0, 0, -INFINITY});
     sb_tensor *id = owned(SB_I32, SB_SCALAR, (double[]){0});
     sb_tensor *t = owned(SB_F64, SB_SHAPE(3), (double[]){0.5, 0.5, 0});
     cr_expect(fabs(sb_tensor_value(sb_cross_entropy(x, id, NULL)) - M_LN2) < 1e-15);
     cr_expect(fabs(sb_tensor_value(sb_cross_entropy(x, t, NULL)) - M_LN2) < 1e-15);
-    sb_tape_end(&tape);
 }
 
 TEST(cross_entropy, large_scores_keep_their_digits)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = owned(SB_F32, SB_SHAPE(2), (double[]){30000, 30000.5});
     double loss =
         sb_tensor_value(sb_cross_entropy(x, owned(SB_I32, SB_SCALAR, (double[]){1}), NULL));
     cr_expect(fabs(loss - log1p(exp(-0.5))) < 1e-7);
-    sb_tape_end(&tape);
 }
 
 static sb_tensor *losses(sb_tensor *x)
@@ -221,38 +205,32 @@ TEST(cross_entropy, a_row_has_the_same_bits_at_any_position)
 
 TEST(cross_entropy, the_sum_over_no_rows_is_zero)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3)));
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(0)));
     cr_expect(sb_tensor_value(sb_cross_entropy(
                   x, ids, &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM})) == 0);
     cr_expect(sb_tensor_size(sb_cross_entropy(
                   x, ids, &(sb_cross_entropy_options){.reduction = SB_REDUCE_NONE})) == 0);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 CPU_TEST(cross_entropy, ids_that_change_before_backward_are_found)
 {
     sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3))));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(2)));
     sb_tensor *loss = sb_cross_entropy(x, ids, NULL);
     ((int32_t *)sb_tensor_data(ids))[1] = 300; /* unnoticed */
     cr_expect(!sb_backward(loss));
     EXPECT_ERROR("cross_entropy: id 300 at (1)");
-    sb_tape_end(&tape);
 }
 
 CPU_TEST(cross_entropy, a_sum_over_ignored_targets_alone_is_0)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(2), (double[]){-1, -1});
     sb_tensor *sum =
         sb_cross_entropy(x, ids, &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM});
     cr_expect(sb_tensor_value(sum) == 0);
-    sb_tape_end(&tape);
 }

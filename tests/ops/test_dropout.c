@@ -12,12 +12,10 @@ static sb_tensor *ones(sb_dtype dtype, int64_t n)
 /* y of dropout at this position of a stream; to be released. */
 static sb_tensor *drop(sb_tensor *x, double p, sb_random random)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_tensor_retain(sb_dropout(x, p));
     cr_assert(y, "%s", sb_error());
-    sb_tape_end(&tape);
     return y;
 }
 
@@ -102,15 +100,13 @@ TEST(dropout, backward_drops_what_forward_dropped)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     sb_tensor *x = KEPT(ones(SB_F64, 1000)), *dy = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(1000)));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(sb_dropout(x, 0.4));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     for (int i = 0; i < 1000; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) -
                        sb_tensor_get(y, i) * sb_tensor_get(dy, i)) < 1e-15);
-    sb_tape_end(&tape);
 }
 
 /* Dropped elements are 0, even if x is NaN; the others are only scaled. */
@@ -119,8 +115,7 @@ TEST(dropout, a_dropped_nan_is_zero_and_a_kept_one_propagates)
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(100), NAN)));
     sb_tensor *dy = KEPT(sb_tensor_full(SB_F32, SB_SHAPE(100), INFINITY));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(sb_dropout(x, 0.5));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
@@ -131,7 +126,6 @@ TEST(dropout, a_dropped_nan_is_zero_and_a_kept_one_propagates)
         cr_expect(sb_tensor_get(y, i) == 0 || isnan(sb_tensor_get(y, i)));
     }
     cr_expect(dropped > 20 && dropped < 80);
-    sb_tape_end(&tape);
 }
 
 /* Each operation that drops. A tape that does not record needs no stream. */
@@ -157,7 +151,7 @@ TEST(dropout, a_tape_that_records_needs_a_stream)
         cr_expect((y != NULL) == (i >= 4), "%s: %s", names[i % 4], sb_error());
         if (i < 4)
             EXPECT_ERROR(expected);
-        sb_tape_end(&tape);
+        cr_expect(sb_tape_end(&tape) == (i >= 4));
     }
 }
 
@@ -166,8 +160,7 @@ TEST(dropout, one_call_uses_one_position_of_the_stream)
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     uint64_t begin = random.position;
     sb_tensor *x = KEPT(ones(SB_F32, 3));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, NULL);
     cr_expect(sb_dropout(x, 0.5) == x, "without a stream it is the identity");
     sb_tape_random(&tape, &random);
@@ -176,7 +169,6 @@ TEST(dropout, one_call_uses_one_position_of_the_stream)
     cr_expect(random.position == begin);
     cr_expect(sb_dropout(x, 0.5) && random.position == begin + 1);
     cr_expect(sb_residual_dropout(x, x, 0.5) && random.position == begin + 2);
-    cr_expect(sb_tape_end(&tape));
 }
 
 static sb_tensor *residual(sb_tensor *x, sb_tensor *branch, bool composed)
@@ -230,11 +222,9 @@ TEST(dropout, a_call_that_fails_takes_no_position)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     const uint64_t begin = random.position;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *x = sb_tape_own(ones(SB_F32, 3)), *y = sb_tape_own(ones(SB_F32, 4));
     cr_expect(!sb_dropout(x, 1) && !sb_residual_dropout(x, y, 0.5));
     cr_expect(random.position == begin);
-    sb_tape_end(&tape);
 }

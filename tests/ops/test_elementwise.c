@@ -65,105 +65,88 @@ static void expect_close(const sb_tensor *t, const double *expected, double tole
 TEST(elementwise, values_and_derivatives_agree_with_the_reference)
 {
     for (int r = 0; r < REFERENCES; r++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *x = leaf(SB_SHAPE(4), 4, references[r].x);
         sb_tensor *y = sb_keep(references[r].function(x));
         cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
         expect_close(y, references[r].y, 4e-15, references[r].name);
         expect_close(sb_tensor_grad(x), references[r].dx, 4e-15, references[r].name);
-        sb_tape_end(&tape);
     }
 }
 
 TEST(elementwise, f32_agrees_with_the_reference_to_its_precision)
 {
     for (int r = 0; r < REFERENCES; r++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *x = sb_tensor_requires_grad(constant(SB_F32, SB_SHAPE(4), 4, references[r].x));
         sb_tensor *y = sb_keep(references[r].function(x));
         cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
         expect_close(y, references[r].y, 1e-6, references[r].name);
         expect_close(sb_tensor_grad(x), references[r].dx, 1e-6, references[r].name);
-        sb_tape_end(&tape);
     }
 }
 
 TEST(elementwise, scale_multiplies_value_and_gradient)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(3, -4));
     sb_tensor *y = sb_keep(sb_scale(x, 2.5));
     cr_assert(sb_backward_from(y, constant(SB_F64, SB_SHAPE(2), NUMBERS(1, 10))));
     expect_numbers(y, NUMBERS(7.5, -10));
     expect_numbers(sb_tensor_grad(x), NUMBERS(2.5, 25));
-    sb_tape_end(&tape);
 }
 
 /* Each path from x adds its gradient: here of scale and negate, 3 - 1 = 2. */
 TEST(elementwise, gradients_of_two_uses_add_up)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(1, 2));
     sb_tensor *a = sb_scale(x, 3);
     sb_tensor *b = sb_negate(x);
     cr_assert(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)), "%s", sb_error());
     expect_numbers(sb_tensor_grad(x), NUMBERS(2, 2));
-    sb_tape_end(&tape);
 }
 
 TEST(elementwise, relu_passes_no_gradient_at_0_or_below)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(4), NUMBERS(-1, -0.0, 0, 1e-300));
     cr_assert(sb_backward_from(sb_relu(x), constant(SB_F64, SB_SHAPE(4), NUMBERS(5, 6, 7, 8))));
     expect_numbers(sb_tensor_grad(x), NUMBERS(0, 0, 0, 8));
-    sb_tape_end(&tape);
 }
 
 TEST(elementwise, abs_passes_no_gradient_at_0)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(4), NUMBERS(-2, -0.0, 0, 3));
     cr_assert(sb_backward_from(sb_abs(x), constant(SB_F64, SB_SHAPE(4), NUMBERS(5, 6, 7, 8))));
     expect_numbers(sb_tensor_grad(x), NUMBERS(-5, 0, 0, 8));
-    sb_tape_end(&tape);
 }
 
 /* A product of an infinite gradient and a slope of 0 would be NaN. */
 TEST(elementwise, relu_stops_an_infinite_gradient_at_0_or_below)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(-1, 1));
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(INFINITY, INFINITY));
     cr_assert(sb_backward_from(sb_relu(x), dy));
     expect_numbers(sb_tensor_grad(x), NUMBERS(0, INFINITY));
-    sb_tape_end(&tape);
 }
 
 TEST(elementwise, a_nan_stays_in_its_element)
 {
     for (int r = 0; r < REFERENCES; r++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *y = references[r].function(constant(SB_F32, SB_SHAPE(3), NUMBERS(1, NAN, 1)));
         cr_expect(isnan(sb_tensor_get(y, 1)), "%s", references[r].name);
         cr_expect(isfinite(sb_tensor_get(y, 0)) && isfinite(sb_tensor_get(y, 2)), "%s",
                   references[r].name);
-        sb_tape_end(&tape);
     }
 }
 
 TEST(elementwise, special_values_follow_ieee)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = constant(SB_F64, SB_SHAPE(3), NUMBERS(-1, 0, INFINITY));
     expect_numbers(sb_sqrt(x), NUMBERS(NAN, 0, INFINITY));
     expect_numbers(sb_log(x), NUMBERS(NAN, -INFINITY, INFINITY));
@@ -173,7 +156,6 @@ TEST(elementwise, special_values_follow_ieee)
     expect_numbers(sb_tanh(ends), NUMBERS(-1, 1));
     expect_numbers(sb_sigmoid(ends), NUMBERS(0, 1));
     expect_numbers(sb_relu(ends), NUMBERS(0, INFINITY));
-    sb_tape_end(&tape);
 }
 
 /* Above PARALLEL_WORK and not a multiple of a block: every element is reached, once. */
@@ -185,8 +167,7 @@ TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
     sb_tensor *first = NULL;
     for (int t = 1; t <= 3; t++) {
         sb_set_threads(t);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor_clear_grad(x);
         sb_tensor *y = sb_keep(sb_silu(x));
         cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
@@ -204,7 +185,6 @@ TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
         if (!first)
             first = sb_tensor_retain(sb_tensor_grad(x));
         cr_expect(test_same_bits(first, sb_tensor_grad(x)));
-        sb_tape_end(&tape);
     }
     sb_set_threads(threads);
     sb_tensor_release(first);
@@ -212,12 +192,10 @@ TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
 
 TEST(elementwise, an_empty_input_gives_an_empty_result)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 0))));
     sb_tensor *y = sb_gelu(x);
     expect_shape(y, SB_SHAPE(3, 0));
     cr_expect(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
     expect_shape(sb_tensor_grad(x), SB_SHAPE(3, 0));
-    sb_tape_end(&tape);
 }

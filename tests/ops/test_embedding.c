@@ -2,8 +2,7 @@
 
 TEST(embedding, ids_choose_rows_of_the_table)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *table = owned(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21});
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(2, 2), (double[]){2, 0, 2, 1});
     sb_tensor *y = sb_embedding(table, ids);
@@ -13,18 +12,15 @@ TEST(embedding, ids_choose_rows_of_the_table)
     const double expected[] = {20, 21, 0, 1, 20, 21, 10, 11};
     for (int i = 0; i < 8; i++)
         cr_expect(sb_tensor_get(y, i) == expected[i]);
-    sb_tape_end(&tape);
 }
 
 TEST(embedding, backward_sums_the_rows_of_each_id)
 {
     sb_tensor *table = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2))));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(3), (double[]){2, 0, 2});
     sb_tensor *dy = owned(SB_F32, SB_SHAPE(3, 2), (double[]){1, 2, 30, 40, 500, 600});
     cr_assert(sb_backward_from(sb_embedding(table, ids), dy), "%s", sb_error());
-    sb_tape_end(&tape);
     const double expected[] = {30, 40, 0, 0, 501, 602};
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
@@ -34,14 +30,12 @@ TEST(embedding, the_row_of_padding_gets_no_gradient)
 {
     sb_tensor *table = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21})));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(4), (double[]){2, 0, 2, 1});
     sb_tensor *dy = owned(SB_F32, SB_SHAPE(4, 2), (double[]){1, 2, 30, 40, 500, 600, 7, 8});
     sb_tensor *y = sb_keep(sb_embedding_padded(table, ids, 2));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     cr_expect(sb_tensor_get(y, 0) == 20 && sb_tensor_get(y, 7) == 11);
-    sb_tape_end(&tape);
     const double expected[] = {30, 40, 7, 8, 0, 0};
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
@@ -79,8 +73,7 @@ TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
     for (int threads = 1; threads <= 4; threads++) {
         cr_assert(sb_set_threads(threads));
         sb_tensor *table = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, C))));
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(N)));
         sb_tensor *dy = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(N, C)));
         const double parts[] = {1e8, 1, -1e8};
@@ -88,7 +81,6 @@ TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
             for (int c = 0; c < C; c++)
                 sb_tensor_set(dy, i * 700 * C + c, parts[i]);
         cr_assert(sb_backward_from(sb_embedding(table, ids), dy), "%s", sb_error());
-        sb_tape_end(&tape);
         for (int c = 0; c < C; c++)
             cr_expect(sb_tensor_get(sb_tensor_grad(table), c) == 0 &&
                       sb_tensor_get(sb_tensor_grad(table), C + c) == 0);
@@ -122,19 +114,16 @@ TEST(embedding, it_is_a_product_with_one_hot_rows)
 
 TEST(embedding, no_ids_give_an_empty_result)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *table = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
     sb_tensor *y = sb_embedding(table, sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(4, 0))));
     cr_expect(sb_tensor_rank(y) == 3 && sb_tensor_size(y) == 0);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 CPU_TEST(embedding, an_id_outside_the_table_is_named)
 {
     for (int bad = 0; bad < 3; bad++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        FAILED_TAPE(SB_RECORD);
         sb_tensor *table = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(10, 2)));
         sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(1500, 3)));
         sb_tensor_set(ids, 1200 * 3 + 2, (const double[]){-1, 10, INT32_MAX}[bad]);
@@ -144,19 +133,16 @@ CPU_TEST(embedding, an_id_outside_the_table_is_named)
         EXPECT_ERROR(((const char *[]){"id -1 at (1200, 2)", "id 10 at (1200, 2)",
                                        "id 2147483647 at (1200, 2)"}[bad]));
         EXPECT_ERROR("of ids (1500, 3) is not in 0..9");
-        sb_tape_end(&tape);
     }
 }
 
 CPU_TEST(embedding, ids_that_change_before_backward_are_found)
 {
     sb_tensor *table = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2))));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(4)));
     sb_tensor *y = sb_embedding(table, ids);
     ((int32_t *)sb_tensor_data(ids))[3] = 3; /* unnoticed */
     cr_expect(!sb_backward_from(y, sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(4, 2)))));
     EXPECT_ERROR("embedding: id 3 at (3)");
-    sb_tape_end(&tape);
 }

@@ -44,8 +44,7 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
 {
     for (int64_t step = 1; step <= T; step += test_slow() ? 18 : 6)
         for (int temperature = 0; temperature < 3; temperature++) {
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_NO_RECORD);
+            TAPE(SB_NO_RECORD);
             struct sequence s = sequence_new(dtype);
             sb_attention_options o = {.score = score, .temperature = temperature == 1 ? 0.6 : 0};
             if (temperature == 2)
@@ -56,7 +55,6 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
             sb_tensor *expected = sb_attention(s.q, s.k, s.v, &o);
             cr_expect(test_relative(y, expected) < tolerance, "score %d, step %d: %g", (int)score,
                       (int)step, test_relative(y, expected));
-            cr_expect(sb_tape_end(&tape));
         }
 }
 
@@ -77,22 +75,19 @@ TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
 /* The norm of a key is that of sb_l2_normalize, also where squares overflow. */
 TEST(kv_cache, cosines_of_large_keys_are_those_of_small_ones)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     struct sequence s = sequence_new(SB_F32);
     const sb_attention_options o = {.score = SB_SCORE_COSINE};
     sb_tensor *expected = decode(&s, T, o);
     s.k = sb_scale(s.k, 1e30);
     sb_tensor *y = decode(&s, T, o);
     cr_expect(test_relative(y, expected) < 1e-5, "%g", test_relative(y, expected));
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* Against the same numbers in f32, a rounding to bf16 apart; the kept weights too. */
 TEST(kv_cache, bf16_is_f32_but_for_rounding)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     struct sequence s = sequence_new(SB_BF16);
     struct sequence wide = {sb_cast(s.q, SB_F32), sb_cast(s.k, SB_F32), sb_cast(s.v, SB_F32)};
     sb_kv_cache *cache = sb_kv_cache_new();
@@ -110,15 +105,13 @@ TEST(kv_cache, bf16_is_f32_but_for_rounding)
                   test_relative(weights, expected_weights) < 0x1p-7,
               "%g, %g", test_relative(y, expected), test_relative(weights, expected_weights));
     sb_kv_cache_free(cache);
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* q and the result may have heads first; weights always have the default layout. */
 TEST(kv_cache, queries_may_have_either_layout)
 {
     const int order[] = {0, 2, 1, 3};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     struct sequence s = sequence_new(SB_F32);
     sb_kv_cache *cache = sb_kv_cache_new();
     cr_assert(sb_kv_cache_append(cache, s.k, s.v), "%s", sb_error());
@@ -134,14 +127,12 @@ TEST(kv_cache, queries_may_have_either_layout)
     cr_expect(fabs(sb_tensor_value(sb_sum(weights[0], SB_ALL, false)) - B * H * T) < 1e-3);
     cr_expect(test_relative(y, sb_attention(s.q, s.k, s.v, NULL)) < 1e-5);
     sb_kv_cache_free(cache);
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* Sequence 1 alone, and in a batch with padding: the same bits. */
 static void expect_the_same_bits_alone(int64_t L)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     struct sequence s = sequence_new(SB_F32);
     sb_kv_cache *all = sb_kv_cache_new(), *one = sb_kv_cache_new();
     sb_tensor *k = sb_slice(sb_slice(s.k, 0, 1, 1), 1, 0, L);
@@ -157,7 +148,6 @@ static void expect_the_same_bits_alone(int64_t L)
     cr_expect(test_same_bits(y, z), "length %d", (int)L);
     sb_kv_cache_free(all);
     sb_kv_cache_free(one);
-    cr_expect(sb_tape_end(&tape));
 }
 
 TEST(kv_cache, a_sequence_has_the_same_bits_alone_and_in_a_batch)
@@ -188,8 +178,7 @@ static bool append(sb_kv_cache *cache, int64_t batch, int64_t L, const double *v
 
 TEST(kv_cache, reordering_replaces_one_sequence_by_another)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_kv_cache *cache = sb_kv_cache_new();
     cr_assert(append(cache, 3, 2, (double[]){1, 3, 10, 30, 100, 300}), "%s", sb_error());
     expect_mean(cache, 3, (double[]){2, 20, 200});
@@ -204,13 +193,11 @@ TEST(kv_cache, reordering_replaces_one_sequence_by_another)
     cr_assert(sb_kv_cache_reorder(cache, 1, (int32_t[]){3}), "%s", sb_error());
     expect_mean(cache, 1, (double[]){134});
     sb_kv_cache_free(cache);
-    cr_expect(sb_tape_end(&tape));
 }
 
 TEST(kv_cache, truncating_removes_the_last_positions)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_kv_cache *cache = sb_kv_cache_new();
     cr_assert(append(cache, 2, 3, (double[]){1, 3, 100, 10, 30, 200}), "%s", sb_error());
     cr_assert(sb_kv_cache_truncate(cache, 2) && sb_kv_cache_length(cache) == 2);
@@ -220,7 +207,6 @@ TEST(kv_cache, truncating_removes_the_last_positions)
     cr_assert(sb_kv_cache_truncate(cache, 0) && append(cache, 2, 1, (double[]){7, 8}));
     expect_mean(cache, 2, (double[]){7, 8});
     sb_kv_cache_free(cache);
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* 1,000 steps allocate only seven times: 16, 32, ..., 1024 positions. */
@@ -317,8 +303,7 @@ TEST(kv_cache, a_position_on_the_device_stands_for_the_length)
     sb_kv_cache *usual = KEPT(sb_kv_cache_new()), *follows = KEPT(sb_kv_cache_new());
     sb_tensor *at = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(1), 0));
     sb_tensor *lengths = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(B), 0));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     const struct sequence s = sequence_new(SB_F64);
     cr_assert(sb_kv_cache_append(follows, sb_slice(s.k, 1, 0, 1), sb_slice(s.v, 1, 0, 1)) &&
                   kv_cache_reserve(follows, T),
@@ -344,7 +329,6 @@ TEST(kv_cache, a_position_on_the_device_stands_for_the_length)
     cr_expect(sb_kv_cache_length(follows) == 1);
     kv_cache_advance(follows, T - 1);
     cr_expect(sb_kv_cache_length(follows) == T);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 static bool use(void *x)

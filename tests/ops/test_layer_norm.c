@@ -4,8 +4,7 @@
 /* x = (1, 3): m = 2, v = 1, s = sqrt(1 + 3) = 2, h = (-1/2, 1/2); y = gain h + bias. */
 TEST(layer_norm, two_numbers_give_the_hand_worked_values)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(2), (double[]){1, 3});
     sb_tensor *gain = owned(SB_F64, SB_SHAPE(2), (double[]){4, 6});
     sb_tensor *bias = owned(SB_F64, SB_SHAPE(2), (double[]){10, 20});
@@ -13,7 +12,6 @@ TEST(layer_norm, two_numbers_give_the_hand_worked_values)
     cr_expect(sb_tensor_get(y, 0) == 8 && sb_tensor_get(y, 1) == 23);
     y = sb_layer_norm(x, gain, NULL, 3);
     cr_expect(sb_tensor_get(y, 0) == -2 && sb_tensor_get(y, 1) == 3);
-    sb_tape_end(&tape);
 }
 
 /*
@@ -27,11 +25,9 @@ TEST(layer_norm, backward_gives_the_hand_worked_gradients)
     sb_tensor *gain =
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){4, 6}));
     sb_tensor *bias = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2))));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(2), (double[]){1, 1});
     cr_assert(sb_backward_from(sb_layer_norm(x, gain, bias, 3), dy), "%s", sb_error());
-    sb_tape_end(&tape);
     cr_expect(sb_tensor_get(sb_tensor_grad(x), 0) == -0.375 &&
               sb_tensor_get(sb_tensor_grad(x), 1) == 0.375);
     cr_expect(sb_tensor_get(sb_tensor_grad(gain), 0) == -0.5 &&
@@ -88,14 +84,12 @@ static sb_tensor *composed_without_epsilon(void *unused, sb_tensor *const x[])
 TEST(layer_norm, its_epsilon_may_be_zero)
 {
     expect_same_function(without_epsilon, composed_without_epsilon, "3x5 5 5");
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1e-3, 3e-3, 7, 7});
     sb_tensor *gain = owned(SB_F64, SB_SHAPE(2), (double[]){1, 1});
     sb_tensor *y = sb_layer_norm(x, gain, NULL, SB_ZERO);
     cr_expect(fabs(sb_tensor_get(y, 0) + 1) < 1e-12 && fabs(sb_tensor_get(y, 1) - 1) < 1e-12);
     cr_expect(isnan(sb_tensor_get(y, 2)), "a row without variance is 0 / 0");
-    sb_tape_end(&tape);
 }
 
 /* The sum is used twice, as by the next residual. */
@@ -208,8 +202,7 @@ CPU_TEST(layer_norm, with_dropout_it_has_the_same_bits_as_dropout_before_it)
 
 TEST(layer_norm, dropout_of_the_branch_uses_one_position_of_the_stream)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     sb_tape_random(&tape, NULL);
     sb_tensor *x = owned(SB_F32, SB_SHAPE(2), (double[]){1, 3}), *sum;
     cr_expect(sb_residual_layer_norm(x, x, 0.5, x, NULL, 0, &sum));
@@ -222,7 +215,6 @@ TEST(layer_norm, dropout_of_the_branch_uses_one_position_of_the_stream)
     cr_expect(random->position == begin + 1);
     cr_expect(!sb_residual_layer_norm(x, x, 1, x, NULL, 0, &sum) && random->position == begin + 1);
     EXPECT_ERROR("residual_layer_norm: the probability to drop is 1; it must be in [0, 1)");
-    sb_tape_end(&tape);
 }
 
 static sb_tensor *doubled(void *unused, sb_tensor *const x[])
@@ -264,8 +256,7 @@ TEST(layer_norm, a_gradient_of_the_sum_alone_reaches_the_inputs)
 /* Values whose mean is not exact in f32, and large compared with epsilon. */
 TEST(layer_norm, a_row_without_variance_gives_the_bias)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (int64_t C = 1; C < 70; C++) {
         sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(C), 123456.789));
         sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(C), 2));
@@ -275,14 +266,12 @@ TEST(layer_norm, a_row_without_variance_gives_the_bias)
             cr_expect(sb_tensor_get(y, i) == 0.25, "C = %lld: %g", (long long)C,
                       sb_tensor_get(y, i));
     }
-    sb_tape_end(&tape);
 }
 
 /* The mean's rounding error is as large as the deviation, 1/16: x - m and v must correct it. */
 TEST(layer_norm, a_rounded_mean_does_not_change_the_variance)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (int64_t C = 2; C < 200; C += 2) {
         sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(C)));
         for (int64_t i = 0; i < C; i++)
@@ -293,20 +282,17 @@ TEST(layer_norm, a_rounded_mean_does_not_change_the_variance)
             cr_expect(fabs(sb_tensor_get(y, i) - (i % 2 ? 1 : -1)) < 0.01, "C = %lld: %g",
                       (long long)C, sb_tensor_get(y, i));
     }
-    sb_tape_end(&tape);
 }
 
 /* By E[x^2] - m^2 the variance of these would be lost: m^2 = 1e8, v = 1.25, ulp(1e8) = 8. */
 TEST(layer_norm, a_large_mean_does_not_hide_the_variance)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = owned(SB_F32, SB_SHAPE(4), (double[]){10000, 10001, 10002, 10003});
     sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(4), 1));
     sb_tensor *y = sb_layer_norm(x, gain, NULL, 0);
     for (int i = 0; i < 4; i++)
         cr_expect(fabs(sb_tensor_get(y, i) - (i - 1.5) / sqrt(1.25 + 1e-5)) < 1e-6);
-    sb_tape_end(&tape);
 }
 
 /* A norm of rows like `like`, `size` times as large, and its gradient times that size. */
@@ -336,8 +322,7 @@ static sb_tensor *norm_and_gradient(sb_dtype dtype, const sb_tensor *like, doubl
 /* How much these differ from those of rows in (-1, 3). */
 static double error_of_size(sb_dtype dtype, double size, int64_t C, bool rms)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *like = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, C)));
     double *numbers = numbers_of(like);
     for (int64_t i = 0; i < 2 * C; i++) /* in the second row sums of one sign overflow too */
@@ -346,7 +331,6 @@ static double error_of_size(sb_dtype dtype, double size, int64_t C, bool rms)
     free(numbers);
     sb_tensor *expected = norm_and_gradient(SB_F64, like, 1, rms);
     const double error = test_relative(norm_and_gradient(dtype, like, size, rms), expected);
-    sb_tape_end(&tape);
     return error;
 }
 
@@ -375,20 +359,17 @@ TEST(layer_norm, squares_do_not_overflow)
 /* Their sum overflows too. */
 TEST(layer_norm, large_equal_numbers_have_no_variance)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *gain = owned(SB_F32, SB_SHAPE(8), (double[]){1, 1, 1, 1, 1, 1, 1, 1});
     double x[8] = {3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38};
     sb_tensor *y = sb_layer_norm(owned(SB_F32, SB_SHAPE(8), x), gain, NULL, 0);
     for (int i = 0; i < 8; i++)
         cr_expect(sb_tensor_get(y, i) == 0, "%g", sb_tensor_get(y, i));
-    sb_tape_end(&tape);
 }
 
 TEST(layer_norm, a_nan_or_an_infinity_propagates)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(3), 1)), *sum;
     for (int place = 0; place < 3; place++) {
         double values[3] = {1, 2, 3};
@@ -398,7 +379,6 @@ TEST(layer_norm, a_nan_or_an_infinity_propagates)
         cr_expect(
             isnan(sb_tensor_get(sb_residual_layer_norm(gain, x, 0, gain, NULL, 0, &sum), place)));
     }
-    sb_tape_end(&tape);
 }
 
 static sb_tensor *with_gain(sb_tensor *x)
@@ -439,13 +419,11 @@ CPU_TEST(layer_norm, gradients_have_the_same_bits_for_any_number_of_threads)
 
 TEST(layer_norm, an_empty_input_gives_an_empty_result)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *gain = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(3)));
     sb_tensor *none = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0)));
     cr_expect(sb_tensor_size(sb_layer_norm(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3))),
                                            gain, NULL, 0)) == 0);
     cr_expect(sb_tensor_size(sb_layer_norm(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 0))),
                                            none, NULL, 0)) == 0);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }

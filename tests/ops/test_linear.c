@@ -6,8 +6,7 @@ static const double weights[] = {3, 4, 5, 6, 7, 8};
 
 TEST(linear, one_row_gives_the_hand_worked_values)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(2), (double[]){1, 2});
     sb_tensor *weight = owned(SB_F64, SB_SHAPE(3, 2), weights);
     sb_tensor *bias = owned(SB_F64, SB_SHAPE(3), (double[]){10, 20, 30});
@@ -19,7 +18,6 @@ TEST(linear, one_row_gives_the_hand_worked_values)
     bias = owned(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13});
     y = sb_linear_activation(x, weight, bias, SB_ACTIVATION_RELU);
     cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == 0 && sb_tensor_get(y, 2) == 10);
-    sb_tape_end(&tape);
 }
 
 /* With dy = (1, 1, 1) and relu, whose third unit alone is positive: dz = (0, 0, 1). */
@@ -31,12 +29,10 @@ TEST(linear, backward_gives_the_hand_worked_gradients)
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 2), weights));
     sb_tensor *bias = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13})));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(1, 3), (double[]){1, 1, 1});
     cr_assert(sb_backward_from(sb_linear_activation(x, weight, bias, SB_ACTIVATION_RELU), dy), "%s",
               sb_error());
-    sb_tape_end(&tape);
     const double dweight[] = {0, 0, 0, 0, 1, 2};
     cr_expect(sb_tensor_get(sb_tensor_grad(x), 0) == 7 && sb_tensor_get(sb_tensor_grad(x), 1) == 8);
     for (int i = 0; i < 6; i++)
@@ -128,11 +124,9 @@ TEST(linear, no_rows_give_zero_gradients)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("0x2 3x2 3", SB_F32, 1, x) == 3);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *dy = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3)));
     cr_assert(sb_backward_from(sb_linear(x[0], x[1], x[2]), dy), "%s", sb_error());
-    sb_tape_end(&tape);
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
     for (int i = 0; i < 3; i++)
@@ -142,8 +136,7 @@ TEST(linear, no_rows_give_zero_gradients)
 
 TEST(linear, a_nan_or_an_infinity_propagates)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *weight = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2, 3), 0));
     sb_tensor *bias = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2)));
     for (sb_activation kind = SB_ACTIVATION_IDENTITY; kind <= SB_ACTIVATION_SIGMOID; kind++)
@@ -155,14 +148,12 @@ TEST(linear, a_nan_or_an_infinity_propagates)
             cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 1)), "activation %d",
                       (int)kind);
         }
-    sb_tape_end(&tape);
 }
 
 /* All rows together, compared with every n-th row alone: decoding relies on this. */
 static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t every)
 {
-    sb_tape tape;
-    sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
+    TAPE_WITH(SB_NO_RECORD, &(sb_context){.batch_invariant = true});
     sb_tensor *weight = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(out, in)));
     sb_tensor *bias = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(out)));
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 3, SB_SHAPE(rows, in)));
@@ -174,7 +165,6 @@ static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t eve
         cr_expect(memcmp(alone, all + r * out, (size_t)out * sizeof *alone) == 0,
                   "row %lld of %lld with %s", (long long)r, (long long)rows, kernel_cpu_name());
     }
-    sb_tape_end(&tape);
 }
 
 TEST(linear, in_decoding_a_row_does_not_depend_on_its_batch)

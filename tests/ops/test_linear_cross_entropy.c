@@ -105,13 +105,11 @@ TEST(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("0x2 3x2 i3:0", SB_F32, 1, x) == 3);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *loss = sb_linear_cross_entropy(
         x[0], x[1], NULL, x[2], &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM});
     cr_expect(sb_tensor_value(loss) == 0);
     cr_assert(sb_backward(loss), "%s", sb_error());
-    sb_tape_end(&tape);
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
     release_all(3, x);
@@ -122,15 +120,13 @@ TEST(linear_cross_entropy, gradients_are_proportional_to_dy)
 {
     double grad[2][6];
     for (int i = 0; i < 2; i++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         struct inputs in = inputs_new("3x2 4x2 i4:3", SB_F64, 1);
         sb_tensor *x = in.x[0];
         sb_tensor *loss = sb_linear_cross_entropy(x, in.x[1], NULL, in.x[2], NULL);
         sb_tensor *more = sb_sum(sb_scale(x, 5), SB_ALL, false);
         cr_assert(sb_backward(i ? sb_add(sb_scale(loss, -3), more) : loss), "%s", sb_error());
         cr_assert(sb_tensor_read(sb_tensor_grad(x), grad[i]));
-        sb_tape_end(&tape);
         inputs_free(&in);
     }
     for (int e = 0; e < 6; e++)
@@ -144,15 +140,13 @@ TEST(linear_cross_entropy, requires_grad_may_change_between_forward_and_backward
     double grad[2][8];
     for (int late = 0; late < 2; late++) {
         struct inputs in = inputs_new(late ? "3x2 =4x2 i4:3" : "3x2 4x2 i4:3", SB_F64, 1);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *loss = sb_linear_cross_entropy(in.x[0], in.x[1], NULL, in.x[2], NULL);
         in.x[1]->requires_grad = true;
         in.x[0]->requires_grad = !late;
         cr_assert(sb_backward(loss), "%s", sb_error());
         cr_assert(sb_tensor_read(sb_tensor_grad(in.x[1]), grad[late]));
         cr_expect(!late || !sb_tensor_grad(in.x[0]));
-        sb_tape_end(&tape);
         inputs_free(&in);
     }
     for (int e = 0; e < 8; e++)
@@ -162,12 +156,10 @@ TEST(linear_cross_entropy, requires_grad_may_change_between_forward_and_backward
 TEST(linear_cross_entropy, a_gradient_that_is_no_longer_wanted_is_left_out)
 {
     struct inputs in = inputs_new("3x2 4x2 i4:3", SB_F64, 1);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *loss = sb_linear_cross_entropy(in.x[0], in.x[1], NULL, in.x[2], NULL);
     in.x[0]->requires_grad = false;
     cr_assert(sb_backward(loss), "%s", sb_error());
     cr_expect(!sb_tensor_grad(in.x[0]) && sb_tensor_grad(in.x[1]));
-    sb_tape_end(&tape);
     inputs_free(&in);
 }

@@ -75,12 +75,10 @@ static void expect_values(sb_dtype dtype, int n, bool biased, bool joined, sb_mo
 {
     struct scene s = scene_new(dtype, n, biased, joined);
     sb_tensor *one[MOST], *all[MOST];
-    sb_tape tape;
-    sb_tape_begin(&tape, mode);
+    TAPE(mode);
     cr_assert(scene_forward(&s, false, one) && scene_forward(&s, true, all), "%s", sb_error());
     for (int i = 0; i < n; i++)
         expect_near(one[i], all[i], "values");
-    cr_assert(sb_tape_end(&tape));
     scene_free(&s);
 }
 
@@ -97,11 +95,9 @@ static void expect_gradients(struct scene *a, struct scene *b, int unused, const
 {
     for (int round = 0; round < 2; round++)
         for (int grouped = 0; grouped < 2; grouped++) {
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tensor *loss = scene_loss(grouped ? b : a, grouped, unused);
             cr_assert(loss && sb_backward(loss), "%s: %s", what, sb_error());
-            cr_assert(sb_tape_end(&tape));
         }
     expect_near(sb_tensor_grad(a->x), sb_tensor_grad(b->x), what);
     for (int i = 0; i < a->n; i++) {
@@ -177,8 +173,7 @@ TEST(linear_group, results_and_their_gradients_lie_in_a_block_each)
 {
     struct scene s = scene_new(SB_F32, 3, true, true);
     sb_tensor *y[MOST], *sum = NULL;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(scene_forward(&s, true, y), "%s", sb_error());
     for (int i = 2; i >= 0; i--) { /* the first is the last to get a gradient */
         sb_tensor *part = sb_sum(sb_exp(sb_keep(y[i])), SB_ALL, false);
@@ -191,7 +186,6 @@ TEST(linear_group, results_and_their_gradients_lie_in_a_block_each)
     cr_expect(distance >= 2 * LENGTH * OUT * 4 && distance % 16 == 0);
     cr_expect(bytes_between(y[1], y[2]) == distance);
     cr_expect(bytes_between(dy[0], dy[1]) == distance && bytes_between(dy[1], dy[2]) == distance);
-    sb_tape_end(&tape);
     scene_free(&s);
 }
 

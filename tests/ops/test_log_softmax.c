@@ -4,13 +4,11 @@
 /* softmax(0, ln 2, ln 4) = (1, 2, 4) / 7, worked by hand. */
 TEST(log_softmax, three_scores_give_the_hand_worked_logarithms)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_log_softmax(owned(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
     cr_assert(y, "%s", sb_error());
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(y, i) - log((1 << i) / 7.0)) < 1e-15);
-    sb_tape_end(&tape);
 }
 
 /* With dy = (1, 0, 0): dx = dy - softmax(x) = (6, -2, -4) / 7. */
@@ -18,11 +16,9 @@ TEST(log_softmax, backward_gives_the_hand_worked_gradient)
 {
     sb_tensor *x = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0});
     cr_assert(sb_backward_from(sb_log_softmax(x), dy), "%s", sb_error());
-    sb_tape_end(&tape);
     const double expected[] = {6 / 7.0, -2 / 7.0, -4 / 7.0};
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - expected[i]) < 1e-15);
@@ -50,19 +46,16 @@ TEST(log_softmax, it_is_the_logarithm_of_softmax)
 /* Where softmax is 0 in the dtype, its logarithm would be -infinity. */
 TEST(log_softmax, small_probabilities_keep_their_logarithm)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_log_softmax(owned(SB_F32, SB_SHAPE(2), (double[]){1000, -1000}));
     cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == -2000);
     y = sb_log_softmax(owned(SB_F32, SB_SHAPE(2), (double[]){-1000, -3000}));
     cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == -2000, "scores far below 0");
-    sb_tape_end(&tape);
 }
 
 TEST(log_softmax, a_score_of_1000_does_not_overflow_at_any_position)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (int64_t C = 1; C < 70; C++)
         for (int64_t place = 0; place < C; place++) {
             sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(C)));
@@ -70,13 +63,11 @@ TEST(log_softmax, a_score_of_1000_does_not_overflow_at_any_position)
             cr_expect(sb_tensor_get(sb_log_softmax(x), place) == 0, "%lld of %lld",
                       (long long)place, (long long)C);
         }
-    sb_tape_end(&tape);
 }
 
 TEST(log_softmax, a_nan_or_an_infinity_propagates)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (int place = 0; place < 40; place++) {
         double values[40] = {0};
         values[place] = NAN;
@@ -86,16 +77,13 @@ TEST(log_softmax, a_nan_or_an_infinity_propagates)
         y = sb_log_softmax(owned(SB_F32, SB_SHAPE(40), values));
         cr_expect(isnan(sb_tensor_get(y, place)));
     }
-    sb_tape_end(&tape);
 }
 
 CPU_TEST(log_softmax, an_empty_input_gives_an_empty_result)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     cr_expect(sb_tensor_size(sb_log_softmax(owned(SB_F32, SB_SHAPE(3, 0), (double[]){0}))) == 0);
     cr_expect(sb_tensor_dim(sb_log_softmax(owned(SB_F32, SB_SHAPE(0, 3), (double[]){0})), 1) == 3);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(log_softmax, a_row_has_the_same_bits_at_any_position)
@@ -148,8 +136,7 @@ TEST(log_softmax, the_best_score_is_that_of_argmax_and_gather)
     const double odd[] = {1, 50, -INFINITY, INFINITY, NAN};
     const int64_t sizes[] = {1, 2, 7, 65, 255, 256, 257, 512, 513, MOST};
     enum kernel_set usual = kernel_cpu_set();
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (size_t i = 0; test_kernel_set(set) && i < sizeof sizes / sizeof *sizes; i++)
             for (size_t j = 0; j < sizeof odd / sizeof *odd; j++) {
@@ -157,5 +144,4 @@ TEST(log_softmax, the_best_score_is_that_of_argmax_and_gather)
                 expect_best_as_composed(SB_F64, sizes[i], odd[j]);
             }
     kernel_use_cpu_set(usual);
-    sb_tape_end(&tape);
 }

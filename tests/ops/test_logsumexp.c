@@ -3,13 +3,11 @@
 /* ln(1 + 2 + 4) = ln 7 */
 TEST(logsumexp, three_scores_give_the_hand_worked_value)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_logsumexp(owned(SB_F64, SB_SHAPE(1, 3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
     cr_assert(y, "%s", sb_error());
     cr_expect(sb_tensor_rank(y) == 1 && sb_tensor_dim(y, 0) == 1);
     cr_expect(fabs(sb_tensor_get(y, 0) - log(7)) < 1e-15);
-    sb_tape_end(&tape);
 }
 
 /* dx = dy softmax(x) = 14 (1, 2, 4) / 7 */
@@ -17,11 +15,9 @@ TEST(logsumexp, backward_gives_the_hand_worked_gradient)
 {
     sb_tensor *x = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward_from(sb_logsumexp(x), sb_tape_own(sb_tensor_scalar(SB_F64, 14))), "%s",
               sb_error());
-    sb_tape_end(&tape);
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - 2 * (1 << i)) < 1e-14);
 }
@@ -52,24 +48,20 @@ static double of_two(double a, double b)
 
 TEST(logsumexp, large_and_infinite_scores_give_their_limit)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     cr_expect(of_two(1000, 0) == 1000 && of_two(-1000, -2000) == -1000);
     cr_expect(of_two(INFINITY, 0) == INFINITY);
     cr_expect(of_two(-INFINITY, 3) == 3);
     cr_expect(of_two(-INFINITY, -INFINITY) == -INFINITY);
     cr_expect(isnan(of_two(NAN, 0)) && isnan(of_two(0, NAN)) && isnan(of_two(NAN, INFINITY)) &&
               isnan(of_two(-INFINITY, NAN)));
-    sb_tape_end(&tape);
 }
 
 TEST(logsumexp, the_value_of_an_empty_row_is_minus_infinity)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_logsumexp(owned(SB_F64, SB_SHAPE(2, 0), (double[]){0}));
     cr_expect(sb_tensor_get(y, 0) == -INFINITY && sb_tensor_get(y, 1) == -INFINITY);
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(logsumexp, a_row_has_the_same_bits_at_any_position)

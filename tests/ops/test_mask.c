@@ -14,8 +14,7 @@ static void expect_picture(sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int6
 
 TEST(mask, pictures_show_the_kept_pairs)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     expect_picture(sb_mask_causal(), 0, 0, 3, 4, "#...\n##..\n###.\n");
     expect_picture(sb_mask_causal_last(), 0, 0, 3, 4, "##..\n###.\n####\n");
     expect_picture(sb_mask_causal_last(), 0, 0, 3, 2, "..\n#.\n##\n");
@@ -31,15 +30,13 @@ TEST(mask, pictures_show_the_kept_pairs)
     sb_mask *both = sb_mask_and(sb_mask_causal(), sb_mask_block(pairs));
     expect_picture(both, 0, 0, 3, 3, "...\n.#.\n.##\n");
     expect_picture(both, 0, 0, 0, 3, "");
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* The mask keeps the first three of the scores 0, ln 2, ln 4, 1000: (1, 2, 4) / 7. At temperature
    1/2 they count as 0, ln 4, ln 16: (1, 4, 16) / 21. */
 TEST(mask, masked_softmax_gives_the_hand_worked_weights)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(1, 4), (double[]){0, ln2, 2 * ln2, 1000});
     sb_tensor *blocked = owned(SB_BOOL, SB_SHAPE(4), (double[]){0, 0, 0, 1});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_block(blocked), 1);
@@ -50,7 +47,6 @@ TEST(mask, masked_softmax_gives_the_hand_worked_weights)
         cr_expect(fabs(sb_tensor_get(cold, j) - (1 << 2 * j) / 21.0) < 1e-15);
     }
     cr_expect(sb_tensor_get(y, 3) == 0 && sb_tensor_get(cold, 3) == 0);
-    sb_tape_end(&tape);
 }
 
 /* With dy = (1, 0, 0, NaN) and the weights (1, 2, 4, -) / 7: dx = y (dy - y_0) / T. */
@@ -61,13 +57,11 @@ TEST(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
     sb_tensor *dy = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){1, 0, 0, NAN}));
     const double expected[] = {6 / 49.0 / 2, -2 / 49.0 / 2, -4 / 49.0 / 2, 0};
     for (int kind = 0; kind < 2; kind++) { /* a range of keys, and a dense pattern */
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_mask *mask = kind == 0
                             ? sb_mask_lengths(owned(SB_I32, SB_SHAPE(1), (double[]){3}))
                             : sb_mask_allow(owned(SB_BOOL, SB_SHAPE(4), (double[]){1, 1, 1, 0}));
         cr_assert(sb_backward_from(sb_masked_softmax(x, mask, 2), dy), "%s", sb_error());
-        sb_tape_end(&tape);
         for (int j = 0; j < 4; j++)
             cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), j) - expected[j]) < 1e-15);
         sb_tensor_clear_grad(x);
@@ -119,8 +113,7 @@ TEST(mask, masked_softmax_is_the_composition_of_simple_operations)
 TEST(mask, a_combined_mask_keeps_pairs_that_all_its_masks_keep)
 {
     enum { B = 2, H = 2, Lq = 5, Lk = 7 };
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 3, SB_SHAPE(B, H, Lq, Lk)));
     sb_tensor *lengths = owned(SB_I32, SB_SHAPE(B), (double[]){4, 7});
     sb_tensor *heads =
@@ -160,7 +153,6 @@ TEST(mask, a_combined_mask_keeps_pairs_that_all_its_masks_keep)
                 sb_free(other);
             }
     }
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* Query 0 is fully masked, and its scores have NaN and infinities. */
@@ -170,8 +162,7 @@ static void expect_masked_row(sb_dtype dtype, bool dense)
         sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){NAN, INFINITY, 1, NAN, 2, 3})));
     sb_tensor *dy =
         sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){INFINITY, NAN, 5, NAN, 1, 3});
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *pairs = owned(SB_BOOL, SB_SHAPE(3, 2), (double[]){0, 0, 1, 0, 1, 1});
     sb_mask *mask = dense ? sb_mask_allow(pairs) : sb_mask_causal_last();
     sb_tensor *y = sb_masked_softmax(x, mask, 1);
@@ -184,7 +175,6 @@ static void expect_masked_row(sb_dtype dtype, bool dense)
         cr_expect(sb_tensor_get(y, 4 + j) > 0.2 &&
                   fabs(sb_tensor_get(sb_tensor_grad(x), 4 + j)) > 0.2);
     }
-    sb_tape_end(&tape);
     sb_tensor_release(dy);
 }
 
@@ -198,35 +188,30 @@ TEST(mask, a_fully_masked_row_is_exactly_zero_and_so_is_its_gradient)
 
 TEST(mask, without_keys_all_weights_are_zero)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(2, 1, 3), (double[]){NAN, 1, 2, 3, 4, 5});
     sb_tensor *lengths = owned(SB_I32, SB_SHAPE(1), (double[]){0});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_lengths(lengths), 1);
     cr_assert(y, "%s", sb_error());
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(y, i) == 0);
-    sb_tape_end(&tape);
 }
 
 /* The kept weights of a row sum to 1, even if the kept scores are far below the blocked ones. */
 TEST(mask, low_kept_scores_are_not_masked)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = owned(SB_F32, SB_SHAPE(1, 3), (double[]){1e30, -1e30, -1e30});
     sb_tensor *blocked = owned(SB_BOOL, SB_SHAPE(1, 3), (double[]){1, 0, 0});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_block(blocked), 1);
     cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == 0.5 && sb_tensor_get(y, 2) == 0.5);
-    sb_tape_end(&tape);
 }
 
 /* A NaN or an infinity at each position of a row, with the last key blocked. Kept, it changes all
    kept weights (to NaN, or one to 0); blocked, none. */
 static void expect_visible(sb_dtype dtype, double value, bool dense)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_mask *mask = dense ? sb_mask_allow(owned(SB_BOOL, SB_SHAPE(4), (double[]){1, 1, 1, 0}))
                           : sb_mask_lengths(owned(SB_I32, SB_SHAPE(1), (double[]){3}));
     for (int place = 0; place < 4; place++) {
@@ -240,7 +225,6 @@ static void expect_visible(sb_dtype dtype, double value, bool dense)
         cr_expect(sb_tensor_get(y, 3) == 0, "the blocked key has %g with %g at %d",
                   sb_tensor_get(y, 3), value, place);
     }
-    sb_tape_end(&tape);
 }
 
 TEST(mask, nan_in_a_blocked_entry_has_no_effect_and_in_a_kept_one_propagates)
@@ -258,13 +242,11 @@ TEST(mask, nan_in_a_blocked_entry_has_no_effect_and_in_a_kept_one_propagates)
 /* All kept scores are -infinity: the weights are 0 / 0 = NaN, and not 0 as of a masked row. */
 TEST(mask, kept_scores_of_minus_infinity_give_nan)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(1, 3), (double[]){-INFINITY, -INFINITY, 1});
     sb_tensor *allowed = owned(SB_BOOL, SB_SHAPE(3), (double[]){1, 1, 0});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_allow(allowed), 1);
     cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 1)) && sb_tensor_get(y, 2) == 0);
-    sb_tape_end(&tape);
 }
 
 /* A row of 12 keys alone, and with padding in a batch of longer rows: the same bits. */
@@ -274,8 +256,7 @@ TEST(mask, padding_does_not_change_the_bits_of_a_row)
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int64_t L = 1; test_kernel_set(set) && L < 70; L++) {
             int64_t Lk = L + 9;
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_NO_RECORD);
+            TAPE(SB_NO_RECORD);
             sb_tensor *padded = sb_tape_own(test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(3, 1, 1, Lk)));
             const float *values = test_data(padded);
             sb_tensor *alone = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, L), values + Lk));
@@ -289,22 +270,19 @@ TEST(mask, padding_does_not_change_the_bits_of_a_row)
             const float *bits = test_data(y);
             cr_expect(memcmp(bits + Lk, test_data(z), tensor_bytes(z)) == 0, "length %lld",
                       (long long)L);
-            sb_tape_end(&tape);
         }
     kernel_use_cpu_set(usual);
 }
 
 CPU_TEST(mask, eight_masks_can_be_combined_and_not_nine)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    FAILED_TAPE(SB_RECORD);
     sb_mask *eight = sb_mask_causal();
     for (int i = 0; i < 3; i++)
         eight = sb_mask_and(eight, eight);
     cr_expect(eight != NULL);
     cr_expect(!sb_mask_and(sb_mask_causal(), eight));
     EXPECT_ERROR("mask_and: 1 and 8 masks cannot be combined; the limit is 8");
-    sb_tape_end(&tape);
 }
 
 /* The blocks of memory that the masks get are full of bytes that are no tensors. */
@@ -331,10 +309,8 @@ CPU_TEST(mask, one_that_is_made_later_ends_the_memory_of_one_that_failed)
     sb_tensor *q = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2, 3)));
     cr_expect(!sb_mask_causal());
     EXPECT_ERROR("mask_causal: no tape is open");
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_expect(sb_mask_causal() && sb_attention(q, q, q, NULL), "%s", sb_error());
-    cr_expect(sb_tape_end(&tape));
 }
 
 /* Each way to fail to make a mask, followed by an attention that gets the NULL. */
@@ -343,15 +319,13 @@ TEST(mask, a_mask_that_failed_is_not_taken_for_no_mask)
     sb_tensor *q = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2, 3)));
     sb_tensor *wrong = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(3)));
     for (int way = 0; way < 3; way++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        FAILED_TAPE(SB_RECORD);
         sb_attention_options o = {0};
         o.mask = way == 0   ? sb_mask_lengths(wrong)
                  : way == 1 ? sb_mask_and(sb_mask_causal(), sb_mask_allow(wrong))
                             : sb_mask_window(0, -1);
         cr_expect(!o.mask && !sb_attention(q, q, q, &o));
         EXPECT_ERROR("mask_");
-        cr_expect(!sb_tape_end(&tape));
     }
     sb_attention_options o = {.mask = sb_mask_causal()}; /* before the tape is open */
     EXPECT_ERROR("mask_causal: no tape is open");

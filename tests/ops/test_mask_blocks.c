@@ -10,8 +10,7 @@ static void expect_picture(const sb_mask *mask, int64_t Lq, int64_t Lk, const ch
 
 TEST(mask_blocks, patterns_are_as_documented)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     expect_picture(sb_mask_local(5, 5, 2, 0), 5, 5,
                    "##...\n"
                    "##...\n"
@@ -46,7 +45,6 @@ TEST(mask_blocks, patterns_are_as_documented)
                    "##..\n"
                    "..#.\n"
                    "..##\n");
-    cr_assert(sb_tape_end(&tape));
 }
 
 /* Different blocks for each head and sequence, compared with a dense mask of the same pairs. */
@@ -54,8 +52,7 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
 {
     enum { B = 2, H = 2, D = 4 };
     int64_t n = (L + size - 1) / size;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(B, L, H, D)));
     sb_tensor *kept = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, n, n)));
     sb_tensor *pairs = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, L, L)));
@@ -76,7 +73,6 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
     sb_tensor *z = sb_attention(x, x, x, &o);
     cr_expect(test_relative(y, z) < 1e-13, "size %d, length %d: %g", (int)size, (int)L,
               test_relative(y, z));
-    cr_assert(sb_tape_end(&tape));
 }
 
 TEST(mask_blocks, a_block_mask_keeps_the_pairs_of_its_blocks)

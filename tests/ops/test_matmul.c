@@ -23,8 +23,7 @@ static sb_tensor *tn(void *unused, sb_tensor *const x[])
 /* (1 2; 3 4) times (5 6; 7 8), with one or the other transposed. */
 TEST(matmul, two_by_two_give_the_hand_worked_products)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *a = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4});
     sb_tensor *b = owned(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8});
     const double expected[3][4] = {{19, 22, 43, 50}, {17, 23, 39, 53}, {26, 30, 38, 44}};
@@ -33,7 +32,6 @@ TEST(matmul, two_by_two_give_the_hand_worked_products)
         cr_expect(sb_tensor_get(sb_matmul_nt(a, b), i) == expected[1][i]);
         cr_expect(sb_tensor_get(sb_matmul_tn(a, b), i) == expected[2][i]);
     }
-    sb_tape_end(&tape);
 }
 
 /* y = a b with dy = (1 0; 0 0): da = dy b' = (5 7; 0 0), db = a' dy = (1 0; 2 0). */
@@ -43,11 +41,9 @@ TEST(matmul, backward_gives_the_hand_worked_gradients)
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4})));
     sb_tensor *b = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8})));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1, 0, 0, 0});
     cr_assert(sb_backward_from(sb_matmul(a, b), dy), "%s", sb_error());
-    sb_tape_end(&tape);
     const double da[] = {5, 7, 0, 0}, db[] = {1, 0, 2, 0};
     for (int i = 0; i < 4; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(a), i) == da[i] &&
@@ -73,8 +69,7 @@ static void expect_product(sb_function f, bool transpose_a, bool transpose_b, sb
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs(shapes, SB_F64, 3, x) == 2);
-    sb_tape tape;
-    sb_tape_begin(&tape, mode);
+    TAPE(mode);
     sb_tensor *y = f(NULL, x);
     cr_assert(y, "%s", sb_error());
     int64_t m = sb_tensor_dim(y, -2), n = sb_tensor_dim(y, -1), stride_a[6], stride_b[6];
@@ -94,7 +89,6 @@ static void expect_product(sb_function f, bool transpose_a, bool transpose_b, sb
         worst = fmax(worst, fabs(sb_tensor_get(y, at) - expected));
     }
     cr_expect(worst < 1e-12, "\"%s\": off by %g", shapes, worst);
-    sb_tape_end(&tape);
     sb_tensor_release(x[0]);
     sb_tensor_release(x[1]);
 }
@@ -210,15 +204,13 @@ TEST(matmul, an_empty_sum_is_zero)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("0x2x3 3x2", SB_F32, 1, x) == 2);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_matmul(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 0))),
                              sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3))));
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(y, i) == 0);
     sb_tensor *dy = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 2, 2)));
     cr_assert(sb_backward_from(sb_matmul(x[0], x[1]), dy), "%s", sb_error());
-    sb_tape_end(&tape);
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
     sb_tensor_release(x[0]);
@@ -227,8 +219,7 @@ TEST(matmul, an_empty_sum_is_zero)
 
 TEST(matmul, a_nan_or_an_infinity_propagates)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     for (int place = 0; place < 9; place++) {
         double a[9] = {0}, zero[9] = {0};
         a[place] = NAN;
@@ -240,7 +231,6 @@ TEST(matmul, a_nan_or_an_infinity_propagates)
         x = owned(SB_F32, SB_SHAPE(3, 3), a);
         cr_expect(isnan(sb_tensor_get(sb_matmul(x, z), place / 3 * 3)));
     }
-    sb_tape_end(&tape);
 }
 
 /* Numbers in -2..2. */
@@ -257,8 +247,7 @@ static sb_tensor *whole_numbers(uint64_t seed, int64_t rows, int64_t columns)
 static void expect_rows_alone(matmul f, bool transpose_b, int64_t m, int64_t n, int64_t k,
                               int64_t every)
 {
-    sb_tape tape;
-    sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
+    TAPE_WITH(SB_NO_RECORD, &(sb_context){.batch_invariant = true});
     sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(m, k)));
     sb_tensor *b = sb_tape_own(transpose_b ? test_leaf(SB_F32, 2, SB_SHAPE(n, k))
                                            : test_leaf(SB_F32, 2, SB_SHAPE(k, n)));
@@ -266,7 +255,6 @@ static void expect_rows_alone(matmul f, bool transpose_b, int64_t m, int64_t n, 
     for (int64_t i = 0; i < m; i += every)
         cr_expect(test_same_bits(f(sb_slice(a, 0, i, 1), b), sb_slice(all, 0, i, 1)),
                   "row %d of %dx%dx%d: %s", (int)i, (int)m, (int)n, (int)k, sb_error());
-    sb_tape_end(&tape);
 }
 
 TEST(matmul, in_decoding_a_row_does_not_depend_on_the_others)

@@ -38,8 +38,7 @@ static double rounded(double x)
 static void expect_sums(const struct product *p, sb_mode mode, int64_t B, int64_t m, int64_t n,
                         int64_t k)
 {
-    sb_tape tape;
-    sb_tape_begin_with(&tape, mode, &decoding);
+    TAPE_WITH(mode, &decoding);
     sb_tensor *a = whole_numbers(1, SB_SHAPE(B, p->transpose_a ? k : m, p->transpose_a ? m : k));
     sb_tensor *b = whole_numbers(2, SB_SHAPE(B, p->transpose_b ? n : k, p->transpose_b ? k : n));
     sb_tensor *y = p->f(a, b);
@@ -59,7 +58,6 @@ static void expect_sums(const struct product *p, sb_mode mode, int64_t B, int64_
     free(as);
     free(bs);
     free(ys);
-    sb_tape_end(&tape);
 }
 
 TEST(matmul_bf16, sums_of_whole_numbers_are_exact_and_rounded_once)
@@ -102,8 +100,7 @@ static void expect_rows_alone(matmul f, sb_tensor *a, sb_tensor *b, const double
 
 static void expect_no_batch(const struct product *p, int64_t m, int64_t n, int64_t k)
 {
-    sb_tape tape;
-    sb_tape_begin_with(&tape, SB_NO_RECORD, &decoding);
+    TAPE_WITH(SB_NO_RECORD, &decoding);
     sb_tensor *a = sb_tape_own(test_leaf(SB_BF16, 1, SB_SHAPE(m, k)));
     sb_tensor *b = sb_tape_own(p->transpose_b ? test_leaf(SB_BF16, 2, SB_SHAPE(n, k))
                                               : test_leaf(SB_BF16, 2, SB_SHAPE(k, n)));
@@ -112,7 +109,6 @@ static void expect_no_batch(const struct product *p, int64_t m, int64_t n, int64
     expect_rows_alone(p->f, a, b, all, m - 1, 1);
     expect_rows_alone(p->f, a, b, all, m / 3, m / 2);
     free(all);
-    sb_tape_end(&tape);
 }
 
 /* The last ones have enough tiles for the large tile: 130 rows, and then 65 and one with others. */
@@ -130,13 +126,11 @@ TEST(matmul_bf16, in_decoding_a_row_does_not_depend_on_the_others)
 TEST(matmul_bf16, a_bias_is_added_to_the_sum_before_it_is_rounded)
 {
     enum { ROWS = 18, IN = 24, OUT = 40 };
-    sb_tape tape;
-    sb_tape_begin_with(&tape, SB_NO_RECORD, &decoding);
+    TAPE_WITH(SB_NO_RECORD, &decoding);
     sb_tensor *x = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(ROWS, IN), 1));
     sb_tensor *weight = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(OUT, IN), 1.0 / 8));
     sb_tensor *bias = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(OUT), 256));
     sb_tensor *y = sb_linear(x, weight, bias); /* 3 + 256 */
     for (int64_t i = 0; i < ROWS * OUT; i++)
         cr_expect(sb_tensor_get(y, i) == rounded(259), "%g", sb_tensor_get(y, i));
-    sb_tape_end(&tape);
 }

@@ -51,13 +51,11 @@ CPU_TEST(packed_weights, only_parameters_are_packed)
     sb_tensor *x = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10}));
     sb_tensor *weight = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1}));
     struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
-    sb_tape tape;
-    sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.packed = packed});
+    TAPE_WITH(SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < 4; i++) {
         sb_tensor_set(weight, 0, i);
         cr_expect(sb_tensor_value(sb_linear(x, weight, NULL)) == 10 + i);
     }
-    cr_expect(sb_tape_end(&tape));
     packed_weights_free(packed);
 }
 

@@ -4,8 +4,7 @@
 
 TEST(permute, transpose_swaps_rows_and_columns)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
     sb_tensor *y = sb_keep(sb_transpose(x, 0, -1));
     expect_shape(y, SB_SHAPE(3, 2));
@@ -13,21 +12,18 @@ TEST(permute, transpose_swaps_rows_and_columns)
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     expect_numbers(y, NUMBERS(1, 4, 2, 5, 3, 6));
     expect_numbers(sb_tensor_grad(x), NUMBERS(1, 3, 5, 2, 4, 6));
-    sb_tape_end(&tape);
 }
 
 /* The order (2, 0, 1) is not its own inverse: y (C, A, B) of x (A, B, C). */
 TEST(permute, the_gradient_has_the_inverse_permutation)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(1, 2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
     sb_tensor *y = sb_keep(sb_permute(x, 3, (int[]){2, 0, 1}));
     expect_shape(y, SB_SHAPE(3, 1, 2));
     expect_numbers(y, NUMBERS(1, 4, 2, 5, 3, 6));
     cr_assert(sb_backward_from(y, y), "%s", sb_error());
     expect_numbers(sb_tensor_grad(x), NUMBERS(1, 2, 3, 4, 5, 6));
-    sb_tape_end(&tape);
 }
 
 /* Element `index` of y, found one index at a time. */
@@ -62,8 +58,7 @@ static const struct {
 
 static void check_case(sb_dtype dtype, int rank, const int64_t *dim, const int *order)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(dtype, rank, dim));
     const int64_t n = sb_tensor_size(x);
     double *numbers = calloc((size_t)n + 1, sizeof *numbers);
@@ -89,7 +84,6 @@ static void check_case(sb_dtype dtype, int rank, const int64_t *dim, const int *
     }
     free(numbers);
     free(moved);
-    sb_tape_end(&tape);
 }
 
 TEST(permute, every_order_of_every_dtype_agrees_with_plain_indices)
@@ -108,21 +102,17 @@ TEST(permute, every_order_of_every_dtype_agrees_with_plain_indices)
 
 TEST(permute, a_nan_moves_with_its_element)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = constant(SB_F32, SB_SHAPE(2, 2), NUMBERS(1, NAN, 3, 4));
     expect_numbers(sb_transpose(x, 0, 1), NUMBERS(1, 3, NAN, 4));
-    sb_tape_end(&tape);
 }
 
 TEST(permute, negative_axes_count_from_the_last)
 {
     const int from_first[] = {2, 0, 1}, from_last[] = {-1, -3, -2}, mixed[] = {-1, 0, -2};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(1, 2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
     sb_tensor *y = sb_permute(x, 3, from_first);
     cr_expect(test_same_bits(sb_permute(x, 3, from_last), y), "%s", sb_error());
     cr_expect(test_same_bits(sb_permute(x, 3, mixed), y), "%s", sb_error());
-    cr_expect(sb_tape_end(&tape));
 }

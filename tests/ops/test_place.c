@@ -149,8 +149,7 @@ static void attend(sb_attention_algorithm algorithm, const sb_partition *share,
                                           .keys = SB_SEQUENCE_SOURCE,
                                           .heads = *heads};
     sb_random random = random_at;
-    sb_tape tape;
-    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = share});
+    TAPE_WITH(SB_RECORD, &(sb_context){.partition = share});
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &options));
     cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
@@ -159,7 +158,6 @@ static void attend(sb_attention_algorithm algorithm, const sb_partition *share,
         result[1 + i] = sb_tensor_retain(sb_tensor_grad(x[i]));
         sb_tensor_clear_grad(x[i]);
     }
-    cr_assert(sb_tape_end(&tape));
 }
 
 /* q, k, v and dy; queries and keys that are 0 make all weights of a row equal. */
@@ -289,13 +287,11 @@ static sb_batch pairs_of(const sb_batch *batch, int64_t from, int64_t to)
 static double learn(const sb_seq2seq *model, const sb_batch *batch, const sb_partition *share)
 {
     sb_random random = random_at;
-    sb_tape tape;
-    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = share});
+    TAPE_WITH(SB_RECORD, &(sb_context){.partition = share});
     sb_tape_random(&tape, &random);
     sb_tensor *loss = sb_seq2seq_loss_sum(model, batch);
     cr_assert(loss && sb_backward(loss), "%s", sb_error());
     const double value = sb_tensor_value(loss);
-    cr_assert(sb_tape_end(&tape));
     return value;
 }
 

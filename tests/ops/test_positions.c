@@ -3,8 +3,7 @@
 
 TEST(positions, sinusoidal_has_the_published_values)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_sinusoidal(SB_F64, 0, 3, 4);
     cr_assert(y, "%s", sb_error());
     const double expected[] = {0,         1,         0,      1,      sin(1),    cos(1),
@@ -13,14 +12,12 @@ TEST(positions, sinusoidal_has_the_published_values)
         cr_expect(fabs(sb_tensor_get(y, i) - expected[i]) < 1e-15, "element %d is %g", i,
                   sb_tensor_get(y, i));
     cr_expect(!y->requires_grad);
-    sb_tape_end(&tape);
 }
 
 /* A table of usual size, compared with the C library's functions; then a part of it. */
 TEST(positions, sinusoidal_begins_at_the_given_position)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_sinusoidal(SB_F64, 0, 600, 128), *part = sb_sinusoidal(SB_F64, 590, 10, 128);
     for (int t = 0; t < 600; t++)
         for (int i = 0; i < 64; i++) {
@@ -32,15 +29,13 @@ TEST(positions, sinusoidal_begins_at_the_given_position)
     sb_tensor *single = sb_sinusoidal(SB_F32, 590, 10, 128);
     cr_expect(sb_tensor_dtype(single) == SB_F32);
     cr_expect(test_relative(sb_cast(single, SB_F64), part) < 1e-7);
-    sb_tape_end(&tape);
 }
 
 /* (1, 0) at position 1 becomes (cos 1, sin 1). With D = 4 the pairs are (0, 2) and (1, 3), and the
    second rotates a hundred times slower. */
 TEST(positions, rotary_rotates_the_hand_worked_pairs)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2, 1, 4), (double[]){1, 2, 3, 4, 1, 2, 3, 4}));
     sb_tensor *y = sb_rotary(x, 0, 0);
@@ -56,15 +51,13 @@ TEST(positions, rotary_rotates_the_hand_worked_pairs)
     for (int i = 0; i < 8; i++)
         cr_expect(fabs(sb_tensor_get(y, i) - expected[i]) < 1e-14, "element %d is %g", i,
                   sb_tensor_get(y, i));
-    sb_tape_end(&tape);
 }
 
 /* q_t . k_s depends on t - s alone. */
 TEST(positions, rotary_products_depend_on_the_distance)
 {
     enum { D = 16 };
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *q = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(1, 1, 1, D)));
     sb_tensor *k = sb_tape_own(test_leaf(SB_F64, 2, SB_SHAPE(1, 1, 1, D)));
     double product[3];
@@ -75,26 +68,22 @@ TEST(positions, rotary_products_depend_on_the_distance)
     double plain = sb_tensor_value(sb_sum(sb_multiply(q, k), SB_ALL, false));
     cr_expect(fabs(product[0] - product[1]) < 1e-12 && fabs(product[0] - product[2]) < 1e-12);
     cr_expect(fabs(product[0] - plain) > 0.01);
-    sb_tape_end(&tape);
 }
 
 /* The rows equal those of a longer sequence; all sequences and heads rotate alike. */
 TEST(positions, rotary_begins_at_the_given_position)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 9, 3, 8)));
     sb_tensor *y = sb_rotary(x, 0, 500), *last = sb_rotary(sb_slice(x, 1, 6, 3), 6, 500);
     cr_expect(test_relative(last, sb_slice(y, 1, 6, 3)) == 0);
     sb_tensor *one = sb_slice(sb_slice(x, 0, 1, 1), 2, 2, 1);
     cr_expect(test_relative(sb_rotary(one, 0, 500), sb_slice(sb_slice(y, 0, 1, 1), 2, 2, 1)) == 0);
-    sb_tape_end(&tape);
 }
 
 TEST(positions, scaled_rotary_turns_by_positions_in_between)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = KEPT(test_leaf(SB_F64, 5, SB_SHAPE(1, 9, 2, 6))), *every_third[3];
     sb_tensor *y = sb_rotary_scaled(x, 6, &(sb_rotary_options){.base = 50, .scaling = 3});
     for (int i = 0; i < 3; i++)
@@ -102,7 +91,6 @@ TEST(positions, scaled_rotary_turns_by_positions_in_between)
     for (int i = 0; i < 3; i++)
         cr_expect(test_relative(sb_slice(y, 1, 3 * i, 1), every_third[i]) < 1e-15, "%d", i);
     cr_expect(test_relative(sb_rotary_scaled(x, 6, NULL), sb_rotary(x, 6, 0)) == 0);
-    sb_tape_end(&tape);
 }
 
 /* In 200 positions the angle 1 turns 31.8 times, 0.0001 hardly: only 0.01 is near the factors. */
@@ -114,8 +102,7 @@ TEST(positions, rotary_scaling_by_frequency_divides_the_slow_angles)
     } cases[] = {{turns / 2, turns / 1.5, 0.01},
                  {turns * 1.5, turns * 2, 0.01 / 8},
                  {turns / 2, turns * 3, 0.01 * (0.2 + 0.8 / 8)}};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x =
         sb_tape_own(sb_tensor_from(SB_F64, SB_SHAPE(1, 1, 1, 6), (double[]){1, 1, 1, 0, 0, 0}));
     for (int i = 0; i < 3; i++) {
@@ -126,36 +113,31 @@ TEST(positions, rotary_scaling_by_frequency_divides_the_slow_angles)
         cr_expect(fabs(sb_tensor_get(y, 4) - sin(3 * cases[i].angle)) < 1e-14, "%d", i);
         cr_expect(fabs(sb_tensor_get(y, 5) - sin(3 * 1e-4 / 8)) < 1e-14);
     }
-    sb_tape_end(&tape);
 }
 
 /* The gradient is rotated back; gradients of two uses add up. */
 TEST(positions, rotary_backward_rotates_back)
 {
     sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(1, 4, 2, 6)));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_rotary(x, 5, 0);
     sb_tensor *loss = sb_add(sb_sum(sb_multiply(y, y), SB_ALL, false),
                              sb_sum(sb_multiply(sb_rotary(x, 5, 0), y), SB_ALL, false));
     cr_assert(sb_backward(loss), "%s", sb_error());
     for (int i = 0; i < 48; i++) /* |y| = |x|, so the loss is 2 |x|^2 */
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - 4 * sb_tensor_get(x, i)) < 1e-13);
-    sb_tape_end(&tape);
 }
 
 /* Two heads have slopes 2^-4 and 2^-8; the last query is aligned with the last key. */
 TEST(positions, alibi_has_the_hand_worked_values)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_alibi(SB_F64, 2, 2, 3);
     cr_assert(y && sb_tensor_rank(y) == 4 && sb_tensor_size(y) == 12, "%s", sb_error());
     const double distance[] = {1, 0, 1, 2, 1, 0};
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 6; i++)
             cr_expect(sb_tensor_get(y, 6 * h + i) == -distance[i] / (h == 0 ? 16 : 256));
-    sb_tape_end(&tape);
 }
 
 static int64_t clip(int64_t x, int64_t low, int64_t high)
@@ -176,8 +158,7 @@ TEST(positions, relative_bias_looks_up_the_clipped_distance)
         sb_tensor *table = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 2 * R + 1)));
         sb_tensor *dy = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(1, 2, Lq, Lk)));
         sb_tensor *expected = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 2 * R + 1)));
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *y = sb_keep(sb_relative_bias(table, Lq, Lk));
         cr_assert(sb_backward_from(y, dy), "%s", sb_error());
         for (int64_t e = 0; e < 2 * Lq * Lk; e++) {
@@ -187,7 +168,6 @@ TEST(positions, relative_bias_looks_up_the_clipped_distance)
             sb_tensor_set(expected, place, sb_tensor_get(expected, place) + sb_tensor_get(dy, e));
         }
         cr_expect(test_relative(sb_tensor_grad(table), expected) < 1e-13);
-        sb_tape_end(&tape);
     }
     kernel_use_cpu_set(usual);
 }

@@ -4,8 +4,7 @@
 
 TEST(reduce, sums_and_means_along_each_axis_are_the_hand_worked_ones)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 9));
     expect_numbers(sb_sum(x, 0, false), NUMBERS(5, 7, 12));
     expect_numbers(sb_sum(x, 1, false), NUMBERS(6, 18));
@@ -20,13 +19,11 @@ TEST(reduce, sums_and_means_along_each_axis_are_the_hand_worked_ones)
     expect_numbers(sb_argmax(x, 1), NUMBERS(2, 2));
     expect_numbers(sb_argmax(x, SB_ALL), NUMBERS(5));
     cr_expect(sb_tensor_dtype(sb_argmax(x, 0)) == SB_I32);
-    sb_tape_end(&tape);
 }
 
 TEST(reduce, keep_leaves_an_axis_of_size_1)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4)));
     expect_shape(sb_sum(x, 1, true), SB_SHAPE(2, 1, 4));
     expect_shape(sb_sum(x, 1, false), SB_SHAPE(2, 4));
@@ -34,18 +31,15 @@ TEST(reduce, keep_leaves_an_axis_of_size_1)
     expect_shape(sb_mean(x, SB_ALL, true), SB_SHAPE(1, 1, 1));
     expect_shape(sb_mean(x, SB_ALL, false), SB_SCALAR);
     expect_shape(sb_argmax(x, 0), SB_SHAPE(3, 4));
-    sb_tape_end(&tape);
 }
 
 TEST(reduce, the_gradient_of_a_mean_is_shared_evenly)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(8, 6));
     cr_assert(sb_backward_from(sb_mean(x, 0, false), dy), "%s", sb_error());
     expect_numbers(sb_tensor_grad(x), NUMBERS(4, 3, 4, 3));
-    sb_tape_end(&tape);
 }
 
 /* The maximum 5 is reached twice in the first row and once in the second. */
@@ -75,23 +69,20 @@ TEST(reduce, a_tie_of_the_maximum_shares_the_gradient)
 
 TEST(reduce, gradients_add_to_existing_ones)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(1, 7, 2));
     sb_tensor *a = sb_mean(x, 0, false);
     sb_tensor *b = sb_max(x, 0, false);
     sb_tensor *c = sb_sum(x, 0, false);
     cr_assert(sb_backward(sb_add(sb_scale(a, 3), sb_add(b, c))), "%s", sb_error());
     expect_numbers(sb_tensor_grad(x), NUMBERS(2, 3, 2));
-    sb_tape_end(&tape);
 }
 
 /* At every position of a long row, so that each lane of a vector has it once. */
 TEST(reduce, a_nan_is_the_maximum_at_any_position)
 {
     for (int64_t place = 0; place < 67; place++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *x =
             sb_tape_own(sb_tensor_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(67, 1), 1)));
         sb_tensor_set(x, place, NAN);
@@ -103,35 +94,29 @@ TEST(reduce, a_nan_is_the_maximum_at_any_position)
         cr_expect(isnan(sb_tensor_value(y)));
         for (int64_t i = 0; i < 67; i++)
             cr_expect(sb_tensor_get(sb_tensor_grad(x), i) == (i == place));
-        sb_tape_end(&tape);
     }
 }
 
 TEST(reduce, a_column_with_a_nan_has_it_as_maximum)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = constant(SB_F64, SB_SHAPE(3, 2), NUMBERS(1, NAN, 5, 2, 3, NAN));
     expect_numbers(sb_max(x, 0, false), NUMBERS(5, NAN));
     expect_numbers(sb_argmax(x, 0), NUMBERS(1, 0));
-    sb_tape_end(&tape);
 }
 
 TEST(reduce, a_row_of_minus_infinity_has_a_maximum)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(70), -INFINITY));
     expect_numbers(sb_max(x, 0, false), NUMBERS(-INFINITY));
     expect_numbers(sb_argmax(x, 0), NUMBERS(0));
-    sb_tape_end(&tape);
 }
 
 /* Long axes in each position, against a plain loop. */
 static void check_long(int64_t outer, int64_t n, int64_t inner)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(outer, n, inner)));
     sb_tensor *y = sb_keep(sb_max(x, 1, false)), *index = sb_keep(sb_argmax(x, 1));
     sb_tensor *total = sb_keep(sb_sum(x, 1, false));
@@ -154,7 +139,6 @@ static void check_long(int64_t outer, int64_t n, int64_t inner)
     }
     free(value);
     free(dx);
-    sb_tape_end(&tape);
 }
 
 TEST(reduce, long_axes_agree_with_plain_loops_in_every_instruction_set)
@@ -172,8 +156,7 @@ TEST(reduce, long_axes_agree_with_plain_loops_in_every_instruction_set)
 
 TEST(reduce, an_empty_sum_is_0)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 0))));
     expect_numbers(sb_sum(x, 1, false), NUMBERS(0, 0));
     sb_tensor *y = sb_sum(x, SB_ALL, false);
@@ -181,5 +164,4 @@ TEST(reduce, an_empty_sum_is_0)
     expect_shape(sb_max(x, 0, false), SB_SHAPE(0));
     cr_assert(sb_backward(y), "%s", sb_error());
     expect_shape(sb_tensor_grad(x), SB_SHAPE(2, 0));
-    sb_tape_end(&tape);
 }

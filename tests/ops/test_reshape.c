@@ -2,8 +2,7 @@
 
 TEST(reshape, the_elements_keep_their_order)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
     sb_tensor *y = sb_keep(sb_reshape(x, SB_SHAPE(3, 2)));
     cr_expect(y->data == x->data, "the data is shared");
@@ -12,28 +11,24 @@ TEST(reshape, the_elements_keep_their_order)
     expect_numbers(y, NUMBERS(1, 2, 3, 4, 5, 6));
     expect_shape(sb_tensor_grad(x), SB_SHAPE(2, 3));
     expect_numbers(sb_tensor_grad(x), NUMBERS(10, 20, 30, 40, 50, 60));
-    sb_tape_end(&tape);
 }
 
 /* x is used twice, under two shapes: both parts are added. */
 TEST(reshape, gradients_of_two_shapes_add_up)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
     sb_tensor *a = sb_reshape(x, SB_SHAPE(4));
     sb_tensor *b = sb_scale(sb_reshape(x, SB_SHAPE(1, 4)), 10);
     cr_assert(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)), "%s", sb_error());
     expect_numbers(sb_tensor_grad(x), NUMBERS(11, 11, 11, 11));
-    sb_tape_end(&tape);
 }
 
 /* dx takes ownership of dy's memory, unless dy has other readers; other uses of x add to it. */
 TEST(reshape, the_gradient_of_a_result_is_forwarded)
 {
     for (int keeps = 0; keeps < 2; keeps++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *leaf_x = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
         sb_tensor *x = sb_keep(sb_scale(leaf_x, 3)), *used = sb_scale(x, 100);
         sb_tensor *y = sb_reshape(x, SB_SHAPE(4));
@@ -47,14 +42,12 @@ TEST(reshape, the_gradient_of_a_result_is_forwarded)
         expect_numbers(sb_tensor_grad(leaf_x), NUMBERS(303, 306, 309, 312));
         if (keeps)
             expect_numbers(sb_tensor_grad(y), NUMBERS(1, 2, 3, 4));
-        sb_tape_end(&tape);
     }
 }
 
 TEST(reshape, one_dimension_is_computed)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *x = constant(SB_I32, SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
     expect_shape(sb_reshape(x, SB_SHAPE(-1)), SB_SHAPE(6));
     expect_shape(sb_reshape(x, SB_SHAPE(3, -1, 1)), SB_SHAPE(3, 2, 1));
@@ -63,5 +56,4 @@ TEST(reshape, one_dimension_is_computed)
     expect_shape(sb_reshape(one, SB_SHAPE(1, -1)), SB_SHAPE(1, 1));
     sb_tensor *none = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3)));
     expect_shape(sb_reshape(none, SB_SHAPE(3, -1)), SB_SHAPE(3, 0));
-    sb_tape_end(&tape);
 }

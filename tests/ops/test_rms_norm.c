@@ -3,15 +3,13 @@
 /* x = (1, 7): mean(x^2) = 25, s = 5; y = gain x / 5. */
 TEST(rms_norm, two_numbers_give_the_hand_worked_values)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(2), (double[]){1, 7});
     sb_tensor *gain = owned(SB_F64, SB_SHAPE(2), (double[]){10, 20});
     sb_tensor *y = sb_rms_norm(x, gain, SB_ZERO);
     cr_expect(fabs(sb_tensor_get(y, 0) - 2) < 1e-15 && fabs(sb_tensor_get(y, 1) - 28) < 1e-14);
     y = sb_rms_norm(x, gain, 11); /* s = 6 */
     cr_expect(fabs(sb_tensor_get(y, 0) - 10 / 6.0) < 1e-15);
-    sb_tape_end(&tape);
 }
 
 /* With dy = (1, 0): u = (10, 0), h = (0.2, 1.4), mean(u h) = 1, dx = (u - h) / 5. */
@@ -21,11 +19,9 @@ TEST(rms_norm, backward_gives_the_hand_worked_gradients)
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 7}));
     sb_tensor *gain =
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){10, 20}));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(2), (double[]){1, 0});
     cr_assert(sb_backward_from(sb_rms_norm(x, gain, SB_ZERO), dy), "%s", sb_error());
-    sb_tape_end(&tape);
     cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), 0) - 1.96) < 1e-14);
     cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), 1) + 0.28) < 1e-14);
     cr_expect(fabs(sb_tensor_get(sb_tensor_grad(gain), 0) - 0.2) < 1e-15 &&
@@ -58,19 +54,16 @@ TEST(rms_norm, it_is_the_composition_of_its_steps)
 
 TEST(rms_norm, a_row_of_zeros_stays_zero)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(5), 3));
     sb_tensor *y = sb_rms_norm(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(5))), gain, 0);
     for (int i = 0; i < 5; i++)
         cr_expect(sb_tensor_get(y, i) == 0);
-    sb_tape_end(&tape);
 }
 
 TEST(rms_norm, a_nan_or_an_infinity_propagates)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2), 1));
     for (int place = 0; place < 2; place++) {
         double values[2] = {1, 1};
@@ -81,7 +74,6 @@ TEST(rms_norm, a_nan_or_an_infinity_propagates)
         y = sb_rms_norm(owned(SB_F32, SB_SHAPE(2), values), gain, 0);
         cr_expect(isnan(sb_tensor_get(y, place)));
     }
-    sb_tape_end(&tape);
 }
 
 static sb_tensor *with_gain(sb_tensor *x)

@@ -9,8 +9,7 @@ static void expect_places(const sb_tensor *ids, const double *expected, int n)
 
 TEST(topk, the_largest_come_first_and_get_the_gradient)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2, 5), NUMBERS(3, -1, 7, 0, 5, -4, -2, -9, -2, -3)), *ids;
     sb_tensor *y = sb_keep(sb_topk(x, 3, &ids));
     expect_shape(y, SB_SHAPE(2, 3));
@@ -19,13 +18,11 @@ TEST(topk, the_largest_come_first_and_get_the_gradient)
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     expect_numbers(sb_tensor_grad(x), NUMBERS(3, 0, 1, 0, 2, 0, 4, 0, 5, 6));
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
 }
 
 TEST(topk, all_of_a_row_are_sorted_and_nan_counts_as_the_largest)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *ids,
         *x = constant(SB_F64, SB_SHAPE(6), NUMBERS(1, NAN, INFINITY, 1, NAN, -INFINITY));
     sb_tensor *y = sb_topk(x, 6, &ids);
@@ -34,5 +31,4 @@ TEST(topk, all_of_a_row_are_sorted_and_nan_counts_as_the_largest)
     cr_expect(isnan(sb_tensor_get(y, 1)) && sb_tensor_get(y, 2) == INFINITY);
     sb_tensor *half = sb_topk(sb_cast(x, SB_BF16), 4, NULL);
     cr_expect(half && sb_tensor_dtype(half) == SB_BF16 && sb_tensor_get(half, 3) == 1);
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
 }

@@ -3,8 +3,7 @@
 /* Windows of three with two zeros before: as a causal convolution has them. */
 TEST(unfold, the_hand_worked_values_and_gradients)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(1, 3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
     sb_tensor *y = sb_keep(sb_unfold(x, 3, &(sb_unfold_options){.left = 2}));
     cr_assert(y, "%s", sb_error());
@@ -12,7 +11,6 @@ TEST(unfold, the_hand_worked_values_and_gradients)
     expect_numbers(y, NUMBERS(0, 0, 0, 0, 1, 2, 0, 0, 1, 2, 3, 4, 1, 2, 3, 4, 5, 6));
     cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
     expect_numbers(sb_tensor_grad(x), NUMBERS(3, 3, 2, 2, 1, 1));
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
 }
 
 /* Each element, for many sizes: strides above the window, windows of zeros alone, NaN that stays
@@ -21,8 +19,7 @@ TEST(unfold, every_element_is_that_of_the_formula)
 {
     const int64_t B = 2, C = 2;
     sb_random random = sb_random_new(1, SB_STREAM_USER);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     for (int round = 0; round < 60; round++) {
         const int64_t L = 1 + sb_random_below(&random, 6), width = 1 + sb_random_below(&random, 4);
         const sb_unfold_options o = {1 + sb_random_below(&random, 5),
@@ -46,7 +43,6 @@ TEST(unfold, every_element_is_that_of_the_formula)
                       (int)i);
         }
     }
-    sb_tape_end(&tape);
 }
 
 TEST(unfold, what_has_no_window_is_refused)
@@ -66,11 +62,9 @@ TEST(unfold, what_has_no_window_is_refused)
                   "fewer than the 5 of a window"}};
     sb_tensor *x = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(1, 3, 2)));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        FAILED_TAPE(SB_RECORD);
         cr_expect(!sb_unfold(x, wrong[i].width, &wrong[i].options));
         EXPECT_ERROR(wrong[i].message);
-        sb_tape_end(&tape);
     }
     cr_expect(!sb_unfold(x, 1, NULL));
     EXPECT_ERROR("no tape is open");
@@ -79,8 +73,7 @@ TEST(unfold, what_has_no_window_is_refused)
 TEST(unfold, windows_of_zeros_alone_have_gradients)
 {
     for (int64_t L = 0; L < 2; L++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(1, L, 2)));
         sb_tensor *y = sb_keep(sb_unfold(x, 1, &(sb_unfold_options){.stride = 9, .left = 3}));
         cr_assert(y, "%s", sb_error());
@@ -88,6 +81,5 @@ TEST(unfold, windows_of_zeros_alone_have_gradients)
         cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
         cr_expect(sb_tensor_grad(x) && sb_tensor_size(sb_tensor_grad(x)) == 2 * L);
         cr_expect(L == 0 || largest_of(sb_tensor_grad(x)) == 0);
-        cr_assert(sb_tape_end(&tape), "%s", sb_error());
     }
 }

@@ -288,6 +288,16 @@ double *numbers_of(const sb_tensor *t)
     return numbers;
 }
 
+void test_tape_ends(sb_tape *tape)
+{
+    cr_expect(sb_tape_end(tape), "%s", sb_error());
+}
+
+void test_tape_fails(sb_tape *tape)
+{
+    cr_expect(!sb_tape_end(tape), "no operation on this tape fails");
+}
+
 sb_tensor *owned(sb_dtype dtype, int rank, const int64_t *dim, const double *values)
 {
     return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));

@@ -83,6 +83,19 @@ bool test_same_bits(const sb_tensor *a, const sb_tensor *b);
 /* A leaf of values in (-2, 2), which the seed determines; it requires a gradient. */
 sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim);
 
+/* Opens a tape until the end of the block, where it must close without an error, or with one. */
+#define TAPE(mode)                                                                                 \
+    __attribute__((cleanup(test_tape_ends))) sb_tape tape;                                         \
+    sb_tape_begin(&tape, mode)
+#define TAPE_WITH(mode, ...)                                                                       \
+    __attribute__((cleanup(test_tape_ends))) sb_tape tape;                                         \
+    sb_tape_begin_with(&tape, mode, __VA_ARGS__)
+#define FAILED_TAPE(mode)                                                                          \
+    __attribute__((cleanup(test_tape_fails))) sb_tape tape;                                        \
+    sb_tape_begin(&tape, mode)
+void test_tape_ends(sb_tape *tape);
+void test_tape_fails(sb_tape *tape);
+
 /* A tensor of these numbers that the open tape owns. */
 sb_tensor *owned(sb_dtype dtype, int rank, const int64_t *dim, const double *values);
 /* The gradient of a leaf, which then has none. */

@@ -53,8 +53,7 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
         struct diagnosis d = diagnose(&tiny);
         cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)), "a gradient is left");
         sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s", sb_error());
         cr_expect(d.parameters == sb_parameters_count(tiny.weights));
         for (int64_t i = 0; i < d.parameters && options->label_smoothing == 0; i++) {
@@ -69,7 +68,6 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
                       tiny_variant(v)->name, sb_parameters_name(tiny.weights, i), d.gradient[i],
                       sqrt(sum));
         }
-        sb_tape_end(&tape);
         diagnosis_free(&d);
     }
 }
@@ -111,12 +109,10 @@ TEST(diagnosis, dropout_is_not_applied)
     options.transformer.dropout = 0.5;
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     struct diagnosis d = diagnose(&tiny), again = diagnose(&tiny);
     cr_expect(memcmp(d.gradient, again.gradient, (size_t)d.parameters * sizeof(double)) == 0);
-    sb_tape_end(&tape);
     diagnosis_free(&d);
     diagnosis_free(&again);
 }
