@@ -53,7 +53,7 @@ build $tsan "softback softback-tests libsoftback_cuda_emulated.so" -Doptimizatio
     -Db_sanitize=thread -Dinstruction_sets=baseline -Dblas=none -Dtests=enabled -Db_lundef=false
 contracted=
 if grep -q '\bfma\b' /proc/cpuinfo 2>/dev/null; then
-    build $fma libsoftback_cuda_emulated.so -Dtests=disabled -Dcpp_args=-mfma,-ffp-contract=fast,-fno-tree-vectorize
+    build $fma libsoftback_cuda_emulated.so -Dtests=disabled "-Dcpp_args=-mfma -ffp-contract=fast -fno-tree-vectorize"
     contracted=$PWD/$fma/libsoftback_cuda_emulated.so
 fi
 lap "builds"
