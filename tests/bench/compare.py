@@ -11,9 +11,8 @@ three steps without dropout, the results and gradients of an operation, the deco
 
 Tables go to tests/bench/results/<date>-<processor>.md, with --quick to build/bench, where the
 results as JSON are too. OPENBLAS_CORETYPE and LD_PRELOAD are unset for every contestant; the rest
-of the environment is the same for all. If other processes compute too, set GOMP_SPINCOUNT=1000,
-like the program softback, so that threads of softback and of PyTorch do not wait for each other for
-long.
+of the environment is the same for all. If other processes compute too, set GOMP_SPINCOUNT=1000, so that
+PyTorch's waiting threads do not keep the processors.
 """
 import argparse
 import statistics
