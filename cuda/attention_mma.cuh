@@ -5,7 +5,7 @@
  * A block owns some queries, or some keys, and visits tiles of the other operand: while it computes
  * one tile, cp.async loads the next. Products use mma with sums in float. A warp owns 16 M
  * rows, and their scores with the columns of a tile stay in registers, in the layout of sums
- * (cuda/tensor_core.cuh): for lane = 4 group + part, element e of fragment (m, n) is row 16 m +
+ * (tensor_core.cuh): for lane = 4 group + part, element e of fragment (m, n) is row 16 m +
  * group + 8 (e / 2), column 8 n + 2 part + e % 2. Rounded to bf16, two such fragments are one
  * fragment a of the next product, without shuffles.
  *

@@ -1,4 +1,4 @@
-"""What the peers' workers share: the protocol of program/bench/worker.h.
+"""What the peers' workers share: the protocol of program/bench/worker.c.
 
 A line "open KIND KEY=NUMBER ... file=FILE" makes a job from FILE, which softback has exported. A job has check(), the numbers that every library must get, and step(), which returns its
 seconds.
