@@ -69,7 +69,7 @@ struct classifier_data {
 
 enum { PATTERN_TEXTS = 10000, PATTERN_HELD = 1000 };
 
-static bool classifier_open_texts(struct training *t, const struct training_request *r)
+static bool classifier_open_texts(struct training *t)
 {
     const uint64_t seed = t->settings.trainer.seed;
     struct classifier_data *x = t->data;
@@ -77,7 +77,7 @@ static bool classifier_open_texts(struct training *t, const struct training_requ
         x->pairs.train = pattern_pairs(seed, SB_PART_TRAIN, PATTERN_TEXTS);
         x->pairs.held = x->pairs.train ? pattern_pairs(seed, SB_PART_VALID, PATTERN_HELD) : NULL;
     }
-    return pairs_open(t, r);
+    return pairs_open(t);
 }
 
 /* Gives the model of --from, which has fewer labels, those of the data, too. */
@@ -160,9 +160,9 @@ static void classifier_close(struct training *t)
     pairs_close(t);
 }
 
-static void classifier_describe(const struct training *t, const struct training_request *r,
-                                FILE *out)
+static void classifier_describe(const struct training *t, FILE *out)
 {
+    const struct training_request *r = t->request;
     const struct classifier_data *x = t->data;
     const int64_t left_out = sb_data_left_out(x->pairs.data), n = sb_labels_count(x->labels);
     if (t->task)

@@ -68,8 +68,9 @@ static sb_documents *language_read(const char *const *paths, int n, sb_document_
     return NULL;
 }
 
-static bool language_read_files(struct training *t, const struct training_request *r)
+static bool language_read_files(struct training *t)
 {
+    const struct training_request *r = t->request;
     struct language_data *x = t->data;
     const sb_document_cut cut = t->settings.documents;
     sb_documents *all = language_read(r->files, r->file_count, cut);
@@ -83,13 +84,13 @@ static bool language_read_files(struct training *t, const struct training_reques
     return ok;
 }
 
-static bool language_open_texts(struct training *t, const struct training_request *r)
+static bool language_open_texts(struct training *t)
 {
     struct language_data *x = t->data;
     if (t->task) {
         x->train = language_task_documents(t, SB_PART_TRAIN, TASK_DOCUMENTS);
         x->held = language_task_documents(t, SB_PART_VALID, TASK_HELD);
-    } else if (!language_read_files(t, r)) {
+    } else if (!language_read_files(t)) {
         return false;
     }
     if (!x->train || !x->held)
@@ -170,9 +171,9 @@ static void language_close(struct training *t)
 
 /* ---- what it says of itself ---- */
 
-static void language_describe_texts(const struct training *t, const struct training_request *r,
-                                    FILE *out)
+static void language_describe_texts(const struct training *t, FILE *out)
 {
+    const struct training_request *r = t->request;
     const struct language_data *x = t->data;
     const sb_documents *rest = x->train, *held = x->held;
     const int64_t n = sb_documents_count(rest);
@@ -186,11 +187,11 @@ static void language_describe_texts(const struct training *t, const struct train
             count_text(sb_documents_bytes(held)).text, r->valid ? "to evaluate on" : "held out");
 }
 
-static void language_describe(const struct training *t, const struct training_request *r, FILE *out)
+static void language_describe(const struct training *t, FILE *out)
 {
     const struct language_data *x = t->data;
     const int64_t unknown = sb_windows_unknown(x->held_windows);
-    language_describe_texts(t, r, out);
+    language_describe_texts(t, out);
     fprintf(out, "text       %s, %s different symbols; %s to learn\n",
             sb_units_description(sb_vocabulary_units(x->vocabulary)),
             count_text(sb_vocabulary_symbols(x->vocabulary)).text,

@@ -106,8 +106,9 @@ int64_t pairs_unknown(const sb_vocabulary *vocabulary, const char *const *texts,
 
 /* ---- for the tables of kinds ---- */
 
-bool pairs_open(struct training *t, const struct training_request *r)
+bool pairs_open(struct training *t)
 {
+    const struct training_request *r = t->request;
     struct pairs_data *x = t->data;
     if (t->task ? !x->held : !pairs_read(x, r))
         return false;
@@ -188,8 +189,8 @@ bool pairs_encode(struct training *t)
     options.seed = t->settings.trainer.seed;
     options.longest = longest;
     if (!x->data)
-        x->data = t->kind->encode(t, pairs_to_train(x), &options);
-    x->held_data = x->data ? t->kind->encode(t, x->held, &options) : NULL;
+        x->data = t->request->kind->encode(t, pairs_to_train(x), &options);
+    x->held_data = x->data ? t->request->kind->encode(t, x->held, &options) : NULL;
     if (!x->held_data || (longest < t->settings.data.longest && !pairs_find_fitting(x, longest)))
         return false;
     t->held_pairs = pairs_to_decode(x);
@@ -223,8 +224,9 @@ static void pairs_describe_side(FILE *out, const char *side, const sb_vocabulary
     fputc('\n', out);
 }
 
-void pairs_describe(const struct training *t, const struct training_request *r, FILE *out)
+void pairs_describe(const struct training *t, FILE *out)
 {
+    const struct training_request *r = t->request;
     const struct pairs_data *x = t->data;
     if (t->task)
         fprintf(out, "task       %s; %s pairs held out\n", t->task,
@@ -267,8 +269,9 @@ bool pairs_watch(struct training *t)
     const int64_t n = few ? sb_pairs_count(few) : 0;
     if (n > 0) {
         t->drawn = memory_text(sb_pairs_source(few, 0));
-        sb_data *data = t->drawn ? t->kind->encode(t, few, &(sb_data_options){.longest = INT64_MAX})
-                                 : sb_fail("out of memory");
+        sb_data *data =
+            t->drawn ? t->request->kind->encode(t, few, &(sb_data_options){.longest = INT64_MAX})
+                     : sb_fail("out of memory");
         t->watched = data ? data_whole(data) : NULL;
         sb_data_free(data);
     }

@@ -33,7 +33,7 @@ int64_t pairs_unknown(const sb_vocabulary *vocabulary, const char *const *texts,
 
 /* Reads the pairs of files, and those to evaluate on, or holds some out; a task has made its own.
    Sets the hash of all, so that a resumed run notices other data. */
-bool pairs_open(struct training *training, const struct training_request *request);
+bool pairs_open(struct training *training);
 
 /* Takes the vocabularies of the model that is resumed, or learns them. */
 bool pairs_find_vocabularies(struct training *training);
@@ -43,8 +43,7 @@ bool pairs_find_vocabularies(struct training *training);
 bool pairs_encode(struct training *training);
 
 /* Functions of kinds with a source and a target of symbols (program/run/kind.h), */
-void pairs_describe(const struct training *training, const struct training_request *request,
-                    FILE *out);
+void pairs_describe(const struct training *training, FILE *out);
 bool pairs_add_item(struct buffer *buffer, const struct training *training, const sb_batch *batch,
                     int64_t item);
 

@@ -25,14 +25,15 @@ struct seq2seq_data {
     bool words; /* BLEU, which counts groups of four words, says something about the targets */
 };
 
-static bool seq2seq_open_texts(struct training *t, const struct training_request *r)
+static bool seq2seq_open_texts(struct training *t)
 {
+    const struct training_request *r = t->request;
     enum { HELD_OUT = 500 }; /* of a task, when evaluations decode none */
     struct seq2seq_data *x = t->data;
     const int64_t limit = t->settings.evaluate_pairs;
     if (r->task)
         x->pairs.held = task_pairs(r->task, &t->settings, SB_PART_VALID, limit ? limit : HELD_OUT);
-    return pairs_open(t, r);
+    return pairs_open(t);
 }
 
 /* ---- vocabularies and batches ---- */

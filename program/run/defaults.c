@@ -45,7 +45,7 @@ static int64_t training_usual_steps(const struct training *t)
     const struct settings *s = &t->settings;
     const bool dates = t->task && strcmp(t->task, sb_task_name(SB_TASK_DATES)) == 0;
     if (t->task)
-        return dates && t->kind->task_pairs ? DATES_STEPS : TASK_STEPS;
+        return dates && t->request->kind->task_pairs ? DATES_STEPS : TASK_STEPS;
     int64_t steps = FILE_EPOCHS * (t->epoch_items / t->batch_items + 1) / s->trainer.accumulate;
     return steps < LEAST_STEPS ? LEAST_STEPS : steps;
 }

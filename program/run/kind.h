@@ -32,7 +32,7 @@ struct training_kind {
     size_t data_size; /* bytes of training->data, which are 0 at first */
     /* Opens what it is trained on, sets the hash of the data, and the sources of batches with what
        `struct training` has of them. */
-    bool (*open_texts)(struct training *training, const struct training_request *request);
+    bool (*open_texts)(struct training *training);
     bool (*open_data)(struct training *training);
     /* A new model for these data; its `self` is NULL after a failure. */
     sb_model (*make)(const struct training *training);
@@ -40,8 +40,7 @@ struct training_kind {
     /* Prints what of the texts a model of --from does not know; may be NULL. */
     void (*describe_unknown)(const struct training *training, FILE *out);
 
-    void (*describe)(const struct training *training, const struct training_request *request,
-                     FILE *out);
+    void (*describe)(const struct training *training, FILE *out);
     unsigned scores; /* by which its best model can be chosen: bits 1 << BEST_LOSS and so on */
     /* What an evaluation shows beside its loss, with as many digits as asked for: "", or ", " and
        more. */

@@ -81,7 +81,7 @@ static void training_note(struct training *t, const sb_evaluation *scores)
 /* With the averaged weights, if there are any. */
 static bool training_measure_and_keep(struct training *t, sb_evaluation *scores)
 {
-    if (!sb_evaluate(&t->subject, &t->held_source, t->scored, t->batch_ranks, scores))
+    if (!sb_evaluate(&t->subject, &t->held_source, t->scored, t->request->batch_ranks, scores))
         return false;
     training_note(t, scores);
     if (!training_saves(t))
@@ -177,7 +177,7 @@ static void training_show_bad_batch(const struct training *t)
 /* An abort ends the process, so all output comes before it. */
 static void training_step_failed(const struct training *t, double loss)
 {
-    const bool alone = sb_communicator_size(t->communicator) == 1;
+    const bool alone = sb_communicator_size(t->request->communicator) == 1;
     char message[1024];
     snprintf(message, sizeof message, "%s", sb_error());
     if (alone)
@@ -185,7 +185,7 @@ static void training_step_failed(const struct training *t, double loss)
     if (!isfinite(loss))
         training_show_bad_batch(t);
     if (!alone)
-        sb_communicator_abort(t->communicator, "softback train", message);
+        sb_communicator_abort(t->request->communicator, "softback train", message);
 }
 
 static bool training_one_step(struct training *t, struct progress_line *line)
@@ -209,7 +209,7 @@ static bool training_one_step(struct training *t, struct progress_line *line)
                 trained.without_gradient);
     if (step % 10 == 0 && !log_step(t->log, step, &trained)) {
         progress_clear(line);
-        training_failed(t->communicator);
+        training_failed(t->request->communicator);
         return false;
     }
     line->waited += trained.waited;
@@ -232,12 +232,12 @@ static bool training_evaluate_now(struct training *t, struct progress_line *line
     bool ok = training_evaluate(t, &scores) && training_log_seconds(t, line);
     if (ok) {
         char measure[96];
-        t->kind->measure(t, &scores, 1, measure, sizeof measure);
+        t->request->kind->measure(t, &scores, 1, measure, sizeof measure);
         progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, scores.loss,
                             measure, t->progress.waited == 0);
     } else {
         progress_clear(line);
-        training_failed(t->communicator);
+        training_failed(t->request->communicator);
     }
     return ok;
 }
@@ -266,17 +266,18 @@ static void training_conclude(const struct training *t, const struct progress_li
     printf("trained    %s %s in %s, %s target symbols/s\n", count_text(taken).text,
            line->at_start > 0 ? "more steps" : "steps", duration_text(progress_seconds(line)).text,
            count_text((int64_t)progress_rate(line)).text);
-    if (sb_communicator_size(t->batch_ranks) > 1)
+    if (sb_communicator_size(t->request->batch_ranks) > 1)
         printf("ranks      %d, which spent %.1f %% of the time only on summing gradients\n",
-               sb_communicator_size(t->communicator), 100 * line->waited / progress_seconds(line));
-    if (sb_communicator_size(t->communicator) > 1)
+               sb_communicator_size(t->request->communicator),
+               100 * line->waited / progress_seconds(line));
+    if (sb_communicator_size(t->request->communicator) > 1)
         printf("sent       %s bytes a step, by rank 0\n",
                count_text(taken > 0 ? line->sent / taken : 0).text);
     if (steps < t->settings.steps)
         printf("stopped    at step %s: %lld evaluations without a better one\n",
                count_text(steps).text, (long long)p->waited);
     char measure[96];
-    t->kind->measure(t, &p->best, 2, measure, sizeof measure);
+    t->request->kind->measure(t, &p->best, 2, measure, sizeof measure);
     printf("best       at step %s: held-out loss %.4f%s\n", count_text(p->best_step).text,
            p->best.loss, measure);
     printf("model      %s\n", foreign(t->out));
@@ -299,16 +300,16 @@ static bool training_report(const struct training *t, const char *path)
 }
 
 /* The part of the first rank, after the last step of all. */
-static bool training_conclude_all(const struct training *t, const struct training_request *request,
-                                  const struct progress_line *line)
+static bool training_conclude_all(const struct training *t, const struct progress_line *line)
 {
+    const struct training_request *r = t->request;
     if (!training_writes(t))
         return true;
     if (!training_check_ahead(t))
-        return training_failed(t->communicator) == EXIT_OK;
+        return training_failed(r->communicator) == EXIT_OK;
     training_conclude(t, line);
-    return !request->report || training_report(t, request->report) ||
-           training_failed(t->communicator) == EXIT_OK;
+    return !r->report || training_report(t, r->report) ||
+           training_failed(r->communicator) == EXIT_OK;
 }
 
 static int training_train(const struct training_request *request)
@@ -321,15 +322,15 @@ static int training_train(const struct training_request *request)
                : first ? command_failed("train")
                        : EXIT_FAILED;
     }
-    const bool alone = sb_communicator_size(t.communicator) == 1;
+    const bool alone = sb_communicator_size(request->communicator) == 1;
     if (training_writes(&t))
-        training_describe(&t, request, stdout);
+        training_describe(&t, stdout);
     fflush(stdout);
     struct progress_line line = progress_begin(sb_trainer_steps(t.trainer));
     line.shown = training_writes(&t);
     if (alone) /* mpirun ends all ranks immediately, without a common last step */
         training_catch_signals();
-    bool done = training_go_on(&t, &line) && training_conclude_all(&t, request, &line);
+    bool done = training_go_on(&t, &line) && training_conclude_all(&t, &line);
     training_close(&t);
     return done ? EXIT_OK : EXIT_FAILED;
 }

@@ -245,7 +245,7 @@ static char *training_batch_text(const struct training *t, const sb_batch *batch
     struct buffer buffer = {0};
     bool ok = batch_copy(&host, batch, sb_device_cpu());
     for (int64_t i = 0; ok && i < batch->items; i++)
-        ok = t->kind->add_item(&buffer, t, &host, i) && buffer_add_text(&buffer, "\n");
+        ok = t->request->kind->add_item(&buffer, t, &host, i) && buffer_add_text(&buffer, "\n");
     char *text = ok ? buffer_take(&buffer) : NULL;
     buffer_free(&buffer);
     batch_release(&host);
@@ -268,8 +268,9 @@ char *training_save_batch(const struct training *t)
 /* ---- all of them ---- */
 
 /* Only the first rank writes; the folders may not exist where others run. */
-static bool training_check_paths(const struct training *t, const struct training_request *r)
+static bool training_check_paths(const struct training *t)
 {
+    const struct training_request *r = t->request;
     struct paths paths = {0};
     char *bad_batch = training_bad_batch(t, 1);
     paths_add(&paths, PATH_NEW, "--out", t->out);
@@ -287,15 +288,16 @@ static bool training_check_paths(const struct training *t, const struct training
     return training_add_kept(t, &paths) && paths_check(&paths);
 }
 
-bool training_open_paths(struct training *t, const struct training_request *request)
+bool training_open_paths(struct training *t)
 {
+    const struct training_request *request = t->request;
     t->out = memory_text(request->out);
     t->state_path = paths_beside(request->out, ".state", NULL);
     t->log_path =
         request->log ? memory_text(request->log) : paths_beside(request->out, "", ".jsonl");
     if (!t->out || !t->state_path || !t->log_path)
         return sb_fail("out of memory");
-    if (training_writes(t) && !training_check_paths(t, request))
+    if (training_writes(t) && !training_check_paths(t))
         return false;
     bool model = file_exists(t->out), state = file_exists(t->state_path);
     if (!state && training_writes(t) && !training_kept_none(t))

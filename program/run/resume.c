@@ -9,11 +9,10 @@
 #include <string.h>
 
 /* Takes a setting that was given with --resume: only the length of the training may change. */
-static bool training_take_given(struct settings *stored, int i, const struct training *t,
-                                const struct training_request *request)
+static bool training_take_given(struct settings *stored, int i, const struct training *t)
 {
     const char *name = setting_name(i);
-    struct field_text given = setting_get(&request->settings, i), was = setting_get(stored, i);
+    struct field_text given = setting_get(&t->request->settings, i), was = setting_get(stored, i);
     bool steps = strcmp(name, "steps") == 0, every = strcmp(name, "evaluate-every") == 0;
     bool left_open = (steps || every) && strcmp(given.text, "0") == 0;
     if (left_open || strcmp(given.text, was.text) == 0)
@@ -27,18 +26,20 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
 bool training_load(struct training *t)
 {
     t->loaded = checkpoint_open(
-        t->state_path, &(struct checkpoint_options){.ranks = t->model_ranks, .resumes = true});
-    if (!t->loaded || t->loaded->subject.kind == t->kind->model)
+        t->state_path,
+        &(struct checkpoint_options){.ranks = t->request->model_ranks, .resumes = true});
+    if (!t->loaded || t->loaded->subject.kind == t->request->kind->model)
         return t->loaded != NULL;
     return sb_fail("%s was started with --model %s, not with --model %s", t->out,
-                   t->loaded->subject.kind->name, t->kind->model->name);
+                   t->loaded->subject.kind->name, t->request->kind->model->name);
 }
 
-bool training_take_settings(struct training *t, const struct training_request *request)
+bool training_take_settings(struct training *t)
 {
+    const struct training_request *request = t->request;
     struct settings stored = t->loaded->settings;
     for (int i = 0; setting_name(i); i++)
-        if (request->given[i] && !training_take_given(&stored, i, t, request))
+        if (request->given[i] && !training_take_given(&stored, i, t))
             return false;
     t->settings = stored;
     const char *task = request->task ? request->task : "", *was = t->loaded->task;

@@ -24,8 +24,9 @@ static bool from_is_of_words(const char *name)
 }
 
 /* Takes a setting of the model itself from its file; what was given must be the same. */
-static bool from_take_setting(struct training *t, int i, const struct training_request *r)
+static bool from_take_setting(struct training *t, int i)
 {
+    const struct training_request *r = t->request;
     const struct field_text its = setting_get(&t->loaded->settings, i),
                             given = setting_get(&r->settings, i);
     if (r->given[i] && strcmp(its.text, given.text) != 0)
@@ -34,12 +35,13 @@ static bool from_take_setting(struct training *t, int i, const struct training_r
     return setting_set(&t->settings, i, its.text);
 }
 
-static bool from_take_settings(struct training *t, const struct training_request *r)
+static bool from_take_settings(struct training *t)
 {
+    const struct training_request *r = t->request;
     for (int i = 0; setting_name(i); i++) {
         const bool of_model =
             setting_at(i).group == FIELD_OF_MODEL || from_is_of_words(setting_name(i));
-        if (of_model && !from_take_setting(t, i, r))
+        if (of_model && !from_take_setting(t, i))
             return false;
     }
     t->settings.tuning.base = t->loaded->settings.tuning.base;
@@ -49,16 +51,18 @@ static bool from_take_settings(struct training *t, const struct training_request
 }
 
 /* Loads the model of --from, with the settings that are its own. */
-static bool training_load_from(struct training *t, const struct training_request *r)
+static bool training_load_from(struct training *t)
 {
-    const struct checkpoint_options options = {.training = &r->settings, .ranks = t->model_ranks};
+    const struct training_request *r = t->request;
+    const struct checkpoint_options options = {.training = &r->settings,
+                                               .ranks = t->request->model_ranks};
     t->loaded = checkpoint_open(r->from, &options);
     if (!t->loaded)
         return false;
-    if (t->loaded->subject.kind == t->kind->model)
-        return from_take_settings(t, r);
+    if (t->loaded->subject.kind == t->request->kind->model)
+        return from_take_settings(t);
     return sb_fail("%s is a model of --model %s, not of --model %s", r->from,
-                   t->loaded->subject.kind->name, t->kind->model->name);
+                   t->loaded->subject.kind->name, t->request->kind->model->name);
 }
 
 /* ---- opening and closing ---- */
@@ -72,15 +76,16 @@ static bool training_open_model(struct training *t)
     }
     t->weights = sb_parameters_new(t->settings.trainer.seed);
     if (t->weights)
-        t->subject = t->kind->make(t);
+        t->subject = t->request->kind->make(t);
     return t->subject.self && model_join(t->weights);
 }
 
-static bool training_open_trainer(struct training *t, const struct training_request *request)
+static bool training_open_trainer(struct training *t)
 {
+    const struct training_request *request = t->request;
     training_choose_steps(t, setting_given(request, "warmup"));
     sb_trainer_options options = t->settings.trainer;
-    options.communicator = t->batch_ranks;
+    options.communicator = t->request->batch_ranks;
     options.sequence_ranks = request->sequence_ranks;
     options.stop = training_interrupted;
     if (!fine_tuning_apply(&t->settings.tuning, t->weights))
@@ -94,12 +99,12 @@ static bool training_open_trainer(struct training *t, const struct training_requ
 
 bool training_writes(const struct training *t)
 {
-    return sb_communicator_rank(t->communicator) == 0;
+    return sb_communicator_rank(t->request->communicator) == 0;
 }
 
 bool training_saves(const struct training *t)
 {
-    return sb_communicator_rank(t->communicator) < t->head_ranks;
+    return sb_communicator_rank(t->request->communicator) < t->request->head_ranks;
 }
 
 static bool training_open_files(struct training *t)
@@ -121,64 +126,58 @@ static bool training_agree(const struct training *t, bool ready, bool *alike)
                                          ready ? parameters_fingerprint(t->weights, false) : 0,
                                      .part = ready ? parameters_fingerprint(t->weights, true) : 0,
                                      .steps = sb_trainer_steps(t->trainer),
-                                     .sequence_ranks = t->sequence_ranks,
-                                     .head_ranks = t->head_ranks,
+                                     .sequence_ranks = t->request->sequence_ranks,
+                                     .head_ranks = t->request->head_ranks,
                                      .threads = sb_threads(),
                                      .settings = t->settings};
-    return agreement_check(t->communicator, &state, alike);
+    return agreement_check(t->request->communicator, &state, alike);
 }
 
 static bool training_check_ranks(const struct training *t)
 {
-    const int ranks = sb_communicator_size(t->communicator);
-    return ranks % t->head_ranks == 0 ||
+    const int ranks = sb_communicator_size(t->request->communicator);
+    return ranks % t->request->head_ranks == 0 ||
            sb_fail("--split heads=%d needs %d ranks, or a multiple, and not %d; start with mpirun "
                    "-n %d",
-                   t->head_ranks, t->head_ranks, ranks, t->head_ranks);
+                   t->request->head_ranks, t->request->head_ranks, ranks, t->request->head_ranks);
 }
 
 static bool training_watch(struct training *t)
 {
-    return t->kind->watch(t) &&
+    return t->request->kind->watch(t) &&
            (t->watched || sb_fail("--report: no held-out text is short enough to draw"));
 }
 
-static bool training_open_all(struct training *t, const struct training_request *request)
+static bool training_open_all(struct training *t)
 {
-    if (!training_check_ranks(t) || !training_open_paths(t, request))
+    const struct training_request *request = t->request;
+    if (!training_check_ranks(t) || !training_open_paths(t))
         return false;
     t->task = request->task;
     if (file_exists(t->state_path)) {
         t->resumed = true;
-        if (!training_lock(t) || !training_load(t) || !training_take_settings(t, request))
+        if (!training_lock(t) || !training_load(t) || !training_take_settings(t))
             return false;
-    } else if (request->from && !training_load_from(t, request)) {
+    } else if (request->from && !training_load_from(t)) {
         return false;
     }
     t->batch_items = t->settings.data.batch_pairs;
     t->usual_best = BEST_LOSS;
-    t->data = memory_new(t->kind->data_size);
+    t->data = memory_new(t->request->kind->data_size);
     if (!t->data)
         return sb_fail("out of memory");
-    return t->kind->open_texts(t, request) && (!t->resumed || training_check_data(t)) &&
-           t->kind->open_data(t) && training_open_model(t) && training_open_trainer(t, request) &&
+    return t->request->kind->open_texts(t) && (!t->resumed || training_check_data(t)) &&
+           t->request->kind->open_data(t) && training_open_model(t) && training_open_trainer(t) &&
            training_choose_best(t) && training_check_best(t) &&
            (!request->report || training_watch(t));
 }
 
 bool training_open(struct training *t, const struct training_request *request, bool *alike)
 {
-    *t = (struct training){.kind = request->kind,
-                           .settings = request->settings,
-                           .communicator = request->communicator,
-                           .model_ranks = request->model_ranks,
-                           .batch_ranks = request->batch_ranks,
-                           .sequence_ranks = request->sequence_ranks,
-                           .head_ranks = request->head_ranks,
-                           .lock = -1};
-    t->settings.model.transformer.ranks = t->model_ranks;
+    *t = (struct training){.request = request, .settings = request->settings, .lock = -1};
+    t->settings.model.transformer.ranks = t->request->model_ranks;
     /* No rank writes a file before all ranks have checked which files exist. */
-    const bool agreed = training_agree(t, training_open_all(t, request), alike);
+    const bool agreed = training_agree(t, training_open_all(t), alike);
     if (agreed && training_open_files(t))
         return true;
     *alike = *alike && !agreed;
@@ -199,7 +198,7 @@ void training_close(struct training *t)
         sb_parameters_free(t->weights);
     }
     if (t->data)
-        t->kind->close(t);
+        t->request->kind->close(t);
     memory_free(t->data);
     sb_batch_free(t->watched);
     memory_free(t->drawn);

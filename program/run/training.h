@@ -34,11 +34,9 @@ struct training_request {
 };
 
 struct training {
-    const struct training_kind *kind;
-    struct settings settings;
+    const struct training_request *request; /* outlives it */
+    struct settings settings; /* the request's, or those of the model that it continues */
     const char *task;
-    sb_communicator *communicator, *model_ranks, *batch_ranks; /* the request's */
-    int sequence_ranks, head_ranks;                            /* the request's */
     void *data; /* trained on and held out, as the kind has it */
     sb_source source, held_source;
     int64_t epoch_items, batch_items; /* pairs, texts or windows; of a batch at most */
@@ -76,13 +74,13 @@ void training_close(struct training *training);
 void training_choose_steps(struct training *training, bool warmup_is_given);
 
 /* Names the files of --out; fails where the run may not write them. */
-bool training_open_paths(struct training *training, const struct training_request *request);
+bool training_open_paths(struct training *training);
 
 /* Of a resumed run: loads the state of a run of the same kind of models; takes its settings, which
    must be those that are given; checks that it had the same data; puts its state into the trainer.
  */
 bool training_load(struct training *training);
-bool training_take_settings(struct training *training, const struct training_request *request);
+bool training_take_settings(struct training *training);
 bool training_check_data(const struct training *training);
 bool training_take_state(struct training *training);
 
@@ -116,8 +114,7 @@ bool training_check_ahead(const struct training *training);
 int training_run(struct training_request *request);
 
 /* Prints data, vocabularies and model, in a few lines. */
-void training_describe(const struct training *training, const struct training_request *request,
-                       FILE *out);
+void training_describe(const struct training *training, FILE *out);
 
 /* Chooses the score that the best model has the best of; fails where the run does not measure it.
  */
