@@ -1,6 +1,12 @@
 #include "tests/support/program.h"
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #define TINY                                                                                       \
     "--width 16 --heads 2 --encoder-layers 1 --decoder-layers 1 --batch-pairs 8 --threads 1 "
@@ -366,4 +372,222 @@ CPU_TEST(program, output_that_cannot_be_written_is_a_failure)
     struct outcome o = program_run("translate m.safetensors 1 >/dev/full");
     cr_expect(o.code == 1);
     expect_text(o.err, "softback: the output cannot be written: No space left on device");
+}
+
+/* How often a command opens the file of its model, which may be large. */
+
+/* How often a file of the test's folder is opened while the command runs. The kernel joins equal
+   events, so those between are read too. */
+static int opens_of(const char *file, const char *command)
+{
+    struct inotify_event events[256]; /* without names */
+    int opens = 0;
+    const int watch = inotify_init1(IN_NONBLOCK);
+    cr_assert(watch >= 0 &&
+              inotify_add_watch(watch, test_temporary(file), IN_OPEN | IN_ACCESS | IN_CLOSE) >= 0);
+    run_well("%s", command);
+    const ssize_t size = read(watch, events, sizeof events);
+    close(watch);
+    for (ssize_t i = 0; i < size / (ssize_t)sizeof *events; i++)
+        opens += (events[i].mask & IN_OPEN) != 0;
+    return opens;
+}
+
+CPU_TEST(program_opens, a_command_reads_its_model_once)
+{
+    static const char *const kinds[] = {
+        "train --task copy --encoder-layers 1 --decoder-layers 1",
+        "train --model language_model --task dates --decoder-layers 1 --context 32",
+        "train --model classifier --task pattern --encoder-layers 1"};
+    static const char *const commands[] = {"attend m%d '3 1 4'", "report m%d --input '3 1 4'",
+                                           "explain attention --model m%d --input '3 1 4'",
+                                           "explain tape --model m%d --input '3 1 4'", "info m%d"};
+    for (int kind = 0; kind < 3; kind++) {
+        char model[8], command[96];
+        snprintf(model, sizeof model, "m%d", kind);
+        run_well("%s --width 16 --heads 2 --steps 2 --batch-pairs 8 --threads 1 --out %s",
+                 kinds[kind], model);
+        for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+            snprintf(command, sizeof command, commands[i], kind);
+            cr_expect(opens_of(model, command) == 1, "%s opens it %d times", command,
+                      opens_of(model, command));
+        }
+    }
+}
+
+/* The progress of a training run. */
+
+#define TRAIN                                                                                      \
+    "train --task reverse --max-length 4 --width 16 --heads 2 --encoder-layers 1 "                 \
+    "--decoder-layers 1 --batch-pairs 8 --threads 1 --out m "
+
+CPU_TEST(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
+{
+    struct outcome o = run_well(TRAIN "--steps 40 --evaluate-every 15 --evaluate-pairs 4");
+    cr_expect(program_evaluations(o.err) == 3, "%s", o.err);
+    cr_expect(!strchr(o.err, '\033') && !strchr(o.err, '\r'), "%s", o.err);
+    cr_expect(strncmp(o.err, "step 15/40  loss ", 17) == 0, "%s", o.err);
+    cr_expect(count_of(o.err, "\nstep 30/40  loss ") == 1, "%s", o.err);
+    cr_expect(count_of(o.err, "\nstep 40/40  loss ") == 1, "%s", o.err);
+    cr_expect(count_of(o.err, "  held-out loss ") == 3 && count_of(o.err, "  exact ") == 3, "%s",
+              o.err);
+    const char *first = strstr(o.err, " left  best so far\n");
+    cr_expect(first && first < strstr(o.err, "step 30"), "the first is not the best: %s", o.err);
+    const char *last = strstr(o.err, "step 40/40");
+    cr_expect(last && strstr(last, "  0:00 left"), "%s", o.err);
+    cr_expect(!strstr(o.out, " left"), "the progress is on standard output: %s", o.out);
+}
+
+CPU_TEST(program_progress, without_decoding_there_is_no_score)
+{
+    struct outcome o = run_well(TRAIN "--steps 4 --evaluate-every 2 --evaluate-pairs 0");
+    cr_expect(program_evaluations(o.err) == 2 && !strstr(o.err, "exact"), "%s", o.err);
+}
+
+/* How many lines standard error has by now. */
+static int lines_by_now(void)
+{
+    char *err = program_read("err", NULL);
+    const int lines = err ? count_of(err, "\n") : 0;
+    free(err);
+    return lines;
+}
+
+CPU_TEST(program_progress, each_line_is_written_immediately)
+{
+    const struct timespec moment = {0, 2000000};
+    pid_t process = program_start(TRAIN "--steps 1000000 --evaluate-every 5 --evaluate-pairs 4");
+    int status;
+    bool ended = false;
+    for (int i = 0; i < 10000 && !ended && lines_by_now() < 2; i++) { /* 20 seconds */
+        nanosleep(&moment, NULL);
+        ended = waitpid(process, &status, WNOHANG) == process;
+    }
+    const int lines = lines_by_now();
+    cr_assert(!ended, "%s", program_read("err", NULL));
+    kill(process, SIGTERM);
+    struct outcome o = program_wait(process);
+    cr_expect(lines >= 2, "%d lines while it ran: %s", lines, o.err);
+    cr_expect(strncmp(o.err, "step 5/1,000,000  loss ", 23) == 0, "%s", o.err);
+    char *stopped = strstr(o.err, "Stopped after step ");
+    cr_assert(stopped, "%s", o.err);
+    *stopped = '\0';
+    cr_expect(program_evaluations(o.err) >= lines, "%s", o.err);
+}
+
+CPU_TEST(program_progress, a_terminal_shows_the_loss_as_a_sparkline)
+{
+    struct outcome o = program_on_terminal(
+        TRAIN "--steps %d --evaluate-every 4000 --evaluate-pairs 4", test_brief() ? 1000 : 4000);
+    cr_assert(o.code == 0, "%s", o.out);
+    const char *high = strstr(o.out, "\u2588"), *low = strstr(o.out, "\u2581");
+    cr_expect(high && low && strstr(high, " symbols/s"), "%s", o.out);
+    o = program_run(TRAIN "--steps 20 --evaluate-every 10 --evaluate-pairs 4 --out n");
+    cr_expect(!strstr(o.err, "\u2588"), "%s", o.err);
+}
+
+CPU_TEST(program_progress, colour_is_for_terminals_without_no_color)
+{
+    run_well(TRAIN "--steps 20");
+    const char *const draws = "attend m '1 2 3' --target '3 2 1'";
+    cr_expect(strstr(program_on_terminal("%s", draws).out, "\033[38;5;"));
+    cr_expect(!strchr(program_run("%s", draws).out, '\033'));
+    setenv("NO_COLOR", "1", 1);
+    cr_expect(!strchr(program_on_terminal("%s", draws).out, '\033'));
+    cr_expect(!strchr(program_on_terminal("explain softmax").out, '\033'));
+    unsetenv("NO_COLOR");
+    cr_expect(strchr(program_on_terminal("explain softmax").out, '\033'));
+    setenv("CLICOLOR_FORCE", "1", 1);
+    cr_expect(strstr(program_run("%s", draws).out, "\033[38;5;"));
+    unsetenv("CLICOLOR_FORCE");
+}
+
+/* SOFTBACK_KERNELS: the program with plain kernels. */
+
+/* The loss of each step in a log; returns how many. */
+static int losses(const char *file, double loss[], int most)
+{
+    char *text = program_read(file, NULL);
+    int n = 0;
+    for (char *line = strtok(text, "\n"); line && n < most; line = strtok(NULL, "\n")) {
+        json_t *json = json_loads(line, 0, NULL);
+        if (json_object_get(json, "loss"))
+            loss[n++] = json_number_value(json_object_get(json, "loss"));
+        json_decref(json);
+    }
+    free(text);
+    return n;
+}
+
+static int train_copy(const char *run, double loss[], int most)
+{
+    struct outcome o = program_run("train --task copy --max-length 4 --width 16 --heads 2 "
+                                   "--encoder-layers 1 --decoder-layers 1 --batch-pairs 8 "
+                                   "--steps 30 --threads 1 --out %s.safetensors --log %s.jsonl",
+                                   run, run);
+    char log[32];
+    cr_assert(o.code == 0, "%s", o.err);
+    snprintf(log, sizeof log, "%s.jsonl", run);
+    return losses(log, loss, most);
+}
+
+/* In float32, where rounding errors of a step carry over to the next. */
+CPU_TEST(program_kernels, plain_kernels_train_copy_to_the_same_loss)
+{
+    double fast[64], plain[64];
+    const int n = train_copy("fast", fast, 64);
+    setenv("SOFTBACK_KERNELS", "plain", 1);
+    cr_assert(n > 0 && train_copy("plain", plain, 64) == n, "%d losses", n);
+    unsetenv("SOFTBACK_KERNELS");
+    cr_expect(fast[n - 1] < fast[0], "it does not learn");
+    for (int i = 0; i < n; i++)
+        cr_expect(fabs(fast[i] - plain[i]) <= 1e-4 * fast[i], "loss %d: %.9g and %.9g", i, fast[i],
+                  plain[i]);
+}
+
+CPU_TEST(program_kernels, the_environment_chooses_kernels_by_name)
+{
+    setenv("SOFTBACK_KERNELS", "plain", 1);
+    struct outcome o = program_run("info --devices");
+    cr_expect(o.code == 0 && strstr(o.out, "plain kernels"), "%s%s", o.out, o.err);
+    setenv("SOFTBACK_KERNELS", "plian", 1);
+    o = program_run("gradcheck softmax");
+    cr_expect(o.code == 1 && strstr(o.out, "SOFTBACK_KERNELS is \"plian\"; here it may be plain"),
+              "%s%s", o.out, o.err);
+    unsetenv("SOFTBACK_KERNELS");
+}
+
+/* The batch lies on the device. */
+TEST(program_kernels, a_device_run_saves_the_batch_whose_loss_is_not_finite)
+{
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
+    static const char *const kinds[] = {"seq2seq --task copy --encoder-layers 1 --decoder-layers 1",
+                                        "language_model --task copy --decoder-layers 1",
+                                        "classifier --task pattern --encoder-layers 1"};
+    device_needed();
+    for (int i = 0; i < 3; i++) {
+        struct outcome o = program_run(
+            "train --model %s --width 8 --heads 2 --batch-pairs 4 --steps 40 --optimiser sgd "
+            "--learning-rate 1e6 --clip 0 --schedule constant --warmup 0 --device cuda --out m%d",
+            kinds[i], i);
+        cr_expect(o.code == 1 && strstr(o.err, "Its batch is in m"), "%s: %s", kinds[i], o.err);
+    }
+}
+
+/* The emulated device shows two, of which one is chosen by its number. */
+TEST(program_kernels, the_device_is_chosen_by_its_number)
+{
+    device_needed();
+    if (strcmp(getenv("SOFTBACK_CUDA"), "emulated") != 0)
+        cr_skip_test("a machine may have one device only");
+    setenv("SOFTBACK_EMULATOR_DEVICES", "2", 1);
+    struct outcome o = program_run("gradcheck softmax --device cuda:1");
+    cr_expect(o.code == 0 && strstr(o.out, "cuda"), "%s%s", o.out, o.err);
+    o = program_run("gradcheck softmax --device cuda:2");
+    cr_expect(o.code == 1 && strstr(o.err, "cuda: there is no device 2; the driver shows 2, from 0 "
+                                           "to 1"),
+              "%s%s", o.out, o.err);
+    o = program_run("info --devices");
+    cr_expect(o.code == 0 && strstr(o.out, ", device 0 of 0 to 1"), "%s%s", o.out, o.err);
+    unsetenv("SOFTBACK_EMULATOR_DEVICES");
 }

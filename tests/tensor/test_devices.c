@@ -6,7 +6,9 @@
 #include "autograd/node.h"
 #include "tests/support/device.h"
 #include "tests/support/examples.h"
+#include "tests/support/test.h"
 #include <float.h>
+#include <pthread.h>
 
 /* The same values on another device. */
 static struct inputs inputs_on(const sb_device *device, const struct inputs *from)
@@ -523,4 +525,83 @@ TEST(devices, a_smaller_batch_works_after_memory_has_run_out)
         EXPECT_ERROR("out of memory for (1024, 1024) of f32, 4194304 bytes on cuda");
     }
     cr_expect(sb_device_memory(device_cuda()).live_blocks == 0);
+}
+
+/* The choice among several GPUs. A suite of its own, since a process uses one. */
+
+static void *run_softmax(void *ok_)
+{
+    bool *ok = ok_;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(4)));
+    sb_tensor *y = sb_softmax(x);
+    *ok = y && sb_tensor_get(y, 3) == 0.25;
+    if (!*ok)
+        cr_log_info("%s", sb_error());
+    *ok = sb_tape_end(&tape) && *ok;
+    return NULL;
+}
+
+CPU_TEST(device_choice, every_thread_uses_the_chosen_one)
+{
+    setenv("SOFTBACK_EMULATOR_DEVICES", "2", 1);
+    setenv("SOFTBACK_CUDA", "emulated", 0);
+    if (strcmp(getenv("SOFTBACK_CUDA"), "emulated") != 0)
+        cr_skip_test("a machine may have one device only");
+    cr_expect(!sb_choose_cuda(-1));
+    EXPECT_ERROR("-1 is no number of a GPU; the first is 0");
+    cr_assert(sb_choose_cuda(1));
+    device_needed();
+    cr_expect(!sb_choose_cuda(0));
+    EXPECT_ERROR("this process uses GPU 1; choose another before its first use");
+    cr_expect(sb_choose_cuda(1), "the same again");
+    cr_expect(strstr(sb_device_description(device_cuda()), ", device 1 of 0 to 1"), "%s",
+              sb_device_description(device_cuda()));
+    sb_use_device(device_cuda());
+    bool here = false, there = false;
+    pthread_t thread;
+    run_softmax(&here);
+    cr_assert(pthread_create(&thread, NULL, run_softmax, &there) == 0);
+    pthread_join(thread, NULL);
+    cr_expect(here && there, "%d and %d", here, there);
+    sb_use_device(NULL);
+}
+
+/*
+ * A device that a kernel has put out of order: every later call fails, and says so. A suite of its
+ * own, since the process cannot use the device afterwards.
+ */
+
+static bool softmax_fails(sb_tensor *x)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const sb_tensor *y = sb_softmax(x);
+    double numbers[4];
+    const bool ok = y && sb_tensor_read(y, numbers);
+    return !(sb_tape_end(&tape) && ok);
+}
+
+TEST(lost_device, is_told_from_an_ordinary_error_by_every_later_call)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    if (!test_slow_device())
+        cr_skip_test("some real devices can read host memory");
+    static float host[4];
+    sb_tensor *x = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(4)));
+    void *data = x->data;
+    cr_expect(!device_cuda()->copy(NULL, NULL, 4));
+    cr_expect(strstr(sb_error(), "invalid argument") && !strstr(sb_error(), "lost"), "%s",
+              sb_error());
+    cr_expect(!softmax_fails(x), "%s", sb_error());
+    x->data = host;
+    for (int again = 0; again < 3; again++) {
+        cr_expect(softmax_fails(x));
+        EXPECT_ERROR("the device is lost to this program");
+        x->data = data;
+    }
+    cr_expect(!sb_tensor_zeros(SB_F32, SB_SHAPE(12345)), "memory that no cache holds");
+    EXPECT_ERROR("the device is lost to this program");
 }

@@ -1,4 +1,9 @@
+#include "models/data/batch_share.h"
+#include "models/data/labelled.h"
+#include "models/data/windows.h"
 #include "tensor/hash.h"
+#include "tests/support/device.h"
+#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 
@@ -211,4 +216,199 @@ CPU_TEST(data, different_batches_have_different_hashes)
     cr_expect(!same_hash(&usual, &smaller));
     sb_data *copy = KEPT(sb_data_task("copy", 1)), *sort = KEPT(sb_data_task("sort", 1));
     cr_expect(sb_data_hash(copy) != sb_data_hash(sort));
+}
+
+static const int32_t a[] = {4, 5, 6}, b[] = {7}, c[] = {8, 9};
+
+/* The row holds these ids and then `rest`, up to its length. Where steps of one shape are launched
+   as one graph, lengths are padded to multiples of eight. */
+static void expect_row(sb_tensor *t, int64_t row, int n, const int32_t *expected, int32_t rest)
+{
+    const int32_t *ids = test_data(t);
+    const int64_t length = sb_device_in_use()->graphs ? (n + 7) / 8 * 8 : n;
+    cr_assert(sb_tensor_dim(t, 1) == length, "rows have %lld entries",
+              (long long)sb_tensor_dim(t, 1));
+    for (int64_t i = 0; i < length; i++)
+        cr_expect(ids[row * length + i] == (i < n ? expected[i] : rest), "entry %d is %d", (int)i,
+                  ids[row * length + i]);
+}
+
+CPU_TEST(batch, pairs_are_padded_and_targets_shifted)
+{
+    on_the_cpu(); /* elsewhere lengths are padded further */
+    const sb_encoded_pair pairs[] = {{a, b, 3, 1, NULL}, {c, c, 2, 2, NULL}};
+    sb_batch *batch = KEPT(sb_batch_new(2, pairs));
+    cr_assert(batch, "%s", sb_error());
+    cr_expect(batch->items == 2 && batch->targets == 5);
+    expect_row(sb_batch_get(batch, "source"), 0, 3, (int32_t[]){4, 5, 6}, SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "source"), 1, 3, (int32_t[]){8, 9, SB_SYMBOL_PADDING},
+               SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "target_in"), 0, 3,
+               (int32_t[]){SB_SYMBOL_BEGIN, 7, SB_SYMBOL_PADDING}, SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "target_in"), 1, 3, (int32_t[]){SB_SYMBOL_BEGIN, 8, 9},
+               SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "target_out"), 0, 3, (int32_t[]){7, SB_SYMBOL_END, -1}, -1);
+    expect_row(sb_batch_get(batch, "target_out"), 1, 3, (int32_t[]){8, 9, SB_SYMBOL_END}, -1);
+    const int32_t *source = test_data(sb_batch_get(batch, "source_lengths"));
+    const int32_t *target = test_data(sb_batch_get(batch, "target_lengths"));
+    cr_expect(source[0] == 3 && source[1] == 2 && target[0] == 2 && target[1] == 3);
+}
+
+/* A query needs at least one key. */
+CPU_TEST(batch, an_empty_source_has_one_symbol_of_padding)
+{
+    on_the_cpu();
+    const sb_encoded_pair pairs[] = {{a, a, 0, 0, NULL}, {b, a, 0, 3, NULL}};
+    sb_batch *batch = KEPT(sb_batch_new(2, pairs));
+    cr_assert(batch, "%s", sb_error());
+    expect_row(sb_batch_get(batch, "source"), 0, 1, (int32_t[]){SB_SYMBOL_PADDING},
+               SB_SYMBOL_PADDING);
+    const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
+    cr_expect(lengths[0] == 1 && lengths[1] == 1);
+    expect_row(
+        sb_batch_get(batch, "target_in"), 0, 4,
+        (int32_t[]){SB_SYMBOL_BEGIN, SB_SYMBOL_PADDING, SB_SYMBOL_PADDING, SB_SYMBOL_PADDING},
+        SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "target_out"), 0, 4, (int32_t[]){SB_SYMBOL_END, -1, -1, -1}, -1);
+    cr_expect(batch->targets == 5);
+}
+
+/* A rank's share, of which threads take shares. */
+CPU_TEST(batch, a_share_leaves_out_padding_and_keeps_its_place)
+{
+    on_the_cpu();
+    const sb_encoded_pair pairs[] = {{a, b, 3, 1, NULL}, {b, c, 1, 2, NULL}, {c, b, 2, 1, NULL}};
+    const sb_batch *batch = KEPT(sb_batch_new(3, pairs));
+    struct batch_share ranks, threads;
+    cr_assert(batch && batch_share_take(&ranks, batch, 1, 2) && batch_share_trim(&ranks), "%s",
+              sb_error());
+    expect_row(sb_batch_get(&ranks.batch, "source"), 0, 2, (int32_t[]){7, SB_SYMBOL_PADDING}, 0);
+    expect_row(sb_batch_get(&ranks.batch, "source"), 1, 2, c, 0);
+    cr_expect(ranks.place.source.of == 3 && ranks.place.target.of == 0, "%lld and %lld",
+              (long long)ranks.place.source.of, (long long)ranks.place.target.of);
+    cr_assert(batch_share_take(&threads, &ranks.batch, 1, 2) && batch_share_trim(&threads));
+    expect_row(sb_batch_get(&threads.batch, "source"), 0, 2, c, 0);
+    expect_row(sb_batch_get(&threads.batch, "target_out"), 0, 2, (int32_t[]){7, SB_SYMBOL_END}, 0);
+    cr_expect(threads.place.items.first == 2 && threads.place.items.of == 3);
+    cr_expect(threads.place.source.of == 3 && threads.place.target.of == 3);
+    batch_share_release(&threads);
+    batch_share_release(&ranks);
+}
+
+CPU_TEST(batch, an_empty_batch_is_refused)
+{
+    const sb_encoded_pair pair = {a, b, 3, 1, NULL};
+    cr_expect(!sb_batch_new(0, &pair));
+    EXPECT_ERROR("batch: n is 0; it must be at least 1");
+    cr_expect(!sb_batch_new(1, NULL));
+    EXPECT_ERROR("batch: pairs is NULL");
+    sb_batch_free(NULL);
+}
+
+static bool make(void *context)
+{
+    sb_batch *batch = sb_batch_new(1, context);
+    sb_batch_free(batch);
+    return batch != NULL;
+}
+
+TEST(batch, each_allocation_may_fail)
+{
+    sb_encoded_pair pair = {a, b, 3, 1, NULL};
+    cr_expect(test_each_allocation_fails(make, &pair) > 5);
+}
+
+/* Each source of batches, through the functions that a trainer calls. */
+
+enum { SOURCES = 4, ITEMS = 40 };
+
+/* A built-in task, pairs, labelled texts, windows. */
+struct sources {
+    sb_data *task, *data;
+    sb_labelled *labelled;
+    sb_windows *windows;
+    sb_source at[SOURCES];
+};
+
+static void sources_open(struct sources *s)
+{
+    const sb_data_options options = {.seed = 5, .batch_pairs = 4, .batch_symbols = 64};
+    const sb_windows_options cuts = {.seed = 5, .length = 6, .batch_windows = 4};
+    const char *const names[] = {"a", "b", "c"};
+    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_labels *labels = KEPT(sb_labels_new(names, 3));
+    sb_pairs *pairs = KEPT(sb_pairs_new());
+    sb_documents *documents = KEPT(sb_documents_new());
+    for (int i = 0; i < ITEMS; i++) {
+        const char *text = tiny_text((uint64_t)i, 20);
+        cr_assert(sb_pairs_add(pairs, text, names[i % 3]));
+        cr_assert(!*text ||
+                  sb_documents_add(documents, "text", text, strlen(text), SB_DOCUMENTS_FILES));
+    }
+    s->task = sb_data_task("sort", 5);
+    s->data = sb_data_new(pairs, vocabulary, vocabulary, &options);
+    s->labelled = sb_labelled_new(pairs, vocabulary, labels, &options);
+    s->windows = sb_windows_new(documents, vocabulary, &cuts);
+    cr_assert(s->task && s->data && s->labelled && s->windows, "%s", sb_error());
+    s->at[0] = sb_data_as_source(s->task);
+    s->at[1] = sb_data_as_source(s->data);
+    s->at[2] = sb_labelled_as_source(s->labelled);
+    s->at[3] = sb_windows_as_source(s->windows);
+}
+
+static void sources_close(struct sources *s)
+{
+    sb_data_free(s->task);
+    sb_data_free(s->data);
+    sb_labelled_free(s->labelled);
+    sb_windows_free(s->windows);
+}
+
+/* States of training contain them, and a resumed run compares them. */
+CPU_TEST(cursor, hashes_of_data_never_change)
+{
+    static const uint64_t stored[SOURCES] = {0x6b44881254af27d2, 0x2188846de35115db,
+                                             0x1b81de5e7950fda5, 0x776a43a4225d7cba};
+    struct sources s;
+    sources_open(&s);
+    for (int i = 0; i < SOURCES; i++)
+        cr_expect(s.at[i].hash(s.at[i].object) == stored[i], "source %d: %llx", i,
+                  (unsigned long long)s.at[i].hash(s.at[i].object));
+    sources_close(&s);
+}
+
+static uint64_t batch_hash(const sb_source *source)
+{
+    const sb_batch *batch = source->next(source->object);
+    uint64_t hash = HASH_START;
+    cr_assert(batch, "%s", sb_error());
+    for (int p = 0; p < batch->parts; p++)
+        hash = hash_add(hash, test_data(batch->part[p].t),
+                        4 * (size_t)sb_tensor_size(batch->part[p].t));
+    return hash;
+}
+
+static bool go_to_epoch_1(void *source_)
+{
+    const sb_source *source = source_;
+    const bool there = source->seek(source->object, (sb_data_position){1, 2});
+    return there && source->seek(source->object, (sb_data_position){0, 3});
+}
+
+TEST(cursor, a_failed_seek_leaves_the_next_batch_as_it_was)
+{
+    struct sources s;
+    sources_open(&s);
+    for (int i = 1; i < SOURCES; i++) {
+        const sb_source *source = &s.at[i];
+        cr_assert(source->seek(source->object, (sb_data_position){0, 3}));
+        const uint64_t before = batch_hash(source);
+        cr_assert(source->seek(source->object, (sb_data_position){0, 3}));
+        cr_expect(test_each_allocation_fails(go_to_epoch_1, (void *)(uintptr_t)source) > 4);
+        cr_expect(!source->seek(source->object, (sb_data_position){2, 1000}));
+        const sb_data_position place = source->tell(source->object);
+        cr_expect(place.epoch == 0 && place.batch == 3);
+        cr_expect(batch_hash(source) == before, "source %d", i);
+    }
+    sources_close(&s);
 }
