@@ -47,6 +47,15 @@ CPU_TEST(program_paths, a_log_overwrites_a_log_of_another_run_or_one_that_was_cu
     cr_expect(o.code == 0, "another run does not replace it: %s", o.err);
 }
 
+/* A name that begins with a dot has no ending that a log's or a state's could replace. */
+CPU_TEST(program_paths, files_beside_a_hidden_model_have_its_whole_name)
+{
+    cr_assert(mkdir(test_temporary("d"), 0777) == 0);
+    run_well(TRAIN "--out d/.x");
+    cr_expect(access(test_temporary("d/.x.jsonl"), F_OK) == 0);
+    cr_expect(access(test_temporary("d/.jsonl"), F_OK) != 0);
+}
+
 CPU_TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
 {
     struct outcome o = run_well(TRAIN "--out a --log /dev/null");
