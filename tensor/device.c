@@ -69,14 +69,21 @@ sb_memory sb_device_memory(const sb_device *device)
 {
     if (!device)
         return (sb_memory){0};
-    const struct pool *pool = device->pool;
-    return (sb_memory){pool->live_blocks, pool->live_bytes, pool->peak_bytes, pool->system_calls};
+    struct pool *pool = device->pool;
+    pool_lock(pool);
+    const sb_memory memory = {pool->live_blocks, pool->live_bytes, pool->peak_bytes,
+                              pool->system_calls};
+    pool_unlock(pool);
+    return memory;
 }
 
 void sb_device_reset_peak(const sb_device *device)
 {
-    if (device)
-        device->pool->peak_bytes = device->pool->live_bytes;
+    if (!device)
+        return;
+    pool_lock(device->pool);
+    device->pool->peak_bytes = device->pool->live_bytes;
+    pool_unlock(device->pool);
 }
 
 void sb_device_trim(const sb_device *device)

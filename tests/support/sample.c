@@ -34,8 +34,8 @@ sb_tensor *times(sb_tensor *a, sb_tensor *b)
     return y;
 }
 
-int64_t live_at[16];
-int backwards;
+_Thread_local int64_t live_at[16];
+_Thread_local int backwards;
 
 static bool total_backward(sb_node *node)
 {

@@ -16,8 +16,8 @@ enum fault { NO_FAULT, RETURNS_FALSE, EXPLAINS, FAILS_SILENTLY, LEAVES_A_TAPE_OP
 sb_tensor *pass(sb_tensor *x, enum fault fault);
 
 /* The bytes in use whenever a backward of `total` or `pass` runs, and how many have run. */
-extern int64_t live_at[16];
-extern int backwards;
+extern _Thread_local int64_t live_at[16];
+extern _Thread_local int backwards;
 
 /* A leaf (2) of f64 with both elements equal to the value, which requires a gradient. */
 sb_tensor *leaf(double value);
