@@ -1,5 +1,5 @@
 /*
- * Fragments of matrices in shared memory, as mma takes them (cuda/tensor_core.cuh), for kernels
+ * Fragments of matrices in shared memory, as mma takes them (tensor_core.cuh), for kernels
  * whose products are on tensor cores.
  */
 #ifndef SOFTBACK_CUDA_FRAGMENTS_CUH

@@ -1,4 +1,4 @@
-/* The library's kinds of models: one word each in `models` of models/meson.build, and one file. */
+/* The library's kinds of models: one word each in `models` of models/meson.build. */
 #ifndef SOFTBACK_MODELS_KINDS_H
 #define SOFTBACK_MODELS_KINDS_H
 

@@ -190,7 +190,7 @@ static json_t *settings_to_json(const sb_description *d)
 }
 
 /* A vocabulary, or the name of an earlier entry that is the same one. */
-static json_t *checkpoint_vocabulary_or_name(const sb_description *d, int64_t i)
+static json_t *metadata_vocabulary_or_name(const sb_description *d, int64_t i)
 {
     sb_vocabulary *vocabulary, *earlier;
     description_vocabulary_at(d, i, &vocabulary);
@@ -208,7 +208,7 @@ static json_t *vocabularies_to_json(const sb_description *d)
     sb_vocabulary *vocabulary;
     const char *name;
     for (int64_t i = 0; (name = description_vocabulary_at(d, i, &vocabulary)); i++)
-        if (json_object_set_new(all, name, checkpoint_vocabulary_or_name(d, i)) != 0) {
+        if (json_object_set_new(all, name, metadata_vocabulary_or_name(d, i)) != 0) {
             json_decref(all);
             return NULL;
         }
@@ -216,7 +216,7 @@ static json_t *vocabularies_to_json(const sb_description *d)
 }
 
 /* Labels are written if there are any. */
-static bool checkpoint_add_labels(json_t *json, const sb_description *d)
+static bool metadata_add_labels(json_t *json, const sb_description *d)
 {
     json_t *all = json_array();
     bool ok = all != NULL;
@@ -235,7 +235,7 @@ static json_t *to_json(const struct metadata *d)
               json_object_set_new(json, "settings", settings_to_json(d->model)) == 0 &&
               json_object_set_new(json, "kind", json_string(sb_description_kind(d->model))) == 0 &&
               json_object_set_new(json, "vocabularies", vocabularies_to_json(d->model)) == 0 &&
-              checkpoint_add_labels(json, d->model) &&
+              metadata_add_labels(json, d->model) &&
               json_object_set_new(json, "fingerprint",
                                   json_string(fingerprint_text(d->fingerprint).text)) == 0 &&
               counters_write(json, d->has_base, "base", base_fields, d) &&
@@ -252,7 +252,7 @@ struct output {
     bool failed; /* Jansson continues after a failure, which would lose a part */
 };
 
-static int checkpoint_append(const char *bytes, size_t size, void *output_)
+static int metadata_append(const char *bytes, size_t size, void *output_)
 {
     struct output *output = output_;
     output->failed = output->failed || !buffer_add(&output->text, bytes, size);
@@ -263,7 +263,7 @@ char *metadata_write(const struct metadata *description)
 {
     struct output output = {0};
     json_t *json = to_json(description);
-    bool ok = json && json_dump_callback(json, checkpoint_append, &output, JSON_COMPACT) == 0;
+    bool ok = json && json_dump_callback(json, metadata_append, &output, JSON_COMPACT) == 0;
     json_decref(json);
     char *text = ok && !output.failed ? buffer_take(&output.text) : NULL;
     buffer_free(&output.text);
@@ -272,7 +272,7 @@ char *metadata_write(const struct metadata *description)
 
 /* ---- reading ---- */
 
-static bool checkpoint_read_fingerprint(const json_t *value, struct metadata *d)
+static bool metadata_read_fingerprint(const json_t *value, struct metadata *d)
 {
     const char *text = json_string_value(value);
     return (text && fingerprint_parse(text, &d->fingerprint)) ||
@@ -280,7 +280,7 @@ static bool checkpoint_read_fingerprint(const json_t *value, struct metadata *d)
                    "digits");
 }
 
-static bool checkpoint_read_settings(const json_t *all, sb_description *d)
+static bool metadata_read_settings(const json_t *all, sb_description *d)
 {
     const char *key;
     json_t *value;
@@ -299,7 +299,7 @@ static bool checkpoint_read_settings(const json_t *all, sb_description *d)
     return true;
 }
 
-static bool checkpoint_add_vocabulary(sb_description *d, const char *name, const json_t *value)
+static bool metadata_add_vocabulary(sb_description *d, const char *name, const json_t *value)
 {
     sb_vocabulary *vocabulary =
         json_is_string(value)
@@ -310,7 +310,7 @@ static bool checkpoint_add_vocabulary(sb_description *d, const char *name, const
     return ok;
 }
 
-static bool checkpoint_read_vocabularies(const json_t *json, sb_description *d)
+static bool metadata_read_vocabularies(const json_t *json, sb_description *d)
 {
     const json_t *all = json_object_get(json, "vocabularies");
     const char *key;
@@ -319,13 +319,13 @@ static bool checkpoint_read_vocabularies(const json_t *json, sb_description *d)
         return sb_fail("checkpoint: its vocabularies are missing or malformed");
     json_object_foreach((json_t *)(uintptr_t)all, key, value)
     {
-        if (!checkpoint_add_vocabulary(d, key, value))
+        if (!metadata_add_vocabulary(d, key, value))
             return false;
     }
     return true;
 }
 
-static bool checkpoint_read_labels(const json_t *all, sb_description *d)
+static bool metadata_read_labels(const json_t *all, sb_description *d)
 {
     if (all && (!json_is_array(all) || json_array_size(all) > MOST_LABELS))
         return sb_fail("checkpoint: its labels are malformed, or more than %d", MOST_LABELS);
@@ -339,18 +339,18 @@ static bool checkpoint_read_labels(const json_t *all, sb_description *d)
     return true;
 }
 
-static bool checkpoint_take_model(const json_t *json, struct metadata *d)
+static bool metadata_take_model(const json_t *json, struct metadata *d)
 {
     const json_t *kind = json_object_get(json, "kind");
     if (!json_is_string(kind) || json_string_length(kind) > 100)
         return sb_fail("checkpoint: its kind is missing or malformed");
     d->model = sb_description_new(json_string_value(kind));
-    return d->model && checkpoint_read_settings(json_object_get(json, "settings"), d->model) &&
-           checkpoint_read_vocabularies(json, d->model) &&
-           checkpoint_read_labels(json_object_get(json, "labels"), d->model);
+    return d->model && metadata_read_settings(json_object_get(json, "settings"), d->model) &&
+           metadata_read_vocabularies(json, d->model) &&
+           metadata_read_labels(json_object_get(json, "labels"), d->model);
 }
 
-static bool checkpoint_check_format(const json_t *format)
+static bool metadata_check_format(const json_t *format)
 {
     const long long number = json_integer_value(format);
     if (!json_is_integer(format))
@@ -361,10 +361,10 @@ static bool checkpoint_check_format(const json_t *format)
                                    : "read it with the version of softback that wrote it");
 }
 
-static bool checkpoint_read(const json_t *json, struct metadata *d)
+static bool metadata_read_json(const json_t *json, struct metadata *d)
 {
     const json_t *format = json_object_get(json, "format"), *task = json_object_get(json, "task");
-    if (!checkpoint_check_format(format))
+    if (!metadata_check_format(format))
         return false;
     if (!json_is_string(task) || json_string_length(task) > 100)
         return sb_fail("checkpoint: its task is missing or malformed");
@@ -376,8 +376,8 @@ static bool checkpoint_read(const json_t *json, struct metadata *d)
     d->has_base = base != NULL;
     d->has_best = best != NULL;
     d->has_state = state != NULL;
-    return checkpoint_take_model(json, d) &&
-           checkpoint_read_fingerprint(json_object_get(json, "fingerprint"), d) &&
+    return metadata_take_model(json, d) &&
+           metadata_read_fingerprint(json_object_get(json, "fingerprint"), d) &&
            counters_read("base", base_fields, d, base) &&
            counters_read("best model", best_fields, d, best) &&
            counters_read("state", state_fields, d, state);
@@ -390,7 +390,7 @@ bool metadata_read(const char *text, struct metadata *d)
     bool ok = json_read(&json, "checkpoint", text, strlen(text));
     if (!ok)
         return false;
-    ok = checkpoint_read(json.value, d);
+    ok = metadata_read_json(json.value, d);
     json_free(&json);
     if (!ok)
         metadata_free(d);
