@@ -89,7 +89,7 @@ static void add_backward(tensor *z)
     }
 }
 
-static unsigned sides; /* of the kink at 0 on which all numbers lay, as a hash */
+static unsigned sides; /* a hash of which numbers were above 0, where relu has its kink */
 
 static tensor *relu(tensor *x)
 {

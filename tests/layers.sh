@@ -81,9 +81,14 @@ for file in $(sources tensor autograd ops nn models); do
         refuse 'a portable build has no files' \
             "^ *# *include +($files)|[^a-z_](fopen|freopen|dlopen|opendir|popen) *\\(" "$file"
 done
+# The rows of tests/meson.build: 'folder' : ['name', ...], and a file in C++ that includes its test.
+built=$(tr -d '\n' <tests/meson.build | grep -o "'[a-z/]*' : \[[^]]*" |
+    awk -F"'" '{ for (i = 4; i <= NF; i += 2) print $2 "/" $i }'
+    grep -o "'whole/[a-z_]*\.cpp'" tests/meson.build | tr -d "'" | sed 's/\.cpp//')
 for test in $(find tests -name 'test_*.c'); do
-    name=$(basename "$test" .c)
-    grep -q "['/]${name#test_}['.]" tests/meson.build || { echo "$test is not in tests/meson.build"; bad=1; }
+    name=${test#tests/}
+    echo "$built" | grep -qxF "$(dirname "$name")/$(basename "$name" .c | sed 's/^test_//')" ||
+        { echo "$test is not built: tests/meson.build does not list it"; bad=1; }
 done
 
 # Levels of inclusion within a folder: a file is one level above the highest that it includes.

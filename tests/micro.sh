@@ -39,7 +39,7 @@ for compiler in gcc clang; do
     fi
 done
 
-# Weights at whose side a relu has its kink are left out.
+# Weights near which a relu has its kink are left out.
 sed 's/HEADS = 2,/HEADS = 1,/; s/STEPS = 200/STEPS = 1/; s/state = 1;/state = 4;/' teach/micro.c >"$work/micro.c"
 compile "$work/micro.c" cc -O2 && "$work/micro" | grep -qE '^Divided by .*: right; [1-9][0-9]* left out'
 check $? "the gradient check leaves out kinks"
