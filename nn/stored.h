@@ -9,9 +9,8 @@
 /* One tensor of a file, with the unsharded shape of parameter i. */
 struct stored {
     char *name;
-    int64_t i; /* -1: it is `flat`, of any shape */
-    sb_tensor
-        *flat; /* a flat buffer that has it from element `at` on; NULL: the parameter itself */
+    int64_t i;       /* -1: it is `flat`, of any shape */
+    sb_tensor *flat; /* a buffer that has it from element `at` on; NULL: the parameter itself */
     int64_t at;
 };
 
