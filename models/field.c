@@ -14,7 +14,7 @@ static struct field field_find(const struct field *rows, size_t at, int *i)
         found.at += at;
         if (row->rows) {
             found = field_find(row->rows, found.at, i);
-            found.group = row->group;
+            found.group = row->group ? row->group : found.group;
         } else {
             --*i;
         }
@@ -106,6 +106,7 @@ bool field_write(const struct field *field, void *object, const char *text)
         *(const char **)to = text;
         return true;
     case FIELD_NONE:
+    case FIELD_OTHER:
         return true;
     default:
         return field_write_whole(field, to, text);

@@ -20,11 +20,11 @@ enum field_type {
     FIELD_TEXT,   /* char[FIELD_TEXT_SIZE]; what is given later is appended, after a separator */
     FIELD_WORDS,  /* const char *, a text that outlives the struct */
     FIELD_MARK,   /* uint64_t, a fingerprint in files */
-    FIELD_OTHER,  /* known to the owner of the table */
+    FIELD_OTHER,  /* known to `take`, or to the owner of the table */
 };
 
-/* The settings of a model and its training, as help shows them. */
-enum field_group { FIELD_OF_MODEL, FIELD_OF_TRAINING, FIELD_OF_DATA };
+/* The settings of a model and its training, as help shows them; 0 for other rows. */
+enum field_group { FIELD_OF_MODEL = 1, FIELD_OF_TRAINING, FIELD_OF_DATA };
 
 /* What 0 is in a struct of options and in files: itself, or the default. Whoever gives a 0 means
    it: then it becomes SB_ZERO, "-0" in files, unless a default of 0 makes no sense. */
@@ -44,7 +44,7 @@ struct field {
     enum field_group group;     /* of all rows, when this row has those of another table */
     enum field_zero zero;       /* of a number */
     const char *const *choices; /* of a choice, ended by NULL */
-    const char *argument;       /* what help calls the value, unless N, X or WORD */
+    const char *argument;       /* what help calls the value; NULL: N, X, WORD or none, by type */
     char separator;             /* of texts */
     unsigned kind;              /* bits for the owner of the table */
     const struct field *rows;   /* those of the struct that is at `at`, instead of a value */
@@ -52,8 +52,11 @@ struct field {
     bool (*take)(const struct field *field, void *object, const char *text);
 };
 
-/* The first members of the row of a member, whose type gives that of the row. */
+/* The first members of the row of a member, whose type gives that of the row, or of one that `take`
+   writes. */
 #define FIELD(owner, member) .type = FIELD_TYPE(((owner *)0)->member), .at = offsetof(owner, member)
+#define TAKEN(owner, member, function)                                                             \
+    .take = function, .type = FIELD_OTHER, .at = offsetof(owner, member)
 #define FIELD_TYPE(value)                                                                          \
     _Generic((value), int64_t                                                                      \
              : FIELD_COUNT, int                                                                    \

@@ -19,17 +19,18 @@ struct attend_request {
     const char *path, *text;
 };
 
-static void attend_options(struct options *o, struct attend_request *r)
-{
-    option_attention(o, &r->attention,
-                     "attention: cross, or encoder, decoder (self-attention) [cross]");
-    option_count(o, "layer", &r->layer, 1, 1000, "layer, from 1 [the last]");
-    option_count(o, "head", &r->head, 1, 1 << 16, "head, from 1 [the mean over heads]");
-    option_text(o, "target", "TEXT", &r->target, "target text [the model's output]");
-    option_flag(o, "numbers", &r->numbers, "print numbers instead of shades");
-    options_of_machine(o);
-    options_arguments(o, &r->path, &r->text, "give one text, in quotes");
-}
+#define ROW(member) FIELD(struct attend_request, member)
+
+static const struct field attend_fields[] = {
+    {"kind", ROW(attention), "attention: cross, or encoder, decoder (self-attention) [cross]",
+     .argument = "WORD", .take = option_take_attention},
+    {"layer", ROW(layer), "layer, from 1 [the last]", 1, 1000},
+    {"head", ROW(head), "head, from 1 [the mean over heads]", 1, 1 << 16},
+    {"target", ROW(target), "target text [the model's output]", .argument = "TEXT"},
+    {"numbers", ROW(numbers), "print numbers instead of shades"},
+    {.rows = machine_fields},
+    {0}};
+#undef ROW
 
 static int attend_widest(const sb_example_axis *axis)
 {
@@ -163,8 +164,8 @@ static int attend(const struct attend_request *r)
 static int attend_run(struct options *o)
 {
     struct attend_request request = {0};
-    attend_options(o, &request);
-    const int wrong = options_read(o);
+    options_arguments(o, &request.path, &request.text, "give one text, in quotes");
+    const int wrong = options_read(o, &request);
     if (wrong >= 0)
         return wrong;
     if (!request.text)
@@ -177,5 +178,6 @@ const struct command command_attend = {
     .summary = "draws a model's attention weights",
     .arguments = "MODEL TEXT",
     .help = "Draws a model's attention weights for a text.",
+    .fields = attend_fields,
     .run = attend_run,
 };

@@ -11,11 +11,10 @@ struct average_request {
     int count;
 };
 
-static void average_options(struct options *o, struct average_request *r)
-{
-    option_text(o, "out", "FILE", &r->out, "write the averaged model to FILE");
-    options_rest(o, &r->models, &r->count);
-}
+static const struct field average_fields[] = {{"out", FIELD(struct average_request, out),
+                                               "write the averaged model to FILE",
+                                               .argument = "FILE"},
+                                              {0}};
 
 static bool average_check_paths(const struct average_request *r)
 {
@@ -47,8 +46,8 @@ static int average(const struct average_request *request)
 static int average_run(struct options *o)
 {
     struct average_request request = {0};
-    average_options(o, &request);
-    const int wrong = options_read(o);
+    options_rest(o, &request.models, &request.count);
+    const int wrong = options_read(o, &request);
     if (wrong >= 0)
         return wrong;
     if (!request.out || request.count < 1)
@@ -62,5 +61,6 @@ const struct command command_average = {
     .arguments = "--out FILE MODEL...",
     .help = "Averages the parameters of models with the same settings and vocabularies, such as "
             "the last checkpoints of a run.",
+    .fields = average_fields,
     .run = average_run,
 };

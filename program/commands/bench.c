@@ -20,18 +20,17 @@ struct bench_request {
     int count;
 };
 
-static void bench_options(struct options *o, struct bench_request *r)
-{
-    options_of_machine(o);
-    option_flag(o, "quick", &r->quick, "tiny sizes: check only that everything runs");
-    option_flag(o, "profile", &r->profile,
-                "also print the time of each operation of a training step");
-    option_flag(o, "tabs", &r->tabs, "print tab-separated values, for programs");
-    option_flag(o, "rows", &r->rows, "list what is measured, for programs, and measure nothing");
-    option_flag(o, "worker", &r->worker,
-                "answer the lines of standard input, for tests/bench/compare.py");
-    options_rest(o, &r->parts, &r->count);
-}
+#define ROW(member) FIELD(struct bench_request, member)
+
+static const struct field bench_fields[] = {
+    {.rows = machine_fields},
+    {"quick", ROW(quick), "tiny sizes: check only that everything runs"},
+    {"profile", ROW(profile), "also print the time of each operation of a training step"},
+    {"tabs", ROW(tabs), "print tab-separated values, for programs"},
+    {"rows", ROW(rows), "list what is measured, for programs, and measure nothing"},
+    {"worker", ROW(worker), "answer the lines of standard input, for tests/bench/compare.py"},
+    {0}};
+#undef ROW
 
 static bool bench_wants(const struct bench_request *r, const char *part)
 {
@@ -87,8 +86,8 @@ static int bench(const struct bench_request *request)
 static int bench_run(struct options *o)
 {
     struct bench_request request = {0};
-    bench_options(o, &request);
-    int wrong = options_read(o);
+    options_rest(o, &request.parts, &request.count);
+    int wrong = options_read(o, &request);
     wrong = wrong < 0 ? bench_check_parts(&request) : wrong;
     if (wrong >= 0)
         return wrong;
@@ -112,5 +111,6 @@ const struct command command_bench = {
         "KV cache, memory-bound operations, tiled and composed attention, and the built-in matrix "
         "product in turns with OpenBLAS. Prints times, and shares of this device's limits: the "
         "bandwidth of a large copy and the FLOP/s of products.",
+    .fields = bench_fields,
     .run = bench_run,
 };

@@ -14,13 +14,8 @@ struct classify_request {
     int count;
 };
 
-static void classify_options(struct options *o, struct classify_request *r)
-{
-    option_base(o, &r->base);
-    options_of_machine(o);
-    options_arguments(o, &r->path, NULL, NULL);
-    options_rest(o, &r->texts, &r->count);
-}
+static const struct field classify_fields[] = {
+    {BASE_FIELD(struct classify_request)}, {.rows = machine_fields}, {0}};
 
 static const sb_classifier *classify_model(const struct checkpoint *c, const char *path)
 {
@@ -88,8 +83,9 @@ static int classify(const struct classify_request *r)
 static int classify_run(struct options *o)
 {
     struct classify_request request = {0};
-    classify_options(o, &request);
-    const int wrong = options_read(o);
+    options_arguments(o, &request.path, NULL, NULL);
+    options_rest(o, &request.texts, &request.count);
+    const int wrong = options_read(o, &request);
     if (wrong >= 0)
         return wrong;
     if (!request.path)
@@ -103,5 +99,6 @@ const struct command command_classify = {
     .arguments = "MODEL [TEXT...]",
     .help = "Prints the label, its probability and the text, for each text or each line of the "
             "standard input.",
+    .fields = classify_fields,
     .run = classify_run,
 };

@@ -3,20 +3,21 @@
 #include "program/run/kind.h"
 #include <string.h>
 
-static void evaluate_options(struct options *o, struct evaluate_request *r)
-{
-    option_text(o, "data", "FILE", &r->data,
-                "evaluate on a TSV file: lines of source, tab, target; for a language model on a "
-                "text");
-    option_task(o, &r->task, training_classifier.task,
-                "evaluate on held-out pairs of a built-in task");
-    option_count(o, "count", &r->count, 1, 1 << 24, "number of pairs of --task [1000]");
-    option_flag(o, "json", &r->json, "print the numbers as JSON");
-    option_count(o, "show", &r->show, 0, 1 << 24, "show the N worst errors");
-    option_base(o, &r->base);
-    options_of_decoding(o, &r->decoding);
-    options_arguments(o, &r->path, NULL, "give one model");
-}
+#define ROW(member) FIELD(struct evaluate_request, member)
+
+static const struct field evaluate_fields[] = {
+    {"data", ROW(data),
+     "evaluate on a TSV file: lines of source, tab, target; for a language model on a text",
+     .argument = "FILE"},
+    {"task", ROW(task), "evaluate on held-out pairs of a built-in task", .argument = "NAME",
+     .take = training_take_task},
+    {"count", ROW(count), "number of pairs of --task [1000]", 1, 1 << 24},
+    {"json", ROW(json), "print the numbers as JSON"},
+    {"show", ROW(show), "show the N worst errors", 0, 1 << 24},
+    {BASE_FIELD(struct evaluate_request)},
+    {.rows = decoding_fields, .at = offsetof(struct evaluate_request, decoding)},
+    {0}};
+#undef ROW
 
 static int evaluate(const struct evaluate_request *r)
 {
@@ -38,8 +39,8 @@ static int evaluate(const struct evaluate_request *r)
 static int evaluate_run(struct options *o)
 {
     struct evaluate_request request = {.count = 1000};
-    evaluate_options(o, &request);
-    const int wrong = options_read(o);
+    options_arguments(o, &request.path, NULL, "give one model");
+    const int wrong = options_read(o, &request);
     if (wrong >= 0)
         return wrong;
     if (!request.path || !request.data == !request.task)
@@ -53,5 +54,6 @@ const struct command command_evaluate = {
     .summary = "measures loss, error rates and BLEU",
     .arguments = "MODEL --data FILE\nMODEL --task NAME",
     .help = "Measures loss and error rates of a model on data that it was not trained on.",
+    .fields = evaluate_fields,
     .run = evaluate_run,
 };

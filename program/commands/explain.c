@@ -42,9 +42,9 @@ struct explain_request {
 };
 
 /* "2,1,0.1,-1" */
-static bool explain_take_list(struct command_option *option, const char *value)
+static bool explain_take_list(const struct field *field, void *request, const char *value)
 {
-    struct numbers *list = option->to;
+    struct numbers *list = (void *)((char *)request + field->at);
     char *end;
     list->count = 0;
     for (const char *at = value;; at = end + 1) {
@@ -52,84 +52,71 @@ static bool explain_take_list(struct command_option *option, const char *value)
         if (end == at || (*end && *end != ',') || !isfinite(x))
             return sb_fail("--%s: \"%.*s\" is not a number; give numbers with commas between them, "
                            "such as 2,1,0.1,-1",
-                           option->field.name, (int)strcspn(at, ","), at);
+                           field->name, (int)strcspn(at, ","), at);
         if (list->count == EXPLAIN_NUMBERS)
-            return sb_fail("--%s: there are more than %d numbers", option->field.name,
-                           EXPLAIN_NUMBERS);
+            return sb_fail("--%s: there are more than %d numbers", field->name, EXPLAIN_NUMBERS);
         list->value[list->count++] = x;
         if (!*end)
             return true;
     }
 }
 
-static void explain_option_list(struct options *o, const char *name, struct explain_request *r,
-                                enum explain_list list, const char *help)
-{
-    o->kind = 1u << list;
-    option_take(o, name, "LIST", explain_take_list, &r->options.list[list], help);
-}
-
-static void explain_model_options(struct options *o, struct model_request *r)
-{
-    struct stored_twin_request *stored = &r->stored;
-    struct model_place *place = &r->place;
-    o->kind = OF_FILE;
-    option_text(o, "model", "FILE", &stored->path, "attention, hessian, tape: the model file");
-    o->kind = OF_TEXT;
-    option_text(o, "input", "TEXT", &r->text, "attention, tape: the source text");
-    option_text(o, "target", "TEXT", &r->target, "target text [the model's output]");
-    o->kind = OF_PLACE;
-    option_attention(o, &place->attention, "attention: cross, encoder or decoder [cross]");
-    option_count(o, "layer", &place->layer, 1, 1000, "attention: its layer, from 1 [the last]");
-    option_count(o, "head", &place->head, 1, 1 << 16, "attention: its head, from 1 [1]");
-    option_count(o, "row", &place->row, 1, 1 << 16, "attention: the row, from 1 [1]");
-    o->kind = OF_DRAWING;
-    option_flag(o, "dot", &r->dot, "tape: print Graphviz instead of SVG");
-    o->kind = OF_BATCH;
-    option_text(o, "data", "FILE", &stored->data, "hessian: pairs, lines of source, tab, target");
-    option_task(o, &stored->task, NULL, "hessian: held-out pairs of a built-in task");
-    option_count(o, "count", &stored->count, 1, 1 << 16, "hessian: number of pairs [16]");
-    o->kind = 0;
-}
+#define ROW(member) FIELD(struct explain_request, member)
+#define LIST(which)                                                                                \
+    TAKEN(struct explain_request, options.list[which], explain_take_list),                         \
+        .kind = 1u << (which), .argument = "LIST", .help
 
 /* The kinds of options are what topics take. */
-static void explain_options(struct options *o, struct explain_request *r)
-{
-    struct explain_options *e = &r->options;
-    explain_option_list(o, "scores", r, SCORES, "scores of a softmax, such as 2,1,0.1,-1");
-    explain_option_list(o, "upstream", r, UPSTREAM, "upstream gradient dL/da of each weight");
-    explain_option_list(o, "mask", r, KEPT, "1 for each score that the mask keeps, else 0");
-    explain_option_list(o, "values", r, VALUES, "flash: a value for each score");
-    explain_option_list(o, "logits", r, LOGITS, "cross-entropy: the logits [0,60,120]");
-    explain_option_list(o, "periods", r, PERIODS, "positions: periods of the sine waves [5,7]");
-    o->kind = TAKES_TEMPERATURE;
-    option_number(o, "temperature", &e->temperature, 0, 1e6, "divisor of the scores [1]")
-        ->field.zero = ZERO_IS_DEFAULT_ALONE;
-    o->kind = TAKES_BLOCK;
-    option_count(o, "block", &e->block, 1, EXPLAIN_NUMBERS, "flash: scores of a block [2]");
-    o->kind = TAKES_TARGET;
-    option_count(o, "class", &e->target, 0, EXPLAIN_NUMBERS - 1,
-                 "cross-entropy, hessian: the target class, from 0 [0]");
-    o->kind = TAKES_STEPS;
-    option_count(o, "steps", &e->steps, 1, 1000000, "wrong-gradient: training steps of each model");
-    o->kind = TAKES_SEED;
-    option_count(o, "seed", &e->seed, 1, INT32_MAX, "wrong-gradient: the first of three seeds [1]");
-    o->kind = TAKES_WIDTH;
-    option_count(o, "width", &e->width, 1, 1024, "saturated-rows: size of queries and keys [64]");
-    o->kind = 0;
-    option_threads(o);
-    option_group(o, NULL);
-    explain_model_options(o, &r->model);
-    o->kind = TAKES_SVG;
-    option_flag(o, "svg", &r->svg, "softmax: print its Jacobian as an SVG image");
-    o->kind = TAKES_REFERENCE;
-    option_flag(o, "reference", &r->options.reference,
-                "softmax, attention, layer_norm: add the documentation in ops.h");
-    option_flag(o, "code", &r->options.code, "an operation: print its C, the loops of ops/plain/");
-    o->kind = 0;
-    option_flag(o, "json", &r->json, "print one JSON object instead of text");
-    options_arguments(o, &r->topic, NULL, "give one topic, or the number of a lesson");
-}
+static const struct field explain_fields[] = {
+    {"scores", LIST(SCORES) = "scores of a softmax, such as 2,1,0.1,-1"},
+    {"upstream", LIST(UPSTREAM) = "upstream gradient dL/da of each weight"},
+    {"mask", LIST(KEPT) = "1 for each score that the mask keeps, else 0"},
+    {"values", LIST(VALUES) = "flash: a value for each score"},
+    {"logits", LIST(LOGITS) = "cross-entropy: the logits [0,60,120]"},
+    {"periods", LIST(PERIODS) = "positions: periods of the sine waves [5,7]"},
+    {"temperature", ROW(options.temperature), "divisor of the scores [1]", 0, 1e6,
+     .kind = TAKES_TEMPERATURE, .zero = ZERO_IS_DEFAULT_ALONE},
+    {"block", ROW(options.block), "flash: scores of a block [2]", 1, EXPLAIN_NUMBERS,
+     .kind = TAKES_BLOCK},
+    {"class", ROW(options.target), "cross-entropy, hessian: the target class, from 0 [0]", 0,
+     EXPLAIN_NUMBERS - 1, .kind = TAKES_TARGET},
+    {"steps", ROW(options.steps), "wrong-gradient: training steps of each model", 1, 1000000,
+     .kind = TAKES_STEPS},
+    {"seed", ROW(options.seed), "wrong-gradient: the first of three seeds [1]", 1, INT32_MAX,
+     .kind = TAKES_SEED},
+    {"width", ROW(options.width), "saturated-rows: size of queries and keys [64]", 1, 1024,
+     .kind = TAKES_WIDTH},
+    {.rows = threads_fields},
+    {HEADING("")},
+    {"model", ROW(model.stored.path), "attention, hessian, tape: the model file",
+     .argument = "FILE", .kind = OF_FILE},
+    {"input", ROW(model.text), "attention, tape: the source text", .argument = "TEXT",
+     .kind = OF_TEXT},
+    {"target", ROW(model.target), "target text [the model's output]", .argument = "TEXT",
+     .kind = OF_TEXT},
+    {"kind", ROW(model.place.attention), "attention: cross, encoder or decoder [cross]",
+     .argument = "WORD", .kind = OF_PLACE, .take = option_take_attention},
+    {"layer", ROW(model.place.layer), "attention: its layer, from 1 [the last]", 1, 1000,
+     .kind = OF_PLACE},
+    {"head", ROW(model.place.head), "attention: its head, from 1 [1]", 1, 1 << 16,
+     .kind = OF_PLACE},
+    {"row", ROW(model.place.row), "attention: the row, from 1 [1]", 1, 1 << 16, .kind = OF_PLACE},
+    {"dot", ROW(model.dot), "tape: print Graphviz instead of SVG", .kind = OF_DRAWING},
+    {"data", ROW(model.stored.data), "hessian: pairs, lines of source, tab, target",
+     .argument = "FILE", .kind = OF_BATCH},
+    {"task", ROW(model.stored.task), "hessian: held-out pairs of a built-in task",
+     .argument = "NAME", .kind = OF_BATCH, .take = option_take_task},
+    {"count", ROW(model.stored.count), "hessian: number of pairs [16]", 1, 1 << 16,
+     .kind = OF_BATCH},
+    {"svg", ROW(svg), "softmax: print its Jacobian as an SVG image", .kind = TAKES_SVG},
+    {"reference", ROW(options.reference),
+     "softmax, attention, layer_norm: add the documentation in ops.h", .kind = TAKES_REFERENCE},
+    {"code", ROW(options.code), "an operation: print its C, the loops of ops/plain/",
+     .kind = TAKES_REFERENCE},
+    {"json", ROW(json), "print one JSON object instead of text"},
+    {0}};
+#undef ROW
+#undef LIST
 
 static const char *explain_topic_name(const void *unused, int i)
 {
@@ -309,8 +296,8 @@ static int explain(const struct options *o, const struct explain_request *r)
 static int explain_run(struct options *o)
 {
     struct explain_request request = {0};
-    explain_options(o, &request);
-    const int wrong = options_read(o);
+    options_arguments(o, &request.topic, NULL, "give one topic, or the number of a lesson");
+    const int wrong = options_read(o, &request);
     if (wrong >= 0)
         return wrong;
     if (!request.topic)
@@ -325,5 +312,6 @@ const struct command command_explain = {
     .arguments = "[TOPIC]",
     .help = "Explains softmax, attention and their gradients, or any operation, with numbers that "
             "the library computes. Without a topic it lists the topics.",
+    .fields = explain_fields,
     .run = explain_run,
 };

@@ -17,25 +17,23 @@ struct generate_request {
     const char *path, *base, *prompt;
 };
 
-enum { OF_SAMPLING = 1 };
+#define ROW(member) FIELD(struct generate_request, member)
 
-static void generate_options(struct options *o, struct generate_request *r)
-{
-    sb_decoding_options *d = &r->decoding;
-    option_count(o, "length", &d->longest, 1, 1 << 24,
-                 "maximum number of symbols (tokens) to write [400]");
-    option_count(o, "count", &r->count, 1, 1 << 20, "number of texts, sampled independently [1]");
-    option_weights(o, d);
-    option_count(o, "batch", &d->batch_pairs, 1, 1 << 16,
-                 "texts written together; results do not depend on it [64]");
-    option_base(o, &r->base);
-    option_group(o, "Sampling:");
-    option_flag(o, "greedy", &r->greedy, "always take the most probable symbol");
-    options_of_sampling(o, d, OF_SAMPLING);
-    option_group(o, NULL);
-    options_of_machine(o);
-    options_arguments(o, &r->path, &r->prompt, "quote a prompt of several words");
-}
+static const struct field generate_fields[] = {
+    {"length", ROW(decoding.longest), "maximum number of symbols (tokens) to write [400]", 1,
+     1 << 24},
+    {"count", ROW(count), "number of texts, sampled independently [1]", 1, 1 << 20},
+    {.rows = weights_fields, .at = offsetof(struct generate_request, decoding)},
+    {"batch", ROW(decoding.batch_pairs), "texts written together; results do not depend on it [64]",
+     1, 1 << 16},
+    {BASE_FIELD(struct generate_request)},
+    {HEADING("Sampling:")},
+    {"greedy", ROW(greedy), "always take the most probable symbol"},
+    {.rows = sampling_fields, .at = offsetof(struct generate_request, decoding)},
+    {HEADING("")},
+    {.rows = machine_fields},
+    {0}};
+#undef ROW
 
 static const sb_language_model *generate_model(const struct checkpoint *c, const char *path)
 {
@@ -166,8 +164,8 @@ static int generate_check(const struct options *o, const struct generate_request
 static int generate_run(struct options *o)
 {
     struct generate_request request = {.count = 1, .prompt = "", .decoding.longest = USUAL_LENGTH};
-    generate_options(o, &request);
-    int wrong = options_read(o);
+    options_arguments(o, &request.path, &request.prompt, "quote a prompt of several words");
+    int wrong = options_read(o, &request);
     wrong = wrong < 0 ? generate_check(o, &request) : wrong;
     request.decoding.sample = !request.greedy;
     return wrong < 0 ? generate(&request) : wrong;
@@ -182,5 +180,6 @@ const struct command command_generate = {
             "from the most recent ones alone, with a warning. A model of --documents lines writes "
             "one line for each text: line ends and control characters are written as \\n, \\r, "
             "\\x1b. Several texts that may have several lines are numbered.",
+    .fields = generate_fields,
     .run = generate_run,
 };

@@ -20,20 +20,20 @@ struct gradcheck_request {
     bool second_order;
 };
 
-static void gradcheck_options(struct options *o, struct gradcheck_request *r)
-{
-    option_flag(o, "second", &r->second_order,
-                "also check products with the Hessian (second order)");
-    struct stored_twin_request *stored = &r->stored;
-    option_text(o, "model", "FILE", &stored->path,
-                "check all parameters of this model, in float64");
-    option_text(o, "data", "FILE", &stored->data,
-                "pairs for --model: lines of source, tab, target");
-    option_task(o, &stored->task, NULL, "held-out pairs of a built-in task, for --model");
-    option_count(o, "count", &stored->count, 1, 1 << 16, "number of pairs for --model [16]");
-    options_of_machine(o);
-    options_rest(o, &r->name, &r->count);
-}
+#define ROW(member) FIELD(struct gradcheck_request, member)
+
+static const struct field gradcheck_fields[] = {
+    {"second", ROW(second_order), "also check products with the Hessian (second order)"},
+    {"model", ROW(stored.path), "check all parameters of this model, in float64",
+     .argument = "FILE"},
+    {"data", ROW(stored.data), "pairs for --model: lines of source, tab, target",
+     .argument = "FILE"},
+    {"task", ROW(stored.task), "held-out pairs of a built-in task, for --model", .argument = "NAME",
+     .take = option_take_task},
+    {"count", ROW(stored.count), "number of pairs for --model [16]", 1, 1 << 16},
+    {.rows = machine_fields},
+    {0}};
+#undef ROW
 
 static const char *gradcheck_example_name(const void *unused, int i)
 {
@@ -274,8 +274,8 @@ static int gradcheck_check_model(const struct gradcheck_request *request)
 static int gradcheck_run(struct options *o)
 {
     struct gradcheck_request request = {.stored.count = 16};
-    gradcheck_options(o, &request);
-    int wrong = options_read(o);
+    options_rest(o, &request.name, &request.count);
+    int wrong = options_read(o, &request);
     if (wrong < 0 && (request.stored.path || request.stored.data || request.stored.task))
         return gradcheck_check_model(&request);
     if (wrong < 0)
@@ -291,5 +291,6 @@ const struct command command_gradcheck = {
     .help = "Compares the backward of operations with exact derivatives (dual numbers) and with "
             "central differences, in float64: all of them, or those named. With --model, checks "
             "all parameters of a trained model.",
+    .fields = gradcheck_fields,
     .run = gradcheck_run,
 };

@@ -15,11 +15,8 @@ struct info_request {
     const char *path;
 };
 
-static void info_options(struct options *o, struct info_request *r)
-{
-    option_flag(o, "devices", &r->devices, "show the devices of this build");
-    options_arguments(o, &r->path, NULL, "give one model");
-}
+static const struct field info_fields[] = {
+    {"devices", FIELD(struct info_request, devices), "show the devices of this build"}, {0}};
 
 /* Those of the model with its defaults filled in, then the others of its kind. */
 static void info_show_settings(const struct checkpoint *c, const sb_description *d)
@@ -94,8 +91,8 @@ static int info_show_model(const char *path)
 static int info_run(struct options *o)
 {
     struct info_request request = {0};
-    info_options(o, &request);
-    const int wrong = options_read(o);
+    options_arguments(o, &request.path, NULL, "give one model");
+    const int wrong = options_read(o, &request);
     if (wrong >= 0)
         return wrong;
     if (!request.devices && !request.path)
@@ -112,5 +109,6 @@ const struct command command_info = {
     .summary = "shows the contents of a model file, or the devices",
     .arguments = "MODEL\n--devices",
     .help = "Shows the contents of a model file, or the devices.",
+    .fields = info_fields,
     .run = info_run,
 };

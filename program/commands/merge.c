@@ -12,11 +12,9 @@ struct merge_request {
     const char *base, *adapters, *out;
 };
 
-static void merge_options(struct options *o, struct merge_request *r)
-{
-    option_text(o, "out", "FILE", &r->out, "write the merged model to FILE");
-    options_arguments(o, &r->base, &r->adapters, "give a model and its adapters");
-}
+static const struct field merge_fields[] = {
+    {"out", FIELD(struct merge_request, out), "write the merged model to FILE", .argument = "FILE"},
+    {0}};
 
 static bool merge_check_paths(const struct merge_request *r)
 {
@@ -65,8 +63,8 @@ static int merge(const struct merge_request *r)
 static int merge_run(struct options *o)
 {
     struct merge_request request = {0};
-    merge_options(o, &request);
-    const int wrong = options_read(o);
+    options_arguments(o, &request.base, &request.adapters, "give a model and its adapters");
+    const int wrong = options_read(o, &request);
     if (wrong >= 0)
         return wrong;
     if (!request.out || !request.adapters)
@@ -80,5 +78,6 @@ const struct command command_merge = {
     .arguments = "--out FILE BASE ADAPTERS",
     .help = "Adds LoRA adapters, which softback train --from BASE --lora RANK has trained, to the "
             "weights of their model.\vThe result needs neither file, and is as fast as BASE.",
+    .fields = merge_fields,
     .run = merge_run,
 };

@@ -5,29 +5,32 @@
 #include "tensor/memory.h"
 #include <stdio.h>
 
-static bool report_take_figure(struct command_option *option, const char *name)
+static bool report_take_figure(const struct field *field, void *request, const char *name)
 {
-    enum figure *figure = option->to;
-    return (*figure = figure_named(name)) != NO_FIGURE;
+    struct report_request *r = request;
+    (void)field;
+    return (r->figure = figure_named(name)) != NO_FIGURE;
 }
 
-static void report_options(struct options *o, struct report_request *r)
-{
-    option_text(o, "input", "TEXT", &r->text,
-                "text for attention weights and tape: a source [a held-out text of the model's "
-                "task]");
-    option_text(o, "target", "TEXT", &r->target, "target text [the model's output]");
-    option_text(o, "data", "FILE", &r->data,
-                "held-out pairs, to show errors; texts with labels for a classifier's confusion "
-                "table [those of the task]");
-    option_text(o, "log", "FILE", &r->log, "log of the training [MODEL's path, with .jsonl]");
-    option_text(o, "out", "FILE", &r->out,
-                "write the page to FILE [MODEL's path, with .html; FOLDER/report.html]");
-    option_take(o, "figure", "WORD", report_take_figure, &r->figure,
-                "print only one figure, as SVG: attention, alignment or loss");
-    options_of_machine(o);
-    options_arguments(o, &r->model, &r->other, "give one model, or two to compare");
-}
+#define ROW(member) FIELD(struct report_request, member)
+
+static const struct field report_fields[] = {
+    {"input", ROW(text),
+     "text for attention weights and tape: a source [a held-out text of the model's task]",
+     .argument = "TEXT"},
+    {"target", ROW(target), "target text [the model's output]", .argument = "TEXT"},
+    {"data", ROW(data),
+     "held-out pairs, to show errors; texts with labels for a classifier's confusion table [those "
+     "of the task]",
+     .argument = "FILE"},
+    {"log", ROW(log), "log of the training [MODEL's path, with .jsonl]", .argument = "FILE"},
+    {"out", ROW(out), "write the page to FILE [MODEL's path, with .html; FOLDER/report.html]",
+     .argument = "FILE"},
+    {"figure", FIELD_OTHER, .take = report_take_figure, .argument = "WORD",
+     .help = "print only one figure, as SVG: attention, alignment or loss"},
+    {.rows = machine_fields},
+    {0}};
+#undef ROW
 
 static bool report_compares(const struct report_request *r)
 {
@@ -51,8 +54,8 @@ static const char *report_misuse(const struct report_request *r)
 static int report_run(struct options *o)
 {
     struct report_request request = {0};
-    report_options(o, &request);
-    const int wrong = options_read(o);
+    options_arguments(o, &request.model, &request.other, "give one model, or two to compare");
+    const int wrong = options_read(o, &request);
     if (wrong >= 0)
         return wrong;
     if (report_misuse(&request))
@@ -75,5 +78,6 @@ const struct command command_report = {
             "attention weights for a text, and, for an encoder-decoder, its errors and the tape of "
             "that text's loss. Of two models, of any kind, or of all in a folder that have their "
             "log beside them, it writes a page that compares them.",
+    .fields = report_fields,
     .run = report_run,
 };

@@ -5,21 +5,21 @@
 #include <string.h>
 
 /* Takes the number of "sequence=2" or "heads=2". */
-static bool train_take_split(struct command_option *option, const char *value)
+static bool train_take_split(const struct field *field, void *request, const char *value)
 {
-    struct training_request *r = option->to;
+    struct training_request *r = request;
     const bool heads = strncmp(value, "heads=", 6) == 0;
-    const struct field ranks = {option->field.name, FIELD_SMALL,    0, NULL,
-                                .least = 1,         .most = 1 << 20};
+    const struct field ranks = {field->name, FIELD_SMALL, 0, NULL, .least = 1, .most = 1 << 20};
     if (!heads && strncmp(value, "sequence=", 9) != 0)
         return sb_fail("--split is \"%s\"; it must be sequence=RANKS or heads=RANKS", value);
     return field_write(&ranks, heads ? &r->head_ranks : &r->sequence_ranks, strchr(value, '=') + 1);
 }
 
-static bool train_take_kind(struct command_option *option, const char *value)
+static bool train_take_kind(const struct field *field, void *request, const char *value)
 {
-    struct training_request *r = option->to;
+    struct training_request *r = request;
     char all[128] = "";
+    (void)field;
     r->kind = training_kind_find(value);
     for (int i = 0; training_kind_at(i); i++)
         strcat(strcat(all, i ? ", " : ""), training_kind_at(i)->model->name);
@@ -48,9 +48,10 @@ static const char *train_help_of_kinds(bool of_files)
     return help;
 }
 
-static bool train_take_data(struct command_option *option, const char *value)
+static bool train_take_data(const struct field *field, void *request, const char *value)
 {
-    struct training_request *r = option->to;
+    struct training_request *r = request;
+    (void)field;
     if (r->file_count == MOST_FILES)
         return sb_fail("--data: more than %d files; join some of them", MOST_FILES);
     r->files[r->file_count++] = value;
@@ -58,36 +59,41 @@ static bool train_take_data(struct command_option *option, const char *value)
     return true;
 }
 
-static void train_options(struct options *o, struct training_request *r)
-{
-    option_take(o, "model", "KIND", train_take_kind, r, train_help_of_kinds(false));
-    option_task(o, &r->task, training_classifier.task,
-                "train on a built-in task: copy, reverse, sort, addition, dates; a classifier on "
-                "pattern");
-    option_take(o, "data", "FILE", train_take_data, r, train_help_of_kinds(true));
-    option_text(o, "source-file", "FILE", &r->source_file,
-                "train on two files: the sources, one a line");
-    option_text(o, "target-file", "FILE", &r->target_file,
-                "the targets of --source-file, line by line");
-    option_text(o, "valid", "FILE", &r->valid, "file to evaluate on [held-out data]");
-    option_text(o, "from", "FILE", &r->from,
-                "begin with the weights, sizes and vocabularies of the model in FILE");
-    option_text(o, "out", "FILE", &r->out, "write the best model to FILE (.safetensors)");
-    option_text(o, "log", "FILE", &r->log, "write the log to FILE [--out's path, with .jsonl]");
-    option_text(o, "report", "FILE", &r->report,
-                "write a page of HTML on the trained model to FILE");
-    option_flag(o, "resume", &r->resume, "resume an interrupted run");
-    option_number(o, "heartbeat", &r->heartbeat, 0, 86400,
-                  "under mpirun: abort the job if a rank does not respond for SECONDS; 0: never "
-                  "[20]")
-        ->argument = "SECONDS";
-    option_take(o, "split", "WHAT=RANKS", train_take_split, r,
-                "under mpirun: sequence parallelism over N ranks (sequence=N), for long "
-                "sequences, or tensor parallelism by heads and hidden units (heads=2), for large "
-                "models [heads=1]");
-    options_of_machine(o);
-    options_of_settings(o, &r->settings, r->given);
-}
+#define ROW(member) FIELD(struct training_request, member)
+
+/* The first and the third one get their help from the kinds. */
+static struct field train_fields[] = {
+    {"model", TAKEN(struct training_request, kind, train_take_kind), .argument = "KIND"},
+    {"task", ROW(task),
+     "train on a built-in task: copy, reverse, sort, addition, dates; a classifier on pattern",
+     .argument = "NAME", .take = training_take_task},
+    {"data", TAKEN(struct training_request, files, train_take_data), .argument = "FILE"},
+    {"source-file", ROW(source_file), "train on two files: the sources, one a line",
+     .argument = "FILE"},
+    {"target-file", ROW(target_file), "the targets of --source-file, line by line",
+     .argument = "FILE"},
+    {"valid", ROW(valid), "file to evaluate on [held-out data]", .argument = "FILE"},
+    {"from", ROW(from), "begin with the weights, sizes and vocabularies of the model in FILE",
+     .argument = "FILE"},
+    {"out", ROW(out), "write the best model to FILE (.safetensors)", .argument = "FILE"},
+    {"log", ROW(log), "write the log to FILE [--out's path, with .jsonl]", .argument = "FILE"},
+    {"report", ROW(report), "write a page of HTML on the trained model to FILE",
+     .argument = "FILE"},
+    {"resume", ROW(resume), "resume an interrupted run"},
+    {"heartbeat", ROW(heartbeat),
+     "under mpirun: abort the job if a rank does not respond for SECONDS; 0: never [20]", 0, 86400,
+     .argument = "SECONDS"},
+    {"split", TAKEN(struct training_request, head_ranks, train_take_split),
+     "under mpirun: sequence parallelism over N ranks (sequence=N), for long sequences, or tensor "
+     "parallelism by heads and hidden units (heads=2), for large models [heads=1]",
+     .argument = "WHAT=RANKS"},
+    {.rows = machine_fields},
+    {HEADING("The model:")},
+    {HEADING("Training:")},
+    {HEADING("Data:")},
+    {.rows = settings_fields, .at = offsetof(struct training_request, settings)},
+    {0}};
+#undef ROW
 
 /* ---- options that exclude each other ---- */
 
@@ -223,9 +229,12 @@ static int train_run(struct options *o)
     struct training_request request = {
         .kind = &training_seq2seq, .settings = settings_default(), .heartbeat = 20};
     request.sequence_ranks = request.head_ranks = 1;
-    train_options(o, &request);
-    int wrong = options_read(o);
+    train_fields[0].help = train_help_of_kinds(false);
+    train_fields[2].help = train_help_of_kinds(true);
+    int wrong = options_read(o, &request);
     request.threads_given = option_given(o, "threads");
+    for (int i = 0; setting_name(i); i++)
+        request.given[i] = option_given(o, setting_name(i));
     training_choose(&request);
     if (wrong < 0)
         wrong = train_check(&request);
@@ -239,5 +248,6 @@ const struct command command_train = {
     .help = "Trains an encoder-decoder on pairs of texts, or another kind of model.\vThe model "
             "that does best on held-out data is written to --out, with the state that --resume "
             "needs and the log next to it.",
+    .fields = train_fields,
     .run = train_run,
 };

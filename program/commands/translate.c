@@ -21,21 +21,19 @@ struct translate_request {
     int texts_count;
 };
 
-enum { OF_SAMPLING = 1 };
+#define ROW(member) FIELD(struct translate_request, member)
 
-static void translate_options(struct options *o, struct translate_request *r)
-{
-    sb_decoding_options *d = &r->decoding;
-    option_task(o, &r->task, NULL, "translate held-out pairs of a built-in task");
-    option_count(o, "count", &r->count, 1, 1 << 20, "number of pairs of --task [10]");
-    option_base(o, &r->base);
-    options_of_decoding(o, d);
-    option_group(o, "Sampling:");
-    option_flag(o, "sample", &d->sample, "sample each symbol by its probability");
-    options_of_sampling(o, d, OF_SAMPLING);
-    options_arguments(o, &r->path, NULL, NULL);
-    options_rest(o, &r->texts, &r->texts_count);
-}
+static const struct field translate_fields[] = {
+    {"task", ROW(task), "translate held-out pairs of a built-in task", .argument = "NAME",
+     .take = option_take_task},
+    {"count", ROW(count), "number of pairs of --task [10]", 1, 1 << 20},
+    {BASE_FIELD(struct translate_request)},
+    {.rows = decoding_fields, .at = offsetof(struct translate_request, decoding)},
+    {HEADING("Sampling:")},
+    {"sample", ROW(decoding.sample), "sample each symbol by its probability"},
+    {.rows = sampling_fields, .at = offsetof(struct translate_request, decoding)},
+    {0}};
+#undef ROW
 
 /* An output as one line. */
 static void translate_print(const char *text)
@@ -242,8 +240,9 @@ static int translate(const struct translate_request *r)
 static int translate_run(struct options *o)
 {
     struct translate_request request = {.count = 10};
-    translate_options(o, &request);
-    const int wrong = options_read(o);
+    options_arguments(o, &request.path, NULL, NULL);
+    options_rest(o, &request.texts, &request.texts_count);
+    const int wrong = options_read(o, &request);
     if (wrong >= 0)
         return wrong;
     if (!request.path)
@@ -263,5 +262,6 @@ const struct command command_translate = {
     .arguments = "MODEL [TEXT...]\nMODEL --task NAME",
     .help = "Writes a model's output for each text, or for each line of the standard input.\vEach "
             "output is one line: line ends and control characters are written as \\n, \\r, \\x1b.",
+    .fields = translate_fields,
     .run = translate_run,
 };

@@ -5,14 +5,15 @@
 #include "models/decoding/decoding.h"
 #include "program/options/machine.h"
 
-/* --base, for a model that may be a file of LoRA adapters; --weights. */
-void option_base(struct options *options, const char **base);
-void option_weights(struct options *options, sb_decoding_options *decoding);
+enum { OF_SAMPLING = 1 }; /* the kind of the rows of sampling */
 
-/* --temperature, --top-k, --top-p and --seed, with this `kind`. */
-void options_of_sampling(struct options *options, sb_decoding_options *decoding, unsigned kind);
+/* Of sb_decoding_options: --weights; --temperature, --top-k, --top-p and --seed; those that
+   translate and evaluate share, and --threads and --device. */
+extern const struct field weights_fields[], sampling_fields[], decoding_fields[];
 
-/* Those that translate and evaluate share, and --threads and --device. */
-void options_of_decoding(struct options *options, sb_decoding_options *decoding);
+/* --base, for a model that may be a file of LoRA adapters. */
+#define BASE_FIELD(owner)                                                                          \
+    "base", FIELD(owner, base), "for a file of LoRA adapters: the model that they are for",        \
+        .argument = "FILE"
 
 #endif

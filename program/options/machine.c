@@ -23,8 +23,9 @@ static bool machine_is_cuda(const char *word, int *number)
     return digits > 0 && digits <= MOST_DIGITS && word[1 + digits] == '\0';
 }
 
-static bool machine_take_device(struct command_option *option, const char *word)
+static bool machine_take_device(const struct field *field, void *unused, const char *word)
 {
+    (void)field, (void)unused;
     const sb_device *device = NULL;
     int number;
     const bool cuda = machine_is_cuda(word, &number);
@@ -32,33 +33,31 @@ static bool machine_take_device(struct command_option *option, const char *word)
         return sb_fail("--device: \"%s\" is none of cpu, cuda, cuda:0, cuda:1, ..., auto", word);
     if (strcmp(word, "cpu") != 0 && sb_choose_cuda(number))
         device = sb_device_cuda();
-    option->refusal = EXIT_FAILED;
     if (!device && cuda)
-        return false;
+        return option_unavailable();
     sb_use_device(device);
     return true;
 }
 
-static bool machine_take_threads(struct command_option *option, const char *value)
+static bool machine_take_threads(const struct field *field, void *unused, const char *value)
 {
     int threads;
-    const struct field count = {option->field.name, FIELD_SMALL, 0, NULL, .least = 1, .most = 1024};
+    const struct field count = {field->name, FIELD_SMALL, 0, NULL, .least = 1, .most = 1024};
+    (void)unused;
     return field_write(&count, &threads, value) && sb_set_threads(threads);
 }
 
-void option_threads(struct options *o)
-{
-    option_take(o, "threads", "N", machine_take_threads, NULL,
-                "threads to use; results do not depend on it [all cores]");
-}
+const struct field threads_fields[] = {
+    {"threads", FIELD_OTHER, .help = "threads to use; results do not depend on it [all cores]",
+     .take = machine_take_threads},
+    {0}};
 
-void options_of_machine(struct options *o)
-{
-    option_threads(o);
-    option_take(o, "device", "WORD", machine_take_device, NULL,
-                "compute on cpu, cuda (or cuda:1, the second GPU), or auto (cuda if available) "
-                "[cpu]");
-}
+const struct field machine_fields[] = {
+    {.rows = threads_fields},
+    {"device", FIELD_OTHER, .argument = "WORD", .take = machine_take_device,
+     .help = "compute on cpu, cuda (or cuda:1, the second GPU), or auto (cuda if available) "
+             "[cpu]"},
+    {0}};
 
 /* Settings that make OpenBLAS compute with kernels or blocks of another processor. */
 static void machine_print_blas_settings(void)

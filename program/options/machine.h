@@ -4,9 +4,8 @@
 
 #include "program/options/options.h"
 
-/* --threads alone, and both. */
-void option_threads(struct options *options);
-void options_of_machine(struct options *options);
+/* --threads alone, and both; they take effect at once. */
+extern const struct field threads_fields[], machine_fields[];
 
 /* Prints a device: "cpu     AVX-512 kernels, 2 threads, ...". */
 void machine_print_cpu(void);

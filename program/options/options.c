@@ -1,107 +1,23 @@
 #include "program/options/options.h"
 #include "program/options/nearest.h"
 #include "tensor/error.h"
+#include <argp.h>
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct command_option *option_add(struct options *o, const char *argument,
-                                         struct field field, void *object)
-{
-    assert(o->count < MOST_OPTIONS);
-    struct command_option *option = &o->at[o->count++];
-    *option = (struct command_option){.field = field,
-                                      .object = object,
-                                      .argument = argument,
-                                      .group = o->group,
-                                      .kind = o->kind,
-                                      .refusal = EXIT_USAGE};
-    return option;
-}
+enum { OPTION_KEY = 1000 }; /* of the first option; letters would be short names */
 
-void option_group(struct options *o, const char *heading)
-{
-    o->group++;
-    if (heading)
-        option_add(o, NULL, (struct field){.help = heading}, NULL);
-}
-
-struct command_option *option_flag(struct options *o, const char *name, bool *flag,
-                                   const char *help)
-{
-    return option_add(o, NULL, (struct field){.name = name, .type = FIELD_FLAG, .help = help},
-                      flag);
-}
-
-struct command_option *option_text(struct options *o, const char *name, const char *argument,
-                                   const char **text, const char *help)
-{
-    struct command_option *option =
-        option_add(o, argument, (struct field){.name = name, .help = help}, NULL);
-    option->text = text;
-    return option;
-}
-
-struct command_option *option_count(struct options *o, const char *name, int64_t *count,
-                                    double least, double most, const char *help)
-{
-    return option_add(
-        o, "N",
-        (struct field){
-            .name = name, .type = FIELD_COUNT, .help = help, .least = least, .most = most},
-        count);
-}
-
-struct command_option *option_number(struct options *o, const char *name, double *number,
-                                     double least, double most, const char *help)
-{
-    return option_add(
-        o, "X",
-        (struct field){
-            .name = name, .type = FIELD_NUMBER, .help = help, .least = least, .most = most},
-        number);
-}
-
-struct command_option *option_seed(struct options *o, const char *name, uint64_t *seed,
-                                   const char *help)
-{
-    return option_add(
-        o, "N",
-        (struct field){
-            .name = name, .type = FIELD_SEED, .help = help, .least = 0, .most = MOST_SEED},
-        seed);
-}
-
-struct command_option *option_choice(struct options *o, const char *name, unsigned *choice,
-                                     const char *const *choices, const char *help)
-{
-    return option_add(
-        o, "WORD",
-        (struct field){.name = name, .type = FIELD_CHOICE, .help = help, .choices = choices},
-        choice);
-}
-
-struct command_option *option_take(struct options *o, const char *name, const char *argument,
-                                   bool (*take)(struct command_option *option, const char *value),
-                                   void *to, const char *help)
-{
-    struct command_option *option =
-        option_add(o, argument, (struct field){.name = name, .help = help}, NULL);
-    option->take = take;
-    option->to = to;
-    return option;
-}
-
-/* ---- built-in tasks ---- */
+/* ---- values that several commands take ---- */
 
 static const char *option_task_name(const void *other, int i)
 {
     return i < SB_TASKS ? sb_task_name((sb_task)i) : i == SB_TASKS ? other : NULL;
 }
 
-static bool option_take_task(struct command_option *option, const char *value)
+bool option_is_task(const char *value, const char *other)
 {
-    const char *other = option->to;
     sb_task task;
     if ((other && strcmp(value, other) == 0) || sb_task_find(value, &task))
         return true;
@@ -110,43 +26,38 @@ static bool option_take_task(struct command_option *option, const char *value)
                    nearest ? nearest : "", nearest ? "?" : "");
 }
 
-struct command_option *option_task(struct options *o, const char **task, const char *other,
-                                   const char *help)
+bool option_take_task(const struct field *field, void *request, const char *value)
 {
-    struct command_option *option = option_text(o, "task", "NAME", task, help);
-    option->take = option_take_task;
-    option->to = (void *)other;
-    return option;
+    (void)field, (void)request;
+    return option_is_task(value, NULL);
 }
 
-/* ---- attentions ---- */
-
-static bool option_take_attention(struct command_option *option, const char *value)
+bool option_take_attention(const struct field *field, void *request, const char *value)
 {
     static const char *const names[] = {"cross", "encoder", "decoder"};
-    (void)option;
+    (void)field, (void)request;
     for (int i = 0; i < 3; i++)
         if (strcmp(names[i], value) == 0)
             return true;
     return sb_fail("--kind: \"%s\" is none of cross, encoder, decoder", value);
 }
 
-struct command_option *option_attention(struct options *o, const char **attention, const char *help)
+static bool unavailable; /* a process reads one command line */
+
+bool option_unavailable(void)
 {
-    struct command_option *option = option_text(o, "kind", "WORD", attention, help);
-    option->take = option_take_attention;
-    return option;
+    unavailable = true;
+    return false;
 }
 
-/* ---- settings ---- */
+/* ---- rows ---- */
 
 static const char *options_argument_name(const struct field *field)
 {
-    return field->type == FIELD_FLAG     ? NULL
-           : field->type == FIELD_TEXT   ? field->argument
-           : field->type == FIELD_CHOICE ? "WORD"
-           : field->type == FIELD_NUMBER ? "X"
-                                         : "N";
+    return field->argument || field->type == FIELD_FLAG || !field->name ? field->argument
+           : field->type == FIELD_CHOICE                                ? "WORD"
+           : field->type == FIELD_NUMBER                                ? "X"
+                                                                        : "N";
 }
 
 /* The default as text. With "(0: never)" in the help, a default of 0 is "never", and that part is
@@ -154,7 +65,8 @@ static const char *options_argument_name(const struct field *field)
 static struct field_text options_default_of(const struct field *field, char *help)
 {
     const struct settings usual = settings_default();
-    struct field_text value = field_read(field, &usual);
+    const struct field setting = setting_at(setting_find(field->name));
+    struct field_text value = field_read(&setting, &usual);
     char *zero = strstr(help, " (0: ");
     if (field->type == FIELD_FLAG)
         strcpy(value.text, "off");
@@ -167,10 +79,10 @@ static struct field_text options_default_of(const struct field *field, char *hel
     return value;
 }
 
-/* "help [pre, post; default pre]", kept for as long as the program runs. */
+/* The help of a setting, "help [pre, post; default pre]", kept for as long as the program runs. */
 static const char *options_explain(const struct field *field, int i)
 {
-    static char text[MOST_SETTINGS][320];
+    static char text[MOST_OPTIONS][320];
     char help[224];
     snprintf(help, sizeof help, "%s", field->help);
     struct field_text value = options_default_of(field, help);
@@ -183,17 +95,173 @@ static const char *options_explain(const struct field *field, int i)
     return text[i];
 }
 
-void options_of_settings(struct options *o, struct settings *settings, bool given[])
+/* Settings stand in the last three groups, in any order. */
+static void options_add_rows(struct options *o)
 {
-    static const char *const headings[] = {"The model:", "Training:", "Data:"};
-    for (int group = 0; group < 3; group++) {
-        option_group(o, headings[group]);
-        for (int i = 0; setting_name(i); i++) {
-            struct field field = setting_at(i);
-            if ((int)field.group != group)
-                continue;
-            field.help = options_explain(&field, i);
-            option_add(o, options_argument_name(&field), field, settings)->note = &given[i];
-        }
+    int group = 0;
+    struct field f;
+    for (int i = 0; f = field_at(o->command->fields, i), f.name || f.help; i++) {
+        assert(i < MOST_OPTIONS);
+        group += !f.name;
+        o->group[i] = f.group ? group - FIELD_OF_DATA + (int)f.group : group;
+        if (f.group)
+            f.help = options_explain(&f, i);
+        o->at[i] = f;
+        o->count = i + 1;
     }
+}
+
+/* ---- names that do not exist ---- */
+
+static const char *options_name(const void *options, int i)
+{
+    static const char *const own[] = {"help", "usage"}; /* argp's */
+    const struct options *o = options;
+    if (i < o->count)
+        return o->at[i].name ? o->at[i].name : "";
+    return i - o->count < 2 ? own[i - o->count] : NULL;
+}
+
+/* How many options begin with a word; 1 when it is the whole name of one. *option is the last. */
+static int options_matches(const struct options *o, const char *word, int *option)
+{
+    int count = 0;
+    for (int i = 0; options_name(o, i); i++) {
+        const bool begins = strncmp(options_name(o, i), word, strlen(word)) == 0;
+        if (begins)
+            *option = i;
+        if (strcmp(options_name(o, i), word) == 0)
+            return 1;
+        count += begins;
+    }
+    return count;
+}
+
+static int options_check_names(const struct options *o)
+{
+    const char *command = o->command->name;
+    for (int i = 1; i < o->argc && strcmp(o->argv[i], "--") != 0; i++) {
+        if (strncmp(o->argv[i], "--", 2) != 0)
+            continue;
+        char word[64];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(o->argv[i] + 2, "="), o->argv[i] + 2);
+        int option = 0, count = options_matches(o, word, &option);
+        if (count == 1) { /* its value may look like an option */
+            const bool has_value = option < o->count && options_argument_name(&o->at[option]);
+            i += has_value && !strchr(o->argv[i], '=');
+            continue;
+        }
+        if (count > 1)
+            return command_misused(command, "--%s is ambiguous: several options begin with it",
+                                   word);
+        const char *nearest = nearest_word(word, options_name, o);
+        return nearest ? command_misused(command, "there is no option --%s; did you mean --%s?",
+                                         word, nearest)
+                       : command_misused(command, "there is no option --%s", word);
+    }
+    return -1;
+}
+
+/* ---- arguments ---- */
+
+void options_arguments(struct options *o, const char **first, const char **second,
+                       const char *excess)
+{
+    o->argument[0] = first;
+    o->argument[1] = second;
+    o->excess = excess;
+}
+
+void options_rest(struct options *o, char ***rest, int *count)
+{
+    o->rest = rest;
+    o->rest_count = count;
+}
+
+static int options_refuse(const struct options *o, int code)
+{
+    if (command_speaks() || code == EXIT_FAILED)
+        command_failed(o->command->name);
+    return code;
+}
+
+static int options_take_arguments(struct options *o)
+{
+    int taken = 0;
+    for (; taken < o->argc && taken < 2 && o->argument[taken]; taken++)
+        *o->argument[taken] = o->argv[taken];
+    if (o->rest) {
+        *o->rest = o->argv + taken;
+        *o->rest_count = o->argc - taken;
+    } else if (taken < o->argc) {
+        sb_fail("unexpected argument \"%s\"%s%s", o->argv[taken], o->excess ? "; " : "",
+                o->excess ? o->excess : "");
+        return options_refuse(o, EXIT_USAGE);
+    }
+    return -1;
+}
+
+/* ---- the command line ---- */
+
+static error_t options_parse(int key, char *value, struct argp_state *state)
+{
+    struct options *o = state->input;
+    const int i = key - OPTION_KEY;
+    if (key == ARGP_KEY_ARGS) {
+        o->argv = state->argv + state->next;
+        o->argc = state->argc - state->next;
+        return 0;
+    }
+    if (i < 0 || i >= o->count)
+        return ARGP_ERR_UNKNOWN;
+    o->given[i] = true;
+    o->refused = !field_give(&o->at[i], o->request, value ? value : "true");
+    return o->refused ? EINVAL : 0;
+}
+
+int options_read(struct options *o, void *request)
+{
+    static char name[64]; /* static: hwloc, which Open MPI uses, reads it later */
+    struct argp_option rows[MOST_OPTIONS + 1] = {{0}};
+    o->request = request;
+    options_add_rows(o);
+    int wrong = options_check_names(o);
+    if (wrong >= 0)
+        return wrong;
+    int count = 0;
+    for (int i = 0; i < o->count; i++)
+        if (o->at[i].name || o->at[i].help[0])
+            rows[count++] = (struct argp_option){o->at[i].name,
+                                                 o->at[i].name ? OPTION_KEY + i : 0,
+                                                 options_argument_name(&o->at[i]),
+                                                 0,
+                                                 o->at[i].help,
+                                                 o->group[i]};
+    const struct argp argp = {rows, options_parse, o->command->arguments, o->command->help, NULL,
+                              NULL, NULL};
+    snprintf(name, sizeof name, "softback %s", o->command->name);
+    o->argv[0] = name; /* argp's own messages begin with it */
+    program_invocation_name = name;
+    argp_err_exit_status = EXIT_USAGE;
+    const int argc = o->argc;
+    o->argc = 0;
+    if (argp_parse(&argp, argc, o->argv, 0, NULL, o) != 0)
+        return options_refuse(o, o->refused && !unavailable ? EXIT_USAGE : EXIT_FAILED);
+    return options_take_arguments(o);
+}
+
+bool option_given(const struct options *o, const char *name)
+{
+    for (int i = 0; i < o->count; i++)
+        if (o->at[i].name && strcmp(o->at[i].name, name) == 0)
+            return o->given[i];
+    return false;
+}
+
+const char *options_given(const struct options *o, unsigned kind)
+{
+    for (int i = 0; i < o->count; i++)
+        if (o->given[i] && o->at[i].kind & kind)
+            return o->at[i].name;
+    return NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * The options and arguments of a command: a table of rows, each bound to where its value goes. From
- * it come parsing, help, ranges, and suggestions for names that do not exist.
+ * The options and arguments of a command, read by the rows of its table (models/field.h). From the
+ * rows come parsing, help, ranges, and suggestions for names that do not exist.
  */
 #ifndef SOFTBACK_PROGRAM_OPTIONS_OPTIONS_H
 #define SOFTBACK_PROGRAM_OPTIONS_OPTIONS_H
@@ -10,64 +10,37 @@
 
 enum { MOST_OPTIONS = 128 };
 
-struct command_option {
-    struct field field;   /* its name, help and, for a number, word or flag, where it goes */
-    void *object;         /* in this struct */
-    const char *argument; /* what help calls its value; NULL: it takes none */
-    const char **text;    /* where the value goes as it is; NULL: nowhere */
-    /* Takes it instead, or checks it; false, with a message, when the value is refused. */
-    bool (*take)(struct command_option *option, const char *value);
-    void *to;      /* for `take` */
-    int group;     /* in help */
-    unsigned kind; /* bits of the command, for options_given */
-    bool given;    /* on the command line */
-    bool *note;    /* where that is noted too, or NULL */
-    int refusal;   /* the exit code when its value is refused */
-};
-
 struct options {
     const struct command *command;
     int argc;
     char **argv;
-    unsigned kind; /* of the options that are added next */
-    int group, count;
-    struct command_option at[MOST_OPTIONS];
+    int count;
+    struct field at[MOST_OPTIONS]; /* the rows of the command, and of the tables in them */
+    int group[MOST_OPTIONS];       /* in help */
+    bool given[MOST_OPTIONS];      /* on the command line */
+    void *request;                 /* which the rows describe */
     const char **argument[2];
     const char *excess; /* what to do about an argument too many; NULL: nothing is said */
     char ***rest;
     int *rest_count;
-    const struct command_option *refused; /* while parsing */
+    bool refused; /* a value, while parsing */
 };
 
-/* ---- rows: each function adds one and returns it ---- */
+/* A row that stands apart in help with those that follow it, below a heading unless that is "". */
+#define HEADING(text) .help = text
 
-struct command_option *option_flag(struct options *o, const char *name, bool *flag,
-                                   const char *help);
-struct command_option *option_text(struct options *o, const char *name, const char *argument,
-                                   const char **text, const char *help);
-struct command_option *option_count(struct options *o, const char *name, int64_t *count,
-                                    double least, double most, const char *help);
-struct command_option *option_number(struct options *o, const char *name, double *number,
-                                     double least, double most, const char *help);
-struct command_option *option_seed(struct options *o, const char *name, uint64_t *seed,
-                                   const char *help);
-struct command_option *option_choice(struct options *o, const char *name, unsigned *choice,
-                                     const char *const *choices, const char *help);
-/* A built-in task by its name, or `other`, unless that is NULL. */
-struct command_option *option_task(struct options *o, const char **task, const char *other,
-                                   const char *help);
+/* ---- for `take` of rows ---- */
+
+/* A built-in task by its name. option_is_task: or `other`, unless that is NULL. */
+bool option_take_task(const struct field *field, void *request, const char *value);
+bool option_is_task(const char *value, const char *other);
 /* "--kind", an attention by its name: "cross", "encoder" or "decoder". */
-struct command_option *option_attention(struct options *o, const char **attention,
-                                        const char *help);
-/* What `take` makes of its value. */
-struct command_option *option_take(struct options *o, const char *name, const char *argument,
-                                   bool (*take)(struct command_option *option, const char *value),
-                                   void *to, const char *help);
-/* One for each setting, below a heading for each group; given[i]: whether setting i is given. */
-void options_of_settings(struct options *o, struct settings *settings, bool given[]);
+bool option_take_attention(const struct field *field, void *request, const char *value);
+/* Refuses a value that is right, because this machine lacks what it names: the exit code is
+   EXIT_FAILED. The message is there already. */
+bool option_unavailable(void);
 
-/* The options that are added next stand apart in help, below a heading unless that is NULL. */
-void option_group(struct options *o, const char *heading);
+/* ---- reading the command line ---- */
 
 /* The arguments: up to two texts (second NULL: one; both: none); `excess` is what to do about more:
    "give one model". options_rest: all that follow, instead. */
@@ -75,10 +48,9 @@ void options_arguments(struct options *o, const char **first, const char **secon
                        const char *excess);
 void options_rest(struct options *o, char ***rest, int *count);
 
-/* ---- reading the command line ---- */
-
-/* Returns -1 to continue, else the exit code. --help and --usage end the program. */
-int options_read(struct options *options);
+/* Writes what is given into the command's request. Returns -1 to continue, else the exit code.
+   --help and --usage end the program. */
+int options_read(struct options *options, void *request);
 
 /* Whether an option is given; the first given one with a bit in `kind`, NULL for none. */
 bool option_given(const struct options *options, const char *name);

@@ -1,4 +1,5 @@
 #include "program/run/kind.h"
+#include "program/options/options.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <string.h>
@@ -25,6 +26,12 @@ const struct training_kind *training_kind_of(const sb_model_kind *model)
         if (kinds[i]->model == model)
             return kinds[i];
     return NULL;
+}
+
+bool training_take_task(const struct field *field, void *request, const char *value)
+{
+    (void)field, (void)request;
+    return option_is_task(value, training_classifier.task);
 }
 
 sb_pairs *task_pairs(const char *name, const struct settings *s, sb_part part, int64_t count)

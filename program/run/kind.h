@@ -80,6 +80,9 @@ const struct training_kind *training_kind_at(int i);
 const struct training_kind *training_kind_find(const char *name);
 const struct training_kind *training_kind_of(const sb_model_kind *model);
 
+/* Checks the value of --task: a task of pairs, or the classifier's. */
+bool training_take_task(const struct field *field, void *request, const char *value);
+
 /* `count` pairs of a part of a built-in task; NULL, with a message, on failure. */
 sb_pairs *task_pairs(const char *task, const struct settings *settings, sb_part part,
                      int64_t count);

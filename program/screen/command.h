@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_PROGRAM_SCREEN_COMMAND_H
 #define SOFTBACK_PROGRAM_SCREEN_COMMAND_H
 
+#include "models/field.h"
 #include <stdbool.h>
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -13,6 +14,7 @@ struct command {
     const char *summary;   /* one line for `softback --help` */
     const char *arguments; /* after the options in its usage: "MODEL [TEXT...]"; a line each way */
     const char *help;      /* above the options in its help; what follows a \v is below them */
+    const struct field *fields;          /* its options: members of the request that `run` reads */
     int (*run)(struct options *options); /* returns the exit code */
 };
 
