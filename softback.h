@@ -23,6 +23,7 @@
 #include "models/text/task.h"
 #include "models/text/units.h"
 #include "models/text/vocabulary.h"
+#include "models/text_options.h"
 #include "models/training/evaluation.h"
 #include "models/training/model_file.h"
 #include "models/training/trainer.h"

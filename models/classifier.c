@@ -11,7 +11,6 @@
 
 struct sb_classifier {
     struct text_model text;
-    sb_classifier_options options; /* of the text model */
 };
 
 static const struct text_kind classifier_text = {.model = &classifier_kind,
@@ -20,30 +19,14 @@ static const struct text_kind classifier_text = {.model = &classifier_kind,
                                                  .expected = "label",
                                                  .labels = true};
 
-static sb_classifier *classifier_made(sb_classifier *m)
-{
-    const struct text_options *o = m ? &m->text.options : NULL;
-    if (m)
-        m->options = (sb_classifier_options){.transformer = o->common.transformer,
-                                             .pooling = o->own.pooling,
-                                             .hidden = o->own.hidden,
-                                             .label_smoothing = o->common.label_smoothing};
-    return m;
-}
-
 sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabulary,
                                  const char *const *labels, int64_t count,
                                  const sb_classifier_options *options)
 {
     if (!weights || !vocabulary || !labels)
         return fail_null("classifier", !weights ? "weights" : vocabulary ? "labels" : "vocabulary");
-    const sb_classifier_options o = options ? *options : (sb_classifier_options){0};
     const struct text_words words = {.source = vocabulary, .labels = labels, .count = count};
-    const struct text_options all = {
-        .common = {.transformer = o.transformer, .label_smoothing = o.label_smoothing},
-        .own = {.pooling = o.pooling, .hidden = o.hidden}};
-    return classifier_made(
-        text_model_new(sizeof(sb_classifier), &classifier_text, weights, &words, &all));
+    return text_model_new(&classifier_text, weights, &words, options);
 }
 
 void sb_classifier_free(sb_classifier *model)
@@ -53,7 +36,7 @@ void sb_classifier_free(sb_classifier *model)
 
 const sb_classifier_options *sb_classifier_options_of(const sb_classifier *model)
 {
-    return model ? &model->options : NULL;
+    return model ? &model->text.options : NULL;
 }
 
 sb_vocabulary *sb_classifier_vocabulary(const sb_classifier *model)
@@ -122,7 +105,7 @@ sb_classifier *classifier_of(sb_parameters *weights, sb_vocabulary *vocabulary,
 sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from,
                                const sb_labels *labels)
 {
-    sb_classifier *m = classifier_of(weights, from->text.source, labels, &from->options);
+    sb_classifier *m = classifier_of(weights, from->text.source, labels, &from->text.options);
     bool ok = m != NULL;
     for (int64_t i = 0; ok && i < sb_parameters_count(weights); i++)
         ok =
@@ -204,8 +187,7 @@ bool sb_classify(const sb_classifier *model, const char *const *texts, int64_t n
 
 static void *classifier_build(sb_parameters *weights, const sb_description *d)
 {
-    return classifier_made(text_model_read(sizeof(sb_classifier), &classifier_text, weights,
-                                           (struct text_options){0}, d));
+    return text_model_read(&classifier_text, weights, (sb_text_model_options){0}, d);
 }
 
 /* Ranks share the texts. */
@@ -249,8 +231,7 @@ const sb_model_kind classifier_kind = {.name = "classifier",
                                        .score = classifier_score,
                                        .attentions = text_model_attentions,
                                        .example = classifier_example,
-                                       .splits = "batch threads heads",
-                                       .settings = "encoder-layers pooling hidden units longest"};
+                                       .splits = "batch threads heads"};
 
 sb_model sb_classifier_as_model(sb_classifier *model)
 {

@@ -6,19 +6,9 @@
 #include "../nn/encoder.h"
 #include "data/labelled.h"
 #include "model.h"
+#include "text_options.h"
 
-typedef enum {
-    SB_POOLING_MEAN,  /* over all symbols and "begin" */
-    SB_POOLING_FIRST, /* the output at "begin" (Devlin et al. 2019) */
-} sb_pooling;
-
-typedef struct {
-    sb_transformer_options transformer; /* decoder_layers is ignored */
-    sb_pooling pooling;
-    sb_activation hidden;   /* of a layer (C to C) between the pooled output and the labels, as BERT
-                               has one; default (SB_ACTIVATION_IDENTITY): there is none */
-    double label_smoothing; /* of the loss, in [0, 1) */
-} sb_classifier_options;
+typedef sb_text_model_options sb_classifier_options;
 
 typedef struct sb_classifier sb_classifier;
 

@@ -176,12 +176,17 @@ struct field_text field_read(const struct field *field, const void *object)
     return value;
 }
 
+bool field_is_of(const struct field *field, const sb_model_kind *kind)
+{
+    return !field->models || words_have(field->models, kind->name);
+}
+
 bool fields_describe(const struct field *rows, const void *object, const sb_model_kind *kind,
                      sb_description *description)
 {
     struct field f;
     for (int i = 0; f = field_at(rows, i), f.name; i++)
-        if (model_has_setting(kind, f.name) &&
+        if (field_is_of(&f, kind) &&
             !sb_description_set(description, f.name, field_read(&f, object).text))
             return false;
     return true;
@@ -192,8 +197,7 @@ bool fields_take(const struct field *rows, void *object, const sb_model_kind *ki
 {
     struct field f;
     for (int i = 0; f = field_at(rows, i), f.name; i++) {
-        const char *text =
-            model_has_setting(kind, f.name) ? sb_description_get(description, f.name) : NULL;
+        const char *text = field_is_of(&f, kind) ? sb_description_get(description, f.name) : NULL;
         if (text && !field_write(&f, object, text))
             return false;
     }

@@ -26,6 +26,14 @@ enum field_type {
 /* The settings of a model and its training, as help shows them; 0 for other rows. */
 enum field_group { FIELD_OF_MODEL = 1, FIELD_OF_TRAINING, FIELD_OF_DATA };
 
+/* Bits of the `kind` of a setting. */
+enum {
+    SETTING_OF_FILES = 1, /* of data from files, not of built-in tasks */
+    SETTING_OF_TASKS = 2,
+    SETTING_OF_WORDS = 4,   /* it determines vocabularies, which with --from are the model's own */
+    SETTING_MAY_CHANGE = 8, /* when a run is resumed */
+};
+
 /* What 0 is in a struct of options and in files: itself, or the default. Whoever gives a 0 means
    it: then it becomes SB_ZERO, "-0" in files, unless a default of 0 makes no sense. */
 enum field_zero { ZERO_IS_ZERO, ZERO_IS_DEFAULT, ZERO_IS_DEFAULT_ALONE };
@@ -47,7 +55,8 @@ struct field {
     const char *argument;       /* what help calls the value; NULL: N, X, WORD or none, by type */
     char separator;             /* of texts */
     unsigned kind;              /* bits for the owner of the table */
-    const struct field *rows;   /* those of the struct that is at `at`, instead of a value */
+    const char *models; /* the kinds of models that have it: "seq2seq classifier"; NULL: all */
+    const struct field *rows; /* those of the struct that is at `at`, instead of a value */
     /* Takes or checks a value that somebody gave, and says why it refuses one. */
     bool (*take)(const struct field *field, void *object, const char *text);
 };
@@ -85,7 +94,10 @@ struct field_text {
 };
 struct field_text field_read(const struct field *field, const void *object);
 
-/* Copies the fields that a kind of models has (model_has_setting) to a description, and back; those
+/* Whether a kind of models has the field. */
+bool field_is_of(const struct field *field, const sb_model_kind *kind);
+
+/* Copies the fields that a kind of models has to a description, and back; those
    that it lacks stay unchanged. */
 bool fields_describe(const struct field *rows, const void *object, const sb_model_kind *kind,
                      sb_description *description);

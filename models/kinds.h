@@ -11,8 +11,8 @@ extern const sb_model_kind seq2seq_kind, language_model_kind, classifier_kind;
 /* The i-th kind; NULL past the last. */
 const sb_model_kind *model_kind_at(int i);
 
-/* Whether a kind has a setting (training/settings.h). All kinds have those that none lists. */
-bool model_has_setting(const sb_model_kind *kind, const char *name);
+/* Whether a word is one of several, which spaces separate. */
+bool words_have(const char *words, const char *word);
 
 /* On a device, moves the parameters of a new model to one buffer, for products of several of them
    (ops/linear_group.c). */

@@ -8,7 +8,6 @@
 
 struct sb_language_model {
     struct text_model text;
-    sb_language_model_options options; /* of the text model */
 };
 
 static const struct text_kind language_text = {.model = &language_model_kind,
@@ -16,31 +15,13 @@ static const struct text_kind language_text = {.model = &language_model_kind,
                                                .target_lengths = "target_lengths",
                                                .expected = "target_out"};
 
-static sb_language_model *language_model_made(sb_language_model *m)
-{
-    const struct text_options *o = m ? &m->text.options : NULL;
-    if (m)
-        m->options = (sb_language_model_options){.transformer = o->common.transformer,
-                                                 .tie_embeddings = o->common.tie_embeddings,
-                                                 .label_smoothing = o->common.label_smoothing,
-                                                 .context = o->own.context,
-                                                 .running_text = o->own.running_text};
-    return m;
-}
-
 sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *vocabulary,
                                          const sb_language_model_options *options)
 {
     if (!weights || !vocabulary)
         return fail_null("language_model", weights ? "vocabulary" : "weights");
-    const sb_language_model_options o = options ? *options : (sb_language_model_options){0};
-    const struct text_options all = {.common = {.transformer = o.transformer,
-                                                .tie_embeddings = o.tie_embeddings,
-                                                .label_smoothing = o.label_smoothing},
-                                     .own = {.context = o.context, .running_text = o.running_text}};
     const struct text_words words = {.target = vocabulary};
-    return language_model_made(
-        text_model_new(sizeof(sb_language_model), &language_text, weights, &words, &all));
+    return text_model_new(&language_text, weights, &words, options);
 }
 
 sb_language_model *sb_language_model_new(sb_parameters *weights, const sb_data *data,
@@ -58,7 +39,7 @@ void sb_language_model_free(sb_language_model *model)
 
 const sb_language_model_options *sb_language_model_options_of(const sb_language_model *model)
 {
-    return model ? &model->options : NULL;
+    return model ? &model->text.options : NULL;
 }
 
 sb_vocabulary *sb_language_model_vocabulary(const sb_language_model *model)
@@ -147,8 +128,7 @@ sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *i
 
 static void *language_model_build(sb_parameters *weights, const sb_description *d)
 {
-    return language_model_made(text_model_read(sizeof(sb_language_model), &language_text, weights,
-                                               (struct text_options){0}, d));
+    return text_model_read(&language_text, weights, (sb_text_model_options){0}, d);
 }
 
 static bool language_model_example(const void *self, const char *text, const char *target,
@@ -159,17 +139,15 @@ static bool language_model_example(const void *self, const char *text, const cha
 }
 
 /* Windows, or pairs, whose targets are texts. */
-const sb_model_kind language_model_kind = {
-    .name = "language_model",
-    .build = language_model_build,
-    .describe = text_model_describe,
-    .free = text_model_free,
-    .loss = text_model_loss,
-    .attentions = text_model_attentions,
-    .example = language_model_example,
-    .generator = text_model_generator,
-    .splits = "batch threads heads sequence",
-    .settings = "decoder-layers tie-embeddings context running-text units documents"};
+const sb_model_kind language_model_kind = {.name = "language_model",
+                                           .build = language_model_build,
+                                           .describe = text_model_describe,
+                                           .free = text_model_free,
+                                           .loss = text_model_loss,
+                                           .attentions = text_model_attentions,
+                                           .example = language_model_example,
+                                           .generator = text_model_generator,
+                                           .splits = "batch threads heads sequence"};
 
 sb_model sb_language_model_as_model(sb_language_model *model)
 {

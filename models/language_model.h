@@ -8,17 +8,9 @@
 #include "decoding/decoding.h"
 #include "model.h"
 #include "text/vocabulary.h"
+#include "text_options.h"
 
-typedef struct {
-    sb_transformer_options transformer; /* encoder_layers is ignored */
-    bool tie_embeddings;                /* the output's weights are the embeddings */
-    double label_smoothing;             /* of the loss, in [0, 1) */
-    int64_t context;   /* the most symbols that it reads at a time: what follows a longer text is
-                          predicted from its last symbols alone, at least half of so many; 0: all, as
-                          far as it has positions */
-    bool running_text; /* it was trained on pieces of long texts: a prompt stands in the middle of
-                          one, and "begin" is put before an empty one only */
-} sb_language_model_options;
+typedef sb_text_model_options sb_language_model_options;
 
 typedef struct sb_language_model sb_language_model;
 

@@ -32,8 +32,7 @@ const sb_model_kind *sb_model_kind_find(const char *name)
     return sb_fail("model_kind: \"%.60s\" is none of %s", name, all);
 }
 
-/* Whether a word is one of several, which spaces separate. */
-static bool model_lists(const char *words, const char *word)
+bool words_have(const char *words, const char *word)
 {
     const size_t size = strlen(word);
     for (const char *at = words; at && *at; at += strcspn(at, " "), at += strspn(at, " "))
@@ -44,7 +43,7 @@ static bool model_lists(const char *words, const char *word)
 
 bool model_splits(const sb_model_kind *kind, const char *what)
 {
-    return model_lists(kind->splits ? kind->splits : "batch threads", what);
+    return words_have(kind->splits ? kind->splits : "batch threads", what);
 }
 
 /* For other ranks, which hold parts of the weights, within a pass. */
@@ -60,14 +59,6 @@ int model_shares(const sb_model *model, const sb_batch *batch, int64_t wanted)
         return 1;
     const int64_t shares = wanted > 0 ? wanted : batch_shares(batch, model->weights);
     return (int)(shares < batch->items ? shares : batch->items > 0 ? batch->items : 1);
-}
-
-bool model_has_setting(const sb_model_kind *kind, const char *name)
-{
-    bool listed = false;
-    for (int i = 0; kinds[i]; i++)
-        listed = listed || model_lists(kinds[i]->settings, name);
-    return !listed || model_lists(kind->settings, name);
 }
 
 /* The memory of their first places goes back to the device. */

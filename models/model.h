@@ -70,7 +70,6 @@ typedef struct {
     bool (*generator)(const void *self, struct generator *generator); /* internal */
     const char *splits; /* over ranks: some of "batch heads sequence"; and "threads", if several may
                            call `loss` at the same time (nn/shares.h); NULL: "batch threads" */
-    const char *settings; /* internal: those that it has of the settings that not all kinds have */
 } sb_model_kind;
 
 typedef struct {

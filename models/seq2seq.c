@@ -29,11 +29,8 @@ sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source, sb_voc
 {
     if (!weights || !source || !target)
         return fail_null("seq2seq", !weights ? "weights" : !source ? "source" : "target");
-    struct text_options o = {0};
     const struct text_words words = {.source = source, .target = target};
-    if (options)
-        o.common = *options;
-    return text_model_new(sizeof(sb_seq2seq), &seq2seq_text, weights, &words, &o);
+    return text_model_new(&seq2seq_text, weights, &words, options);
 }
 
 sb_seq2seq *sb_seq2seq_new(sb_parameters *weights, const sb_data *data,
@@ -51,7 +48,7 @@ void sb_seq2seq_free(sb_seq2seq *model)
 
 const sb_seq2seq_options *sb_seq2seq_options_of(const sb_seq2seq *model)
 {
-    return model ? &model->text.options.common : NULL;
+    return model ? &model->text.options : NULL;
 }
 
 sb_vocabulary *sb_seq2seq_source(const sb_seq2seq *model)
@@ -116,8 +113,7 @@ sb_tensor *sb_seq2seq_logits(const sb_seq2seq *model, const sb_batch *batch,
 
 static void *seq2seq_build(sb_parameters *weights, const sb_description *d)
 {
-    const struct text_options o = {.common = seq2seq_defaults};
-    return text_model_read(sizeof(sb_seq2seq), &seq2seq_text, weights, o, d);
+    return text_model_read(&seq2seq_text, weights, seq2seq_defaults, d);
 }
 
 static bool seq2seq_score(const void *self, const void *held, sb_communicator *ranks,
@@ -132,19 +128,16 @@ static bool seq2seq_example(const void *self, const char *text, const char *targ
                                 target ? memory_text(target) : sb_translate(self, text, NULL));
 }
 
-const sb_model_kind seq2seq_kind = {
-    .name = "seq2seq",
-    .build = seq2seq_build,
-    .describe = text_model_describe,
-    .free = text_model_free,
-    .loss = text_model_loss,
-    .score = seq2seq_score,
-    .attentions = text_model_attentions,
-    .example = seq2seq_example,
-    .generator = text_model_generator,
-    .splits = "batch threads heads sequence",
-    .settings = "encoder-layers decoder-layers tie-embeddings share-embeddings source-units "
-                "target-units joint-vocabulary longest evaluate-pairs"};
+const sb_model_kind seq2seq_kind = {.name = "seq2seq",
+                                    .build = seq2seq_build,
+                                    .describe = text_model_describe,
+                                    .free = text_model_free,
+                                    .loss = text_model_loss,
+                                    .score = seq2seq_score,
+                                    .attentions = text_model_attentions,
+                                    .example = seq2seq_example,
+                                    .generator = text_model_generator,
+                                    .splits = "batch threads heads sequence"};
 
 sb_model sb_seq2seq_as_model(sb_seq2seq *model)
 {

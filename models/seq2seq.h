@@ -7,13 +7,9 @@
 #include "data/data.h"
 #include "model.h"
 #include "text/vocabulary.h"
+#include "text_options.h"
 
-typedef struct {
-    sb_transformer_options transformer;
-    bool tie_embeddings;    /* the output's weights are the target's embeddings */
-    bool share_embeddings;  /* one table for source and target, whose vocabularies must be one */
-    double label_smoothing; /* of the loss, in [0, 1) */
-} sb_seq2seq_options;
+typedef sb_text_model_options sb_seq2seq_options;
 
 typedef struct sb_seq2seq sb_seq2seq;
 

@@ -23,24 +23,15 @@ struct text_kind {
     bool labels;                         /* the head gives labels, else symbols of the target */
 };
 
-/* Options that encoder-decoders do not have. */
-struct text_own {
-    int64_t context; /* of language models */
-    bool running_text;
-    sb_pooling pooling; /* of classifiers */
-    sb_activation hidden;
-};
-
-/* The options of all kinds; one that a kind does not have is 0. */
-struct text_options {
-    sb_seq2seq_options common;
-    struct text_own own;
-};
-
-/* Their rows: those of the model itself and of its training in sb_transformer_options and
-   sb_seq2seq_options, and those of struct text_own. */
+/* The rows of sb_text_model_options: in sb_transformer_options those of the model itself and of its
+   training, then its own. */
 extern const struct field transformer_fields[], dropout_fields[], tie_fields[], smoothing_fields[],
-    text_own_fields[];
+    own_fields[], text_fields[];
+
+/* Whether a kind has the given options, and they are in range. */
+bool text_options_check(const sb_text_model_options *options, const sb_model_kind *kind);
+/* Sets the options that a kind does not have to 0. */
+void text_options_of_kind(sb_text_model_options *options, const sb_model_kind *kind);
 
 /* The vocabularies of encoder and decoder, and the labels of the head. */
 struct text_words {
@@ -51,7 +42,7 @@ struct text_words {
 
 struct text_model {
     const struct text_kind *kind;
-    struct text_options options; /* with every default filled in */
+    sb_text_model_options options; /* with every default filled in */
     sb_parameters *weights;
     sb_vocabulary *source, *target;
     sb_labels *labels;
@@ -61,14 +52,14 @@ struct text_model {
     sb_output_head output;
 };
 
-/* Makes an object of `size` bytes that begins with a text model; to be freed with text_model_free.
+/* Makes a model of a kind whose struct has a text model alone; to be freed with text_model_free.
    Its parameters are "encoder...", "decoder...", "hidden...", "output.weight", "output.bias". */
-void *text_model_new(size_t size, const struct text_kind *kind, sb_parameters *weights,
-                     const struct text_words *words, const struct text_options *options);
+void *text_model_new(const struct text_kind *kind, sb_parameters *weights,
+                     const struct text_words *words, const sb_text_model_options *options);
 
 /* The same from a description, for `build`: options that it lacks are those given. */
-void *text_model_read(size_t size, const struct text_kind *kind, sb_parameters *weights,
-                      struct text_options options, const sb_description *description);
+void *text_model_read(const struct text_kind *kind, sb_parameters *weights,
+                      sb_text_model_options options, const sb_description *description);
 
 /* The logits that the batch's inputs lead to; weights may be NULL. */
 sb_tensor *text_model_logits(const struct text_model *model, const sb_batch *batch,

@@ -243,7 +243,7 @@ static bool checkpoint_replace_training(sb_description *d, const struct settings
     const sb_model_kind *kind = sb_model_kind_find(sb_description_kind(d));
     for (int i = 0; kind && setting_name(i); i++) {
         const struct field s = setting_at(i);
-        if (s.group == FIELD_OF_TRAINING && model_has_setting(kind, s.name) &&
+        if (s.group == FIELD_OF_TRAINING && field_is_of(&s, kind) &&
             !sb_description_set(d, s.name, field_read(&s, training).text))
             return false;
     }

@@ -41,7 +41,8 @@ static const struct field graph_fields[] = {
     {0}};
 
 static const struct field training_fields[] = {
-    {"steps", ROW(steps), "training steps (0: depends on the size of the data)", 0, 1e12},
+    {"steps", ROW(steps), "training steps (0: depends on the size of the data)", 0, 1e12,
+     .kind = SETTING_MAY_CHANGE},
     {"optimiser", ROW(trainer.optimiser_kind), "optimiser", .choices = optimisers},
     {"learning-rate", ROW(trainer.optimiser.schedule.rate),
      "highest learning rate (0: 0.024 / square root of width)", 0, 1e6, .zero = ZERO_IS_DEFAULT},
@@ -82,9 +83,10 @@ static const struct field training_fields[] = {
     {"seed", ROW(trainer.seed), "seed of weights, dropout and order of pairs", 0, MOST_SEED},
     {"evaluate-every", ROW(evaluate_every), "steps between evaluations (0: steps / 20)", 0, 1e12},
     {"evaluate-pairs", ROW(evaluate_pairs), "number of held-out pairs that an evaluation decodes",
-     0, 1e12},
+     0, 1e12, .models = "seq2seq"},
     {"patience", ROW(patience),
-     "early stopping: stop after N evaluations without improvement (0: never)", 0, 1e9},
+     "early stopping: stop after N evaluations without improvement (0: never)", 0, 1e9,
+     .kind = SETTING_MAY_CHANGE},
     {"best", ROW(best),
      "choose the best model by loss, exact match, error (edit distance), BLEU or accuracy; auto: "
      "bleu from words to words, exact for other pairs, accuracy for a classifier, loss for a "
@@ -95,24 +97,30 @@ static const struct field training_fields[] = {
      MOST_KEPT},
     {0}};
 
+enum { WORDS = SETTING_OF_FILES | SETTING_OF_WORDS };
+
 static const struct field data_fields[] = {
-    {"source-units", ROW(source_units), "tokenisation of the source", .choices = units},
-    {"target-units", ROW(target_units), "tokenisation of the target", .choices = units},
+    {"source-units", ROW(source_units), "tokenisation of the source", .choices = units,
+     .kind = WORDS, .models = "seq2seq"},
+    {"target-units", ROW(target_units), "tokenisation of the target", .choices = units,
+     .kind = WORDS, .models = "seq2seq"},
     {"vocabulary", ROW(vocabulary), "most symbols of a vocabulary (0: no limit; bpe: 8000)", 0,
-     1 << 24},
-    {"joint-vocabulary", ROW(joint_vocabulary), "one vocabulary for source and target"},
+     1 << 24, .kind = WORDS},
+    {"joint-vocabulary", ROW(joint_vocabulary), "one vocabulary for source and target",
+     .kind = WORDS, .models = "seq2seq"},
     {"batch-pairs", ROW(data.batch_pairs), "maximum number of pairs in a batch", 1, 1 << 20},
     {"batch-symbols", ROW(data.batch_symbols), "most symbols of a batch, with padding", 1, 1 << 26},
     {"longest", ROW(data.longest), "longest source or target in symbols; longer pairs are left out",
-     1, 1 << 20},
+     1, 1 << 20, .models = "seq2seq classifier"},
     {"min-length", ROW(task.min_length), "fewest digits of copy, reverse and sort (0: 1)", 0,
-     SB_TASK_LENGTH},
+     SB_TASK_LENGTH, .kind = SETTING_OF_TASKS},
     {"max-length", ROW(task.max_length), "most digits of copy, reverse and sort (0: 16)", 0,
-     SB_TASK_LENGTH},
-    {"units", ROW(units), "tokenisation of the text", .choices = units},
+     SB_TASK_LENGTH, .kind = SETTING_OF_TASKS},
+    {"units", ROW(units), "tokenisation of the text", .choices = units, .kind = WORDS,
+     .models = "language_model classifier"},
     {"documents", ROW(documents),
      "how to divide a text into documents: one for each file, paragraph or line",
-     .choices = document_cuts},
+     .choices = document_cuts, .kind = SETTING_OF_FILES, .models = "language_model"},
     {0}};
 
 static const struct field tuning_fields[] = {
@@ -144,7 +152,7 @@ const struct field settings_fields[] = {
     {.rows = smoothing_fields, .at = AT(model), .group = FIELD_OF_TRAINING},
     {.rows = training_fields, .group = FIELD_OF_TRAINING},
     {.rows = data_fields, .group = FIELD_OF_DATA},
-    {.rows = text_own_fields, .at = AT(text), .group = FIELD_OF_MODEL},
+    {.rows = own_fields, .at = AT(model), .group = FIELD_OF_MODEL},
     {.rows = tuning_fields, .group = FIELD_OF_TRAINING},
     {0}};
 #undef ROW
@@ -169,9 +177,15 @@ int setting_find(const char *name)
     return -1;
 }
 
+bool setting_is_of(int i, const sb_model_kind *kind)
+{
+    const struct field field = setting_at(i);
+    return field_is_of(&field, kind);
+}
+
 struct settings settings_default(void)
 {
-    return (struct settings){
+    struct settings s = {
         .model = seq2seq_defaults,
         .trainer = {.seed = 1,
                     .accumulate = 1,
@@ -181,8 +195,9 @@ struct settings settings_default(void)
                                   .clip = 1}},
         .data = {.batch_pairs = 64, .batch_symbols = 4096, .longest = 512},
         .evaluate_pairs = 500,
-        .text = {.context = 128},
     };
+    s.model.context = 128;
+    return s;
 }
 
 bool setting_set(struct settings *settings, int i, const char *text)

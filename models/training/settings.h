@@ -24,7 +24,7 @@ typedef enum {
 enum { MOST_KEPT = 64 };
 
 struct settings {
-    sb_seq2seq_options model;
+    sb_text_model_options model;
     sb_trainer_options trainer;
     sb_data_options data;
     sb_task_options task;
@@ -39,7 +39,6 @@ struct settings {
     bool joint_vocabulary; /* one vocabulary for both sides */
     sb_units units;        /* of the texts of a language model or classifier */
     sb_document_cut documents;
-    struct text_own text; /* what `model` lacks of language models and classifiers */
     struct fine_tuning tuning;
 };
 
@@ -53,11 +52,12 @@ struct field setting_at(int i);
 const char *setting_name(int i);
 /* The number of the setting with this name; -1 without one. */
 int setting_find(const char *name);
+bool setting_is_of(int i, const sb_model_kind *kind);
 
 /* The default values. */
 struct settings settings_default(void);
 
-/* Writes the settings that a kind of models has (model_has_setting) as the values of a description,
+/* Writes the settings that a kind of models has (field_is_of) as the values of a description,
    in their order. */
 bool settings_write(const struct settings *settings, const sb_model_kind *kind,
                     sb_description *description);

@@ -25,7 +25,7 @@ static void info_show_settings(const struct checkpoint *c, const sb_description 
     for (int i = 0; setting_name(i); i++) {
         const char *own = sb_description_get(d, setting_name(i));
         const struct field_text given = setting_get(&settings, i);
-        if (model_has_setting(c->subject.kind, setting_name(i)) && (own || given.text[0]))
+        if (setting_is_of(i, c->subject.kind) && (own || given.text[0]))
             printf("  %-18s %s\n", setting_name(i), foreign(own ? own : given.text));
     }
 }

@@ -123,19 +123,13 @@ static int train_check_files(const struct training_request *r)
     return -1;
 }
 
-static int train_check_given(const struct training_request *r)
+static int train_check_given(const struct options *o, const struct training_request *r)
 {
-    static const char *const of_files[] = {
-        "source-units",     "target-units", "vocabulary", "joint-vocabulary",
-        "share-embeddings", "units",        "documents",  NULL};
-    static const char *const of_tasks[] = {"min-length", "max-length", NULL};
-    const char *const *others = r->task ? of_files : of_tasks;
-    for (int i = 0; others[i]; i++)
-        if (setting_given(r, others[i]))
-            return command_misused("train", "--%s is for %s", others[i],
+    const char *other = options_given(o, r->task ? SETTING_OF_FILES : SETTING_OF_TASKS);
+    return other ? command_misused("train", "--%s is for %s", other,
                                    r->task ? "pairs from files, not for --task"
-                                           : "--task, not for pairs from files");
-    return -1;
+                                           : "--task, not for pairs from files")
+                 : -1;
 }
 
 /* A setting of another kind of models would do nothing. */
@@ -143,10 +137,10 @@ static int train_check_kind(const struct training_request *r)
 {
     for (int i = 0; setting_name(i); i++) {
         char all[128] = "";
-        if (!r->given[i] || model_has_setting(r->kind->model, setting_name(i)))
+        if (!r->given[i] || setting_is_of(i, r->kind->model))
             continue;
         for (int k = 0; training_kind_at(k); k++)
-            if (model_has_setting(training_kind_at(k)->model, setting_name(i)))
+            if (setting_is_of(i, training_kind_at(k)->model))
                 strcat(strcat(all, all[0] ? " or " : ""), training_kind_at(k)->model->name);
         return command_misused("train", "--%s is for --model %s, not for --model %s",
                                setting_name(i), all, r->kind->model->name);
@@ -214,12 +208,12 @@ static int train_check_split(const struct training_request *r)
     return -1;
 }
 
-static int train_check(const struct training_request *r)
+static int train_check(const struct options *o, const struct training_request *r)
 {
     int wrong = train_check_files(r);
     wrong = wrong < 0 ? train_check_split(r) : wrong;
     wrong = wrong < 0 ? train_check_lora(r) : wrong;
-    wrong = wrong < 0 ? train_check_given(r) : wrong;
+    wrong = wrong < 0 ? train_check_given(o, r) : wrong;
     wrong = wrong < 0 ? train_check_kind(r) : wrong;
     return wrong < 0 && !r->resume ? train_check_settings(r) : wrong;
 }
@@ -237,7 +231,7 @@ static int train_run(struct options *o)
         request.given[i] = option_given(o, setting_name(i));
     training_choose(&request);
     if (wrong < 0)
-        wrong = train_check(&request);
+        wrong = train_check(o, &request);
     return wrong < 0 ? training_run(&request) : wrong;
 }
 

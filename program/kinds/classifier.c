@@ -145,12 +145,8 @@ static bool classifier_open_data(struct training *t)
 static sb_model classifier_make(const struct training *t)
 {
     const struct classifier_data *x = t->data;
-    const struct settings *s = &t->settings;
-    const sb_classifier_options options = {.transformer = s->model.transformer,
-                                           .pooling = s->text.pooling,
-                                           .hidden = s->text.hidden,
-                                           .label_smoothing = s->model.label_smoothing};
-    return sb_classifier_as_model(classifier_of(t->weights, x->pairs.source, x->labels, &options));
+    return sb_classifier_as_model(
+        classifier_of(t->weights, x->pairs.source, x->labels, &t->settings.model));
 }
 
 static void classifier_close(struct training *t)

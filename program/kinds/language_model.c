@@ -116,7 +116,7 @@ static sb_vocabulary *language_learn(const struct training *t)
 /* All that the model may read at a time, where it may read everything. */
 static int64_t language_window(const struct settings *s)
 {
-    return s->text.context > 0 ? s->text.context : s->data.batch_symbols;
+    return s->model.context > 0 ? s->model.context : s->data.batch_symbols;
 }
 
 /* The most windows of a batch. */
@@ -150,13 +150,8 @@ static bool language_open_data(struct training *t)
 static sb_model language_make(const struct training *t)
 {
     const struct language_data *x = t->data;
-    const struct settings *s = &t->settings;
-    const sb_language_model_options options = {.transformer = s->model.transformer,
-                                               .tie_embeddings = s->model.tie_embeddings,
-                                               .label_smoothing = s->model.label_smoothing,
-                                               .context = s->text.context,
-                                               .running_text = s->text.running_text};
-    return sb_language_model_as_model(sb_language_model_for(t->weights, x->vocabulary, &options));
+    return sb_language_model_as_model(
+        sb_language_model_for(t->weights, x->vocabulary, &t->settings.model));
 }
 
 static void language_close(struct training *t)
@@ -294,7 +289,7 @@ static bool evaluate_read_documents(const struct evaluate_request *r, const stru
 
 static bool evaluate_windows(const struct checkpoint *c, struct measured_documents *e)
 {
-    const int64_t context = c->settings.text.context;
+    const int64_t context = c->settings.model.context;
     const sb_windows_options options = {
         .length = context > 0 ? context : c->settings.data.batch_symbols, .fixed = true};
     sb_windows *windows =

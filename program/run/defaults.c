@@ -29,7 +29,7 @@ void training_choose(struct training_request *r)
     if (r->task && !setting_given(r, "decoder-layers"))
         o->decoder_layers = TASK_LAYERS;
     if (!setting_given(r, "running-text"))
-        r->settings.text.running_text = !r->task && r->settings.documents == SB_DOCUMENTS_FILES;
+        r->settings.model.running_text = !r->task && r->settings.documents == SB_DOCUMENTS_FILES;
     double *rate = &r->settings.trainer.optimiser.schedule.rate;
     if (!sb_option_given(*rate) && o->width > 0)
         *rate = training_usual_rate(&r->settings);

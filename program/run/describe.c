@@ -12,8 +12,8 @@ static void training_describe_model(const struct training *t, FILE *out)
     const int64_t count = sb_parameters_count(t->weights);
     const int64_t size = parts_size(t->weights, parameters_values(t->weights), 0, count);
     const int64_t trained = parts_size(t->weights, parameters_gradients(t->weights), 0, count);
-    const bool encoder = model_has_setting(t->request->kind->model, "encoder-layers"),
-               decoder = model_has_setting(t->request->kind->model, "decoder-layers");
+    const bool encoder = setting_is_of(setting_find("encoder-layers"), t->request->kind->model),
+               decoder = setting_is_of(setting_find("decoder-layers"), t->request->kind->model);
     const int layers = encoder ? o->encoder_layers : o->decoder_layers;
     if (encoder && decoder)
         fprintf(out, "model      %d+%d layers, ", o->encoder_layers, o->decoder_layers);

@@ -13,11 +13,11 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
 {
     const char *name = setting_name(i);
     struct field_text given = setting_get(&t->request->settings, i), was = setting_get(stored, i);
-    bool steps = strcmp(name, "steps") == 0, every = strcmp(name, "evaluate-every") == 0;
-    bool left_open = (steps || every) && strcmp(given.text, "0") == 0;
+    bool left_open = strcmp(given.text, "0") == 0 &&
+                     (strcmp(name, "steps") == 0 || strcmp(name, "evaluate-every") == 0);
     if (left_open || strcmp(given.text, was.text) == 0)
         return true;
-    if (steps || strcmp(name, "patience") == 0)
+    if (setting_at(i).kind & SETTING_MAY_CHANGE)
         return setting_set(stored, i, given.text);
     return sb_fail("--%s is %s, but %s was started with %s", name, given.text, t->out, was.text);
 }
@@ -79,12 +79,10 @@ bool training_take_state(struct training *t)
 /* Except for those that --resume may change. */
 static bool best_same_settings(const struct settings *a, const struct settings *b)
 {
-    for (int i = 0; setting_name(i); i++) {
-        const char *name = setting_name(i);
-        if (strcmp(name, "steps") != 0 && strcmp(name, "patience") != 0 &&
+    for (int i = 0; setting_name(i); i++)
+        if (!(setting_at(i).kind & SETTING_MAY_CHANGE) &&
             strcmp(setting_get(a, i).text, setting_get(b, i).text) != 0)
             return false;
-    }
     return true;
 }
 

@@ -12,17 +12,6 @@
 
 /* ---- a run that begins with the weights of another model ---- */
 
-/* Settings of the data that determine vocabularies, which are the model's own. */
-static bool from_is_of_words(const char *name)
-{
-    static const char *const names[] = {"source-units",     "target-units", "vocabulary",
-                                        "joint-vocabulary", "units",        NULL};
-    for (int i = 0; names[i]; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* Takes a setting of the model itself from its file; what was given must be the same. */
 static bool from_take_setting(struct training *t, int i)
 {
@@ -39,9 +28,8 @@ static bool from_take_settings(struct training *t)
 {
     const struct training_request *r = t->request;
     for (int i = 0; setting_name(i); i++) {
-        const bool of_model =
-            setting_at(i).group == FIELD_OF_MODEL || from_is_of_words(setting_name(i));
-        if (of_model && !from_take_setting(t, i))
+        const struct field f = setting_at(i);
+        if ((f.group == FIELD_OF_MODEL || f.kind & SETTING_OF_WORDS) && !from_take_setting(t, i))
             return false;
     }
     t->settings.tuning.base = t->loaded->settings.tuning.base;
@@ -74,6 +62,7 @@ static bool training_open_model(struct training *t)
         t->subject = t->loaded->subject;
         return true;
     }
+    text_options_of_kind(&t->settings.model, t->request->kind->model);
     t->weights = sb_parameters_new(t->settings.trainer.seed);
     if (t->weights)
         t->subject = t->request->kind->make(t);

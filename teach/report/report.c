@@ -125,7 +125,7 @@ static void add_command(struct html *html, const struct checkpoint *c, const sb_
     for (int i = 0; setting_name(i); i++) {
         struct field_text room;
         const char *value = report_setting(c, d, i, &room);
-        if (!model_has_setting(c->subject.kind, setting_name(i)) ||
+        if (!setting_is_of(i, c->subject.kind) ||
             strcmp(value, setting_get(&defaults, i).text) == 0)
             continue;
         html_print(html, " --%s ", setting_name(i));
@@ -192,7 +192,7 @@ static bool add_details(struct html *html, const struct report *r)
     add_run(html, r, d);
     for (int i = 0; setting_name(i); i++) {
         struct field_text room;
-        if (model_has_setting(c->subject.kind, setting_name(i)))
+        if (setting_is_of(i, c->subject.kind))
             row(html, setting_name(i), report_setting(c, d, i, &room));
     }
     html_table_end(html);
@@ -204,7 +204,7 @@ static bool add_details(struct html *html, const struct report *r)
 static void add_model(struct html *html, const struct report *r, const struct report_kind *kind)
 {
     const struct text_model *model = r->subject->model.self;
-    const sb_transformer_options *o = &model->options.common.transformer;
+    const sb_transformer_options *o = &model->options.transformer;
     html_say(html, "<p>%s with %lld parameters: width %lld, heads %lld, feed-forward %lld",
              kind->title, (long long)sb_parameters_size(r->checkpoint->weights),
              (long long)o->width, (long long)o->heads, (long long)o->feed_forward);

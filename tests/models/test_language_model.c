@@ -349,6 +349,10 @@ TEST(language_model, wrong_arguments_are_refused)
     sb_language_model_options smooth = {.label_smoothing = -0.1};
     cr_expect(!sb_language_model_for(w.weights, w.vocabulary, &smooth));
     EXPECT_ERROR("label_smoothing is -0.1; it must be in [0, 1)");
+    sb_language_model_options pooled = {.pooling = SB_POOLING_FIRST};
+    cr_expect(!sb_language_model_for(w.weights, w.vocabulary, &pooled));
+    EXPECT_ERROR(
+        "language_model: the option pooling is first; this kind of models does not have it");
     cr_expect(!sb_language_model_for(NULL, w.vocabulary, NULL));
     cr_expect(!sb_language_model_for(w.weights, NULL, NULL));
     EXPECT_ERROR("language_model: vocabulary is NULL");

@@ -301,6 +301,7 @@ CPU_TEST(seq2seq, wrong_options_are_refused)
     sb_vocabulary *a = KEPT(tiny_vocabulary()), *b = KEPT(tiny_vocabulary());
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_seq2seq_options smooth = {.label_smoothing = 1}, shared = {.share_embeddings = true};
+    sb_seq2seq_options lines = {.context = 4}, poolings = {.pooling = 7};
     sb_seq2seq_options heads = {.transformer = {.width = 10, .heads = 3}};
     sb_seq2seq_options rotary = {
         .transformer = {.width = 9, .heads = 3, .positions = SB_POSITIONS_ROTARY}};
@@ -308,6 +309,10 @@ CPU_TEST(seq2seq, wrong_options_are_refused)
     EXPECT_ERROR("label_smoothing is 1; it must be in [0, 1)");
     cr_expect(!sb_seq2seq_for(weights, a, b, &shared));
     EXPECT_ERROR("shared embeddings need one vocabulary");
+    cr_expect(!sb_seq2seq_for(weights, a, b, &lines));
+    EXPECT_ERROR("seq2seq: the option context is 4; this kind of models does not have it");
+    cr_expect(!sb_seq2seq_for(weights, a, b, &poolings));
+    EXPECT_ERROR("there is no pooling 7");
     cr_expect(!sb_seq2seq_for(weights, a, b, &heads));
     EXPECT_ERROR("width 10 is not a multiple of 3 heads");
     cr_expect(!sb_seq2seq_for(weights, a, b, &rotary));

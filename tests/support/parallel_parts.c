@@ -1,4 +1,6 @@
 #include "tests/support/parallel_parts.h"
+#include "models/kinds.h"
+#include "models/text_model.h"
 #include "tensor/random.h"
 #include <string.h>
 
@@ -49,12 +51,10 @@ static sb_documents *made_text(void)
 static void open_language_model(struct parallel_parts *p, const struct settings *s)
 {
     const sb_windows_options cut = {
-        .seed = s->trainer.seed, .length = s->text.context, .batch_windows = s->data.batch_pairs};
-    const sb_language_model_options options = {.transformer = s->model.transformer,
-                                               .tie_embeddings = s->model.tie_embeddings,
-                                               .label_smoothing = s->model.label_smoothing,
-                                               .context = s->text.context,
-                                               .running_text = true};
+        .seed = s->trainer.seed, .length = s->model.context, .batch_windows = s->data.batch_pairs};
+    sb_language_model_options options = s->model;
+    text_options_of_kind(&options, &language_model_kind);
+    options.running_text = true;
     sb_documents *text = made_text();
     p->vocabulary = characters(&(const char *){letters}, 1);
     p->windows = text ? sb_windows_new(text, p->vocabulary, &cut) : NULL;
@@ -90,9 +90,8 @@ static void open_classifier(struct parallel_parts *p, const struct settings *s)
 {
     sb_data_options order = s->data;
     order.seed = s->trainer.seed;
-    const sb_classifier_options options = {.transformer = s->model.transformer,
-                                           .pooling = s->text.pooling,
-                                           .label_smoothing = s->model.label_smoothing};
+    sb_classifier_options options = s->model;
+    text_options_of_kind(&options, &classifier_kind);
     sb_pairs *pairs = made_labels();
     sb_labels *known = sb_labels_new(labels, 2);
     p->vocabulary = characters(&(const char *){letters}, 1);
