@@ -35,7 +35,6 @@ LIKE = {"einsum": "sb_matmul", "min": "sb_max", "std": "sb_variance", "squeeze":
         "randn": "sb_tensor_full"}  # functions by hand, and others that are under the same heading
 KINDS = {"Mapping[str, Any]": "dict", "Literal[False]": "bool", "Literal[True]": "bool"}
 LABEL = re.compile(r"([A-Z]\w+)(?: {2,}|\n)")  # "Shape     a (n) -> y": a labelled line of a comment
-RENAMED = {"Source": "Paper"}  # the links have a source of their own: the file
 SUBSCRIPTS = str.maketrans("ehijklmnoprstuvx", "ₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 DECLARED = r"SB_API [^;]*?\b(sb_\w+)\("  # of functions, their names
 MEMBER = r"(?P<field>\w+)(?: = [^,\n/]+)?(?:,|(?=\s*$))"  # of an enum
@@ -157,7 +156,7 @@ def comment(doc, added=()):
             first, *more = rest.split("\n")
             indent = min((len(line) - len(line.lstrip()) for line in more if line.strip()), default=0)
             text = block("\n".join([first, *(line[indent:] for line in more)]))
-            labelled.append(f":{RENAMED.get(label, label)}:\n" + indented(text))
+            labelled.append(f":{label}:\n" + indented(text))
     order = [":Shape:", ":Returns:", ":Options:", ":Fields:"]
     labelled = sorted([*labelled, *added], key=lambda item: order.index(item.split()[0]) if item.split()[0] in order else len(order))
     return "\n\n".join(parts + ["\n".join(labelled)] * bool(labelled))

@@ -27,7 +27,7 @@
  *
  * Backward  with t_ij = tanh(...), u_ij = ds_ij w (1 - t_ij^2):   dw = sum_ij ds_ij t_ij
  *           dW_q = sum_ij u_ij q_i'   dq_i = W_q' sum_j u_ij   dW_k, dk_j likewise over i
- * Source    Bahdanau, Cho and Bengio 2015
+ * Paper     Bahdanau, Cho and Bengio 2015
  */
 typedef struct {
     double dropout;
@@ -48,7 +48,7 @@ SB_API sb_tensor *sb_additive_attention_forward(const sb_additive_attention *lay
  * s(-q, -k) = s(q, k). It is not scaled by the size.
  *
  * Backward  dW = sum_ij ds_ij k_j q_i'   dq_i = W' sum_j ds_ij k_j   dk_j = W sum_i ds_ij q_i
- * Source    Luong, Pham and Manning 2015
+ * Paper     Luong, Pham and Manning 2015
  */
 typedef struct {
     double dropout;
@@ -68,7 +68,7 @@ SB_API sb_tensor *sb_multiplicative_attention_forward(const sb_multiplicative_at
  * which keeps it positive and makes a step change it by a factor.
  *
  * Backward  d ln T = -sum_ij ds_ij s_ij; that of q and k passes through sb_l2_normalize
- * Source    Henry et al. 2020 (a learned factor); Liu et al. 2022 (as a logarithm, from T = 0.1)
+ * Paper     Henry et al. 2020 (a learned factor); Liu et al. 2022 (as a logarithm, from T = 0.1)
  */
 typedef struct {
     double dropout;

@@ -89,7 +89,7 @@ SB_API sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b);
  *                                          dx = dy where low <= x <= high, else 0
  *
  * Fails     clamp: low is above high, or one of them is NaN
- * Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017
+ * Paper     gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017
  */
 SB_API sb_tensor *sb_negate(sb_tensor *x);
 SB_API sb_tensor *sb_scale(sb_tensor *x, double factor);
@@ -272,7 +272,7 @@ SB_API sb_tensor *sb_topk(sb_tensor *x, int64_t k, sb_tensor **indices);
  * Shape     x (..., C) -> y (..., C), over the last axis or `axis` (in C, of sb_softmax_over)
  * Backward  dx_i = y_i (dy_i - sum_j dy_j y_j); it keeps y, and x may be freed
  * Fails     x is a scalar
- * Source    Bridle 1990
+ * Paper     Bridle 1990
  */
 SB_API sb_tensor *sb_softmax(sb_tensor *x);
 
@@ -317,7 +317,7 @@ SB_API sb_tensor *sb_logsumexp(sb_tensor *x);
  * Backward  with h = (x - m) / s, s = sqrt(v + epsilon), u = gain dy:
  *           dx = (u - mean u - h mean(u h)) / s   dgain = sum of dy h   dbias = sum of dy
  * Fails     x is a scalar; sizes differ; epsilon is negative or not finite
- * Source    Ba, Kiros and Hinton 2016
+ * Paper     Ba, Kiros and Hinton 2016
  */
 SB_API sb_tensor *sb_layer_norm(sb_tensor *x, sb_tensor *gain, sb_tensor *bias, double epsilon);
 
@@ -341,7 +341,7 @@ SB_API sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double
  * Shape     x (..., C), gain (C) -> y (..., C)
  * Backward  with s = sqrt(mean(x^2) + epsilon), h = x / s, u = gain dy:
  *           dx = (u - h mean(u h)) / s   dgain = sum of dy h
- * Source    Zhang and Sennrich 2019
+ * Paper     Zhang and Sennrich 2019
  */
 SB_API sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon);
 
@@ -415,7 +415,7 @@ SB_API sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids);
  *
  * Backward  dx = dropped ? 0 : dy / (1 - p)
  * Fails     p is not in [0, 1); p > 0, and the tape records and was given no stream
- * Source    Srivastava et al. 2014
+ * Paper     Srivastava et al. 2014
  */
 SB_API sb_tensor *sb_dropout(sb_tensor *x, double p);
 
@@ -448,7 +448,7 @@ typedef struct {
  * Fails     an id is >= V; shapes differ; a class weight is negative or not finite; label_smoothing
  *           is not in [0, 1); with SB_REDUCE_MEAN, all targets are ignored or have weight 0 (the
  *           mean would be 0/0 = NaN)
- * Source    label smoothing: Szegedy et al. 2015
+ * Paper     label smoothing: Szegedy et al. 2015
  */
 SB_API sb_tensor *sb_cross_entropy(sb_tensor *x, sb_tensor *targets,
                                    const sb_cross_entropy_options *options);
@@ -479,7 +479,7 @@ SB_API sb_tensor *sb_mean_squared_error(sb_tensor *x, sb_tensor *target, sb_redu
  *
  * Shape     -> (length, C)
  * Fails     C is odd or below 2; length or start is negative; dtype is not f32 or f64
- * Source    Vaswani et al. 2017, section 3.5
+ * Paper     Vaswani et al. 2017, section 3.5
  */
 SB_API sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, int64_t C);
 
@@ -490,7 +490,7 @@ SB_API sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, i
  * Shape     x (B, L, H, D) -> y as x
  * Backward  dx = dy rotated by the opposite angle
  * Fails     x is not of rank 4; D is odd; start is negative
- * Source    Su et al. 2021
+ * Paper     Su et al. 2021
  */
 SB_API sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base);
 
@@ -508,7 +508,7 @@ typedef struct {
  * The same with angles divided by a factor, for more positions than a model was trained on.
  *
  * Fails     as sb_rotary; a number is not positive; low_factor is not below high_factor
- * Source    Chen et al. 2023; by frequency: Grattafiori et al. 2024 (Llama 3.1)
+ * Paper     Chen et al. 2023; by frequency: Grattafiori et al. 2024 (Llama 3.1)
  */
 SB_API sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, const sb_rotary_options *options);
 
@@ -517,7 +517,7 @@ SB_API sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, const sb_rotary_
  *
  * Shape     -> (1, H, Lq, Lk)
  * Fails     H is below 1; a length is negative; dtype is not f32 or f64
- * Source    Press, Smith and Lewis 2021 (for H a power of two; the same formula for all others)
+ * Paper     Press, Smith and Lewis 2021 (for H a power of two; the same formula for all others)
  */
 SB_API sb_tensor *sb_alibi(sb_dtype dtype, int64_t H, int64_t Lq, int64_t Lk);
 
@@ -528,7 +528,7 @@ SB_API sb_tensor *sb_alibi(sb_dtype dtype, int64_t H, int64_t Lq, int64_t Lk);
  * Shape     table (H, 2 R + 1) -> (1, H, Lq, Lk)
  * Backward  dtable[h, r] = sum of dy over the pairs at distance r - R
  * Fails     the table's second size is even
- * Source    Shaw, Uszkoreit and Vaswani 2018; Raffel et al. 2020 (as a bias)
+ * Paper     Shaw, Uszkoreit and Vaswani 2018; Raffel et al. 2020 (as a bias)
  */
 SB_API sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk);
 
@@ -588,7 +588,7 @@ typedef struct {
  * Fails     ranks, sizes, heads or batches do not match; the mask or bias does not broadcast to the
  *           scores; a number is out of range; both temperature and log_temperature are given;
  *           weights or softcap are requested with SB_ATTENTION_TILED
- * Source    Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
+ * Paper     Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
  *           online softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles
  *           and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023; softcap:
  *           Gemma Team 2024; sinks: Xiao et al. 2024; TF32x3: Ootomo and Yokota 2022
@@ -642,7 +642,7 @@ SB_API sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t coun
  * Shape     x -> y as x; to_ranks shares x's data
  * Value     to_ranks: y = x            from_ranks: y = sum of x over ranks
  * Backward  dx = sum of dy over ranks  dx = dy
- * Source    Shoeybi et al. 2019, section 3, where they are f and g
+ * Paper     Shoeybi et al. 2019, section 3, where they are f and g
  */
 SB_API sb_tensor *sb_to_ranks(sb_tensor *x, sb_communicator *ranks);
 SB_API sb_tensor *sb_from_ranks(sb_tensor *x, sb_communicator *ranks);

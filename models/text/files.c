@@ -28,7 +28,7 @@ static int64_t read_file(void *from, char *bytes, size_t room)
     return (int64_t)size;
 }
 
-static bool pairs_open(struct open_file *open, const char *path)
+static bool files_open(struct open_file *open, const char *path)
 {
     bool standard = strcmp(path, "-") == 0;
     open->name = standard ? "standard input" : path;
@@ -36,7 +36,7 @@ static bool pairs_open(struct open_file *open, const char *path)
     return open->file || sb_fail("%s: cannot be opened: %s", path, strerror(errno));
 }
 
-static void pairs_close(struct open_file *open)
+static void files_close(struct open_file *open)
 {
     if (open->file && open->file != stdin)
         fclose(open->file);
@@ -52,10 +52,10 @@ sb_pairs *sb_pairs_read(const char *path, const sb_pairs_options *options)
     if (!path)
         return fail_null("pairs_read", "path");
     struct open_file open = {0};
-    if (!pairs_open(&open, path))
+    if (!files_open(&open, path))
         return NULL;
     sb_pairs *pairs = pairs_read("pairs_read", pairs_lines_of(&open), NULL, options);
-    pairs_close(&open);
+    files_close(&open);
     return pairs;
 }
 
@@ -66,12 +66,12 @@ sb_pairs *sb_pairs_read_two(const char *source_path, const char *target_path,
         return fail_null("pairs_read_two", source_path ? "target_path" : "source_path");
     struct open_file source = {0}, target = {0};
     sb_pairs *pairs = NULL;
-    if (pairs_open(&source, source_path) && pairs_open(&target, target_path)) {
+    if (files_open(&source, source_path) && files_open(&target, target_path)) {
         struct pairs_file targets = pairs_lines_of(&target);
         pairs = pairs_read("pairs_read_two", pairs_lines_of(&source), &targets, options);
     }
-    pairs_close(&source);
-    pairs_close(&target);
+    files_close(&source);
+    files_close(&target);
     return pairs;
 }
 

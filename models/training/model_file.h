@@ -1,9 +1,9 @@
 /*
  * Files of models of any kind, and of their training, in the format of safetensors.
  *
- * The parameters have their names; the metadata's one key, "softback", contains the model's kind
- * and description, and with a training state its counters. Moments of the optimiser and averages
- * are further tensors. Equal training gives equal bytes.
+ * The parameters have their names; the metadata's key "softback" contains the model's kind and
+ * description, and with a training state its counters. Moments of the optimiser, with keys of its
+ * own, and averages are further tensors. Equal training gives equal bytes.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_MODEL_FILE_H
 #define SOFTBACK_MODELS_TRAINING_MODEL_FILE_H

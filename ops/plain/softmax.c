@@ -45,7 +45,7 @@ static bool allowed(const struct mask_sizes *s, const struct mask_terms *mask,
 
 /* y_i = exp(x_i / T - max) / sum_j exp(x_j / T - max), max and sum over the
    allowed j; 0 where blocked */
-static bool masked_softmax_forward(struct mask_sizes s,
+static bool softmax_masked_forward(struct mask_sizes s,
                                    const struct mask_terms *mask,
                                    double temperature, const void *x_, void *y_)
 {
@@ -68,7 +68,7 @@ static bool masked_softmax_forward(struct mask_sizes s,
 
 /* dx_i = y_i (dy_i - sum_j dy_j y_j) / T, the sum over the allowed j; 0 where
    blocked */
-static bool masked_softmax_backward(struct mask_sizes s,
+static bool softmax_masked_backward(struct mask_sizes s,
                                     const struct mask_terms *mask,
                                     double temperature, const void *y_,
                                     const void *dy_, bool fresh, void *dx_)
@@ -111,5 +111,5 @@ static bool masked_queries_seen(struct mask_sizes s,
 }
 
 KERNELS(softmax) = {
-    softmax_forward,         softmax_backward, masked_softmax_forward,
-    masked_softmax_backward, bad_length,       masked_queries_seen};
+    softmax_forward,         softmax_backward, softmax_masked_forward,
+    softmax_masked_backward, bad_length,       masked_queries_seen};

@@ -21,7 +21,7 @@ static bool pairs_divide(struct pairs_data *p, const char *file)
     return sb_pairs_divide(p->read, held, &p->train, &p->held);
 }
 
-static bool pairs_read(struct pairs_data *p, const struct training_request *r)
+static bool pairs_read_files(struct pairs_data *p, const struct training_request *r)
 {
     p->read = r->data ? sb_pairs_read(r->data, NULL)
                       : sb_pairs_read_two(r->source_file, r->target_file, NULL);
@@ -110,7 +110,7 @@ bool pairs_open(struct training *t)
 {
     const struct training_request *r = t->request;
     struct pairs_data *x = t->data;
-    if (t->task ? !x->held : !pairs_read(x, r))
+    if (t->task ? !x->held : !pairs_read_files(x, r))
         return false;
     t->progress.data_hash = pairs_mark(x);
     return true;

@@ -14,7 +14,7 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     return sb_cross_entropy(sb_linear(x[0], x[1], x[2]), x[3], NULL);
 }
 
-/* 1500 rows are two chunks and a part of one (see rows_of_chunk). */
+/* 1500 rows are two chunks and a part of one (see fused_loss_rows_of_chunk). */
 TEST(linear_cross_entropy, it_is_linear_and_cross_entropy)
 {
     const char *const shapes[] = {

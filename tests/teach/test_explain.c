@@ -286,7 +286,7 @@ CPU_TEST(explain, a_long_line_breaks_between_its_formulas_and_sentences_go_on_af
     page_lines(
         page,
         "Backward  dx = (u - mean u - h mean(u h)) / s   dgain = sum of dy h   dbias = sum of dy\n"
-        "Source    Vaswani et al. 2017; softcap:\n"
+        "Paper     Vaswani et al. 2017; softcap:\n"
         "          Gemma Team 2024; sinks: Xiao et al. 2024; TF32x3: Ootomo and Yokota 2022; "
         "more\n");
     char *text = page_as_text(page, false);
