@@ -143,7 +143,7 @@ CPU_TEST(kinds, two_ranks_train_like_one)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             struct settings s = settings_of(place);
             s.model.transformer.dropout = 0.1;
-            s.text.pooling = (sb_pooling)(place % 2);
+            s.model.pooling = (sb_pooling)(place % 2);
             expect_as_on_one(kinds[k], &s, 1, "batch");
             expect_as_on_one(kinds[k], &s, 2, "heads");
             s.trainer.sequence_ranks = 2;

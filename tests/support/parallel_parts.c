@@ -26,7 +26,9 @@ static void open_encoder_decoder(struct parallel_parts *p, const struct settings
         p->data = sb_data_task_with(SB_TASK_REVERSE, &s->task, &options);
     }
     p->source = sb_data_as_source(p->data);
-    sb_seq2seq *model = p->data ? sb_seq2seq_new(p->weights, p->data, &s->model) : NULL;
+    sb_seq2seq_options own = s->model;
+    text_options_of_kind(&own, &seq2seq_kind);
+    sb_seq2seq *model = p->data ? sb_seq2seq_new(p->weights, p->data, &own) : NULL;
     if (model)
         p->model = sb_seq2seq_as_model(model);
 }

@@ -17,7 +17,7 @@ struct settings parallel_settings(void)
     s.trainer.optimiser.schedule.kind = SB_SCHEDULE_CONSTANT;
     s.trainer.optimiser.schedule.warmup = 3;
     s.data.batch_pairs = 7;
-    s.text.context = 6;
+    s.model.context = 6;
     s.task = (sb_task_options){.min_length = 1, .max_length = 5};
     return s;
 }

@@ -1,8 +1,11 @@
 #include "tests/support/small_run.h"
+#include "models/kinds.h"
+#include "models/text_model.h"
 
 struct settings small_settings(void)
 {
     struct settings s = settings_default();
+    text_options_of_kind(&s.model, &seq2seq_kind);
     s.model.transformer.width = 8;
     s.model.transformer.heads = 2;
     s.model.transformer.feed_forward = 12;
@@ -33,10 +36,11 @@ static bool small_run_make(struct small_run *run, const struct settings *setting
                            const sb_pairs *pairs, sb_dtype dtype)
 {
     *run = (struct small_run){.settings = *settings};
+    text_options_of_kind(&run->settings.model, &seq2seq_kind);
     run->data = small_data(settings, pairs);
     run->weights = run->data ? sb_parameters_of(dtype, settings->trainer.seed) : NULL;
     if (run->weights && fine_tuning_prepare(&settings->tuning, run->weights))
-        run->model = sb_seq2seq_new(run->weights, run->data, &settings->model);
+        run->model = sb_seq2seq_new(run->weights, run->data, &run->settings.model);
     if (run->model && fine_tuning_apply(&settings->tuning, run->weights))
         run->trainer = sb_trainer_new(run->model, run->data, &settings->trainer);
     return run->trainer != NULL;
