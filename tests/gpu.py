@@ -5,7 +5,7 @@
 
 Needs nvcc, a C compiler, Meson and Ninja; if PyTorch is installed it compares with it, and
 compute-sanitizer looks for wrong accesses and races. Nothing is installed. All parts together end
-within N seconds [530]; a part that fails is reported, and the others still run. The exit status is 0
+within N seconds [480]; a part that fails is reported, and the others still run. The exit status is 0
 if the build and the parts that were asked for succeeded.
 
 FOLDER [build/gpu/results] receives report.md and a log of each part, <number>-<part>.log. Logs are
@@ -30,7 +30,7 @@ import gpu_model # in tests/bench
 
 BUILD = os.path.join(ROOT, "build", "gpu")
 EMULATED = os.environ.get("SOFTBACK_CUDA") == "emulated"
-SECONDS = 530  # the sum of the limits below
+SECONDS = 480
 FAILURE = re.compile(r"\[FAIL\]|\d+ passed, \d+ failed|FAILED: |.*\berror: ")  # lines of a log
 ONLY = "suite", "bench", "peers"
 CHECKED = {  # by compute-sanitizer: tests with small shapes
@@ -291,7 +291,7 @@ def bench(report, limit, keep):
                     f"{row[0] / predicted[key]:.2f}" if key in predicted else "")
              for key, row in rows.items()]
     report.section("Benchmark", "`softback bench --device cuda`; a share is relative to a large "
-                   "copy or product in the same run, the last column to the time that "
+                   "copy, or product by cuBLAS, in the same run, the last column to the time that "
                    "tests/bench/gpu_model.py predicts.\n\n" +
                    table(("", "", "", "ms", "rate", "share", "of predicted"), shown))
     if not ok:
@@ -406,6 +406,8 @@ def main():
     given = arguments()
     only = given.only or (["suite"] if given.filter else ONLY)
     machine = Machine()
+    print(f"softback on {machine.name}: build, {', '.join(only)}: at most {given.seconds / 60:.0f} "
+          f"minutes on {machine.cores} cores", flush=True)
     report = Report(machine, given.seconds, given.out or os.path.join(BUILD, "results"))
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ["SOFTBACK_CUDA"] = ("emulated" if EMULATED else

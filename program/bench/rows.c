@@ -49,7 +49,11 @@ static const struct row rows[] = {
     {"train", "GPT-2 124M",
      "language_model width=768 heads=12 feed_forward=3072 layers=12 pairs=4 length=64 "
      "symbols=50304 positions=1024 dropout=0",
-     PEERS},
+     GPU | PEERS},
+    {"train", "GPT-2 124M, 4 x 1024",
+     "language_model width=768 heads=12 feed_forward=3072 layers=12 pairs=4 length=1024 "
+     "symbols=50304 positions=1024 dropout=0",
+     GPU},
     {"train", "quick",
      "seq2seq width=16 heads=2 feed_forward=16 layers=1 pairs=2 length=8 symbols=16 tied=1 "
      "dropout=0.1",

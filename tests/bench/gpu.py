@@ -52,6 +52,28 @@ class Model(nn.Module):
         return self.output(y)
 
 
+class LanguageModel(nn.Module):
+    """GPT-2: a pre-norm decoder with learned positions, whose output is tied to its embeddings."""
+
+    def __init__(self, width, heads, feed_forward, layers, symbols, positions):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(width, heads, feed_forward, 0.0,
+                                           lambda x: F.gelu(x, approximate="tanh"),
+                                           batch_first=True, norm_first=True)
+        self.symbols = nn.Embedding(symbols, width)
+        self.positions = nn.Embedding(positions, width)
+        self.layers = nn.TransformerEncoder(layer, layers, nn.LayerNorm(width),
+                                            enable_nested_tensor=False)
+        self.output = nn.Linear(width, symbols, bias=False)
+        self.output.weight = self.symbols.weight
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(positions))
+
+    def forward(self, ids):
+        n = ids.shape[1]
+        x = self.symbols(ids) + self.positions.weight[:n]
+        return self.output(self.layers(x, mask=self.mask[:n, :n], is_causal=True))
+
+
 class Bench:
     def __init__(self, device, quick):
         self.device, self.quick, self.cuda = device, quick, device == "cuda"
@@ -97,19 +119,21 @@ class Bench:
 
     def train_step(self, row, dtype):
         pairs, length, symbols = (row.sizes[key] for key in ("pairs", "length", "symbols"))
-        model = Model(**{key: row.sizes[key] for key in ("width", "heads", "feed_forward", "layers",
-                                                         "length", "symbols", "tied")})
+        sides, made, names = ((2, Model, ("length", "tied")) if row.kind == "seq2seq" else
+                              (1, LanguageModel, ("positions",)))
+        model = made(**{key: row.sizes[key] for key in ("width", "heads", "feed_forward", "layers",
+                                                        "symbols") + names})
         model = model.to(self.device)
         adam = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9,
                                 fused=True, capturable=self.cuda)
-        source, target, answer = (torch.randint(symbols, (pairs, length), device=self.device)
-                                  for _ in range(3))
+        *inputs, answer = (torch.randint(symbols, (pairs, length), device=self.device)
+                           for _ in range(sides + 1))
 
         def step(cache=True):
             precision = (contextlib.nullcontext() if dtype == torch.float32 else
                          torch.autocast(self.device, dtype, cache_enabled=cache))
             with precision:
-                logits = model(source, target)
+                logits = model(*inputs)
                 loss = F.cross_entropy(logits.view(-1, symbols), answer.view(-1))
             loss.backward()
             adam.step()
@@ -210,9 +234,9 @@ def main():
     print(f"device\t{options.device}\tPyTorch {torch.__version__}")
     bench.limits()
     where = "quick" if options.quick else "gpu" if bench.cuda else "cpu"
-    measures = {"seq2seq": bench.train_step, "attention": bench.attention, "adam": bench.adam,
-                "softmax": bench.softmax, "layer_norm": bench.layer_norm,
-                "cross_entropy": bench.cross_entropy}
+    measures = {"seq2seq": bench.train_step, "language_model": bench.train_step,
+                "attention": bench.attention, "adam": bench.adam, "softmax": bench.softmax,
+                "layer_norm": bench.layer_norm, "cross_entropy": bench.cross_entropy}
     for row in listed(f"{options.build}/softback"):
         if where in row.where and row.kind in measures:
             for dtype in bench.dtypes:
