@@ -82,8 +82,9 @@ TEST(language_windows, nothing_is_put_before_a_window)
     writer_free(&w);
 }
 
-/* The most probable symbol behind ids that are all that the model sees. */
-static int32_t best_after(const struct writer *w, int64_t n, const int32_t *ids)
+/* The most probable symbol behind ids that are all that the model sees; adds its log probability.
+ */
+static int32_t best_after(const struct writer *w, int64_t n, const int32_t *ids, double *sum)
 {
     double y[TINY_V * (CONTEXT + 2)];
     sb_tensor *all = sb_tensor_from(SB_I32, SB_SHAPE(1, n), ids);
@@ -96,14 +97,21 @@ static int32_t best_after(const struct writer *w, int64_t n, const int32_t *ids)
     int32_t best = SB_SYMBOL_END;
     for (int32_t id = 0; id < TINY_V; id++)
         best = search_allows(search_choosable(NULL), id) && last[id] > last[best] ? id : best;
+    double all_of_them = 0;
+    for (int id = 0; id < TINY_V; id++)
+        all_of_them += exp(last[id] - last[best]);
+    *sum -= log(all_of_them);
     return best;
 }
 
 TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
-    for (int cached = 0; cached < 2; cached++) {
-        struct writer w = writer_new(SB_F64, &small);
+    for (int i = 0; i < 4; i++) {
+        const int cached = i % 2, context = CONTEXT - i / 2, half = (context + 1) / 2;
+        sb_language_model_options size = small;
+        size.context = context;
+        struct writer w = writer_new(SB_F64, &size);
         const char *prompt = "abc";
         const sb_decoding_options o = {.longest = 40, .no_cache = !cached};
         sb_decoded d;
@@ -111,14 +119,18 @@ TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols)
         cr_expect(d.length == 40 && d.slid && !d.ended);
         int32_t seen[CONTEXT + 1] = {4, 5, 6};
         int64_t n = 3;
-        for (int64_t i = 0; i < d.length; i++) {
-            cr_expect(d.ids[i] == best_after(&w, n, seen), "symbol %d", (int)i);
-            seen[n++] = d.ids[i];
-            if (n > CONTEXT) { /* half of the context stays */
-                memmove(seen, seen + n - CONTEXT / 2, CONTEXT / 2 * sizeof *seen);
-                n = CONTEXT / 2;
+        double sum = 0;
+        for (int64_t t = 0; t < d.length; t++) {
+            cr_expect(d.ids[t] == best_after(&w, n, seen, &sum), "context %d: symbol %d", context,
+                      (int)t);
+            seen[n++] = d.ids[t];
+            if (n > context) { /* half of the context stays, the longer one of an odd context */
+                memmove(seen, seen + n - half, (size_t)half * sizeof *seen);
+                n = half;
             }
         }
+        cr_expect(fabs(d.log_probability - sum) < 1e-9, "%.12g is not %.12g", d.log_probability,
+                  sum);
         sb_decoded_free(1, &d);
         writer_free(&w);
     }

@@ -117,8 +117,8 @@ static void clip(sb_communicator *c, void *context)
     }
     sb_backward(sum);
     sb_tape_end(&tape);
-    if (s->spoils && rank == 1)
-        sb_tensor_set(sb_tensor_grad(sb_parameters_get(set, 2)), 3, INFINITY);
+    if (s->spoils) /* all name the first parameter that any rank has spoilt */
+        sb_tensor_set(sb_tensor_grad(sb_parameters_get(set, rank == 1 ? 2 : 3)), 3, INFINITY);
     const struct clip_caller caller = {"optimiser_step", "step skipped"};
     if (!clip_scale(&caller, set, 1, 2, &s->norm[rank], &s->scale[rank]))
         snprintf(s->message[rank], 128, "%s", sb_error());
