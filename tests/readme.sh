@@ -142,5 +142,9 @@ for page in teach/lessons/[0-9]*.md; do
 done >"$work/output"
 [ ! -s "$work/output" ]
 check $? "README.md has the title of each lesson"
+sed -n "1s/.* version : '\([^']*\)', license : '\([^']*\)'.*/version: \1\nlicense: \2/p" meson.build >"$work/named"
+grep -xFf "$work/named" CITATION.cff >"$work/output"
+[ "$(wc -l <"$work/output")" = 2 ]
+check $? "CITATION.cff has the version and the licence of meson.build"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
