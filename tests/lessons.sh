@@ -168,6 +168,41 @@ try_script() {
     check $? 'an unknown lesson is refused'
 }
 
+# What a teacher gets of a student's files: of each lesson its state, and what fails.
+try_class() {
+    rm -rf "$work/my"
+    mkdir "$work/my"
+    cp "$lessons"/solutions/*.c "$work/my"
+    run --all --json && python3 -m json.tool "$work/output" >/dev/null &&
+        [ "$(grep -c '"passes", "failures": \[\]' "$work/output")" = 12 ]
+    check $? 'all lessons with their solutions pass'
+    rm "$work/my"/0[6-9]* "$work/my"/1*
+    cp "$lessons/02_everyone_pays.c" "$work/my"
+    sed 's/(g\[i\] - average)/g[i]/' "$lessons/solutions/03_never_build_j.c" >"$work/my/03_never_build_j.c"
+    printf '/* "\\ \377\t*/ int x = "a";\n' >"$work/my/04_the_wrong_gradient.c"
+    printf '#include "lesson.h"\nfloat check_step(void)\n{\n    abort();\n}\n' |
+        sed '1i #include <stdlib.h>' >"$work/my/05_how_to_trust_it.c"
+    sed -n '/^bool gradient_holds/,$p' "$lessons/05_how_to_trust_it.c" >>"$work/my/05_how_to_trust_it.c"
+    run --all
+    [ $? = 1 ] && shows 'One row passes 2 Everyone pays fails each row sums to 0' && shows 'p - y open'
+    check $? 'without --json it lists what fails'
+    run --all --json
+    [ $? = 1 ] && python3 - "$work/output" <<'END' >"$work/said" 2>&1
+import json, sys
+given = json.load(open(sys.argv[1]))
+states = [lesson["state"] for lesson in given["lessons"]]
+assert states == ["passes"] + 4 * ["fails"] + 7 * ["open"] and (given["passed"], given["of"]) == (1, 12), states
+_, second, third, fourth, fifth = ([(f["test"], f["message"]) for f in lesson["failures"]] for lesson in given["lessons"][:5])
+assert len(second) == 3 and second[2][0].startswith("J equals the finite differences"), second
+assert third[0] == ("ds is the product with J", "this is a g: the average, which every score must subtract, is missing"), third
+assert fourth[0][0] == "the compiler accepts the file" and '/* "\\ ' in fourth[0][1] and "\n" in fourth[0][1], fourth
+assert fifth[-1][0] == "the program ends" and "signal 6" in fifth[-1][1], fifth
+END
+    status=$?
+    cat "$work/said" >>"$work/output"
+    check $status 'one document of JSON has the state of each lesson, its failing tests and their messages'
+}
+
 # In a separate build folder, since 20 seconds of an endless loop run in parallel with the lessons.
 endless() {
     mkdir -p "$work/endless"
@@ -194,6 +229,7 @@ if [ $full = 0 ]; then
     try_statement
     try_numbers
     try_script
+    try_class
     wait "$waiting"
     cp "$work/endless/output" "$work/output"
     shows 'Stopped after 20 seconds'

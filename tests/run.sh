@@ -114,6 +114,8 @@ try_folders() {
 try_parts() {
     machine && run lesson 1 && shows 'the lesson' && called '^ninja .* library$' && ! called '^ninja .*program'
     check $? "a lesson needs only the library"
+    machine && [ "$(cd "$work/a tree" && PATH=$work/bin ./run lesson --all --json 2>/dev/null)" = 'the lesson' ]
+    check $? "what is built for a lesson is not reported where its JSON is"
     machine && run build && run build && [ "$(grep -c '^meson' "$work/calls")" = 1 ] &&
         stub nvidia-smi 'echo 9.0' && run build && called '^meson setup --reconfigure build'
     check $? "a build folder is configured once, and again when a GPU was added"
