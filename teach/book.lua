@@ -1,8 +1,9 @@
 -- Makes one book of the lessons, for pandoc. Titles, "3. Never build J", get the id lesson-3;
 -- links to a page of the book lead there, and those to other files to where these lie, seen from the
 -- book: in the folder `lessons`, which the metadata names, or above it. In the folder `site`, which it may name, a
--- page source/FILE.html shows a file. Pictures become part of the book; as images of their own, so that their styles do not meet.
+-- page source/FILE.html shows a file. A link to what the book lacks becomes its text. Pictures become part of the book; as images of their own, so that their styles do not meet.
 local lessons, site
+local ids = {}
 local pages = {["../ranks.md"] = "#over-many-ranks", ["../wrong_gradients.md"] = "#wrong-gradients-measured",
                ["../glossary.md"] = "#glossary", ["../micro.c"] = "#all-of-it-in-one-file"}
 
@@ -18,6 +19,7 @@ local function link(element)
     local number = element.target:match("^(%d+)_[%w_]*%.md$")
     if number or pages[element.target] then
         element.target = number and "#lesson-" .. tonumber(number) or pages[element.target]
+        return (number or ids[element.target]) and element or element.content
     elseif not element.target:match("^%a+:") and not element.target:match("^#") then
         element.target = file_of((element.target:gsub("#.*", ""))) .. (site == "" and "" or ".html")
         local shown = site == "" or io.open(site .. "/" .. element.target)
@@ -69,6 +71,7 @@ local function header(element)
 end
 
 return {
-    { Meta = function(meta) lessons, site = pandoc.utils.stringify(meta.lessons), pandoc.utils.stringify(meta.site) end },
+    { Meta = function(meta) lessons, site = pandoc.utils.stringify(meta.lessons), pandoc.utils.stringify(meta.site) end,
+      Header = function(element) ids["#" .. element.identifier] = true end },
     { Link = link, Header = header, Image = image, Para = display, Inlines = together },
 }

@@ -25,9 +25,22 @@ else
     echo "book: tidy is missing (Debian's package of that name), so the HTML is not tested"
 fi
 
-# One line for each link; each id.
-grep -o 'href="[^"]*"' "$book" | sed 's/href="\(.*\)"/\1/' | sort -u >"$work/links"
-grep -o ' id="[^"]*"' "$book" | sed 's/ id="\(.*\)"/\1/' | sort >"$work/ids"
+# One line for each link; each id; links without a target are printed: links FILE
+links() {
+    grep -o 'href="[^"]*"' "$1" | sed 's/href="\(.*\)"/\1/' | sort -u >"$work/links"
+    grep -o ' id="[^"]*"' "$1" | sed 's/ id="\(.*\)"/\1/' | sort >"$work/ids"
+    while read -r link; do
+        case $link in
+        '#'*) grep -qxF "${link#?}" "$work/ids" ;;
+        http*) ;;
+        *) [ -e "$work/folder/$link" ] ;;
+        esac || echo "$link"
+    done <"$work/links"
+}
+
+links "$book" >"$work/output"
+[ ! -s "$work/output" ]
+check $? "every link has a target"
 lessons=0
 for page in teach/lessons/[0-9]*.md; do
     lessons=$((lessons + 1))
@@ -51,15 +64,6 @@ grep -o 'lesson [0-9]*' teach/glossary.md | sort -u | while read -r _ n; do
 done >"$work/output"
 [ ! -s "$work/output" ]
 check $? "the glossary's lessons exist"
-while read -r link; do
-    case $link in
-    '#'*) grep -qxF "${link#?}" "$work/ids" ;;
-    http*) ;;
-    *) [ -e "$work/folder/$link" ] ;;
-    esac || echo "$link" >>"$work/output"
-done <"$work/links"
-[ ! -s "$work/output" ]
-check $? "every link has a target"
 uniq -d "$work/ids" >"$work/output"
 [ ! -s "$work/output" ]
 check $? "every id is unique"
@@ -78,5 +82,17 @@ if [ -n "$browser" ] && command -v node >/dev/null; then
 else
     echo "book: Chromium or node is missing, so its layout is not tested"
 fi
+
+handout=$work/handout.html
+teach/book.sh --handout "$handout" >"$work/output" 2>&1 && [ ! -s "$work/output" ]
+check $? "the hand-out is made, and nothing is printed"
+[ "$(grep -c '<h1 id="lesson-' "$handout")" = $lessons ] &&
+    [ "$(grep -c 'class="room"' "$handout")" = "$(cat teach/lessons/*.md | grep -c '<details>')" ]
+check $? "it has each lesson, and room for each answer"
+! grep -noE '<details|--solution|void matmul|ignores' "$handout" >"$work/output"
+check $? "it has no answer, no solution and nothing that is measured of wrong gradients"
+{ links "$handout"; grep -vE '^#|^https' "$work/links"; } >"$work/output"
+[ ! -s "$work/output" ]
+check $? "its links lead to its own parts, or to papers"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
