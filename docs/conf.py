@@ -65,8 +65,19 @@ SOURCES = set()  # files that pages link to
 MADE = {"./run playground": "live.html", "./run book": "book.html"}  # commands that make what the site has
 LIVE = {"04_the_wrong_gradient": "trains the mistake of this lesson beside the correct gradient",
         "07_saturated_rows": "counts the saturated rows of two models while they learn",
-        "09_online": "goes through flash attention step by step, forward and backward",
         "11_learn_to_reverse": "trains the model of this lesson"}
+# Exhibits of the live page within lessons, behind the paragraph that names them, with the numbers of the lesson
+EXHIBITS = {"02_everyone_pays": "row", "03_never_build_j": "row#upstream=0.5,-1,2,0.25",
+            "09_online": "flash#fscores=1,2,5,0.5,3,-1&fvalues=1,-1,2,0.5,0,4&block=2"}
+FRAME = """
+<iframe class="exhibit" src="../../live.html?exhibit={}" title="exhibit of the live page" loading="lazy"></iframe>
+<script>
+addEventListener("message", ({{source, data}}) => {{
+    for (const frame of document.querySelectorAll("iframe.exhibit"))
+        if (source === frame.contentWindow && data.height > 0) frame.style.height = data.height + "px";
+}});
+</script>
+"""
 
 
 def of_the_tree(app, page, text):
@@ -74,6 +85,8 @@ def of_the_tree(app, page, text):
     at_top = "/" not in page and page not in ("CONTRIBUTING", "CHANGELOG")
     text[0] = text[0].replace("](../", "](") if at_top else re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1", text[0])
     if "lessons/" in page:
+        if exhibit := EXHIBITS.get(Path(page).name):
+            text[0] = re.sub(r"(?s)exhibit \d.*?\n(?=\n)", lambda match: match[0] + FRAME.format(exhibit), text[0], count=1)
         text[0] = re.sub(r"exhibit (\d)", r"[exhibit \1](../../live.html#panel=\1)", text[0])
     if says := LIVE.get(Path(page).name):
         text[0] += f"\n\nThe [live page](../../live.html) {says}.\n"

@@ -20,6 +20,17 @@ for (const name of pages)
         expectEqual(wide.slice(0, 3), [], "what is wider");
     });
 
+for (const [lesson, exhibit] of [["02_everyone_pays", "row"], ["03_never_build_j", "row#upstream=0.5,-1,2,0.25"],
+                                 ["09_online", "flash#fscores=1,2,5,0.5,3,-1&fvalues=1,-1,2,0.5,0,4&block=2"]])
+    await test(`${lesson} has its exhibit, as high as it is`, async () => {
+        await page.go(url(`teach/lessons/${lesson}.html`));
+        await loaded(lesson);
+        expectEqual(await page.value("document.querySelector('iframe').getAttribute('src')"),
+                    "../../live.html?exhibit=" + exhibit, "its address");
+        await page.value("document.querySelector('iframe').scrollIntoView({behavior: 'instant'})"); /* which loads it */
+        await page.until("document.querySelector('iframe').offsetHeight === 323", 10000);
+    });
+
 const search = async (question) => {
     await page.go(url("search.html?q=" + encodeURIComponent(question)));
     await page.until(`document.querySelectorAll('#search-results li').length > 0 &&

@@ -118,7 +118,22 @@ const open = async () => {
     }, Address.state.panel > 0 ? 0 : LATER);
 };
 
-open().catch((error) => {
+/* Exhibits that need no race can stand alone in a frame of another page, playground.html?exhibit=row. That page
+   gets the height, since a frame has a height of its own. */
+const exhibits = {row: Row, saturated: SaturatedRows, flash: Flash};
+const alone = new URLSearchParams(location.search).get("exhibit");
+const openAlone = async () => {
+    document.body.className = "alone";
+    $(alone).closest("section").classList.add("chosen");
+    await Library.open(await compiled("module"));
+    Address.read();
+    exhibits[alone].open();
+    document.body.dataset.state = "ready";
+    const tell = () => parent.postMessage({height: document.body.offsetHeight}, "*");
+    new ResizeObserver(tell).observe(document.body);
+};
+
+(Object.hasOwn(exhibits, alone) ? openAlone : open)().catch((error) => {
     document.body.dataset.state = "failed";
     const place = document.createElement("p");
     place.textContent = "This page could not start: " + error.message;

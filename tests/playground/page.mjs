@@ -883,4 +883,29 @@ for (const panel of [1, 2, 3, 4, 5])
                    expect(numeral > top, `the numeral begins at ${numeral}`);
                }));
 
+for (const [id, shown, hash] of [["row", "row-table", "upstream=0.5,-1,2,0.25"], ["flash", "flash-table", "block=2"],
+                                 ["saturated", "saturated-say", ""]])
+    await test(`the exhibit "${id}" stands alone in a frame of another page`, async () => {
+        const page = await open(chromium, `${url}?exhibit=${id}#${hash}`, {width: 700, height: 500});
+        await page.until('document.body.dataset.state === "ready"');
+        const seen = await page.value(`[...document.querySelectorAll("header, nav, section, footer, .plaque")]
+            .filter((x) => x.checkVisibility()).map((x) => x.getAttribute("aria-labelledby"))`);
+        expectEqual(seen, [id], "what is visible");
+        expect(await page.value(`$("${shown}").textContent.length > 40 && $("${shown}").parentNode.scrollWidth <= innerWidth`),
+               "the exhibit");
+        const told = await page.value(`new Promise((done) => {
+            addEventListener("message", ({data}) => done(data.height));
+            document.body.append(document.createElement("hr"));
+        })`);
+        expectEqual(told, await page.value("document.body.offsetHeight"), "the height that it tells");
+        if (id === "row") {
+            expectEqual(await page.value('$("ds-1").innerText.trim()'), "−0.3012", "ds of the address");
+            await page.click("#row-raise");
+            await page.click("#row-more");
+            expectEqual(await page.value('document.querySelectorAll("#row-table tbody tr").length'), 6, "keys, and their sum");
+        }
+        expectEqual(page.problems, [], "errors of the browser");
+        await page.close();
+    });
+
 end("page");
