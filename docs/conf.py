@@ -1,6 +1,7 @@
 """The site, made of Markdown by Sphinx: docs/site.sh runs it in a folder that looks like the tree, with the
 pages of docs/ at its top. Everything works from disk: formulas become MathML here, and links to files of the
 library lead to pages that show them."""
+import os
 import re
 from pathlib import Path
 from posixpath import normpath, relpath
@@ -25,6 +26,7 @@ include_patterns = ["*.md", "reference/*.rst", "teach/[!b]*.md", "teach/lessons/
 exclude_patterns = ["README.md"]
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 html_theme = "furo"
+html_baseurl = os.environ.get("SOFTBACK_ADDRESS", "") and os.environ["SOFTBACK_ADDRESS"] + "/"  # for rel=canonical
 html_title, html_short_title = f"softback {version}", "softback"
 html_static_path = ["style.css", str(ROOT / "teach/pictures")]
 html_css_files = ["style.css"]

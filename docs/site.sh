@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a static site, for any host of files or from disk: docs/site.sh FOLDER PAGE REPORT, where PAGE is
-# teach/playground.html and REPORT a page of `softback report`. Needs python3; Sphinx comes from PyPI, in the
+# Makes a static site, for any host of files or from disk: docs/site.sh FOLDER PAGE REPORT [ADDRESS], where PAGE is
+# teach/playground.html, REPORT a page of `softback report`, and ADDRESS where the site will be. Needs python3; Sphinx comes from PyPI, in the
 # versions of docs/requirements.txt, into a cache folder. Where that fails it says so and exits with 77.
 set -eu
 cd "$(dirname "$0")/.."
@@ -34,7 +34,7 @@ export PYTHONDONTWRITEBYTECODE=1
 "$python" docs/reference.py "$work/package" "$work/reference"
 "$python" docs/notebook.py python/tutorial.ipynb >"$work/tutorial.md"
 rm -rf "$site"
-"$tools/bin/sphinx-build" -q -E -W --keep-going -d "$work/doctrees" -c docs "$work" "$site"
+SOFTBACK_ADDRESS=${4:-} "$tools/bin/sphinx-build" -q -E -W --keep-going -d "$work/doctrees" -c docs "$work" "$site"
 cp "$live" "$site/live.html"
 cp "$report" "$site/report.html"
 ! command -v pandoc >/dev/null || SOFTBACK_SITE=$site teach/book.sh "$site/book.html"

@@ -123,9 +123,39 @@ try_parts() {
     check $? "an unknown command prints the usage"
 }
 
+# A machine whose builds make a live page, a site and a report.
+site_machine() {
+    machine && mkdir -p "$work/a tree/docs" "$work/a tree/build"
+    stub meson 'mkdir -p build/playground/teach/playground' '>build/build.ninja' '>build/playground/build.ninja' \
+        'echo "<a data-lesson=\"09_online\">9</a>" >build/playground/teach/playground/playground.html'
+    for tool in clang clang++ wasm-ld llvm-ar pandoc python3; do stub $tool; done
+    stub site.sh && mv "$work/bin/site.sh" "$work/a tree/docs"
+    stub softback 'while [ "$1" != --report ]; do shift; done' 'echo >"$2"' && mv "$work/bin/softback" "$work/a tree/build"
+}
+
+try_site() {
+    [ -d /usr/include/wasm32-wasi ] || { echo "run: wasi-libc is missing, so ./run site is not tested"; return; }
+    site_machine && run site && shows 'Training   the model of' && shows 'about a minute' &&
+        called '^site.sh build/site teach/playground.html build/demo/dates.html $' &&
+        grep -q 'data-lesson="09_online"' "$work/a tree/teach/playground.html"
+    check $? "the site says that it trains, and for how long"
+    run site --address https://example.org/a-b/ && shows 'build/demo/dates.html, which an earlier run made' && ! shows Training &&
+        called '^site.sh .* https://example.org/a-b$' &&
+        grep -q 'href="https://example.org/a-b/teach/lessons/09_online.html"' "$work/a tree/teach/playground.html"
+    check $? "it uses the report that is there; with an address, the live page leads to the site's lessons"
+    for given in '--address' '--address example.org' '--address https://a|b' '--adress https://example.org' '--address https://a b'; do
+        # shellcheck disable=SC2086 # several words
+        run site $given
+        [ $? = 2 ] && shows "\"$given\" is unknown" || echo "$given" >>"$work/refused"
+    done
+    [ ! -e "$work/refused" ]
+    check $? "it refuses what is no address"
+}
+
 try_missing
 try_registry
 try_folders
 try_parts
+try_site
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

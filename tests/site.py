@@ -15,7 +15,7 @@ class Page(HTMLParser):
         given = dict(attributes)
         self.ids |= {given[name] for name in ("id", "name") if given.get(name)}
         for name in ("href", "src"):
-            if name in given:
+            if name in given and given.get("rel") != "canonical":  # which names the page itself
                 (self.links if tag == "a" else self.loads).add(given[name])
 
 

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 site=$work/site
 
 echo '<!DOCTYPE html><html lang="en"><head><title>stand-in</title></head><body><p>made by ./run site</p><script>parent.postMessage({height: 321}, "*")</script></body></html>' >"$work/page.html"
-docs/site.sh "$site" "$work/page.html" "$work/page.html" >"$work/output" 2>&1
+docs/site.sh "$site" "$work/page.html" "$work/page.html" https://example.org/softback >"$work/output" 2>&1
 code=$?
 [ $code != 77 ] || { cat "$work/output"; exit 77; }
 check $code "the site is made, without a warning"
@@ -19,6 +19,11 @@ check $code "the site is made, without a warning"
 
 python3 tests/site.py "$site" >"$work/output" 2>&1
 check $? "each link has its target, and nothing is loaded from elsewhere"
+for page in index teach/lessons/01_one_row; do
+    grep -qF "<link rel=\"canonical\" href=\"https://example.org/softback/$page.html\"" "$site/$page.html" || echo "$page"
+done >"$work/output"
+[ ! -s "$work/output" ]
+check $? "pages name the address of the site"
 for lesson in teach/lessons/[0-9]*.md; do
     grep -qF "href=\"${lesson%.md}.html\"" "$site/learn.html" || echo "$lesson"
 done >"$work/output"
