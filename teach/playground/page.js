@@ -18,6 +18,12 @@ const Teacher = (() => {
         ["Sabotage at step 300", {events: [300]},
          "At step 300 the model has learnt. Does a wrong gradient still harm it, and why (not)?"],
     ];
+    const header = document.querySelector("header");
+    /* The height of the header, where it stays in view. */
+    const measure = () => {
+        const height = getComputedStyle(header).position === "sticky" ? header.offsetHeight : 0;
+        document.documentElement.style.setProperty("--head", height + "px");
+    };
     const draw = () => {
         document.body.classList.toggle("teacher", Boolean(s.teacher));
         $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
@@ -25,11 +31,13 @@ const Teacher = (() => {
         $("scene-caption").hidden = s.scene < 0;
         const waits = s.teacher && s.at < 0 && s.panel <= 0; /* until the class has voted */
         $("scene-caption").textContent = (scenes[s.scene]?.[2] ?? "") + (waits ? " Vote, then press start." : "");
+        measure();
     };
-    /* A scene is an address: the page opens anew with it. */
+    /* A scene is an address: the page opens anew with it, from its top. */
     const show = (scene) => {
         const [, changes] = scenes[scene], {teacher} = s;
         Address.set({...structuredClone(Address.own), ...changes, teacher, scene});
+        history.scrollRestoration = "manual";
         location.reload();
     };
     /* A scene in an address that does not name its changes. */
@@ -43,15 +51,23 @@ const Teacher = (() => {
         "data-scene": i,
         "aria-pressed": String(i === s.scene)
     },
-                              escaped(scenes[i][0]));
+                              tag("kbd", {}, i + 1, " "), escaped(scenes[i][0]));
     const pressed = (e) => {
-        if (e.target.dataset.scene) show(+e.target.dataset.scene);
+        const chosen = e.target.closest("[data-scene]");
+        if (chosen) show(+chosen.dataset.scene);
+    };
+    /* A digit is a scene, except where it is typed. */
+    const keyed = (e) => {
+        const isTyped = e.ctrlKey || e.altKey || e.metaKey || e.target.closest("input, select");
+        if (s.teacher && !isTyped && scenes[e.key - 1]) show(e.key - 1);
     };
     /* What to try after a race, for all readers. */
     const next = () => tag("p", {class: "controls"}, "Next: ", [1, 2, 3].map(button));
     const open = () => {
         $("scenes").innerHTML = scenes.map((_, i) => button(i)).join("");
         $("scenes").onclick = $("race-say").onclick = pressed;
+        document.onkeydown = keyed;
+        new ResizeObserver(measure).observe(header);
         $("teacher").onclick = () => {
             Address.set({teacher: +!s.teacher});
             draw();

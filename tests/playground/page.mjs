@@ -48,9 +48,9 @@ const still = {
     still: true
 };
 const idle = "!Race.state().playing";
-/* The address changes before the page is loaded anew; the old page is ready and has no caption. */
+/* The address changes before the page is loaded anew; a page marks its scene when it opens. */
 const sceneBegins = (page, scene) => page.until('document.body.dataset.state === "ready"' +
-    ` && location.hash.includes("scene=${scene}") && !$("scene-caption").hidden`);
+    ` && document.querySelector('#scenes [data-scene="${scene}"][aria-pressed=true]')`);
 
 await test(
     "it opens from a file, and the race begins by itself",
@@ -719,6 +719,31 @@ await test("a scene of teacher mode waits until the class has voted",
                await page.click("#play");
                await page.until(idle);
            }));
+
+/* Of each scene of teacher mode, what must be seen besides its question when it begins. */
+const race = ["#play", "#right-maps", "#wrong-maps"];
+const scenes = [race, race, race, race, race, ["#drawer-table tr:last-child td:last-child"],
+                ["#flash-play", "#flash-cells", "#flash-memory", "#flash-table tr.now"], race];
+for (const [width, height] of [[1280, 720], [1366, 768], [1920, 1080]])
+    await test(`on a projector of ${width} x ${height}, the keys 1 to 8 choose scenes; each is seen with its question, and no table is cut off`,
+               () => visit({...still, width, height, hash: "#teacher=1"}, async (page) => {
+                   const unseen = (...shown) => page.run((all) => all.filter((x) => {
+                       const {top, bottom, left, right} = document.querySelector(x).getBoundingClientRect();
+                       const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+                       return bottom > innerHeight || !over?.closest(x) && !document.querySelector(x).contains(over);
+                   }), shown);
+                   const cutOff = () => page.run(
+                       () => [...document.querySelectorAll("table")]
+                                 .filter((x) => x.checkVisibility() && x.scrollWidth > x.parentNode.clientWidth)
+                                 .map((x) => `${x.id || x.className}: ${x.scrollWidth} of ${x.parentNode.clientWidth}`));
+                   for (const [i, shown] of scenes.entries()) {
+                       await page.press(String(i + 1));
+                       await sceneBegins(page, i);
+                       await page.until(`$("saturated-say").textContent && ${idle}`);
+                       expectEqual(await unseen("#scene-caption", `[data-scene="${i}"]`, ...shown), [], `scene ${i + 1}: not seen`);
+                       expectEqual(await cutOff(), [], `scene ${i + 1}: tables that are cut off`);
+                   }
+               }));
 
 await test("a scene of teacher mode is marked, explained, and keeps the focus",
            () => visit({...still, hash: "#teacher=1"}, async (page, text) => {
