@@ -35,7 +35,7 @@ export PYTHONDONTWRITEBYTECODE=1
 "$python" docs/notebook.py python/tutorial.ipynb >"$work/tutorial.md"
 rm -rf "$site"
 SOFTBACK_ADDRESS=${4:-} "$tools/bin/sphinx-build" -q -E -W --keep-going -d "$work/doctrees" -c docs "$work" "$site"
-cp "$live" "$site/live.html"
+sed 's|data-lesson="\([^"]*\)"|href="teach/lessons/\1.html"|g' "$live" >"$site/live.html"
 cp "$report" "$site/report.html"
 ! command -v pandoc >/dev/null || SOFTBACK_SITE=$site teach/book.sh "$site/book.html"
 

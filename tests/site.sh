@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 . tests/check.sh
 site=$work/site
 
-echo '<!DOCTYPE html><html lang="en"><head><title>stand-in</title></head><body><p>made by ./run site</p><script>parent.postMessage({height: 321}, "*")</script></body></html>' >"$work/page.html"
+echo '<!DOCTYPE html><html lang="en"><head><title>stand-in</title></head><body><p>made by ./run site</p><p><a data-lesson="09_online">lesson 9</a></p><script>parent.postMessage({height: 321}, "*")</script></body></html>' >"$work/page.html"
 docs/site.sh "$site" "$work/page.html" "$work/page.html" https://example.org/softback >"$work/output" 2>&1
 code=$?
 [ $code != 77 ] || { cat "$work/output"; exit 77; }
@@ -54,6 +54,8 @@ for lesson in 04_the_wrong_gradient 07_saturated_rows 11_learn_to_reverse; do
 done >"$work/output"
 [ ! -s "$work/output" ]
 check $? "lessons lead to the live page"
+grep -q '<a href="teach/lessons/09_online.html">' "$site/live.html"
+check $? "the live page leads to lessons"
 first=$(grep -o '<dt class="sig[^>]* id="[a-z_]*"' "$site/reference/python_ops.html" | head -1)
 echo "$first" >"$work/output"
 [ "${first##* }" = 'id="softmax"' ] # not id0, as behind a heading of that name

@@ -99,13 +99,6 @@ const compiled = async (id) => {
 /* Milliseconds until the panels far below, one with large matrices, are opened: the race comes first. */
 const LATER = 300;
 
-/* Lessons lie beside this page's folder as Markdown, and on the site as pages. */
-const linkLessons = () => {
-    const isSite = location.pathname.endsWith("/live.html");
-    for (const link of document.querySelectorAll("[data-lesson]"))
-        link.href = isSite ? `teach/lessons/${link.dataset.lesson}.html` : `lessons/${link.dataset.lesson}.md`;
-};
-
 const open = async () => {
     const begin = performance.now();
     Racers.hire();
@@ -123,7 +116,6 @@ const open = async () => {
     Follow.open();
     await begun;
     Teacher.open();
-    linkLessons();
     document.body.dataset.milliseconds = (performance.now() - begin).toFixed(0);
     document.body.dataset.state = "ready";
     Race.start();

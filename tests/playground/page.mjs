@@ -4,6 +4,7 @@
  */
 import {execFileSync} from "node:child_process";
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import process from "node:process";
 
@@ -16,7 +17,7 @@ const url = "file://" + path.resolve(file);
 
 /* Opens the page, waits until it can be used, and checks for errors at the end. */
 const visit = async (options, act) => {
-    const page = await open(chromium, url + (options.hash || ""), options);
+    const page = await open(chromium, (options.from ?? url) + (options.hash || ""), options);
     const text = (id) => page.value(`document.getElementById(${JSON.stringify(id)}).textContent`);
     /* The same events as typing or sliding. */
     const put = (id, value, event) => {
@@ -877,10 +878,25 @@ await test("a row of the model can be changed: its fields are whole, and the tab
                await picture(page, "changed");
            }));
 
-await test("links lead to lessons that exist, and after a race to what can be tried next",
+await test("a page that lies alone has no dead link: it names lessons, and they exist", async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "softback-alone-"));
+    try {
+        fs.copyFileSync(file, path.join(folder, "playground.html"));
+        await visit({...still, from: "file://" + path.join(folder, "playground.html")}, async (page, text) => {
+            const links = await page.value('[...document.querySelectorAll("[href], [src]")].map((x) => x.href ?? x.src)');
+            expect(links.length >= 5, `${links.length} links`);
+            expectEqual(links.filter((x) => !x.includes("playground.html#panel=")), [], "links that leave the page");
+            const lessons = await page.value('[...document.querySelectorAll("[data-lesson]")].map((x) => x.dataset.lesson)');
+            expect(lessons.length >= 6 && lessons.every((x) => fs.existsSync(`teach/lessons/${x}.md`)), lessons.join());
+            expect((await text("lessons")).includes("teach/lessons/09_online.md"), await text("lessons"));
+        });
+    } finally {
+        fs.rmSync(folder, {recursive: true});
+    }
+});
+
+await test("after a race, what can be tried next is a scene",
            () => visit({...still, hash: "#at=200&steps=200&speed=2"}, async (page, text) => {
-               const links = await page.value('[...document.querySelectorAll("[data-lesson]")].map((x) => x.href)');
-               expect(links.length >= 6 && links.every((x) => fs.existsSync(new URL(x))), links.join());
                await page.until(`Race.state().step >= 200 && ${idle}`);
                await page.click("#race-say [data-scene='2']");
                await sceneBegins(page, 2);
