@@ -9,6 +9,7 @@ enum {
     GAP_Y = 24,
     MARGIN = 30,
     HEAD = 60,
+    TIP = 10, /* of an arrow */
     MOST_LETTERS = 50
 };
 
@@ -22,26 +23,29 @@ static int svg_top(const struct drawn_node *node)
     return HEAD + node->row * (HEIGHT + GAP_Y);
 }
 
-/* From a box's lower edge to the next one's upper edge; round the side where others lie between,
-   and across to another column. */
+/* An arrow from a box's lower edge to the next one's upper edge; round the side where others lie
+   between, and across to another column. */
 static void svg_edge(struct drawing *d, const struct drawn_node *from, const struct drawn_node *to)
 {
-    const int at = svg_top(from) + HEIGHT / 2, at_to = svg_top(to) + HEIGHT / 2;
+    const bool down = from->column == to->column && to->row == from->row + 1;
+    const int at = svg_top(from) + HEIGHT / 2, at_to = svg_top(to) + HEIGHT / 2,
+              x_to = svg_left(to) + (down ? WIDTH / 2 : 0), y_to = down ? svg_top(to) : at_to;
     buffer_print(&d->text, "<path class=\"%s\" stroke-width=\"%.1f\" d=\"",
                  from->norm < 0 ? "constant" : "edge", drawing_width(d, from->norm));
-    if (from->column == to->column && to->row == from->row + 1) {
-        buffer_print(&d->text, "M%d %dV%d", svg_left(from) + WIDTH / 2, svg_top(from) + HEIGHT,
-                     svg_top(to));
+    if (down) {
+        buffer_print(&d->text, "M%d %dV%d", x_to, svg_top(from) + HEIGHT, y_to - TIP);
     } else if (from->column == to->column) {
-        const int far = to->row - from->row, side = svg_left(from) - (far < 12 ? 4 + 2 * far : 28);
+        const int far = to->row - from->row, side = svg_left(from) - (far < 8 ? 12 + 2 * far : 28);
         buffer_print(&d->text, "M%d %dC%d %d %d %d %d %d", svg_left(from), at, side, at, side,
-                     at_to, svg_left(to), at_to);
+                     at_to, x_to - TIP, at_to);
     } else {
         const int begin = svg_left(from) + WIDTH, middle = begin + GAP_X / 2;
         buffer_print(&d->text, "M%d %dC%d %d %d %d %d %d", begin, at, middle, at, middle, at_to,
-                     svg_left(to), at_to);
+                     x_to - TIP, at_to);
     }
     buffer_print(&d->text, "\"><title>|dy| %.3g</title></path>\n", from->norm);
+    buffer_print(&d->text, "<path class=\"tip\" d=\"M%d %dl%s\"/>\n", x_to, y_to,
+                 down ? "-7 -10h14z" : "-10 -7v14z");
 }
 
 /* The first weight's name; a long one is drawn narrower. */
@@ -98,7 +102,8 @@ const char drawing_svg_rules[] =
     ".tape rect{stroke-width:1.5}.tape .c0{fill:#1f77b422;stroke:#1f77b4}"
     ".tape .c1{fill:#ff7f0e22;stroke:#ff7f0e}\n"
     ".tape path{fill:none;stroke:#888;opacity:.7}"
-    ".tape .constant{stroke-dasharray:4 3;opacity:.5}\n";
+    ".tape .constant{stroke-dasharray:4 3;opacity:.5}"
+    ".tape .tip{fill:#888;stroke:none;opacity:1}\n";
 
 void drawing_svg(struct drawing *d)
 {

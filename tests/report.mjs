@@ -141,6 +141,32 @@ await test("charts are as wide as the column, and a phone needs no scrolling acr
     await page.tell("Emulation.clearDeviceMetricsOverride", {});
 });
 
+await test("each map has one line, and the rest is behind a word", async () => {
+    await show("Attention");
+    const lines = await page.value(`[...document.querySelectorAll(".maps figcaption")].map((x) => {
+        const text = document.createRange();
+        text.selectNodeContents(x);
+        return new Set([...text.getClientRects()].map((box) => box.top)).size + (x.scrollWidth > x.clientWidth)})`);
+    expectEqual([...new Set(lines)], [1], "lines of captions");
+    const more = await page.value(`[...document.querySelectorAll("summary")].filter((x) => x.textContent === "More")
+        .map((x) => x.parentNode.querySelectorAll("tr").length - 1)`);
+    expectEqual(more, [2, 2, 2], "heads behind the words");
+});
+
+await test("the tape has arrows that are seen at 100 %", async () => {
+    await page.tell("Emulation.setDeviceMetricsOverride",
+                    {width: 1280, height: 800, deviceScaleFactor: 1, mobile: false});
+    await show("Check and tape");
+    const [edges, tips, small] = await page.value(`{
+        const tape = document.querySelector("svg.tape");
+        tape.closest("details").open = true;
+        const sizes = [...tape.querySelectorAll(".tip")].map((x) => x.getBoundingClientRect());
+        [tape.querySelectorAll("path:not(.tip)").length, sizes.length,
+            sizes.filter(({width, height}) => Math.min(width, height) < 9).length];
+    }`);
+    expect(edges > 40 && tips === edges && small === 0, `${tips} arrows of ${edges} edges, ${small} of them small`);
+});
+
 await test("a map is small, and one that is chosen shows its symbols and numbers", async () => {
     await show("Attention");
     const map = "document.querySelector('.maps figure')";

@@ -45,7 +45,7 @@ static void table(struct html *html, const sb_example_attention *at, const sb_te
     html_add(html, "</tr>\n</table>");
 }
 
-/* What a head does in one line: where its rows look most, relative to themselves, or how sharply.
+/* What the rows of a head do: where its rows look most, relative to themselves, or how sharply.
  */
 static void map_summary(struct html *html, const sb_tensor *w, bool relative, int64_t h)
 {
@@ -71,12 +71,17 @@ static void map_summary(struct html *html, const sb_tensor *w, bool relative, in
             best = o;
     const double mean = rows[best] > 0 ? at[best] / (double)rows[best] : 0;
     if (relative && mean >= 0.5 && best == FAR)
-        html_print(html, "looks at itself, %.0f %%", 100 * mean);
+        html_print(html, "look at themselves, %.0f %%", 100 * mean);
     else if (relative && mean >= 0.5)
-        html_print(html, "looks %d to the %s, %.0f %%", best < FAR ? FAR - best : best - FAR,
+        html_print(html, "look %d to the %s, %.0f %%", best < FAR ? FAR - best : best - FAR,
                    best < FAR ? "left" : "right", 100 * mean);
     else
-        html_print(html, "largest weight of a row, mean %.0f %%", 100 * top);
+        html_print(html, "largest weight, mean %.0f %%", 100 * top);
+}
+
+static void name_head(struct html *html, int layer, int64_t h)
+{
+    html_print(html, "layer %d, head %lld", layer + 1, (long long)h + 1);
 }
 
 static void map(struct html *html, const struct maps *maps, const sb_example_attention *at,
@@ -85,14 +90,34 @@ static void map(struct html *html, const struct maps *maps, const sb_example_att
     const sb_tensor *w = maps_layer(maps, at, layer);
     const int64_t cells = at->layers * maps->subject->example.heads * sb_tensor_size(w);
     html_print(html,
-               "<figure class=\"shades\" tabindex=\"0\" style=\"--rows:%lld\">"
-               "<figcaption>layer %d, head %lld<br>evenness %.2f<br>",
-               (long long)at->queries.length, layer + 1, (long long)h + 1,
-               maps->evenness[(at->first + layer) * maps->subject->example.heads + h]);
-    map_summary(html, w, at->self, h);
+               "<figure class=\"shades\" tabindex=\"0\" style=\"--rows:%lld\"><figcaption>",
+               (long long)at->queries.length);
+    name_head(html, layer, h);
     html_add(html, "</figcaption>\n");
     table(html, at, w, h, cells > MOST_NUMBERS ? 0.05 : 0.005);
     html_add(html, "</figure>\n");
+}
+
+static void more(struct html *html, const struct maps *maps, const sb_example_attention *at,
+                 int layer, int64_t h)
+{
+    html_add(html, "</tr>\n<tr><th scope=\"row\">");
+    name_head(html, layer, h);
+    html_print(html, "</th><td>%.2f</td><td>",
+               maps->evenness[(at->first + layer) * maps->subject->example.heads + h]);
+    map_summary(html, maps_layer(maps, at, layer), at->self, h);
+    html_add(html, "</td>");
+}
+
+typedef void of_head(struct html *html, const struct maps *maps, const sb_example_attention *at,
+                     int layer, int64_t h);
+
+static void each_head(struct html *html, const struct maps *maps, const sb_example_attention *at,
+                      of_head *add)
+{
+    for (int layer = 0; layer < at->layers; layer++)
+        for (int64_t h = 0; h < maps->subject->example.heads; h++)
+            add(html, maps, at, layer, h);
 }
 
 static void draw_atlas(struct html *html, const struct maps *maps, const sb_example_attention *at)
@@ -105,10 +130,15 @@ static void draw_atlas(struct html *html, const struct maps *maps, const sb_exam
                at->name);
     html_print(html, "</h2>\n<p>Rows: %s. Columns: %s.</p>\n<div class=\"maps\">\n", at->rows,
                at->columns);
-    for (int layer = 0; layer < at->layers; layer++)
-        for (int64_t h = 0; h < maps->subject->example.heads; h++)
-            map(html, maps, at, layer, h);
-    html_add(html, "</div>\n");
+    each_head(html, maps, at, map);
+    html_add(html, "</div>\n<details><summary>More</summary>\n");
+    html_table(html,
+               "Evenness is the entropy of a row divided by that of equal weights: 1 for equal "
+               "weights, 0 for a single symbol.",
+               "map;evenness;its rows");
+    each_head(html, maps, at, more);
+    html_table_end(html);
+    html_add(html, "</details>\n");
 }
 
 static void alignment(struct html *html, const struct maps *m)
@@ -131,13 +161,17 @@ static const char steps_script[] = {
 #include "steps.js.inc"
     0};
 
-static void steps_row(struct html *html, const sb_tensor *w, int layer, int64_t h)
+static void steps_row(struct html *html, const struct maps *maps, const sb_example_attention *cross,
+                      int layer, int64_t h)
 {
+    const sb_tensor *w = maps_layer(maps, cross, layer);
     const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
     html_add(html, "</tr>\n<tr data-weights=\"");
     for (int64_t n = 0; n < Lq * Lk; n++)
         html_print(html, "%s%.0f", n > 0 ? " " : "", 100 * sb_tensor_get(w, h * Lq * Lk + n));
-    html_print(html, "\"><th scope=\"row\">layer %d, head %lld</th>", layer + 1, (long long)h + 1);
+    html_add(html, "\"><th scope=\"row\">");
+    name_head(html, layer, h);
+    html_add(html, "</th>");
     for (int64_t j = 0; j < Lk; j++)
         html_add(html, "<td></td>");
 }
@@ -151,9 +185,7 @@ static void steps_table(struct html *html, const struct maps *maps,
                "the text");
     for (int64_t j = 0; j < cross->keys.length; j++)
         html_head(html, "col", subject_label(&cross->keys, j).text);
-    for (int layer = 0; layer < cross->layers; layer++)
-        for (int64_t h = 0; h < maps->subject->example.heads; h++)
-            steps_row(html, maps_layer(maps, cross, layer), layer, h);
+    each_head(html, maps, cross, steps_row);
     html_table_end(html);
 }
 
@@ -185,9 +217,7 @@ static void draw_all(struct html *html, const struct maps *m)
     const sb_example *e = &m->subject->example;
     html_add(html,
              "<p>A map has the weights of one head: 0 <span class=\"shade\">&#160;</span> 100 %. "
-             "<strong>Click a map</strong> for its symbols and numbers. Evenness is the entropy of "
-             "a row divided by that of equal weights: 1 for equal weights, 0 for a single "
-             "symbol.</p>\n");
+             "<strong>Click a map</strong> for its symbols and numbers.</p>\n");
     for (int i = 0; i < e->attentions; i++) {
         const bool cross = !e->attention[i].self;
         if (cross)

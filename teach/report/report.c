@@ -81,8 +81,9 @@ static bool add_tape(struct html *html, const struct subject *subject)
         return false;
     html_add(html,
              "<h2>The tape</h2>\n<p>The nodes that backward visits, for the loss of this text: "
-             "each operation with the norm of the gradient that arrived at its result. Wide "
-             "lines carry large gradients; the pointer shows formulas.</p>\n"
+             "each operation with the norm of the gradient that arrived at its result. Arrows "
+             "lead from an operation to those that take its result, and backward goes against "
+             "them; wide ones carry large gradients. The pointer shows formulas.</p>\n"
              "<details><summary>The drawing</summary>\n<div class=\"wide tall\">\n");
     html_add(html, text);
     memory_free(text);
@@ -114,19 +115,26 @@ struct time_text report_time(double seconds)
     return time;
 }
 
-/* The command with these settings: those that differ from their defaults. */
-static void add_command(struct html *html, const struct checkpoint *c, const sb_description *d)
+/* The i-th setting where it is not the default; otherwise NULL. */
+static const char *chosen(const struct checkpoint *c, const sb_description *d, int i,
+                          struct field_text *room)
 {
     const struct settings defaults = settings_default();
+    const bool is = setting_is_of(i, c->subject.kind) &&
+                    strcmp(setting_get(&c->settings, i).text, setting_get(&defaults, i).text) != 0;
+    return is ? report_setting(c, d, i, room) : NULL;
+}
+
+static void add_command(struct html *html, const struct checkpoint *c, const sb_description *d)
+{
     html_add(html, "softback train ");
     html_print(html, "--model %s ", c->subject.kind->name);
     html_add(html, c->task[0] ? "--task " : "--data FILE");
     html_text(html, c->task);
     for (int i = 0; setting_name(i); i++) {
         struct field_text room;
-        const char *value = report_setting(c, d, i, &room);
-        if (!setting_is_of(i, c->subject.kind) ||
-            strcmp(value, setting_get(&defaults, i).text) == 0)
+        const char *value = chosen(c, d, i, &room);
+        if (!value)
             continue;
         html_print(html, " --%s ", setting_name(i));
         html_text(html, value);
@@ -187,13 +195,15 @@ static bool add_details(struct html *html, const struct report *r)
     sb_description *d = sb_model_describe(&c->subject);
     if (!d)
         return false;
-    html_add(html, "<h2>Details</h2>\n<div class=\"texts\">\n");
+    html_add(html, "<h2>Details</h2>\n<p>Settings that are not listed have their defaults; "
+                   "<code>softback info MODEL</code> prints all.</p>\n<div class=\"texts\">\n");
     html_table(html, "", "name;value");
     add_run(html, r, d);
     for (int i = 0; setting_name(i); i++) {
         struct field_text room;
-        if (setting_is_of(i, c->subject.kind))
-            row(html, setting_name(i), report_setting(c, d, i, &room));
+        const char *value = chosen(c, d, i, &room);
+        if (value)
+            row(html, setting_name(i), value);
     }
     html_table_end(html);
     html_add(html, "</div>\n");

@@ -67,7 +67,7 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                                         "<h2>Held-out texts that are exactly right</h2>",
                                         "<h2>Learning rate</h2>",
                                         "<h2>Alignment</h2>",
-                                        "layer 1, head 2<br>evenness ",
+                                        "<figcaption>layer 1, head 2</figcaption>",
                                         "<h2>Gradients, by part of the model</h2>",
                                         "<h2>How large the elements of gradients are</h2>",
                                         "<h2>The elements of gradients, by part of the model</h2>",
@@ -91,6 +91,12 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                   count_of(page, "<figure class=\"shades\" tabindex=\"0\"") == 3 * 2,
               "an attention map has no table");
     cr_expect(count_of(page, "<summary>The numbers") == 4 + 1 + 1);
+    cr_expect(count_of(page, "<summary>More</summary>") == 3 && count_of(page, "evenness</th>") == 3);
+    const char *details = strstr(page, "<h2>Details</h2>");
+    cr_expect(strstr(details, ">width</th><td>16</td>") && !strstr(details, ">rotary-base</th>") &&
+                  !strstr(details, "<td>0</td>") && !strstr(details, ">key-heads</th>") &&
+                  !strstr(details, "--key-heads"),
+              "settings that are not the defaults, and no others: %s", details);
     cr_expect(count_of(page, "<div class=\"shades strip\"") == 5 + 2);
     cr_expect(count_of(page, "<summary>Each parameter</summary>") == 2 &&
               count_of(page, ">biases of keys</th>") == 2);
@@ -609,7 +615,7 @@ CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attent
                                         "<section class=\"part\" data-name=\"Details\"",
                                         "softback train --model language_model --task dates",
                                         "<h2>Attention</h2>",
-                                        "layer 2, head 2<br>evenness ",
+                                        "<figcaption>layer 2, head 2</figcaption>",
                                         "</figcaption>\n<table>",
                                         "<h2>Gradients, by part of the model</h2>",
                                         ">decoder.embedding.weight</th>",
