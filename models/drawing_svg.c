@@ -1,5 +1,6 @@
 /* The drawing as SVG without scripts, in light or dark colours as the browser prefers. */
 #include "models/drawing_graph.h"
+#include "models/palette.h"
 #include <string.h>
 
 enum {
@@ -96,14 +97,13 @@ static void svg_box(struct drawing *d, const struct drawn_node *node)
 
 /* In a page of HTML, CSS rules of an image apply to the whole page unless they name a class. */
 const char drawing_svg_rules[] =
-    ".tape{color-scheme:light dark;background:Canvas;font:12px system-ui,sans-serif}\n"
-    ".tape text{fill:CanvasText}.tape .name{font-weight:600}.tape .norm{text-anchor:end}"
+    ".tape{color-scheme:light dark;background:var(--ground);font:12px system-ui,sans-serif}\n"
+    ".tape text{fill:var(--ink)}.tape .name{font-weight:600}.tape .norm{text-anchor:end}"
     ".tape .weight{font-size:11px;opacity:.75}.tape .head{font-size:14px;font-weight:600}\n"
-    ".tape rect{stroke-width:1.5}.tape .c0{fill:#1f77b422;stroke:#1f77b4}"
-    ".tape .c1{fill:#ff7f0e22;stroke:#ff7f0e}\n"
-    ".tape path{fill:none;stroke:#888;opacity:.7}"
-    ".tape .constant{stroke-dasharray:4 3;opacity:.5}"
-    ".tape .tip{fill:#888;stroke:none;opacity:1}\n";
+    ".tape rect{stroke-width:1.5;fill-opacity:.13}.tape .c0{fill:var(--blue);stroke:var(--blue)}"
+    ".tape .c1{fill:var(--orange);stroke:var(--orange)}\n"
+    ".tape path{fill:none;stroke:var(--quiet);opacity:.6}.tape .constant{stroke-dasharray:4 3}"
+    ".tape .tip{fill:var(--quiet);stroke:none;opacity:1}\n";
 
 void drawing_svg(struct drawing *d)
 {
@@ -120,7 +120,8 @@ void drawing_svg(struct drawing *d)
                  "<desc>Each operation from the first at the top to the loss, with the norm "
                  "of the gradient that arrived at its result.</desc>\n");
     if (!d->in_page)
-        buffer_print(&d->text, "<style>\n%s</style>\n", drawing_svg_rules);
+        buffer_print(&d->text, "<style>\n" PALETTE_CSS(".tape", PALETTE_PICTURES) "%s</style>\n",
+                     drawing_svg_rules);
     for (int c = 0; c < columns && columns == 2; c++)
         buffer_print(&d->text, "<text class=\"head\" x=\"%d\" y=\"36\">%s</text>\n",
                      MARGIN + c * (WIDTH + GAP_X), c == 0 ? "encoder" : "decoder and loss");

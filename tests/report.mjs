@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import process from "node:process";
 import {open} from "./playground/browser.mjs";
-import {end, expect, expectEqual, test} from "./playground/test.mjs";
+import {end, expect, expectEqual, expectPalette, test} from "./playground/test.mjs";
 
 const [chromium, file] = process.argv.slice(2);
 const page = await open(chromium, "file://" + file);
@@ -177,6 +177,13 @@ await test("a map is small, and one that is chosen shows its symbols and numbers
     await page.click(".maps figure");
     const [large, ...seen] = await look();
     expect(large > 2 * small && seen.every((x) => x > 8), `${large}, ${seen}`);
+});
+
+await test("the colours are those of the palette, light and dark", async () => {
+    for (const value of ["light", "dark"]) {
+        await page.tell("Emulation.setEmulatedMedia", {features: [{name: "prefers-color-scheme", value}]});
+        await expectPalette(page, value === "dark");
+    }
 });
 
 await test("nothing goes wrong in the page", () => expectEqual(page.problems, [], "problems"));

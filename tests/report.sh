@@ -91,6 +91,13 @@ try_texts() {
     check $? "a language model asks for --input"
 }
 
+# teach/playground/assemble.sh, html.c and drawing_svg.c take all colours from one table.
+try_palette() {
+    grep -nE '[^&]#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})\b' teach/report/*.[cj]* teach/playground/*.[chj]* models/drawing_svg.c >"$work/output"
+    [ ! -s "$work/output" ]
+    check $? "colours are rows of models/palette.h"
+}
+
 try_zoom() {
     node tests/report.mjs "$browser" "$work/long.html" >"$work/output" 2>&1
     check $? "curves can be zoomed and smoothed"
@@ -118,6 +125,7 @@ train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --he
 } >"$work/output" 2>&1
 check $? "pages and figures are made"
 try_texts
+try_palette
 if command -v tidy >/dev/null; then
     try_pages
 else

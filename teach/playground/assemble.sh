@@ -32,6 +32,10 @@ awk -F ' *[|] *' '
       for (i = 2; i < NF; i++) row = row "<" name ">" $i "</" name ">"
       print row "</tr>" }' "$here/../wrong_gradients.md" | sed '1i<table>
 $a</table>' | printed >"$parts/measured.txt"
+# The rows of the palette, name, light and dark
+awk -F '"' '
+    /^    colour/ { light = light "--" $2 ":" $4 ";"; dark = dark "--" $2 ":" $6 ";" }
+    END { print ":root{" light "}\n@media(prefers-color-scheme:dark){:root{" dark "}}" }' "$root/models/palette.h" >"$parts/palette.css"
 cp "$here"/page.css "$here"/*.js "$parts"
 awk -v parts="$parts" '
     /@include / {

@@ -197,7 +197,7 @@ const bars = (id, label, all, scale) => {
     const width = Math.max(left + 120, room(id));
     const line = ({name, value, colour, note}, i) => {
         const y = i * height, long = Math.max(0, Math.min(1, scale(value))) * (width - left - 62);
-        const fill = `var(--${colour || "accent"})`;
+        const fill = `var(--${colour || "blue"})`;
         return [
             words(left - 6, y + 14, "end", name),
             tag("rect", {x: left, y: y + 3, width: long, height: 14, fill}),
@@ -209,8 +209,8 @@ const bars = (id, label, all, scale) => {
 
 /* The four series of a chart: a colour and its dashes. */
 const series = [
-    {colour: "one", dashes: undefined}, {colour: "two", dashes: "7 4"},
-    {colour: "three", dashes: "2 3"}, {colour: "four", dashes: "10 3 2 3"}
+    {colour: "blue", dashes: undefined}, {colour: "orange", dashes: "7 4"},
+    {colour: "green", dashes: "2 3"}, {colour: "violet", dashes: "10 3 2 3"}
 ];
 const sample = (i) => {
     const {colour, dashes} = series[i];

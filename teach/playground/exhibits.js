@@ -12,7 +12,7 @@ const SaturatedRows = (() => {
             name: from[i] + " to " + (from[i + 1] ?? 1),
             value: r[column].number,
             note: r[column].text,
-            colour: r.row.text ? "quiet" : "accent",
+            colour: r.row.text ? "quiet" : "blue",
         }));
         const scores = s.scaled ? "scores over √d" : "raw scores";
         const caption = `Rows by ‖J‖, ${scores}, d = ${d}; saturated ones in grey`;

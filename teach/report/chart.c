@@ -213,7 +213,7 @@ static void curves(struct html *html, const struct chart *c, const struct span *
                s->x[0], 0 - s->y[1], s->x[1] - s->x[0], s->y[1] - s->y[0]);
     if (c->level != 0)
         html_print(html,
-                   "<path vector-effect=\"non-scaling-stroke\" stroke=\"#888\" "
+                   "<path vector-effect=\"non-scaling-stroke\" stroke=\"var(--quiet)\" "
                    "stroke-dasharray=\"2 4\" d=\"M%.10g %.6gH%.10g\"/>\n",
                    s->x[0], 0 - drawn(c, c->level), s->x[1]);
     for (int n = 0; n < c->curves; n++) {
@@ -247,7 +247,7 @@ static void keys(struct html *html, const struct chart *c)
         if (points_of(c, &c->curve[n]) > 0)
             x = key(html, x, c->curve[n].name, colours[n % COLOURS], dashes[n]);
     if (c->level != 0)
-        key(html, x, c->level_name, "#888", "2 4");
+        key(html, x, c->level_name, "var(--quiet)", "2 4");
 }
 
 /* ---- the chart ---- */

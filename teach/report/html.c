@@ -1,4 +1,5 @@
 #include "teach/report/html.h"
+#include "models/palette.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -115,10 +116,6 @@ void html_script(struct html *html, const char *script)
     html_add(html, "</script>\n");
 }
 
-/* The colours of a page and of a picture alone. */
-#define LIGHT "--blue:#1f77b4;--orange:#b84e00;--green:#2e7d32;--violet:#7b3fbf;--line:#8888"
-#define DARK "--blue:#58a6e0;--orange:#ff9d4d;--green:#7bc47f;--violet:#c39bff"
-
 static const char style[] = {
 #include "report.css.inc"
     0};
@@ -129,8 +126,7 @@ void html_begin(struct html *html, const char *title, const char *rules)
              SIGNATURE_PAGE "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                             "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
     html_text(html, title);
-    html_add(html, "</title>\n<style>\n:root{color-scheme:light dark;" LIGHT
-                   "}@media(prefers-color-scheme:dark){:root{" DARK "}}\n");
+    html_add(html, "</title>\n<style>\n" PALETTE_CSS(":root", PALETTE_PAGES));
     html_add(html, style);
     html_add(html, rules);
     html_add(html, "</style>\n</head>\n<body>\n<h1>");
@@ -151,9 +147,8 @@ char *html_end(struct html *html)
 }
 
 static const char style_alone[] =
-    "<style>\n"
-    "svg{" LIGHT ";font:12px system-ui,sans-serif}.ground{fill:#fff}text{fill:#1a1a1a}\n"
-    "@media(prefers-color-scheme:dark){svg{" DARK "}.ground{fill:#121212}text{fill:#eee}}\n"
+    "<style>\n" PALETTE_CSS("svg", PALETTE_PICTURES)
+    "svg{font:12px system-ui,sans-serif}.ground{fill:var(--ground)}text{fill:var(--ink)}\n"
     "</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
 
 void html_svg_begin(struct html *html, int64_t width, int64_t height, const char *format, ...)

@@ -10,7 +10,7 @@ import process from "node:process";
 
 import {problemsOf, tabProblems} from "./accessibility.mjs";
 import {open} from "./browser.mjs";
-import {end, expect, expectEqual, test} from "./test.mjs";
+import {end, expect, expectEqual, expectPalette, test} from "./test.mjs";
 
 const [, , chromium, file, pictures, losses] = process.argv;
 const url = "file://" + path.resolve(file);
@@ -484,6 +484,7 @@ for (const [name, options] of [["light", {}], ["dark", {dark: true}],
             {...still, ...options, hash: "#at=30&drawer=1&events=20&stop=3"}, async (page) => {
                 await page.until(`Race.state().step >= 30 && ${idle}`);
                 expectEqual(await problemsOf(page), [], "problems");
+                await expectPalette(page, options.dark);
                 await picture(page, name + "-drawer");
                 await page.press("Escape");
                 await page.value("Drawer.back()");

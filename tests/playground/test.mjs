@@ -1,4 +1,5 @@
 /* Runs tests one after the other; a failed one prints what was expected, and the next one runs. */
+import fs from "node:fs";
 import process from "node:process";
 
 let passed = 0, failed = 0;
@@ -18,6 +19,16 @@ export const test = async (name, body) => {
         failed++;
         console.log(`FAIL ${name}: ${error.message}`);
     }
+};
+
+/* The names of models/palette.h are a page's colours, light or dark. */
+export const expectPalette = async (page, dark) => {
+    const rows = [...fs.readFileSync("models/palette.h", "utf8").matchAll(/colour\("([^"]*)", "([^"]*)", "([^"]*)"\)/g)];
+    const names = rows.map((row) => row[1]);
+    const got = await page.value(`${JSON.stringify(names)}.map((name) =>
+        getComputedStyle(document.documentElement).getPropertyValue("--" + name))`);
+    expect(rows.length > 8, "no palette");
+    expectEqual(got, rows.map((row) => row[dark ? 3 : 2]), names.join());
 };
 
 export const end = (what) => {

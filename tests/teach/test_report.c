@@ -96,7 +96,7 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
     cr_expect(strstr(details, ">width</th><td>16</td>") && !strstr(details, ">rotary-base</th>") &&
                   !strstr(details, "<td>0</td>") && !strstr(details, ">key-heads</th>") &&
                   !strstr(details, "--key-heads"),
-              "settings that are not the defaults, and no others: %s", details);
+              "settings that are not the defaults, and no others");
     cr_expect(count_of(page, "<div class=\"shades strip\"") == 5 + 2);
     cr_expect(count_of(page, "<summary>Each parameter</summary>") == 2 &&
               count_of(page, ">biases of keys</th>") == 2);
