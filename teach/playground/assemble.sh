@@ -36,7 +36,7 @@ $a</table>' | printed >"$parts/measured.txt"
 awk -F '"' '
     /^    colour/ { light = light "--" $2 ":" $4 ";"; dark = dark "--" $2 ":" $6 ";" }
     END { print ":root{" light "}\n@media(prefers-color-scheme:dark){:root{" dark "}}" }' "$root/models/palette.h" >"$parts/palette.css"
-cp "$here"/page.css "$here"/*.js "$parts"
+cp "$here"/page.css "$here"/*.js "$here"/../axes.js "$parts"
 awk -v parts="$parts" '
     /@include / {
         file = parts "/" $NF

@@ -19,20 +19,7 @@ const letters = {
 };
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => letters[c]);
 
-/* ---- numbers, with the signs of print ---- */
-
-const raised = (n) => [...String(n)].map((d) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(d)]).join("");
-
-/* A number as C or JavaScript writes it: 1.5e-05 is 1.5·10⁻⁵, and 1e+04 is 10,000. */
-const numeral = (text) => {
-    const [, minus, digits, power] = text.match(/^([-−]?)([\d.]+)(?:e([-+]?\d+))?$/) || [];
-    if (digits === undefined) return text;
-    const far = +(power ?? 0), isPlain = far >= 0 && far < 7;
-    const [whole, rest] = (isPlain ? String(digits * 10 ** far) : digits).split(".");
-    const printed = isPlain && !power && +digits < 1000 ? digits
-                  : whole.replace(/(?=(\d{3})+$)\B/g, ",") + (rest ? "." + rest : "");
-    return (minus && "−") + (isPlain ? printed : (digits === "1" ? "" : printed + "·") + "10" + raised(far));
-};
+/* ---- numbers and texts, with the signs of print ---- */
 
 /* A text of the terminal, as HTML with the signs of print. */
 const typeset = (text) => escaped(text)
@@ -207,10 +194,10 @@ const bars = (id, label, all, scale) => {
     picture(id, label, width, all.length * height, all.map(line));
 };
 
-/* The four series of a chart: a colour and its dashes. */
+/* The four series of a chart: a colour and its dashes, as in chart.c. */
 const series = [
-    {colour: "blue", dashes: undefined}, {colour: "orange", dashes: "7 4"},
-    {colour: "green", dashes: "2 3"}, {colour: "violet", dashes: "10 3 2 3"}
+    {colour: "blue", dashes: undefined}, {colour: "orange", dashes: "6 3"},
+    {colour: "green", dashes: "2 3"}, {colour: "violet", dashes: "8 3 2 3"}
 ];
 const sample = (i) => {
     const {colour, dashes} = series[i];
@@ -238,12 +225,9 @@ const curves = (id, label, {all, lastX, level, spans, at}) => {
         return 8 + share * (H - 8 - bottom);
     };
     const across = (y, more) => tag("line", {x1: left, x2: right, y1: Y(y), y2: Y(y), ...more});
-    const scale = range(top - low + 1).map((i) => {
-        const y = 10 ** (low + i);
-        return [
-            across(y, {class: "axis"}),
-            words(left - 5, Y(y) + 4, "end", numeral("1e" + (low + i)))
-        ];
+    const scale = evenTicks([low, top], 1).map((t) => {
+        const y = 10 ** t;
+        return [across(y, {class: "axis"}), words(left - 5, Y(y) + 4, "end", axisLabel(y))];
     });
     const lines = all.map(
         (c) => tag("polyline", {

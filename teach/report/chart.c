@@ -3,6 +3,7 @@
 #include <string.h>
 
 static const char script[] = {
+#include "axes.js.inc"
 #include "zoom.js.inc"
     0};
 

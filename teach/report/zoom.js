@@ -43,12 +43,6 @@
         const size = (high - low) / n, power = 10 ** Math.floor(Math.log10(size)), rest = size / power;
         return power * (rest < 1.5 ? 1 : rest < 3.5 ? 2 : rest < 7.5 ? 5 : 10);
     };
-    const evenTicks = ([low, high], step) => {
-        const found = [];
-        for (let k = Math.ceil(low / step - 1e-9); k <= high / step + 1e-9; k++)
-            found.push(k * step);
-        return found;
-    };
     /* Of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and over
        less than one even steps of the values themselves. */
     const logarithmicTicks = ([low, high]) => {
@@ -59,17 +53,12 @@
             .flatMap((power) => [1, 2, 5].map((t) => power + Math.log10(t)))
             .filter((t) => t >= low && t <= high);
     };
-    /* As html.c has numbers. */
-    const number = (x) => x !== 0 && Math.abs(x) < 1e-4 ?
-        x.toExponential().replace(/e-(\d+)$/, (_, power) => '\u00b710\u207b' +
-            [...power].map((digit) => '\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079'[digit]).join('')).replace(/^1\u00b7/, '') :
-        (x || 0).toLocaleString('en', {maximumSignificantDigits: 10});
-    const shown = (chart, y) => number(Number((chart.logarithmic ? 10 ** y : y).toPrecision(3)));
+    const shown = (chart, y) => axisLabel(Number((chart.logarithmic ? 10 ** y : y).toPrecision(3)));
 
     const drawAxes = (chart, x, y) => {
         const place = (t, [low, high]) => 100 * (t - low) / (high - low);
         const below = evenTicks(x, roundStep(x, 6)).map((t) => `<text class="step" x="${
-            place(t, x)}%" y="100%" dy="20" text-anchor="middle">${number(t)}</text>`);
+            place(t, x)}%" y="100%" dy="20" text-anchor="middle">${axisLabel(t)}</text>`);
         const rises = chart.logarithmic ? logarithmicTicks(y) : evenTicks(y, roundStep(y, 4));
         const beside = rises.map((t) => {
             const at = 100 - place(t, y) + '%';
@@ -118,7 +107,7 @@
             Math.abs(p[0] - step) < Math.abs(best[0] - step) ? p : best);
         chart.said.textContent = chart.curves.map(({name, points}) => {
             const [x, y] = near(points);
-            return `${name}: ${shown(chart, y)} at step ${number(Math.round(x))}`;
+            return `${name}: ${shown(chart, y)} at step ${axisLabel(Math.round(x))}`;
         }).join(', ');
     };
     for (const chart of charts) {

@@ -563,6 +563,11 @@ for (const hash of ["#at=200&steps=200", "#at=200&steps=200&teacher=1&scene=3", 
                    await picture(page, "projector" + hash.length);
                }));
 
+await test("the axis of the loss has numbers as a report has",
+           () => visit(still, async (page) => expectEqual(
+               await page.value('[...$("loss").querySelectorAll("[text-anchor=end]")].slice(0, 3).map((x) => x.textContent)'),
+               ["0.1", "1", "10"], "labels")));
+
 await test("the loss is drawn anew when its place changes its width, and is as wide as it",
            () => visit({...still, hash: "#at=20"}, async (page) => {
                await page.until(`Race.state().step >= 20 && ${idle}`);
