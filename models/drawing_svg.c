@@ -120,7 +120,7 @@ void drawing_svg(struct drawing *d)
                  "<desc>Each operation from the first at the top to the loss, with the norm "
                  "of the gradient that arrived at its result.</desc>\n");
     if (!d->in_page)
-        buffer_print(&d->text, "<style>\n" PALETTE_CSS(".tape", PALETTE_PICTURES) "%s</style>\n",
+        buffer_print(&d->text, "<style>\n%s%s</style>\n", PALETTE_CSS(".tape", PALETTE_PICTURES),
                      drawing_svg_rules);
     for (int c = 0; c < columns && columns == 2; c++)
         buffer_print(&d->text, "<text class=\"head\" x=\"%d\" y=\"36\">%s</text>\n",

@@ -56,8 +56,7 @@ double row_sum(int64_t n, const double x[]);
 double row_mean(int n, const double x[], double *error);
 double row_dot(int64_t n, const double x[], const double y[]);
 
-/* ---- rows of attention between random queries and keys: how much of a gradient gets through ----
- */
+/* ---- rows of attention of random queries to random keys: how much of a gradient passes ---- */
 
 enum {
     WIDTH_QUERIES = 48,

@@ -364,10 +364,6 @@ void chart_note(struct html *html)
         "<p>Where a curve has %.0f points or more, the thick line is a moving mean over %.0f "
         "%% of the points; the thin line is the points.</p>\n",
         2 / SMOOTHING, 100 * SMOOTHING);
-}
-
-void chart_script(struct html *html)
-{
     html_script(html, script);
 }
 

@@ -30,13 +30,11 @@ void chart_add(struct html *html, const struct chart *chart);
    two points. */
 bool chart_picture(struct html *html, const struct chart *chart);
 
-/* What curves mean, and the controls: above the charts of a page; and their script, below. */
+/* The controls, above the charts of a page; and, below them, what curves mean, and the script. */
 void chart_controls(struct html *html);
-void chart_note(struct html *html); /* below the charts */
-void chart_script(struct html *html);
+void chart_note(struct html *html);
 
-/* All curves of a training log; `symbols`, the size of the target vocabulary, gives the loss of
- * guessing. */
+/* All curves of a training log; guessing one of `symbols`, the target vocabulary, is one more. */
 void curves_add(struct html *html, const struct run_log *log, int64_t symbols);
 /* The picture of the loss, without its end tag; fails where the log has fewer than two points. */
 bool curves_loss(struct html *html, const struct run_log *log, int64_t symbols);

@@ -162,6 +162,5 @@ char *compare_page(const char *title, int64_t n, const struct compared runs[])
     chart_controls(&html);
     add_charts(&html, drawn, runs);
     chart_note(&html);
-    chart_script(&html);
     return html_end(&html);
 }

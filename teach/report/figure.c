@@ -9,12 +9,6 @@
 
 enum { STEP = 46, RISE = 130, CELL = 30, LEFT = 60, TOP = 34, EDGE = 10, FAINT = 5 };
 
-static const sb_tensor *last_layer(const struct maps *maps)
-{
-    const sb_example_attention *at = subject_attention(maps->subject, NULL);
-    return maps_layer(maps, at, at->layers - 1);
-}
-
 static void symbol(struct html *html, const sb_example_axis *axis, int64_t i, int64_t x, int64_t y,
                    const char *anchor)
 {
@@ -40,7 +34,7 @@ void alignment_picture(struct html *html, const struct maps *maps)
     const sb_example_attention *at = subject_attention(maps->subject, NULL);
     const sb_example_axis from = at->queries, to = at->keys;
     const int64_t n = from.length, m = to.length, width = STEP * (n > m ? n : m);
-    const sb_tensor *w = last_layer(maps);
+    const sb_tensor *w = maps_layer(maps, at, at->layers - 1);
     html_svg_begin(html, width, RISE, "Alignment of the text with what is written");
     for (int64_t j = 0; j < m; j++)
         symbol(html, &to, j, place(j, m, width), 14, "middle");
@@ -56,7 +50,7 @@ void attention_picture(struct html *html, const struct maps *maps)
 {
     const sb_example_attention *at = subject_attention(maps->subject, NULL);
     const sb_example_axis from = at->queries, to = at->keys;
-    const sb_tensor *w = last_layer(maps);
+    const sb_tensor *w = maps_layer(maps, at, at->layers - 1);
     const int64_t width = to.length * CELL, height = from.length * CELL;
     html_svg_begin(
         html, LEFT + width + EDGE, TOP + height + EDGE,
@@ -70,9 +64,13 @@ void attention_picture(struct html *html, const struct maps *maps)
     for (int64_t i = 0; i < from.length; i++)
         for (int64_t j = 0; j < to.length; j++) {
             const double per_cent = 100 * subject_weight(w, -1, i, j);
-            if (per_cent >= 1)
-                html_svg_square(html, LEFT + j * CELL, TOP + i * CELL, CELL, "blue", per_cent / 100,
-                                per_cent >= FAINT ? "%.0f" : " ", per_cent);
+            const int64_t x = LEFT + j * CELL, y = TOP + i * CELL;
+            if (per_cent < 1)
+                continue;
+            html_svg_square(html, x, y, CELL, "blue", per_cent / 100);
+            html_svg_text(html, x + CELL / 2, y + CELL / 2 + 4, "middle",
+                          per_cent >= FAINT ? "%.0f" : " ", per_cent);
+            html_add(html, "\n");
         }
 }
 
@@ -119,13 +117,15 @@ enum {
 static void cell(struct html *html, int size, int i, int j, double value, double largest)
 {
     const double share = largest > 0 ? fabs(value) / largest : 0;
-    html_svg_square(html, BESIDE + j * size, ABOVE + i * size, size, value < 0 ? "orange" : "blue",
-                    share,
-                    share < 0.001   ? "0"
-                    : size == LARGE ? "%+.3f"
-                    : value < 0     ? "-"
-                                    : "+",
-                    value);
+    const int x = BESIDE + j * size, y = ABOVE + i * size;
+    html_svg_square(html, x, y, size, value < 0 ? "orange" : "blue", share);
+    html_svg_text(html, x + size / 2, y + size / 2 + 4, "middle",
+                  share < 0.001   ? "0"
+                  : size == LARGE ? "%+.3f"
+                  : value < 0     ? "-"
+                                  : "+",
+                  value);
+    html_add(html, "\n");
 }
 
 static void grid(struct html *html, const struct row *row, double J[][EXPLAIN_NUMBERS],

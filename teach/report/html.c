@@ -146,11 +146,6 @@ char *html_end(struct html *html)
     return take(html);
 }
 
-static const char style_alone[] =
-    "<style>\n" PALETTE_CSS("svg", PALETTE_PICTURES)
-    "svg{font:12px system-ui,sans-serif}.ground{fill:var(--ground)}text{fill:var(--ink)}\n"
-    "</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
-
 void html_svg_begin(struct html *html, int64_t width, int64_t height, const char *format, ...)
 {
     va_list values;
@@ -164,42 +159,34 @@ void html_svg_begin(struct html *html, int64_t width, int64_t height, const char
     html_add(html, "</title>\n");
     va_end(values);
     if (html->alone)
-        html_add(html, style_alone);
+        html_print(html,
+                   "<style>\n%ssvg{font:12px system-ui,sans-serif}.ground{fill:var(--ground)}"
+                   "text{fill:var(--ink)}\n</style>\n<rect class=\"ground\" width=\"100%%\" "
+                   "height=\"100%%\"/>\n",
+                   PALETTE_CSS("svg", PALETTE_PICTURES));
 }
 
-SB_PRINTF(5, 0)
-static void svg_text(struct html *html, int64_t x, int64_t y, const char *anchor,
-                     const char *format, va_list values)
+void html_svg_text(struct html *html, int64_t x, int64_t y, const char *anchor, const char *format,
+                   ...)
 {
     char text[512];
+    va_list values;
+    va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
+    va_end(values);
     html_print(html, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"%s\">", (long long)x, (long long)y,
                anchor);
     html_text(html, text);
     html_add(html, "</text>");
 }
 
-void html_svg_text(struct html *html, int64_t x, int64_t y, const char *anchor, const char *format,
-                   ...)
-{
-    va_list values;
-    va_start(values, format);
-    svg_text(html, x, y, anchor, format, values);
-    va_end(values);
-}
-
 void html_svg_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
-                     double share, const char *format, ...)
+                     double share)
 {
-    va_list values;
-    va_start(values, format);
     html_print(html,
                "<rect x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" fill=\"var(--%s)\" "
                "opacity=\"%.3f\"/>",
                (long long)x, (long long)y, size, size, colour, 0.6 * share);
-    svg_text(html, x + size / 2, y + size / 2 + 4, "middle", format, values);
-    html_add(html, "\n");
-    va_end(values);
 }
 
 void html_svg_frame(struct html *html, int left, int top, int64_t width, int64_t height)

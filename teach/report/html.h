@@ -18,9 +18,7 @@ struct html {
 /* Adds text that is HTML already. */
 void html_add(struct html *html, const char *text);
 void html_print(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
-/* Adds a text with numbers as a reader writes them: 42,000; 1.5·10⁻⁵; 0.01 for 1e-02; − for a
- * minus.
- */
+/* Adds a text with the numbers and minus signs of print: 42,000; 1.5·10⁻⁵; 0.01 for 1e-02. */
 void html_say(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
 /* Adds any text. */
 void html_text(struct html *html, const char *text);
@@ -38,17 +36,17 @@ char *html_end(struct html *html);
    width 0. One alone has its own colours and ground, light and dark. */
 void html_svg_begin(struct html *html, int64_t width, int64_t height, const char *format, ...)
     SB_PRINTF(4, 5);
-/* Parts of a picture: any text; a square, its colour at a share of its strength, with a text,
+/* Parts of a picture: any text; a square, its colour at a share of its strength, so that a text is
    legible on it; and a frame. */
 void html_svg_text(struct html *html, int64_t x, int64_t y, const char *anchor, const char *format,
                    ...) SB_PRINTF(5, 6);
 void html_svg_square(struct html *html, int64_t x, int64_t y, int size, const char *colour,
-                     double share, const char *format, ...) SB_PRINTF(7, 8);
+                     double share);
 void html_svg_frame(struct html *html, int left, int top, int64_t width, int64_t height);
 /* A picture alone as a text for memory_free; NULL, with a message, without memory. */
 char *html_svg_end(struct html *html);
 
-/* A table with a caption ("": none) and the heads of its columns, divided by "|", and then its
+/* A table with a caption ("": none) and the heads of its columns, divided by ";", and then its
    rows. html_head adds another column. */
 void html_table(struct html *html, const char *caption, const char *heads);
 void html_table_end(struct html *html);

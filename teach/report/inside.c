@@ -27,6 +27,11 @@ static bool is_of_part(const struct strip *s, int64_t parameter, int64_t part)
     return of == part;
 }
 
+static double value_of_row(const struct strip *s, int64_t row, int64_t column)
+{
+    return s->value ? s->value(s->run, row, column) : s->run->diagnosis[column].of[s->of][row];
+}
+
 /* The norm of all parameters of a part, or the share of all of their elements. */
 static double part_value(const struct strip *s, int64_t part, int64_t column)
 {
@@ -34,7 +39,7 @@ static double part_value(const struct strip *s, int64_t part, int64_t column)
     for (int64_t p = 0; p < s->rows; p++) {
         if (!is_of_part(s, p, part))
             continue;
-        const double x = s->value(s->run, p, column),
+        const double x = value_of_row(s, p, column),
                      n = (double)sb_tensor_size(sb_parameters_get(s->weights, p));
         value += s->logarithmic ? x * x : x * n;
         size += n;
@@ -55,7 +60,7 @@ static const char *part_name(const struct strip *s, int64_t part)
 
 static double value_of(const struct strip *s, bool by_part, int64_t row, int64_t column)
 {
-    return by_part ? part_value(s, row, column) : s->value(s->run, row, column);
+    return by_part ? part_value(s, row, column) : value_of_row(s, row, column);
 }
 
 static const char *name_of(const struct strip *s, bool by_part, int64_t row)
@@ -126,22 +131,7 @@ void strip_add(struct html *html, const struct strip *strip)
     html_add(html, "</details>\n");
 }
 
-/* ---- the values of strips ---- */
-
-static double gradient(const struct run_log *run, int64_t parameter, int64_t column)
-{
-    return run->diagnosis[column].gradients[parameter];
-}
-
-static double saturated(const struct run_log *run, int64_t head, int64_t column)
-{
-    return run->diagnosis[column].saturated[head];
-}
-
-static double evenness(const struct run_log *run, int64_t head, int64_t column)
-{
-    return run->diagnosis[column].evenness[head];
-}
+/* ---- shares of the elements of gradients ---- */
 
 /* The share of one bin in the histograms of n parameters. */
 static double share(const double *counts, int64_t n, int64_t bin)
@@ -157,13 +147,14 @@ static double share(const double *counts, int64_t n, int64_t bin)
 /* The share of all elements; bins are rows, the largest first. */
 static double share_of_all(const struct run_log *run, int64_t row, int64_t column)
 {
-    return share(run->diagnosis[column].histograms, run->parameters, DIAGNOSIS_BINS - 1 - row);
+    return share(run->diagnosis[column].of[RUN_HISTOGRAMS], run->parameters,
+                 DIAGNOSIS_BINS - 1 - row);
 }
 
 /* The share of a parameter's elements at the last diagnosis; bins are columns. */
 static double share_at_last(const struct run_log *run, int64_t parameter, int64_t bin)
 {
-    const double *counts = run->diagnosis[run->diagnoses - 1].histograms;
+    const double *counts = run->diagnosis[run->diagnoses - 1].of[RUN_HISTOGRAMS];
     return share(counts + parameter * DIAGNOSIS_BINS, 1, bin);
 }
 
@@ -203,7 +194,7 @@ static void add_strips(struct html *html, const struct run_log *run, const sb_pa
                  "nothing; that is right for the biases of keys alone, since softmax ignores what "
                  "all scores of a row share. A wrong gradient need not show here: "
                  "<code>softback explain wrong-gradient</code>, lesson 4.",
-         .value = gradient,
+         .of = RUN_GRADIENTS,
          .weights = weights,
          .logarithmic = true},
         {.title = "How large the elements of gradients are",
@@ -223,12 +214,12 @@ static void add_strips(struct html *html, const struct run_log *run, const sb_pa
         {.title = "Saturated rows",
          .text = "The share of each head's rows whose softmax passes hardly any gradient: ||J|| < "
                  "0.01. In a trained model this is confidence, not a fault.",
-         .value = saturated,
+         .of = RUN_SATURATED,
          .name = head_name,
          .rows = run->heads},
         {.title = "Evenness",
          .text = "The entropy of each head's rows, divided by that of equal weights.",
-         .value = evenness,
+         .of = RUN_EVENNESS,
          .name = head_name,
          .rows = run->heads}};
     for (size_t i = 0; i < sizeof strips / sizeof *strips; i++) {

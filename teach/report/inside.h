@@ -12,6 +12,7 @@
 struct strip {
     const char *title, *text; /* text: what the shades mean */
     double (*value)(const struct run_log *run, int64_t row, int64_t column);
+    enum run_numbers of; /* without a function: these of the run's diagnoses */
     const struct run_log *run;
     int64_t columns;
     const char *const *column_names; /* NULL: the columns are the run's diagnoses */

@@ -3,6 +3,7 @@
 #include "models/training/diagnosis.h"
 #include "tensor/failure.h"
 #include <math.h>
+#include <stdlib.h>
 
 enum { MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
 
@@ -45,39 +46,43 @@ static void table(struct html *html, const sb_example_attention *at, const sb_te
     html_add(html, "</tr>\n</table>");
 }
 
-/* What the rows of a head do: where its rows look most, relative to themselves, or how sharply.
- */
+/* The mean weight of the symbols that are `by` after those that attend. */
+static double mean_beside(const sb_tensor *w, int64_t h, int64_t by)
+{
+    const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
+    double sum = 0;
+    int64_t rows = 0;
+    for (int64_t i = by < 0 ? -by : 0; i < Lq && i + by < Lk; i++, rows++)
+        sum += subject_weight(w, h, i, i + by);
+    return rows > 0 ? sum / (double)rows : 0;
+}
+
+/* What the rows of a head do: where they look most, relative to themselves, or how sharply. */
 static void map_summary(struct html *html, const sb_tensor *w, bool relative, int64_t h)
 {
     enum { FAR = 3 };
     const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
-    double at[2 * FAR + 1] = {0}, top = 0;
-    int64_t rows[2 * FAR + 1] = {0};
+    int best = 0;
+    double top = 0;
+    for (int by = -FAR; by <= FAR; by++)
+        best = mean_beside(w, h, by) > mean_beside(w, h, best) ? by : best;
     for (int64_t i = 0; i < Lq; i++) {
         double most = 0;
-        for (int64_t j = 0; j < Lk; j++) {
-            const double a = subject_weight(w, h, i, j);
-            most = fmax(most, a);
-            if (j - i >= -FAR && j - i <= FAR) {
-                at[j - i + FAR] += a;
-                rows[j - i + FAR]++;
-            }
-        }
+        for (int64_t j = 0; j < Lk; j++)
+            most = fmax(most, subject_weight(w, h, i, j));
         top += most / (double)Lq;
     }
-    int best = FAR;
-    for (int o = 0; o <= 2 * FAR; o++)
-        if (rows[o] > 0 && at[o] / (double)rows[o] > at[best] / (double)(rows[best] + !rows[best]))
-            best = o;
-    const double mean = rows[best] > 0 ? at[best] / (double)rows[best] : 0;
-    if (relative && mean >= 0.5 && best == FAR)
-        html_print(html, "look at themselves, %.0f %%", 100 * mean);
-    else if (relative && mean >= 0.5)
-        html_print(html, "look %d to the %s, %.0f %%", best < FAR ? FAR - best : best - FAR,
-                   best < FAR ? "left" : "right", 100 * mean);
-    else
+    const double mean = mean_beside(w, h, best);
+    if (!relative || mean < 0.5)
         html_print(html, "largest weight, mean %.0f %%", 100 * top);
+    else if (best == 0)
+        html_print(html, "look at themselves, %.0f %%", 100 * mean);
+    else
+        html_print(html, "look %d to the %s, %.0f %%", abs(best), best < 0 ? "left" : "right",
+                   100 * mean);
 }
+
+/* ---- heads, numbered through the layers of an attention ---- */
 
 static void name_head(struct html *html, int layer, int64_t h)
 {
@@ -89,8 +94,7 @@ static void map(struct html *html, const struct maps *maps, const sb_example_att
 {
     const sb_tensor *w = maps_layer(maps, at, layer);
     const int64_t cells = at->layers * maps->subject->example.heads * sb_tensor_size(w);
-    html_print(html,
-               "<figure class=\"shades\" tabindex=\"0\" style=\"--rows:%lld\"><figcaption>",
+    html_print(html, "<figure class=\"shades\" tabindex=\"0\" style=\"--rows:%lld\"><figcaption>",
                (long long)at->queries.length);
     name_head(html, layer, h);
     html_add(html, "</figcaption>\n");

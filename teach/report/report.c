@@ -252,7 +252,6 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
     ok = ok && add_details(html, r);
     html_add(html, "</section>\n");
     html_script(html, script);
-    chart_script(html);
     return ok;
 }
 

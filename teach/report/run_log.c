@@ -68,10 +68,12 @@ static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
         return sb_fail("out of memory for the log");
     struct run_diagnosis *d = &log->diagnosis[log->diagnoses++];
     *d = (struct run_diagnosis){.step = step};
-    return read_numbers(&d->gradients, json_object_get(json, "gradients"), &log->parameters) &&
-           read_numbers(&d->saturated, json_object_get(json, "saturated"), &log->heads) &&
-           read_numbers(&d->evenness, json_object_get(json, "evenness"), &log->heads) &&
-           read_histograms(&d->histograms, json_object_get(json, "histograms"), log->parameters);
+    return read_numbers(&d->of[RUN_GRADIENTS], json_object_get(json, "gradients"),
+                        &log->parameters) &&
+           read_numbers(&d->of[RUN_SATURATED], json_object_get(json, "saturated"), &log->heads) &&
+           read_numbers(&d->of[RUN_EVENNESS], json_object_get(json, "evenness"), &log->heads) &&
+           read_histograms(&d->of[RUN_HISTOGRAMS], json_object_get(json, "histograms"),
+                           log->parameters);
 }
 
 static struct run_line line_of(const json_t *json)
@@ -187,12 +189,9 @@ bool run_log_read(struct run_log *log, const char *path)
 
 void run_log_free(struct run_log *log)
 {
-    for (int64_t i = 0; i < log->diagnoses; i++) {
-        memory_free(log->diagnosis[i].gradients);
-        memory_free(log->diagnosis[i].histograms);
-        memory_free(log->diagnosis[i].saturated);
-        memory_free(log->diagnosis[i].evenness);
-    }
+    for (int64_t i = 0; i < log->diagnoses; i++)
+        for (int n = 0; n < RUN_NUMBERS; n++)
+            memory_free(log->diagnosis[i].of[n]);
     memory_free(log->diagnosis);
     memory_free(log->line);
     *log = (struct run_log){0};

@@ -28,11 +28,11 @@ struct run_line {
     double of[RUN_VALUES];
 };
 
-/* A line with a diagnosis (models/training/diagnosis.h). */
+/* A line with a diagnosis (models/training/diagnosis.h): a number of each parameter, two of each
+   head, and DIAGNOSIS_BINS of each parameter. */
+enum run_numbers { RUN_GRADIENTS, RUN_SATURATED, RUN_EVENNESS, RUN_HISTOGRAMS, RUN_NUMBERS };
 struct run_diagnosis {
-    double step;
-    double *gradients, *saturated, *evenness; /* `parameters` and `heads` of them */
-    double *histograms;                       /* DIAGNOSIS_BINS of each parameter */
+    double step, *of[RUN_NUMBERS];
 };
 
 struct run_log {
@@ -53,8 +53,7 @@ void run_log_free(struct run_log *log);
 
 /* What of a run counts in the end; NaN where the log does not have it. */
 struct run_end {
-    double steps, first_loss,
-        last_loss; /* of training; the last is a mean of a tenth of the lines */
+    double steps, first_loss, last_loss; /* of training; last: the mean of a tenth of its lines */
     double best_step, held_out_loss, exact; /* of the evaluation whose model was saved; per cent */
 };
 struct run_end run_end(const struct run_log *run);

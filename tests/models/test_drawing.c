@@ -25,8 +25,7 @@ TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box)
     sb_tensor *loss = sb_sum(sb_softmax(sb_multiply(x, w)), SB_ALL, false);
     char *svg = sb_tape_draw(loss, SB_DRAW_SVG, set);
     cr_assert(svg, "%s", sb_error());
-    cr_expect(count_of(svg, "<rect") == 3 && count_of(svg, "<path class=\"edge\"") == 2, "%s",
-              svg);
+    cr_expect(count_of(svg, "<rect") == 3 && count_of(svg, "<path class=\"edge\"") == 2, "%s", svg);
     cr_expect(count_of(svg, "<path class=\"tip\"") == 2, "an edge has no arrow: %s", svg);
     cr_expect(strstr(svg, ">multiply</tspan> (3, 4)<") && strstr(svg, ">softmax</tspan> (3, 4)<"));
     cr_expect(strstr(svg, ">w</text>") && !strstr(svg, "exp"));

@@ -91,7 +91,8 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                   count_of(page, "<figure class=\"shades\" tabindex=\"0\"") == 3 * 2,
               "an attention map has no table");
     cr_expect(count_of(page, "<summary>The numbers") == 4 + 1 + 1);
-    cr_expect(count_of(page, "<summary>More</summary>") == 3 && count_of(page, "evenness</th>") == 3);
+    cr_expect(count_of(page, "<summary>More</summary>") == 3 &&
+              count_of(page, "evenness</th>") == 3);
     const char *details = strstr(page, "<h2>Details</h2>");
     cr_expect(strstr(details, ">width</th><td>16</td>") && !strstr(details, ">rotary-base</th>") &&
                   !strstr(details, "<td>0</td>") && !strstr(details, ">key-heads</th>") &&
@@ -114,19 +115,14 @@ CPU_TEST(report, numbers_are_those_that_a_reader_writes)
     memory_free(page);
 }
 
-static double given(const struct run_log *run, int64_t row, int64_t column)
-{
-    return run->diagnosis[column].gradients[row];
-}
-
 static char *parts_of(const sb_parameters *set, bool logarithmic, double values[])
 {
     struct html html = {0};
-    struct run_diagnosis diagnosis = {.step = 10, .gradients = values};
+    struct run_diagnosis diagnosis = {.step = 10, .of = {[RUN_GRADIENTS] = values}};
     const struct run_log run = {.diagnoses = 1, .diagnosis = &diagnosis};
     strip_add(&html, &(struct strip){.title = "",
                                      .text = "",
-                                     .value = given,
+                                     .of = RUN_GRADIENTS,
                                      .run = &run,
                                      .weights = set,
                                      .logarithmic = logarithmic});
