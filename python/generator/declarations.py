@@ -11,6 +11,8 @@ CTYPES = NUMBERS | {"char": "c_char", "void": "None"}
 # The functions of convert.py that make these types of C.
 FORMS = {"sb_tensor *": "tensor", "sb_mask *": "mask", "sb_model *": "model", "sb_source *": "source",
          "sb_device *": "device", "char *": "text", "char *const *": "texts", "sb_tensor **": "out"}
+# Names of arguments in PyTorch and NumPy, which functions with ours take, too.
+ALIASES = {"dim": "axis", "keepdim": "keep", "keepdims": "keep", "dim0": "axis_a", "dim1": "axis_b"}
 
 HEAD = '''"""The headers of softback for ctypes. Made by python/generate.py; do not edit."""
 from ctypes import *
@@ -19,6 +21,7 @@ from .structure import Handle, Structure
 
 VERSION = "{}"
 ALL = {}
+ALIASES = {}
 '''
 
 
@@ -90,7 +93,7 @@ def block(head, lines, tail):
 
 def write(headers, version):
     enums = {name: values for name, values in headers.enums.items() if name.startswith("sb_")}
-    lines = [HEAD.format(version, constant(headers, "SB_ALL"))]
+    lines = [HEAD.format(version, constant(headers, "SB_ALL"), ALIASES)]
     lines += block("ENUMS = {", (f'"{name}": {short_names(values)}' for name, values in enums.items()), "}")
     for name, fields in headers.structs.items():
         if fields:

@@ -3,7 +3,7 @@ by hand there, by_hand.pyi here has."""
 import re
 from pathlib import Path
 
-from .declarations import NUMBERS, field_form, objects_of, plain_type, short_names
+from .declarations import ALIASES, NUMBERS, field_form, objects_of, plain_type, short_names
 
 # Types of what convert.py makes arguments of.
 FORMS = {"tensor": "TensorLike", "mask": "Mask", "model": "_Model", "source": "_Source", "device": "str",
@@ -83,6 +83,19 @@ def head(binding, name, first=None, kind=None):
     return lines
 
 
+def aliased(found):
+    """The lines of a function that has arguments by other names: after those with a default, or instead of one without."""
+    space, line = found.groups()
+    for alias, own in ALIASES.items():
+        argument = re.search(rf"(?<=[(, ]){own}(: [^=]*?)( = [\w-]+)?(?=, |\) ->)", line)
+        if argument and argument[2]:
+            line = line.replace(") ->", f"{', ' if '*, ' in line else ', *, '}{alias}{argument[1]}{argument[2]}) ->")
+        elif argument:
+            other = line.replace(argument[0], f"*, {alias}{argument[1]}")
+            line = f"@overload\n{space}{line}\n{space}@overload\n{space}{other}"
+    return space + line
+
+
 def declarations(headers):
     lines = ['"""Enums and structs. Made by python/generate.py; do not edit."""', "from typing import Any, Literal, TypeAlias", "",
              "from . import Tensor", ""]
@@ -109,4 +122,5 @@ def package(functions, classes, methods):
                 lines += ["    @staticmethod"] * static + [f"    {line}" for line in head(binding, short, first, kind)]
         lines.append(added.get(name, ""))
     aliases = template.index("Random = ")
-    return template[:aliases].replace("# METHODS", "\n".join(inner)) + "\n".join(lines) + "\n\n" + template[aliases:]
+    text = template[:aliases].replace("# METHODS", "\n".join(inner)) + "\n".join(lines) + "\n\n" + template[aliases:]
+    return re.sub(r"^( *)(def .*)", aliased, text, flags=re.M)

@@ -52,8 +52,7 @@ from .objects import Object
 from .tensors import Mask, Tensor
 
 __all__ = {}'''
-TAIL = '''for _name in {}:
-    setattr(Tensor, _name, globals()[_name])
+TAIL = '''_to.publish(globals(), {}, {})
 '''
 
 
@@ -266,7 +265,7 @@ def write(headers):
     classes, typed = ({name: parts[i] for name, parts in made.items()} for i in (0, 1))
     methods = [name for name in functions if bindings[name].f.header == "ops/ops.h"
                and [p.type + p.array for p in bindings[name].f.parameters[:1]] == ["sb_tensor *"]]
-    parts = [HEAD.format([*functions, *classes]), *functions.values(), *classes.values(), TAIL.format(methods)]
+    parts = [HEAD.format([*functions, *classes]), *functions.values(), *classes.values(), TAIL.format([*functions], methods)]
     return "\n\n\n".join(parts), stubs.package(bindings, typed, methods)
 
 

@@ -1,17 +1,39 @@
 """From arguments of Python to those of C, and back, for the generated functions."""
 import ctypes
 import numbers
-from functools import cache, partial, reduce
+from functools import cache, partial, reduce, wraps
 from types import SimpleNamespace
 
 import numpy as np
 
-from ._declarations import sb_batch
+from ._declarations import ALIASES, sb_batch
 from .library import Error, c, choice, lock, name_of, nearest, real, text, whole
 from .objects import adopt
 from .structure import Structure
 from .tensors import (DTYPES, Mask, Tape, Tensor, check, device_of as device, failure, found, opened, owned,
                       pointers, result, sizes, tensor as copied, tensor_of, text_of as owned_text, whole_tensor)
+
+
+def aliased(function):
+    """The same function, whose arguments have the names of PyTorch and NumPy, too."""
+    def call(*given, **named):
+        for alias in ALIASES.keys() & named if named else ():
+            if (own := ALIASES[alias]) in named:
+                raise Error(f"{function.__name__}: {alias} and {own} are one argument; give it once")
+            named[own] = named.pop(alias)
+        return function(*given, **named)
+
+    code = getattr(function, "__wrapped__", function).__code__
+    return wraps(function)(call) if {*ALIASES.values()}.intersection(code.co_varnames[:code.co_argcount]) else function
+
+
+def publish(scope, names, methods):
+    """Gives functions of a module the names by which errors call them, and these arguments; some are methods of tensors."""
+    for name in names:
+        scope[name].__name__ = scope[name].__qualname__ = name
+        scope[name] = aliased(scope[name])
+    for name in methods:
+        setattr(Tensor, name, scope[name])
 
 
 def retry(function, *arguments, **options):

@@ -5,7 +5,7 @@ import numpy as np
 
 from . import _functions as f
 from ._declarations import sb_random
-from .convert import expect, like, value
+from .convert import expect, like, publish, value
 from .library import Error, c
 from .tensors import Tensor, of_whole, tensor, tensor_of, whole_tensor
 
@@ -206,6 +206,5 @@ def product(x, a, y, b, kept):
     return f.reshape(f.matmul(x, y), [(sizes | more)[t] for t in term]), "".join(term)
 
 
-for _name in __all__[3:]:
-    setattr(Tensor, _name, globals()[_name])
+publish(globals(), __all__, __all__[3:])
 Tensor.T = property(transpose, doc="All axes reversed.")

@@ -5,6 +5,7 @@ import numpy as np
 
 from . import _functions as f
 from .arrays import UFUNCS, whole
+from .convert import publish
 from .tensors import Tensor, of_whole
 
 
@@ -36,9 +37,8 @@ def as_operator(name, ufunc):
 
 
 __all__ = ["add", "subtract", "multiply", "divide", "matmul", "maximum", "minimum", "negate", "abs"]
-for name in __all__:
-    globals()[name] = as_operator(name, getattr(np, {"negate": "negative", "abs": "absolute"}.get(name, name)))
-    setattr(Tensor, name, globals()[name])
+globals().update({name: as_operator(name, getattr(np, {"negate": "negative", "abs": "absolute"}.get(name, name))) for name in __all__})
+publish(globals(), __all__, __all__)
 
 
 def of_array(name):

@@ -124,7 +124,6 @@ def seq2seq_logits(model, batch, weights=False):
 
 
 forward, logits = _functions.Encoder.__call__, _functions.Seq2Seq.logits
-_functions.Encoder.__call__, _functions.Seq2Seq.logits = encoder_forward, seq2seq_logits
 
 
 def table(parameters):
@@ -166,8 +165,10 @@ def parts(parameters):
         return parameters_of, (parameters.dtype(), named(parameters), Path(file.name).read_bytes())
 
 
-_functions.Parameters.__reduce__ = parts
-_functions.Parameters.__iter__ = lambda parameters: (name for name, _ in named(parameters))
-_functions.Parameters.__len__, _functions.Parameters.__getitem__ = _functions.Parameters.count, parameter
-_functions.Parameters.items, _functions.Parameters.__repr__ = named, table
-_functions.Trainer.train, _functions.Vocabulary.encode = train, encode
+for owner, methods in {_functions.Trainer: {"train": train}, _functions.Vocabulary: {"encode": encode}, _functions.Parameters: {
+        "__reduce__": parts, "__iter__": lambda parameters: (name for name, _ in named(parameters)), "__getitem__": parameter,
+        "__len__": _functions.Parameters.count, "items": named, "__repr__": table},
+        _functions.Encoder: {"__call__": encoder_forward}, _functions.Seq2Seq: {"logits": seq2seq_logits}}.items():
+    for name, method in methods.items():
+        method.__qualname__ = f"{owner.__name__}.{name}"  # as errors call it
+        setattr(owner, name, method)

@@ -65,6 +65,34 @@ def test_reductions_over_several_axes():
         sb.sum(A, (0, 4))
 
 
+def test_arguments_have_the_names_of_pytorch_and_numpy_too():
+    x = sb.tensor(A)
+    for other in ({"dim": 1, "keepdim": True}, {"axis": 1, "keepdims": True}, {"dim": (1,), "keep": True}):
+        for name in ("sum", "mean", "max", "min", "variance", "std"):
+            assert getattr(x, name)(**other).tolist() == getattr(sb, name)(A, 1, keep=True).tolist()
+    assert sb.tensor([[1, 2]]).sum(dim=0, keepdim=True).tolist() == [[1, 2]]
+    for name in ("softmax", "log_softmax", "logsumexp", "l2_normalize", "argmax"):
+        assert getattr(x, name)(dim=1).tolist() == getattr(sb, name)(A, axis=1).tolist()
+    assert sb.stack([x, x], dim=1).shape == (4, 2, 3, 2, 5) and sb.concatenate([x, x], dim=1).shape == (4, 6, 2, 5)
+    assert [p.shape for p in x.split(dim=1, lengths=[1, 2])] == [(4, 1, 2, 5), (4, 2, 2, 5)] and x[:, :1].squeeze(dim=1).shape == (4, 2, 5)
+    assert x.transpose(dim0=0, dim1=-1).shape == x.transpose(axis_a=0, axis_b=-1).shape == (5, 3, 2, 4)
+    for function, wrong, said in ((sb.sum, {"dim": 0, "axis": 0}, "sum: dim and axis"), (x.std, {"keepdim": 1, "keep": 1}, "std: keepdim and keep"),
+                                  (x.max, {"keepdim": True, "keepdims": True}, "max: keepdims? and keep"), (sb.softmax, {"axis": 0, "dim": 0}, "softmax: dim and axis")):
+        with pytest.raises(sb.Error, match=said + " are one argument; give it once"):
+            function(A, **wrong) if function in (sb.sum, sb.softmax) else function(**wrong)
+
+
+def test_errors_call_a_function_by_its_public_name():
+    x, weights = sb.tensor(A), sb.Parameters(1)
+    for name in ("sum", "min", "softmax", "logsumexp", "transpose", "squeeze", "argmax", "abs", "add", "layer_norm", "arange", "zeros", "einsum"):
+        with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'wrong'"):
+            getattr(sb, name)(*[x] * (name != "zeros"), wrong=1)
+        assert (getattr(sb, name).__name__, getattr(sb, name).__qualname__) == (name, name)
+    for method, name in ((weights.items, "Parameters.items"), (sb.Vocabulary(["ab"], units="characters").encode, "Vocabulary.encode")):
+        with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'wrong'"):
+            method(wrong=1)
+
+
 def test_shapes_are_given_in_either_way():
     same(lambda x: x.reshape(6, -1), lambda a: a.reshape(6, -1), A)
     same(lambda x: x.reshape((6, -1)).T, lambda a: a.reshape(6, -1).T, A)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import softback as sb
+from softback._declarations import ALIASES
 
 HERE, PACKAGE = Path(__file__).resolve().parent, Path(sb.__file__).parent
 RIGHT, WRONG = (HERE / "types_right.py", HERE.parents[1] / "examples" / "gpt.py"), HERE / "types_wrong.py"
@@ -77,11 +78,25 @@ def test_each_wrong_line_is_rejected(check, folder):
     first = text.index("# From here on every line is wrong.") + 2
     wrong = set(range(first, len(text) + 1))
     found = {line for name, line in check(folder) if name == WRONG.name}
-    assert len(wrong) == 32 and found == wrong, [text[n - 1] for n in found ^ wrong]
+    assert len(wrong) == 34 and found == wrong, [text[n - 1] for n in found ^ wrong]
 
 
 def arguments(node):
     return [a.arg for a in node.args.posonlyargs + node.args.args if a.arg != "weights"]
+
+
+def test_the_stub_has_the_other_names_of_arguments_that_functions_take():
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    tensor = next(node for node in stub.body if getattr(node, "name", "") == "Tensor")
+    for owner, body in ((sb, stub.body), (sb.Tensor, tensor.body)):
+        typed = {}
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                typed.setdefault(node.name, set()).update(a.arg for a in node.args.kwonlyargs if a.arg in ALIASES)
+        for name, found in vars(owner).items():
+            if isinstance(found, types.FunctionType) and name in typed:
+                assert typed[name] == {alias for alias, own in ALIASES.items() if own in inspect.signature(found).parameters}, (owner, name)
+        assert typed["sum"] == {"dim", "keepdim", "keepdims"} and typed["split"] == {"dim"}
 
 
 def test_the_stub_has_what_the_package_has():

@@ -19,7 +19,9 @@ y = x.exp()
 y = x.sum()
 y = x.sum((0, 1), True)
 y = sb.mean(a, axis=1, keep=True)
-y = x.softmax(-1)
+y = sb.mean(a, dim=1, keepdim=True) + x.std(axis=0, keepdims=True)
+y = x.softmax(-1) + x.softmax(dim=0)
+y = sb.stack([x, x], dim=0).transpose(dim0=0, dim1=1)
 y = x.reshape(2, 3)
 y = x.reshape((2, -1)).T
 y = x[0]

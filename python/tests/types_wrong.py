@@ -15,6 +15,8 @@ x + "1"
 x @ None
 x.exp(1)
 x.sum(axis="all")
+x.sum(dim="all")
+sb.stack([x, x])
 x.softmaxx()
 x["a"]
 x.reshape("2")
