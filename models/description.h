@@ -11,20 +11,20 @@
 
 typedef struct sb_description sb_description;
 
-/* Of a model of this kind, a name that is copied. */
+/* A description of a model of this kind, a name that is copied. */
 SB_API sb_description *sb_description_new(const char *kind);
 SB_API void sb_description_free(sb_description *description);
 SB_API const char *sb_description_kind(const sb_description *description);
 
 /* Sets a value, or changes it. Values keep the order in which they were set first. */
 SB_API bool sb_description_set(sb_description *description, const char *name, const char *value);
-/* The same with a number, in the fewest digits that restore its bits. */
+/* Sets a value to a number, in the fewest digits that restore its bits. */
 SB_API bool sb_description_set_number(sb_description *description, const char *name, double value);
 
 /* The value of this name; NULL, without a message, where there is none. */
 SB_API const char *sb_description_get(const sb_description *description, const char *name);
-/* The same as a number in least..most. Fails when it is missing, not a number or out of range, as
-   values of untrusted files may be. */
+/* The value of this name as a number in least..most. Fails when it is missing, not a number or out
+   of range, as values of untrusted files may be. */
 SB_API bool sb_description_number(const sb_description *description, const char *name, double least,
                                   double most, double *value);
 

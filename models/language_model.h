@@ -43,9 +43,9 @@ SB_API sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tens
 SB_API sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids);
 
 /*
- * The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
- * is what is read, and targets (B, L) what follows at each place; negative ones do not count.
- * The logits at position t, (B, L, V), are of the symbol that follows input t.
+ * Loss and logits of windows of text (data/windows.h), with nothing put before them: input (B, L)
+ * of i32 is what is read, and targets (B, L) what follows at each place; negative ones do not
+ * count. The logits at position t, (B, L, V), are of the symbol that follows input t.
  */
 SB_API sb_tensor *sb_language_model_window_loss(const sb_language_model *model, sb_tensor *input,
                                                 sb_tensor *targets);
@@ -70,7 +70,8 @@ SB_API sb_model sb_language_model_as_model(sb_language_model *model);
 SB_API char *sb_continue(const sb_language_model *model, const char *prompt,
                          const sb_decoding_options *options);
 
-/* The same for n prompts, as symbols with their scores, to be freed with sb_decoded_free. */
+/* The continuations of n prompts, as symbols with their scores, to be freed with sb_decoded_free.
+ */
 SB_API bool sb_continue_texts(const sb_language_model *model, const char *const *prompts, int64_t n,
                               const sb_decoding_options *options, sb_decoded outputs[]);
 

@@ -10,11 +10,11 @@
 SB_API char *sb_translate(const sb_seq2seq *model, const char *text,
                           const sb_decoding_options *options);
 
-/* The same for n texts, each output to be freed with sb_free. On failure there is none. */
+/* The model's outputs for n texts, each to be freed with sb_free. On failure there is none. */
 SB_API bool sb_translate_texts(const sb_seq2seq *model, const char *const *texts, int64_t n,
                                const sb_decoding_options *options, char *outputs[]);
 
-/* The same as symbols, with their scores, to be freed with sb_decoded_free. */
+/* The outputs for n texts as symbols, with their scores, to be freed with sb_decoded_free. */
 SB_API bool sb_decode_texts(const sb_seq2seq *model, const char *const *texts, int64_t n,
                             const sb_decoding_options *options, sb_decoded outputs[]);
 

@@ -38,8 +38,8 @@ SB_API bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *se
    section 3.4. */
 SB_API sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor *ids,
                                              int64_t start);
-/* The same for symbols of several segments, such as a question and an answer: segments (B, L) of
-   i32, or NULL: all are of segment 0. Source: Devlin et al. 2019. */
+/* The embeddings x (B, L, C) of ids (B, L) of several segments, such as a question and an answer:
+   segments (B, L) of i32, or NULL: all are of segment 0. Source: Devlin et al. 2019. */
 SB_API sb_tensor *sb_embedding_layer_forward_segments(const sb_embedding_layer *layer,
                                                       sb_tensor *ids, sb_tensor *segments,
                                                       int64_t start);

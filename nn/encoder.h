@@ -16,7 +16,7 @@ SB_API void sb_encoder_free(sb_encoder *encoder);
    one tensor (B, H, L, L) for each layer. */
 SB_API sb_tensor *sb_encoder_forward(const sb_encoder *encoder, sb_tensor *ids, sb_tensor *lengths,
                                      sb_tensor *weights[]);
-/* The same for ids of several segments, (B, L) of i32; NULL: all are of segment 0. */
+/* The memory of ids of several segments, (B, L) of i32; NULL: all are of segment 0. */
 SB_API sb_tensor *sb_encoder_forward_segments(const sb_encoder *encoder, sb_tensor *ids,
                                               sb_tensor *segments, sb_tensor *lengths,
                                               sb_tensor *weights[]);

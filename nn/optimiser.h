@@ -41,7 +41,7 @@ SB_API void sb_optimiser_free(sb_optimiser *optimiser);
  * f32 cannot hold, above 1.8e19 after clipping. Fails also when no parameter has a gradient.
  */
 SB_API bool sb_optimiser_step(sb_optimiser *optimiser);
-/* The same with all gradients multiplied by a factor > 0. For gradient accumulation: after several
+/* A step with all gradients multiplied by a factor > 0. For gradient accumulation: after several
    backward passes of summed losses, the factor 1 / (number of targets) gives the gradient of the
    mean. */
 SB_API bool sb_optimiser_step_scaled(sb_optimiser *optimiser, double factor);

@@ -52,7 +52,7 @@ typedef struct {
     int axis;
 } sb_cut;
 
-/* The same for a distributed parameter: this rank's part of a parameter of shape (dim), with the
+/* Adds a distributed parameter: this rank's part of a parameter of shape (dim), with the
    same initial values as without ranks. All distributed parameters of a set use the same ranks.
    Fails also when the axis cannot be split into equal parts. */
 SB_API sb_tensor *sb_parameters_add_cut(sb_parameters *set, const char *name, int rank,

@@ -42,12 +42,12 @@ SB_API sb_tensor *sb_transformer_layer_forward(const sb_transformer_layer *layer
                                                sb_tensor *memory, const sb_attending *self,
                                                const sb_attending *cross);
 
-/* The same for an encoder, whose layers have no cross-attention. */
+/* A layer of an encoder: one of a transformer without cross-attention. */
 SB_API bool sb_encoder_layer_init(sb_encoder_layer *layer, sb_parameters *set, const char *name,
                                   const sb_transformer_options *options);
 SB_API sb_tensor *sb_encoder_layer_forward(const sb_encoder_layer *layer, sb_tensor *x,
                                            const sb_attending *attending);
-/* The same for a decoder, whose positions belong to the target sequence. */
+/* A layer of a decoder: one of a transformer, whose positions belong to the target sequence. */
 SB_API bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const char *name,
                                   const sb_transformer_options *options, bool crosses);
 SB_API sb_tensor *sb_decoder_layer_forward(const sb_decoder_layer *layer, sb_tensor *x,

@@ -165,7 +165,7 @@ SB_API sb_tensor *sb_linear_activation(sb_tensor *x, sb_tensor *weight, sb_tenso
 /* ---- Shape ---- */
 
 /*
- * The same elements in another shape; shares x's data. One dimension may be -1: it is inferred.
+ * The elements in another shape; shares x's data. One dimension may be -1: it is inferred.
  *
  * Backward  dx = dy in x's shape
  * Fails     the number of elements differs; two dimensions are -1
@@ -385,8 +385,8 @@ SB_API sb_tensor *sb_l2_normalize_over(sb_tensor *x, int axis);
 SB_API sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids);
 
 /*
- * The same where one id stands for padding: its row of the table gets no gradient, so that it
- * stays what it was made, usually zeros.
+ * Rows of a table, where one id stands for padding: its row of the table gets no gradient, so that
+ * it stays what it was made, usually zeros.
  *
  * Shape     as embedding
  * Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v; dtable[padding_id] = 0
@@ -505,7 +505,7 @@ typedef struct {
 } sb_rotary_options;
 
 /*
- * The same with angles divided by a factor, for more positions than a model was trained on.
+ * Rotary positions with angles divided by a factor, for more positions than a model was trained on.
  *
  * Fails     as sb_rotary; a number is not positive; low_factor is not below high_factor
  * Paper     Chen et al. 2023; by frequency: Grattafiori et al. 2024 (Llama 3.1)

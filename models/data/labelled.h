@@ -35,7 +35,7 @@ SB_API const sb_batch *sb_labelled_next(sb_labelled *labelled);
 SB_API sb_data_position sb_labelled_tell(const sb_labelled *labelled);
 SB_API bool sb_labelled_seek(sb_labelled *labelled, sb_data_position position);
 
-/* As a source of batches; the object must outlive it. */
+/* The data as a source of batches; the object must outlive it. */
 SB_API sb_source sb_labelled_as_source(sb_labelled *labelled);
 
 /* A batch of n >= 1 texts as ids; labels may be NULL: -1. "Begin" is put before each text, unless

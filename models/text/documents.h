@@ -31,7 +31,7 @@ SB_API void sb_documents_free(sb_documents *documents);
 SB_API bool sb_documents_add(sb_documents *documents, const char *name, const char *text,
                              size_t size, sb_document_cut cut);
 
-/* The same of a file; "-" is standard input. */
+/* Adds the documents of a file; "-" is standard input. */
 SB_API bool sb_documents_read(sb_documents *documents, const char *path, sb_document_cut cut);
 
 SB_API int64_t sb_documents_count(const sb_documents *documents);

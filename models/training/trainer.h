@@ -53,7 +53,7 @@ typedef struct sb_trainer sb_trainer;
  */
 SB_API sb_trainer *sb_trainer_for(const sb_model *model, const sb_source *source,
                                   const sb_trainer_options *options);
-/* The same for an encoder-decoder and sentence pairs. */
+/* A trainer for an encoder-decoder and sentence pairs. */
 SB_API sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data,
                                   const sb_trainer_options *options);
 SB_API void sb_trainer_free(sb_trainer *trainer);
