@@ -66,7 +66,8 @@ const struct field transformer_fields[] = {
     {"recompute", ROW(recompute),
      "gradient checkpointing: recompute layers in backward to save memory"},
     {"positions", ROW(positions), "positional encoding", .choices = positions},
-    {"positions-longest", ROW(longest), "number of learned positions (0: 512)", 0, 1 << 24},
+    {"positions-longest", ROW(positions_longest), "number of learned positions (0: 512)", 0,
+     1 << 24},
     {"position-scale", ROW(position_scale), "factor of learned positions (0: square root of width)",
      0, 1e12, .zero = ZERO_IS_DEFAULT_ALONE},
     {"position-offset", ROW(position_offset), "unused rows before the first learned position", 0,
@@ -193,8 +194,8 @@ bool text_options_check(const sb_text_model_options *o, const sb_model_kind *kin
         return false;
     if (o->context < 0 || o->context > 1 << 24)
         return sb_fail("%s: context is %lld, not in 0..%d", owner, (long long)o->context, 1 << 24);
-    return t->positions != SB_POSITIONS_LEARNED || o->context <= t->longest ||
+    return t->positions != SB_POSITIONS_LEARNED || o->context <= t->positions_longest ||
            sb_fail("%s: context is %lld, but only %lld positions are learned; raise the longest "
                    "position, or take another positional encoding",
-                   owner, (long long)o->context, (long long)t->longest);
+                   owner, (long long)o->context, (long long)t->positions_longest);
 }

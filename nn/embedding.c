@@ -41,9 +41,9 @@ static bool add_rest(sb_embedding_layer *layer, sb_parameters *set, const char *
     const bool learned = o->positions == SB_POSITIONS_LEARNED;
     const sb_norm_options norm = layer_norm_options(o);
     if (learned)
-        layer->position =
-            sb_parameters_add(set, name_join(name, "positions").text,
-                              SB_SHAPE(o->position_offset + o->longest, o->width), normal);
+        layer->position = sb_parameters_add(
+            set, name_join(name, "positions").text,
+            SB_SHAPE(o->position_offset + o->positions_longest, o->width), normal);
     if (o->segments)
         layer->segment = sb_parameters_add(set, name_join(name, "segments").text,
                                            SB_SHAPE(o->segments, o->width), normal);

@@ -132,7 +132,8 @@ static bool check_embedding(const char *who, const sb_transformer_options *o)
     if (o->segments < 0 || o->segments > 1 << 16)
         return sb_fail("%s: segments is %lld, not in 0..%d; 0 gives none", who,
                        (long long)o->segments, 1 << 16);
-    return check_dropout(who, o) && in_range(who, "longest", o->longest, 1 << 24) &&
+    return check_dropout(who, o) &&
+           in_range(who, "positions_longest", o->positions_longest, 1 << 24) &&
            is_positive(who, "embedding_scale", o->embedding_scale) &&
            is_positive(who, "position_scale", o->position_scale) &&
            is_positive(who, "output_scale", o->output_scale) &&
@@ -181,7 +182,7 @@ bool layer_complete(const char *who, unsigned uses, const sb_transformer_options
     o.decoder_layers = o.decoder_layers ? o.decoder_layers : 3;
     o.activation = o.activation ? o.activation : SB_ACTIVATION_RELU;
     o.temperature = sb_option(o.temperature, 1);
-    o.longest = o.longest ? o.longest : 512;
+    o.positions_longest = o.positions_longest ? o.positions_longest : 512;
     *complete = o;
     return check(who, uses, &o);
 }

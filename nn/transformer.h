@@ -90,10 +90,10 @@ typedef struct {
     bool recompute;    /* activation checkpointing of each layer, except where attention weights are
                           requested */
     sb_sequence along; /* the sequence of x in a partition; decoders always use the target */
-    int64_t longest;   /* number of positions with SB_POSITIONS_LEARNED; default 512 */
-    bool padded;       /* embeddings: the symbol padding_id stands for padding; its row of the table
-                          starts at 0 and gets no gradient, also from logits that are
-                          tied to it */
+    int64_t positions_longest; /* number of positions with SB_POSITIONS_LEARNED; default 512 */
+    bool padded; /* embeddings: the symbol padding_id stands for padding; its row of the table
+                    starts at 0 and gets no gradient, also from logits that are
+                    tied to it */
     int64_t padding_id;
     sb_communicator *ranks; /* tensor parallelism: each rank holds an equal part of the heads and
                                hidden units; must outlive the model. NULL: none */

@@ -167,7 +167,7 @@ static bool language_model_make(struct training *t, const char *line, sb_vocabul
 {
     sb_language_model_options options = {.tie_embeddings = true};
     if (!words_transformer(line, &options.transformer) ||
-        !job_whole(line, "positions", &options.transformer.longest))
+        !job_whole(line, "positions", &options.transformer.positions_longest))
         return false;
     options.transformer.positions = SB_POSITIONS_LEARNED;
     options.transformer.activation = SB_ACTIVATION_GELU_TANH;

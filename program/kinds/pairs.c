@@ -161,8 +161,9 @@ int64_t pairs_longest(const struct training *t)
     sb_transformer_options o = {0};
     sb_transformer_complete(&t->settings.model.transformer, &o);
     int64_t longest = t->settings.data.longest;
-    bool learned = o.positions == SB_POSITIONS_LEARNED && o.longest > 1 && o.longest <= longest;
-    return learned ? o.longest - 1 : longest;
+    bool learned = o.positions == SB_POSITIONS_LEARNED && o.positions_longest > 1 &&
+                   o.positions_longest <= longest;
+    return learned ? o.positions_longest - 1 : longest;
 }
 
 /* Longer texts than learned positions allow cannot be decoded. */

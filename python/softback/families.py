@@ -94,7 +94,7 @@ def projection(value, field):
 
 VOCABULARY, WIDTH, TIED = option("vocabulary"), option("width"), option("tie_embeddings", truth)
 HEADS, FEED, ACTIVATION, EPSILON = option("heads"), option("feed_forward"), option("activation", activation), option("norm_epsilon", number)
-LONGEST = option("longest")
+LONGEST = option("positions_longest")
 
 # fields: (transformers' default, how it is read).  names: ours, in which * is a number, are theirs; |T transposed,
 # |0 |1 |2 a third of a transposed matrix, |row of shape (1, n), A or B the one that the file has.

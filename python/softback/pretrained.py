@@ -148,7 +148,7 @@ def configure(family, config, shards, ignore):
                     'shorter, pass ignore=["sliding_window"]')
     if made.pop("roberta", False):
         made["position_offset"] = config.get("pad_token_id", 1) + 1
-        made["longest"] -= made["position_offset"]
+        made["positions_longest"] -= made["position_offset"]
     if family.kind == "seq2seq":
         made.setdefault("share_embeddings", True)
     if family is FAMILIES["t5"]:
@@ -164,7 +164,7 @@ def fits(made, shards):
     """Whether the sizes are those of so many weights: nothing larger than the files is allocated."""
     width, heads = made["width"], made["heads"] * made.get("head_size", max(made["width"] // made["heads"], 1))
     for what, n in (("vocabulary", made["vocabulary"]), ("vocabulary", made.get("decoder_vocabulary", 1)), ("feed-forward network", made.get("feed_forward", 1)),
-                    ("attention", heads), ("table of positions", made.get("longest", 1) if made.get("positions") == "learned" else 1), ("table of segments", made.get("segments", 1))):
+                    ("attention", heads), ("table of positions", made.get("positions_longest", 1) if made.get("positions") == "learned" else 1), ("table of segments", made.get("segments", 1))):
         required(n * width <= shards.elements, f"config.json: a {what} of {n} x {width} is more than the files have, {shards.elements} numbers")
     layers = made.get("encoder_layers", 0) + made.get("decoder_layers", 0)
     required(layers <= len(shards.place), f"config.json: {layers} layers are more than the files have tensors, {len(shards.place)}")

@@ -15,7 +15,7 @@ static sb_transformer_options sizes(void)
                                     .encoder_layers = 1,
                                     .decoder_layers = 1,
                                     .activation = SB_ACTIVATION_GELU,
-                                    .longest = L};
+                                    .positions_longest = L};
 }
 
 /* A layer of any kind, with the leaves that it reads in addition to its parameters. */
