@@ -1,4 +1,5 @@
 /* The program `softback`: finds the command and runs it. */
+#include "program/options/machine.h"
 #include "program/options/nearest.h"
 #include "program/options/options.h"
 #include "program/screen/foreign.h"
@@ -79,6 +80,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("softback %s\n", sb_version());
+        machine_print_cpu();
+        machine_print_cuda();
         return EXIT_OK;
     }
     signal(SIGXFSZ, SIG_IGN); /* a file that passes a limit is then an error of its writer */
