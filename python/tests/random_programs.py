@@ -1,13 +1,16 @@
 """Random programs of ten lines: operations, indices, copies, threads, exceptions and garbage. A program may
 end with an exception, but not with a signal.
 
-    python random_programs.py COUNT [SEED [WORKERS]]
+    python random_programs.py COUNT [SEED [WORKERS [rich]]]
+
+Rich programs each have shares of a batch, nested tapes, exact derivatives and exceptions of Python; others may have them.
 
 Each worker runs many programs; after a crash another one goes on behind the program that crashed, which is
 printed.
 """
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -31,7 +34,9 @@ FUNCTIONS = ("np.exp({0})", "np.arctan({0})", "np.asarray({0})", "copy.copy({0})
              "sb.randn({1}, 3)", "sb.zeros(({1}, {1}))", "sb.arange({1})", "sb.cross_entropy({0}, [0, {1}])",
              "sb.embedding({0}, [0, {1}])", "sb.gather({0}, [{1}, 0])", "data.next().get('source')", "sb.Adam(weights)",
              "sb.batch(source={0}, other={0})", "model.loss(data.next())", "model.loss(sb.batch(source={0}))",
-             "model.translate('1 2')", "trainer.step().loss", "memoryview({0})", "len({0})", "list({0})")
+             "{0}.sum(dim={1}, keepdim=True)", "{0}.mean(axis=({1}, 0), keepdims=True)", "{0}.softmax(dim={1}, axis=0)", "sb.zeros({1}, 3)",
+             "sb.ones(2, {1}, dtype=np.float32)", "{0}.cast(np.dtype('float64'))", "sb.from_dlpack({0}.numpy()[::-1])", "next(turn[{1} % 2])",
+             "turn.pop().close()", "model.translate('1 2')", "trainer.step().loss", "memoryview({0})", "len({0})", "list({0})")
 BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "{0} @ {1}", "{0} @ {1}.T", "{0} ** {1}", "{0} > {1}",
           "sb.where({0} > 0, {0}, {1})", "sb.concatenate([{0}, {1}], 0)", "sb.stack([{0}, {1}], -1)", "sb.linear({0}, {1})",
           "np.maximum({0}, {1})", "sb.einsum('ij,kj->ik', {0}, {1})", "sb.einsum('...i,...i', {0}, {1})", "{0}[{1}]",
@@ -91,9 +96,20 @@ def expression(rng):
     return f"{tensor()}[{rng.choice(INDICES)}]"
 
 
-def program(seed):
-    """Ten lines: most of them make a tensor of others, on tapes or outside; some fail."""
-    rng, lines, depth = random.Random(seed), [], 0
+RICH = (r"shares\(", r"(?m)^ +with sb\.Tape", r"(hvp|jvp|gradcheck)\(", r"1 / 0|raise KeyError|failing\(")
+
+
+def program(seed, rich=False):
+    """Ten lines: most of them make a tensor of others, on tapes or outside; some fail. A rich one has all of RICH."""
+    rng = random.Random(seed)
+    while True:
+        text = "\n".join(drawn(rng))
+        if not rich or all(re.search(part, text) for part in RICH):
+            return text
+
+
+def drawn(rng):
+    lines, depth = [], 0
     for _ in range(10):
         kind, space = rng.random(), "    " * depth
         if kind < 0.15 and depth < 3:
@@ -107,7 +123,7 @@ def program(seed):
         if rng.random() < 0.15:
             line = rng.choice(STATEMENTS).format(f"x[{rng.randrange(6)}]", expression(rng), rng.choice((1, 2, 0, 10**6)))
         lines.append(space + (line if rng.random() < 0.1 else f"with attempt: {line}"))
-    return "\n".join(lines)
+    return lines
 
 
 class Attempt:
@@ -118,6 +134,16 @@ class Attempt:
 
     def __exit__(self, kind, error, trace):
         return kind is not None and issubclass(kind, Exception)
+
+
+def turn(sb):
+    """A generator that opens tapes, and waits before backward."""
+    while True:
+        x = sb.ones(2, requires_grad=True)
+        with sb.Tape():
+            yield x
+            (x * x).sum().backward()
+        yield x.grad
 
 
 def names():
@@ -141,12 +167,12 @@ def names():
          4: sb.ones((3,), requires_grad=True), 5: sb.tensor([1, 0])}
     return dict(copy=copy, gc=gc, pickle=pickle, np=np, sb=sb, weights=weights, layer=layer, data=data, model=model, x=x,
                 adam=sb.Adam(weights), trainer=sb.Trainer(model, data, learning_rate=0.01), kept=[], attempt=Attempt(),
-                threads=threads, fork=fork, shares=shares, own=sb.operation(lambda t: (t * 2, lambda dy: 2 * dy)),
+                threads=threads, fork=fork, shares=shares, turn=[turn(sb), turn(sb)], own=sb.operation(lambda t: (t * 2, lambda dy: 2 * dy)),
                 lying=sb.operation(lambda t: (t * 2, lambda dy: dy.sum())),
                 failing=sb.operation(lambda t: (t, lambda dy: 1 / 0)))
 
 
-def work(first, end, step, log):
+def work(first, end, step, rich, log):
     """The programs of one worker, each announced before it runs; what they print goes nowhere."""
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     for seed in range(first, end, step):
@@ -155,19 +181,19 @@ def work(first, end, step, log):
         log.flush()
         signal.alarm(60)  # a program that hangs is a crash
         try:
-            exec(program(seed), names())
+            exec(program(seed, rich), names())
         except Exception:
             pass
 
 
-def run(count, seed=0, workers=2):
+def run(count, seed=0, workers=2, rich=False):
     """The programs that crashed: [(seed, signal)]."""
     crashed, running = [], {}
     with tempfile.TemporaryDirectory() as folder:
         def start(worker, first):
             path = os.path.join(folder, f"{worker}.{first}")
             open(path, "w").close()
-            arguments = [sys.executable, __file__, "--work", str(first), str(seed + count), str(workers), path]
+            arguments = [sys.executable, __file__, "--work", str(first), str(seed + count), str(workers), str(int(rich)), path]
             running[subprocess.Popen(arguments, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)] = worker, path
 
         for worker in range(workers):
@@ -180,16 +206,16 @@ def run(count, seed=0, workers=2):
                 with open(path) as log:
                     last = int(log.read() or seed)
                 crashed.append((last, code))
-                print(f"program {last} ended with {code}:\n{program(last)}\n", flush=True)
+                print(f"program {last} ended with {code}:\n{program(last, rich)}\n", flush=True)
                 start(worker, last + workers)
     return crashed
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--work":
-        with open(sys.argv[5], "r+") as announced:
-            work(*map(int, sys.argv[2:5]), announced)
+        with open(sys.argv[6], "r+") as announced:
+            work(*map(int, sys.argv[2:6]), announced)
     else:
-        found = run(*map(int, sys.argv[1:]))
+        found = run(*map(int, sys.argv[1:4]), rich=sys.argv[4:] == ["rich"])
         print(f"{len(found)} of {sys.argv[1]} programs crashed")
         sys.exit(bool(found))

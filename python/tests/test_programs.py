@@ -1,7 +1,9 @@
 """A sample of random_programs.py."""
+import pytest
 from conftest import LONG
 from random_programs import run
 
 
-def test_random_programs_end_without_a_crash():
-    assert run(30_000 if LONG else 400, workers=2) == []
+@pytest.mark.parametrize("rich", (False, True))
+def test_random_programs_end_without_a_crash(rich):
+    assert run(15_000 if LONG else 200, workers=2, rich=rich) == []
