@@ -1,12 +1,15 @@
 """Tensors, masks and the tape."""
 import ctypes
+import inspect
 import itertools
 import numbers
 import re
+import sys
 import threading
 import weakref
 from functools import partial
 
+from traceback import walk_stack
 import numpy as np
 
 from ._declarations import sb_tape
@@ -55,7 +58,27 @@ class OpenTape(sb_tape):
     """The tape of C, what Python keeps for its nodes, and the tape of Python, which may be gone."""
 
     def __init__(self, tape):
-        self.record, self.kept, self.failed, self.owner = tape.record, [], False, weakref.ref(tape)
+        self.record, self.kept, self.failed, self.owner, frame = tape.record, [], False, weakref.ref(tape), sys._getframe(2)
+        self.opener = frame.f_code.co_flags & GENERATORS and id(frame)  # which lives as long as this tape is open
+        self.under = running(frame) if opened.tapes else ()
+
+
+GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def running(frame):
+    """The ids of this function's frame and of those that called it."""
+    return {id(f) for f, _ in walk_stack(frame)}
+
+
+def takes_turns():
+    """Whether a generator goes on that opened a tape, on which another function opened the innermost one while it waited."""
+    *outer, inner = opened.tapes or [None]
+    here = running(sys._getframe(1)) if outer and isinstance(inner, OpenTape) else ()
+    return any(t.opener in here and t.opener not in inner.under for t in outer if isinstance(t, OpenTape))
+
+
+TURNS = "tape: the innermost one was opened while this generator waited; generators that each open a tape must not take turns: end one before the next opens its own"
 
 
 class Tape:
@@ -83,11 +106,12 @@ class Tape:
 
     def __exit__(self, kind, error, trace):
         ended = c.sb_tape_end(self.open)
+        turns = kind in (None, GeneratorExit) and takes_turns()
         if self.open in opened.tapes:
             del opened.tapes[opened.tapes.index(self.open):]
         self.open.kept = None  # what nodes of this tape call: Python functions
-        if not ended and kind is None and not self.open.failed:
-            raise failure()
+        if turns or not ended and kind is None and not self.open.failed:
+            raise Error(TURNS) if turns else failure()
 
     def __reduce__(self):
         raise TypeError("a Tape can be neither copied nor pickled: make another one")
@@ -161,6 +185,8 @@ class Tensor(Bare):
         if not opened.tapes:
             raise Error("backward: no tape is open; record what it differentiates: with sb.Tape(): ...")
         check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, dy if isinstance(dy, Tensor) else tensor(dy, "f64" if self.dtype == "dual" else self.dtype)))
+        if takes_turns():
+            raise Error(TURNS)
 
     def keep(self):
         """Backward keeps the value and the gradient, as retain_grad in PyTorch. Returns it."""

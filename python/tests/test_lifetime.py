@@ -1,4 +1,5 @@
 """Memory is shared both ways, and nothing is freed too early or too late."""
+import contextlib
 import gc
 import os
 import resource
@@ -313,6 +314,67 @@ def test_a_tape_of_another_thread_is_one_clear_error():
     thread.join()
     tape.__exit__(None, None, None)
     assert errors == ["tape_end: this tape is not open"]
+
+
+def stepwise(weight, done):
+    """A generator that opens a tape, waits, and runs backward."""
+    with sb.Tape():
+        x = weight * 3
+        yield
+        (x * weight).sum().backward()
+        done.append(weight.grad.tolist())
+        yield
+    yield
+
+
+def turns(order):
+    """What generators a and b computed that go on in this order, and how the first one failed."""
+    done = []
+    made = {name: stepwise(sb.tensor([1.0, 2.0], requires_grad=True), done) for name in "ab"}
+    try:
+        for name in order:
+            if name.islower():
+                next(made[name])
+            else:
+                made[name.lower()].close()
+    except sb.Error as error:
+        return done, str(error)
+    finally:
+        for one in made.values():
+            one.close()
+    return done, ""
+
+
+def test_generators_that_open_tapes_do_not_take_turns():
+    right, sentence = [6.0, 12.0], "generators that each open a tape must not take turns: end one before the next opens its own"
+    assert turns("aaabbb") == turns("abbbaa") == ([right, right], "")
+    for order, done in (("aba", []), ("abba", [right]), ("aabba", [right, right]), ("abA", []), ("aabA", [right])):
+        found, said = turns(order)
+        assert found == done and said.endswith(sentence), order
+    with sb.Tape():  # and the stack of tapes is right again
+        x = sb.tensor([1.0], requires_grad=True)
+        (x * x).sum().backward()
+    assert x.grad.tolist() == [2]
+
+
+def test_a_manager_that_opens_a_tape_is_no_generator_that_takes_turns():
+    @contextlib.contextmanager
+    def opened():
+        with sb.Tape() as tape:
+            yield tape
+
+    def work():
+        x = sb.tensor([1.0, 2.0], requires_grad=True)
+        with sb.Tape(), opened(), sb.Tape():
+            (x * x).sum().backward()
+        with opened(), opened(), contextlib.ExitStack() as stack:
+            stack.enter_context(sb.Tape())
+            stack.enter_context(opened())
+            (x * x).sum().backward()
+            assert sb.gradcheck(lambda t: t * t, np.ones(2))
+            yield x.grad.tolist()
+
+    assert list(work()) == [[4, 8]]
 
 
 def test_a_tape_that_is_open_is_not_opened_again():
