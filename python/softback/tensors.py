@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 import weakref
+from contextlib import suppress
 from functools import partial
 
 from traceback import walk_stack
@@ -385,8 +386,9 @@ def share(array, who):
     """A tensor of the array's memory."""
     dtype, loan = dtype_of(array), next(next_loan)
     if dtype is None or not array.flags.c_contiguous:
-        raise Error(f"{who}: an array of {array.dtype} cannot be shared, which must be contiguous and "
-                    "of float32, float64, int32 or bool; sb.tensor(array) copies it")
+        wrong = f"of {array.dtype}" if dtype is None else f"with the strides {array.strides}"
+        raise Error(f"{who}: an array {wrong} cannot be shared; it must be contiguous and of float32, float64, int32 or bool; "
+                    "sb.tensor(array) copies it")
     pointer = c.sb_tensor_wrap(dtype, *sizes(array.shape), address(array), give_back, loan)
     lent[loan] = pointer and array
     return owned(pointer)
@@ -399,11 +401,19 @@ def from_numpy(array):
     return share(array, "from_numpy")
 
 
+def is_versioned(other):
+    """Whether what it gives to DLPack says if it is read-only; older producers cannot, whose arrays NumPy calls so."""
+    with suppress(TypeError):
+        return "versioned" in repr(other.__dlpack__(max_version=(1, 0)))
+
+
 def from_dlpack(other):
     """A tensor that shares the memory of a PyTorch, JAX or NumPy array on the CPU."""
-    array = np.from_dlpack(other) if hasattr(other, "__dlpack__") else None
-    if array is None or not array.flags.writeable:
-        wrong = "has no memory for DLPack" if array is None else "is read-only"
+    try:
+        array, wrong = np.from_dlpack(other), "is read-only"
+    except (AttributeError, BufferError, RuntimeError) as error:
+        array, wrong = None, f"has no memory for DLPack ({error})"
+    if array is None or not array.flags.writeable and is_versioned(other):
         raise Error(f"from_dlpack: this {type(other).__name__} {wrong}; sb.tensor copies it")
     return share(array, "from_dlpack")
 

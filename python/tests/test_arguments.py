@@ -67,9 +67,33 @@ def test_read_only_memory_stays_what_it_is():
     frozen = np.ones(3)
     frozen.flags.writeable = False
     refused("from_dlpack: this ndarray is read-only; sb.tensor", sb.from_dlpack, frozen)
-    refused("from_dlpack: an array of float32 cannot be shared, which must be contiguous", sb.from_dlpack, np.ones((2, 3), "f4").T)
     sb.detach(frozen).assign(5)
     assert frozen.tolist() == [1, 1, 1]
+
+
+class Producer:
+    """An array of a library whose DLPack has no version, and so no word for read-only."""
+
+    def __init__(self, array):
+        self.array, self.__dlpack_device__ = array, array.__dlpack_device__
+
+    def __dlpack__(self, *, stream=None):
+        return self.array.__dlpack__()
+
+
+def test_from_dlpack_shares_what_can_be_shared():
+    a = np.arange(6, dtype="f4").reshape(2, 3)
+    for producer in (a, Producer(a), sb.from_numpy(a)):
+        x = sb.from_dlpack(producer)
+        x.assign(x.numpy() + 1)
+        assert np.array_equal(x.numpy(), a)
+    assert a[0, 0] == 3
+    for other in (a.T, a[::-1], a[:, ::2]):
+        for function, producer in ((sb.from_dlpack, other), (sb.from_dlpack, Producer(other)), (sb.from_numpy, other)):
+            refused(rf"{function.__name__}: an array with the strides \({other.strides[0]}, -?[0-9]+\) cannot be shared; it must be contiguous .*; sb.tensor\(array\) copies it", function, producer)
+        assert sb.tensor(other).tolist() == other.tolist()
+    refused("from_dlpack: an array of int64 cannot be shared", sb.from_dlpack, np.ones(2, "i8"))
+    refused("from_dlpack: this ndarray has no memory for DLPack .*byte order.*; sb.tensor copies it", sb.from_dlpack, np.ones(2, ">f4"))
 
 
 def test_a_batch_has_at_most_eight_parts():
