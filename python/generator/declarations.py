@@ -87,6 +87,12 @@ def short_names(values):
     return {name[len(common):].lower(): value for name, value in values.items()}
 
 
+def members(headers):
+    """The members of enums in Python: short names as texts, and constants as numbers."""
+    return {member: f'"{short}"' if enum.startswith("sb_") else str(value) for enum, values in headers.enums.items()
+            for (member, value), short in zip(values.items(), short_names(values))}
+
+
 def block(head, lines, tail):
     return ["", head, *(f"    {line}," for line in lines), tail]
 
@@ -94,6 +100,7 @@ def block(head, lines, tail):
 def write(headers, version):
     enums = {name: values for name, values in headers.enums.items() if name.startswith("sb_")}
     lines = [HEAD.format(version, constant(headers, "SB_ALL"), ALIASES)]
+    lines += block("MEMBERS = {", (f'"{name}": {shown!r}' for name, shown in members(headers).items()), "}")
     lines += block("ENUMS = {", (f'"{name}": {short_names(values)}' for name, values in enums.items()), "}")
     for name, fields in headers.structs.items():
         if fields:

@@ -5,7 +5,7 @@ import re
 import textwrap
 
 from . import stubs
-from .declarations import NUMBERS, form, objects_of, plain_type, short_names
+from .declarations import NUMBERS, form, members, objects_of, plain_type
 
 # Headers whose functions are bound by hand, and single ones.
 BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h", "ops/context.h", "tensor/communicator.h")
@@ -52,8 +52,6 @@ from .objects import Object
 from .tensors import Mask, Tensor
 
 __all__ = {}'''
-TAIL = '''_to.publish(globals(), {}, {})
-'''
 
 
 def class_name(name):
@@ -69,8 +67,7 @@ def spelled(headers, text):
     """A comment in the words of Python, with the short names of members, and constants as numbers."""
     for said, words in SPELLINGS.items():
         text = re.sub(said, words, text)
-    names = {member: f'"{short}"' if enum.startswith("sb_") else str(value) for enum, values in headers.enums.items()
-             for (member, value), short in zip(values.items(), short_names(values))}
+    names = members(headers)
     return re.sub(r"\bSB_[A-Z0-9_]+\b", lambda m: names.get(m[0], m[0]), text)
 
 
@@ -265,7 +262,7 @@ def write(headers):
     classes, typed = ({name: parts[i] for name, parts in made.items()} for i in (0, 1))
     methods = [name for name in functions if bindings[name].f.header == "ops/ops.h"
                and [p.type + p.array for p in bindings[name].f.parameters[:1]] == ["sb_tensor *"]]
-    parts = [HEAD.format([*functions, *classes]), *functions.values(), *classes.values(), TAIL.format([*functions], methods)]
+    parts = [HEAD.format([*functions, *classes]), *functions.values(), *classes.values(), f"_to.publish(globals(), {[*functions]}, {methods})\n"]
     return "\n\n\n".join(parts), stubs.package(bindings, typed, methods)
 
 

@@ -4,11 +4,12 @@ import difflib
 import numbers
 import operator
 import os
+import re
 import threading
 from pathlib import Path
 from types import SimpleNamespace
 
-from ._declarations import ENUMS, FUNCTIONS, VERSION, __file__ as made, sb_source
+from ._declarations import ENUMS, FUNCTIONS, MEMBERS, VERSION, __file__ as made, sb_source
 
 
 class Error(RuntimeError):
@@ -103,3 +104,12 @@ def load(path):
 path = find()
 c = load(path)
 os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+WORDS = MEMBERS | {"SB_RECORD": "record=True", "SB_NO_RECORD": "record=False", "SB_ZERO": "0", "0 for the default": "None for the default"}
+
+
+def spelled(text):
+    """A message in the words of Python: C's sb_keep() is keep()."""
+    return re.sub(r"\bSB_\w+|\b0 for the default|\bsb_(?=\w)", lambda found: WORDS.get(found[0], ""), text)
+
+
+c.sb_error = lambda error=c.sb_error: spelled(error())

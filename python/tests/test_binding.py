@@ -76,7 +76,7 @@ def test_operators_and_indexing_are_those_of_numpy():
     assert sb.where(x > 0, x, 0.0).numpy().min() == 0 and len({x, x}) == 1
     assert len(x) == 4 and float(x[0, 0, 0]) == a[0, 0, 0] and [r.shape for r in x] == [(3, 2)] * 4
     for wrong, said in ((4, "4 is not in -4..3, on axis 0 of"), ((0, [1, -4]), "-4 is not in -3..2, on axis 1"),
-                        ((0, 0, 0, 0), "4 axes are named"), (1.5, "1.5 is no whole"), ((..., ...), "at most once"),
+                        ((0, 0, 0, 0), "4 axes are named"), (1.5, "1.5 is no whole"), (True, r"True is one truth value, which picks no elements; x\[None\] adds"), ((..., ...), "at most once"),
                         (np.ones((4, 3, 3), bool), "boolean index did not match"), ([True, False], "boolean index did not"), ("a", "'a' is no whole")):
         with pytest.raises(IndexError, match=said):
             x[wrong]

@@ -110,7 +110,7 @@ def test_freed_data_is_one_clear_error():
     with sb.Tape():
         y = x.softmax()
         y.sum().backward()
-        with pytest.raises(sb.Error, match=r"softmax output \(4, 4\): freed by backward; call sb_keep"):
+        with pytest.raises(sb.Error, match=r"softmax output \(4, 4\): freed by backward; call keep\(\) before backward\(\)"):
             y.numpy()
 
 
