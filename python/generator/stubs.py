@@ -52,7 +52,7 @@ def default(headers, struct, v):
 
 def about(v):
     """The comment of an option."""
-    return re.sub(r"\b0: ", "default: ", re.sub("^receives", "with True the call also returns", v.doc))
+    return re.sub(r"(\bdefault )?\b0: ", "default: ", re.sub("^receives", "with True the call also returns", v.doc))
 
 
 def options(headers, struct):

@@ -144,9 +144,9 @@ def paths(struct):
     return deeper | {name: ([], kind) for name, kind in struct._fields_}
 
 
-# Names of options in other libraries.
+# Names of options in other libraries and in the program.
 ELSEWHERE = {"lr": "learning_rate", "betas": "beta1", "eps": "epsilon", "d_model": "width", "nhead": "heads",
-             "num_heads": "heads", "dim_feedforward": "feed_forward", "attn_mask": "mask", "num_beams": "beam_width"}
+             "num_heads": "heads", "dim_feedforward": "feed_forward", "attn_mask": "mask", "num_beams": "beam_width", "beam": "beam_width", "norm": "norm_place"}
 
 
 def options(struct, given, who):

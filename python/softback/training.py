@@ -75,7 +75,7 @@ def line(steps):
         if now - shown > 0.1 or step == steps:
             shown, rate = now, step / max(now - began, 1e-9)
             print(f"\r{step}/{steps} |{'#' * (30 * step // steps):30}| loss {trained.loss:.4f}  "
-                  f"{rate:.0f} steps/s  {(steps - step) / rate:.0f} s left ",
+                  f"{f'{rate:.1f} steps/s' if rate >= 1 else f'{1 / rate:.1f} s/step'}  {(steps - step) / rate:.0f} s left ",
                   end="" if step < steps else "\n", file=sys.stderr, flush=True)
 
     return show

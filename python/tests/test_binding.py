@@ -35,7 +35,8 @@ def test_wrong_options_are_named_with_the_nearest_right_one():
     refused("tensor: an array of object has no dtype", sb.squeeze, None)
     refused("tensor: an array of object has no dtype", sb.transpose, None)
     refused("from_dlpack: this int has no memory for DLPack; sb.tensor copies it", sb.from_dlpack, 5)
-    refused('"florat" is no dtype; there are f32', sb.zeros, (2,), "florat")
+    refused('"florat" is no dtype; there are f32', sb.zeros, 2, dtype="florat")
+    refused('there is no option "cuda_graph"; did you mean "graphs"', sb.Trainer, *small(), cuda_graph="off")
     refused("<softback Data> was given where Parameters is expected", sb.Seq2Seq, sb.Data.task("copy", 1), None)
     refused("<softback Parameters> was given where a model is expected", sb.Trainer, sb.Parameters(1), None)
     refused("6 was given where a dict of options for task_options is expected", sb.Data.task_with, "copy", 6)
@@ -266,7 +267,14 @@ def test_progress_is_a_line(capsys):
     model, data = small()
     sb.Trainer(model, data).train(3)
     shown = capsys.readouterr().err
-    assert "3/3 |##############################| loss" in shown and shown.endswith("\n")
+    assert "3/3 |##############################| loss" in shown and shown.endswith("\n") and "steps/s" in shown
+
+
+def test_slow_steps_are_seconds_a_step(capsys, monkeypatch):
+    now = iter((0.0, 40.0))
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    sb.Trainer(*small()).train(1)
+    assert "  40.0 s/step  0 s left" in capsys.readouterr().err
 
 
 def test_models_are_saved_loaded_and_decoded(tmp_path):

@@ -1,5 +1,6 @@
 """What the generator makes of headers: the layout of structs, and the defaults and comments of options."""
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -57,3 +58,12 @@ def test_comments_speak_python():
     for name in sb.__all__ if hasattr(sb, "__all__") else dir(sb):
         doc = getattr(getattr(sb, name), "__doc__", None) or ""
         assert "NULL" not in doc and "SB_REDUCE" not in doc, name
+
+
+def test_comments_stand_alone():
+    """Each is read without the one before it in the header."""
+    functions = [node for node in ast.walk(ast.parse(Path(sb._functions.__file__).read_text())) if isinstance(node, ast.FunctionDef)]
+    docs = [(node.name, ast.get_docstring(node) or "") for node in functions]
+    assert not [name for name, doc in docs if "default default" in doc or re.match("(The same|As a|Of a) ", doc)]
+    assert "segments=None: embeddings: number of segments (BERT's token types); default: none" in sb.Seq2Seq.__init__.__doc__
+    assert "positions_longest=512: number of positions" in sb.Seq2Seq.__init__.__doc__
