@@ -16,7 +16,7 @@ KINDS = dict.fromkeys(NUMBERS, "int") | {"bool": "bool", "double": "float", "flo
 def argument(headers, form, kind, name=""):
     """The type of what an argument or an option may be, by the function of convert.py that takes it."""
     if form and form[0] == "choice":
-        return kind
+        return "_DType" if kind == "sb_dtype" else kind
     if form and form[0] == "value":
         struct = plain_type(kind)
         fields = [v.name for v in headers.structs.get(struct, [])]

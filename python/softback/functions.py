@@ -7,7 +7,7 @@ from . import _functions as f
 from ._declarations import sb_random
 from .convert import expect, like, publish, value
 from .library import Error, c
-from .tensors import Tensor, of_whole, tensor, tensor_of, whole_tensor
+from .tensors import Tensor, of_whole, tensor, tensor_of, unpacked, whole_tensor
 
 __all__ = ["arange", "einsum", "randn", "sum", "mean", "max", "min", "variance", "std", "softmax", "log_softmax", "logsumexp",
            "l2_normalize", "reshape", "permute", "expand", "transpose", "squeeze"]
@@ -43,8 +43,8 @@ def whole_reduced(name, x, axis, keep):
     return of_whole(getattr(np, name)(x.numpy(), tuple(axes_of(x, axis, name)), keepdims=keep))
 
 
-def reduction(name):
-    own, several = getattr(f, name), reduced(name, getattr(f, name))
+def reduction(name, own):
+    several = reduced(name, own)
 
     def reduce(x, axis=None, keep=False):
         if whole_tensor(x := tensor_of(x)):
@@ -55,14 +55,12 @@ def reduction(name):
     return reduce
 
 
-sum, mean, max = map(reduction, ("sum", "mean", "max"))
-
-
-def min(x, axis=None, keep=False):
+def least(x, axis, keep):
     """The least element; backward as max: equal ones share the gradient."""
-    if whole_tensor(x := tensor_of(x)):
-        return whole_reduced("min", x, axis, keep)
-    return f.negate(max(f.negate(x), axis, keep))
+    return f.negate(f.max(f.negate(x), axis, keep))
+
+
+sum, mean, max, min = (reduction(name, getattr(f, name, least)) for name in ("sum", "mean", "max", "min"))
 
 
 def variance(x, axis=None, correction=1, keep=False):
@@ -88,10 +86,6 @@ def over(name):
 
 
 softmax, log_softmax, logsumexp, l2_normalize = map(over, ("softmax", "log_softmax", "logsumexp", "l2_normalize"))
-
-
-def unpacked(sizes):
-    return sizes[0] if len(sizes) == 1 and hasattr(sizes[0], "__iter__") else sizes
 
 
 def spread(function):

@@ -21,8 +21,19 @@ def nearest(word, words):
     return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(words)}"
 
 
+# Names of dtypes in NumPy and PyTorch.
+DTYPES = {"float32": "f32", "float64": "f64", "double": "f64", "bfloat16": "bf16", "int32": "i32", "bool_": "bool"}
+
+
+def dtype(x):
+    """The name here of a dtype: of "float32", np.float32, np.dtype("float32"), torch.float32."""
+    said = str(getattr(x, "name", getattr(x, "__name__", x))).removeprefix("torch.")
+    return DTYPES.get(said, said)
+
+
 def choice(enum, name):
     """The number of a member."""
+    name = dtype(name) if enum == "sb_dtype" else str(name)
     if name not in ENUMS[enum]:
         raise Error(f'"{name}" is no {enum[3:].replace("_", " ")}; {nearest(name, list(ENUMS[enum]))}')
     return ENUMS[enum][name]
@@ -101,9 +112,6 @@ def load(path):
     return functions
 
 
-path = find()
-c = load(path)
-os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 WORDS = MEMBERS | {"SB_RECORD": "record=True", "SB_NO_RECORD": "record=False", "SB_ZERO": "0", "0 for the default": "None for the default"}
 
 
@@ -112,4 +120,7 @@ def spelled(text):
     return re.sub(r"\bSB_\w+|\b0 for the default|\bsb_(?=\w)", lambda found: WORDS.get(found[0], ""), text)
 
 
+path = find()
+c = load(path)
 c.sb_error = lambda error=c.sb_error: spelled(error())
+os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)

@@ -9,12 +9,12 @@ import threading
 import weakref
 from contextlib import suppress
 from functools import partial
-
 from traceback import walk_stack
+
 import numpy as np
 
 from ._declarations import sb_tape
-from .library import Error, c, choice, name_of, real, whole
+from .library import Error, c, choice, dtype as short, name_of, real, whole
 
 new, retain = object.__new__, c.sb_tensor_retain
 DTYPES = {"f32": "<f4", "f64": "<f8", "i32": "<i4", "bool": "|b1"}
@@ -106,8 +106,8 @@ class Tape:
         return self
 
     def __exit__(self, kind, error, trace):
-        ended = c.sb_tape_end(self.open)
         turns = kind in (None, GeneratorExit) and takes_turns()
+        ended = c.sb_tape_end(self.open)
         if self.open in opened.tapes:
             del opened.tapes[opened.tapes.index(self.open):]
         self.open.kept = None  # what nodes of this tape call: Python functions
@@ -185,9 +185,9 @@ class Tensor(Bare):
         """Adds the gradient of this number to all leaves; of any y with dy given."""
         if not opened.tapes:
             raise Error("backward: no tape is open; record what it differentiates: with sb.Tape(): ...")
-        check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, dy if isinstance(dy, Tensor) else tensor(dy, "f64" if self.dtype == "dual" else self.dtype)))
         if takes_turns():
             raise Error(TURNS)
+        check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, dy if isinstance(dy, Tensor) else tensor(dy, "f64" if self.dtype == "dual" else self.dtype)))
 
     def keep(self):
         """Backward keeps the value and the gradient, as retain_grad in PyTorch. Returns it."""
@@ -434,8 +434,8 @@ def converted(data, dtype=None):
 
 def tensor(data, dtype=None, requires_grad=False):
     """A new tensor with a copy of the data: numbers, nested lists, an array or a tensor."""
-    kind = dtype if dtype in DTYPES else None
-    array = converted(data, kind)
+    dtype = None if dtype is None else short(dtype)
+    array = converted(data, kind := dtype if dtype in DTYPES else None)
     made = owned(c.sb_tensor_from(dtype_of(array), *sizes(array.shape), address(array)))
     made = made if dtype in (None, kind) else made.cast(dtype)
     return made.requires_grad_() if requires_grad else made
@@ -472,11 +472,18 @@ def full(shape, value, dtype="f32", requires_grad=False):
     return made.requires_grad_() if requires_grad else made
 
 
-def zeros(shape, dtype="f32", requires_grad=False):
-    """A tensor of zeros."""
-    return full(shape, 0, dtype, requires_grad)
+def unpacked(sizes):
+    """Sizes or axes that were given as one tuple or one by one."""
+    if len(sizes) > 1 and any(hasattr(n, "__iter__") for n in sizes):
+        raise Error(f"{', '.join(map(repr, sizes))} was given where whole numbers or one tuple of them are expected; what follows has names, such as dtype=")
+    return sizes[0] if len(sizes) == 1 and hasattr(sizes[0], "__iter__") else sizes
 
 
-def ones(shape, dtype="f32", requires_grad=False):
-    """A tensor of ones."""
-    return full(shape, 1, dtype, requires_grad)
+def zeros(*shape, dtype="f32", requires_grad=False):
+    """A tensor of zeros: zeros(2, 3) or zeros((2, 3))."""
+    return full(unpacked(shape), 0, dtype, requires_grad)
+
+
+def ones(*shape, dtype="f32", requires_grad=False):
+    """A tensor of ones: ones(2, 3) or ones((2, 3))."""
+    return full(unpacked(shape), 1, dtype, requires_grad)

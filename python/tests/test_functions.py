@@ -148,6 +148,32 @@ def test_tensors_are_made_as_elsewhere():
     assert f"{y.sum():.2f} {y}" == "2.00 f32 (2) [1 1]" and sb.__version__ == sb.version()
 
 
+def test_shapes_of_new_tensors_are_given_in_either_way():
+    for make in (sb.zeros, sb.ones, sb.randn):
+        assert make(3, 4).shape == make((3, 4)).shape == make([3, 4]).shape == (3, 4) and make(2).shape == (2,) and make().shape == ()
+        assert make(3, 4, dtype="f64").dtype == "f64" and make(2, requires_grad=True).requires_grad
+        with pytest.raises(sb.Error, match=r"\(3, 4\), 'f64' was given where whole numbers or one tuple of them are expected; what follows has names, such as dtype="):
+            make((3, 4), "f64")
+    with pytest.raises(sb.Error, match=r"\(2, 3\), 4 was given where"):
+        sb.ones(24).reshape((2, 3), 4)
+
+
+def test_dtypes_have_the_names_of_numpy_and_pytorch_too():
+    class Torch:  # as torch.float32 shows itself
+        def __str__(self):
+            return "torch.float32"
+
+    for given, own in (("float32", "f32"), (np.float32, "f32"), (np.dtype("float32"), "f32"), ("float64", "f64"), (np.float64, "f64"), (Torch(), "f32"),
+                       ("int32", "i32"), (np.int32, "i32"), ("bfloat16", "bf16"), (bool, "bool"), (np.bool_, "bool"), (np.dtype("bool"), "bool"), ("f32", "f32")):
+        made = [sb.tensor([0, 1], dtype=given), sb.ones(2, dtype=given), sb.full(2, 1, given), sb.arange(2, dtype=given), sb.ones(2).cast(given), sb.tensor(np.ones(2), given)]
+        made += [sb.randn(2, dtype=given), sb.Parameters.of(given, 1).add("w", (2,), 0.5)] if own in ("f32", "f64") else []
+        assert [x.dtype for x in made] == [own] * len(made)
+    for wrong, said in (("int64", "int64"), (np.int64, "int64"), (np.float16, "float16"), (float, "float"), (5, "5"), ([], r"\[\]")):
+        for make in (lambda: sb.ones(2, dtype=wrong), lambda: sb.tensor([1], dtype=wrong or (1,)), lambda: sb.ones(2).cast(wrong)):
+            with pytest.raises(sb.Error, match=f'"({said}|.1,.)" is no dtype; (there are f32|did you mean)'):
+                make()
+
+
 def test_matplotlib_takes_tensors():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

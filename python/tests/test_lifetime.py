@@ -76,7 +76,7 @@ def test_numpy_views_outlive_tensor_and_tape():
     with sb.Tape():
         view = sb.tensor(np.full((100, 100), 2.0)).exp().numpy()
     gc.collect()
-    [sb.zeros((100, 100), "f64") for _ in range(5)]
+    [sb.zeros(100, 100, dtype="f64") for _ in range(5)]
     assert (view == np.exp(2.0)).all()
 
 
@@ -86,7 +86,7 @@ def test_a_view_keeps_the_value_that_backward_frees():
         y = x.exp()
         view, loss = y.numpy(), (y * y).sum()
         loss.backward()
-        [sb.ones((50, 50), "f64") for _ in range(5)]
+        [sb.ones(50, 50, dtype="f64") for _ in range(5)]
         np.testing.assert_allclose(view, np.exp(x.numpy()))
     np.testing.assert_allclose(view, np.exp(x.numpy()))
 

@@ -40,6 +40,7 @@ parts: list[sb.Tensor] = x.split(0, [1, 1])
 y = sb.zeros((2, 3), dtype="bf16").cast("f32").to("cpu")
 y = sb.randn(2, 3, random=sb.Random(1)).requires_grad_()
 y = sb.arange(3)
+y = sb.zeros(2, 3, dtype="float32") + sb.ones(2, 3, dtype=np.float32).cast(np.dtype("float64"))
 shape: tuple[int, ...] = x.shape
 loss: float = x.sum().item()
 text: str = f"{x.sum():.2f}"

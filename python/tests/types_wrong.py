@@ -8,7 +8,7 @@ data = sb.Data.task("copy", 1)
 sb.Parameters("one")
 sb.Parameters(1.5)
 sb.zeros("two")
-sb.zeros((2, 3), dtype="float32")
+sb.zeros((2, 3), dtype="float16")
 sb.ones((2,), requires_gradient=True)
 x + "1"
 "a" - x
