@@ -1,6 +1,6 @@
 #!/bin/sh
 # The Python binding:  tests/python.sh [BUILD]
-# The package and its generator have at most 1,640 lines by hand, the models of Hugging Face's transformers
+# The package and its generator have at most 1,700 lines by hand, the models of Hugging Face's transformers
 # 710, and the tests and the notebooks pass with the package and the library of the build folder
 # (SOFTBACK_TEST_LONG=1: with more steps and random programs). What a call costs more than in C, and the
 # speed of a training loop in both, are printed. Needs a python3 with NumPy and pytest (SOFTBACK_PYTHON, or
@@ -19,8 +19,8 @@ pretrained=$(lines python/softback/pretrained.py python/softback/families.py)
 package=$(($(lines python/softback/[a-z]*.py python/softback/__init__.py) - pretrained))
 generator=$(lines python/generate.py python/generator/*.py)
 echo "python: $package lines by hand, $generator in the generator, $pretrained for pretrained models"
-[ $((package + generator)) -le 1640 ] || {
-    echo "python: $((package + generator)) lines by hand, more than 1,640"
+[ $((package + generator)) -le 1700 ] || {
+    echo "python: $((package + generator)) lines by hand, more than 1,700"
     exit 1
 }
 [ "$pretrained" -le 710 ] || {
