@@ -289,7 +289,8 @@ bool text_model_generator(const void *self, struct generator *g)
                             .vocabulary = m->source ? m->source : m->target,
                             .outputs = m->target,
                             .decoder = m->decoder,
-                            .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
+                            .positions =
+                                o->positions == SB_POSITIONS_LEARNED ? o->positions_longest : 0,
                             .window = m->options.context,
                             .bare = m->options.running_text,
                             .encode = m->encoder ? text_model_encode : NULL,

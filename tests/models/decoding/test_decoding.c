@@ -324,7 +324,7 @@ TEST(decoding, learned_positions_end_an_output)
     too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     options.transformer.positions = SB_POSITIONS_LEARNED;
-    options.transformer.longest = 5;
+    options.transformer.positions_longest = 5;
     struct tiny tiny = tiny_new(SB_F32, 9, &options);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *text = "abc";
