@@ -5,7 +5,8 @@ from ._declarations import VERSION as __version__
 from . import arrays, indexing, operators
 from .operators import *
 from .functions import *
-from .pretrained import Attention, Pretrained, PretrainedClassifier, PretrainedLanguageModel, PretrainedSeq2Seq, from_pretrained
+from .pretrained import (Attention, Pretrained, PretrainedClassifier, PretrainedEncoder, PretrainedLanguageModel, PretrainedSeq2Seq,
+                         from_pretrained)
 from .operation import Operation, backward_in_shares, gradcheck, hvp, jvp, operation
 from .show import explain
 from .tensors import Mask, Tape, Tensor, from_dlpack, from_numpy, full, ones, tensor, zeros

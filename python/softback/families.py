@@ -75,7 +75,7 @@ def rope(value, field):
     if not isinstance(kind, str) or kind not in known:
         raise Error(f"{field} has the rope_type {str(kind)[:60]!r}, which softback does not compute; it computes "
                     f"{', '.join(known)}")
-    names = known[kind] | {"rope_theta": "rotary_base"}
+    names = known[kind] | {"rope_theta": "rotary_base", "partial_rotary_factor": "rotary_part"}
     for name in set(given) - set(names) - {"type", "rope_type"}:
         raise Error(f"{field} has {name!r}, which softback does not know")
     for name in set(known[kind]) - set(given):
@@ -96,8 +96,8 @@ VOCABULARY, WIDTH, TIED = option("vocabulary"), option("width"), option("tie_emb
 HEADS, FEED, ACTIVATION, EPSILON = option("heads"), option("feed_forward"), option("activation", activation), option("norm_epsilon", number)
 LONGEST = option("positions_longest")
 
-# fields: (transformers' default, how it is read).  names: ours, in which * is a number, are theirs; |T transposed,
-# |0 |1 |2 a third of a transposed matrix, |row of shape (1, n), A or B the one that the file has.
+# fields: (transformers' default, how it is read).  names: ours, in which * is a number, are theirs, one after the other where
+# several are one of theirs; |T transposed, |row of shape (1, n), |heads see laid_out, A or B the one that the file has.
 GPT2 = SimpleNamespace(
     kind="language_model", architecture="GPT2LMHeadModel", prefix="transformer.", buffers=r"\.attn\.(masked_)?bias$",
     fixed=dict(positions="learned", embedding_scale=1, position_scale=1, no_output_bias=True),
@@ -109,7 +109,7 @@ GPT2 = SimpleNamespace(
         "add_cross_attention": (False, Only(False)), "tie_word_embeddings": (True, TIED)},
     names={
         "decoder.embedding": "transformer.wte", "decoder.embedding.positions": "transformer.wpe.weight",
-        **{f"decoder.layers.*.self_attention.{name}": f"transformer.h.*.attn.c_attn|{i}" for i, name in enumerate(("query", "key", "value"))},
+        **{f"decoder.layers.*.self_attention.{name}": "transformer.h.*.attn.c_attn|T" for name in ("query", "key", "value")},
         "decoder.layers.*.self_attention.output": "transformer.h.*.attn.c_proj|T", "decoder.layers.*.feed_forward.up": "transformer.h.*.mlp.c_fc|T",
         "decoder.layers.*.feed_forward.down": "transformer.h.*.mlp.c_proj|T",
         "decoder.layers.*.self_norm": "transformer.h.*.ln_1", "decoder.layers.*.feed_norm": "transformer.h.*.ln_2",
@@ -149,20 +149,57 @@ QWEN3 = llama("qwen3", "Qwen3ForCausalLM", NO_WINDOW | {
     "num_key_value_heads": (32, option("key_heads")), "head_dim": (128, option("head_size")), "attention_bias": (False, Only(False))}, biases="none", qk_norm=True)
 
 
-def bart(architecture, more, layer_norm, **fixed):
-    """BART and Marian."""
+PHI3 = llama("phi3", "Phi3ForCausalLM", {
+    "sliding_window": (None, option("sliding_window", but_null=True)), "partial_rotary_factor": (None, option("rotary_part", number)), "attention_bias": (False, Only(False)),
+    "original_max_position_embeddings": (4096, lambda x, f: {})}, biases="none")
+PHI3.names |= {f"decoder.layers.*.self_attention.{name}": "model.layers.*.self_attn.qkv_proj" for name in ("query", "key", "value")} | {
+    f"decoder.layers.*.feed_forward.{name}": "model.layers.*.mlp.gate_up_proj" for name in ("gate", "up")}
+NEOX = SimpleNamespace(
+    kind="language_model", architecture="GPTNeoXForCausalLM", prefix="gpt_neox.", buffers=r"\.attention\.(masked_)?bias$|rotary_emb\.inv_freq$",
+    fixed=dict(positions="rotary", embedding_scale=1, no_output_bias=True),
+    fields={
+        "vocab_size": (50432, VOCABULARY), "hidden_size": (6144, WIDTH), "num_hidden_layers": (44, option("decoder_layers")), "num_attention_heads": (64, HEADS),
+        "intermediate_size": (24576, FEED), "hidden_act": ("gelu", ACTIVATION), "layer_norm_eps": (1e-5, EPSILON), "max_position_embeddings": (2048, option("context_")),
+        "rotary_emb_base": (10000, option("rotary_base", number)), "rotary_pct": (0.25, option("rotary_part", number)), "rope_scaling": (None, rope), "rope_parameters": (None, rope),
+        "use_parallel_residual": (True, Only(False)), "attention_bias": (True, Only(True)), "tie_word_embeddings": (False, TIED)},
+    names={
+        "decoder.embedding": "gpt_neox.embed_in", "decoder.norm": "gpt_neox.final_layer_norm", "output": "embed_out",
+        **{f"decoder.layers.*.self_attention.{name}": "gpt_neox.layers.*.attention.query_key_value|heads" for name in ("query", "key", "value")},
+        **{f"decoder.layers.*.{name}": f"gpt_neox.layers.*.{theirs}" for name, theirs in (
+            ("self_attention.output", "attention.dense"), ("self_norm", "input_layernorm"), ("feed_norm", "post_attention_layernorm"),
+            ("feed_forward.up", "mlp.dense_h_to_4h"), ("feed_forward.down", "mlp.dense_4h_to_h"))}},
+    tied={"embed_out.weight": "decoder.embedding.weight"})
+OPT = SimpleNamespace(
+    kind="language_model", architecture="OPTForCausalLM", prefix="model.", buffers="^$",
+    fixed=dict(positions="learned", embedding_scale=1, position_scale=1, position_offset=2, no_output_bias=True),
+    fields={
+        "vocab_size": (50272, VOCABULARY), "hidden_size": (768, WIDTH), "num_hidden_layers": (12, option("decoder_layers")), "num_attention_heads": (12, HEADS),
+        "ffn_dim": (3072, FEED), "activation_function": ("relu", ACTIVATION), "max_position_embeddings": (2048, LONGEST), "do_layer_norm_before": (True, Only(True)),
+        "_remove_final_layer_norm": (False, Only(False)), "word_embed_proj_dim": (None, option("embedding_size", but_null=True)), "enable_bias": (True, Only(True)),
+        "layer_norm_elementwise_affine": (True, Only(True)), "tie_word_embeddings": (True, TIED)},
+    names={
+        "decoder.embedding": "model.decoder.embed_tokens", "decoder.embedding.positions": "model.decoder.embed_positions.weight", "decoder.norm": "model.decoder.final_layer_norm",
+        "output": "lm_head",
+        **{f"decoder.layers.*.self_attention.{name}": f"model.decoder.layers.*.self_attn.{'out' if name == 'output' else name[0]}_proj" for name in ("query", "key", "value", "output")},
+        **{f"decoder.layers.*.{name}": f"model.decoder.layers.*.{theirs}" for name, theirs in (
+            ("self_norm", "self_attn_layer_norm"), ("feed_norm", "final_layer_norm"), ("feed_forward.up", "fc1"), ("feed_forward.down", "fc2"))}},
+    tied={"lm_head.weight": "decoder.embedding.weight"})
+
+
+def bart(architecture, more, layer_norm, before=False, **fixed):
+    """BART, Marian and mBART, whose norms stand before."""
     return SimpleNamespace(
-        kind="seq2seq", architecture=architecture, prefix="model.", fixed=dict(norm_place="post") | fixed,
+        kind="seq2seq", architecture=architecture, prefix="model.", fixed=dict(norm_place="pre" if before else "post") | fixed,
         buffers="^$" if layer_norm else r"embed_positions\.weights?$",
         fields={
             "vocab_size": (50265, VOCABULARY), "d_model": (1024, WIDTH), "encoder_layers": (12, option("encoder_layers")), "decoder_layers": (12, option("decoder_layers")),
             "encoder_attention_heads": (16, HEADS), "decoder_attention_heads": (16, option("decoder_heads")), "encoder_ffn_dim": (4096, FEED),
             "decoder_ffn_dim": (4096, option("decoder_feed_forward")), "num_hidden_layers": (None, lambda x, f: {}), "activation_function": ("gelu", ACTIVATION),
             "scale_embedding": (False, lambda x, f: {} if truth(x, f) else {"embedding_scale": 1}), "tie_word_embeddings": (True, TIED),
-            "normalize_before": (False, Only(False)), "add_final_layer_norm": (False, Only(False)), "normalize_embedding": (layer_norm, Only(layer_norm)),
+            "normalize_before": (before, Only(before)), "add_final_layer_norm": (before, Only(before)), "normalize_embedding": (layer_norm, Only(layer_norm)),
             "add_bias_logits": (False, Only(False, True))} | more,
         names={
-            "encoder.embedding": "model.shared or model.encoder.embed_tokens", "decoder.embedding": "model.decoder.embed_tokens", "output": "lm_head", "output.bias": "final_logits_bias|row",
+            "encoder.norm": "model.encoder.layer_norm", "decoder.norm": "model.decoder.layer_norm", "encoder.embedding": "model.shared or model.encoder.embed_tokens", "decoder.embedding": "model.decoder.embed_tokens", "output": "lm_head", "output.bias": "final_logits_bias|row",
             **{f"{s}.embedding.positions": f"model.{s}.embed_positions.weight" for s in ("encoder", "decoder")},
             **{f"{s}.embedding.norm": f"model.{s}.layernorm_embedding" for s in ("encoder", "decoder")},
             **{f"{s}.layers.*.{kind}_attention.{name}": f"model.{s}.layers.*.{theirs}.{'out' if name == 'output' else name[0]}_proj"
@@ -175,6 +212,8 @@ def bart(architecture, more, layer_norm, **fixed):
 
 BART = bart("BartForConditionalGeneration", {"max_position_embeddings": (1024, LONGEST)}, True,
             positions="learned", position_offset=2, position_scale=1, embedding_norm=True)
+MBART = bart("MBartForConditionalGeneration", {"max_position_embeddings": (1024, LONGEST)}, True, True,
+             positions="learned", position_offset=2, position_scale=1, embedding_norm=True)
 MARIAN = bart("MarianMTModel", {
     "max_position_embeddings": (1024, lambda x, f: {}), "decoder_vocab_size": (None, option("decoder_vocabulary", but_null=True)),
     "share_encoder_decoder_embeddings": (True, option("share_embeddings", truth))}, False, positions="halves")
@@ -198,42 +237,69 @@ T5 = SimpleNamespace(
            for s, n in (("encoder", 1), ("decoder", 2)) for name, many in (("gate", "wi_0"), ("up", "wi wi_1"), ("down", "wo"))},
         "encoder.norm": "encoder.final_layer_norm", "decoder.norm": "decoder.final_layer_norm"},
     tied=dict.fromkeys(("lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"), "encoder.embedding.weight"))
+MT5 = SimpleNamespace(**vars(T5) | {"architecture": "MT5ForConditionalGeneration", "fields": T5.fields | {
+    "vocab_size": (250112, VOCABULARY), "d_ff": (1024, FEED), "num_layers": (8, option("encoder_layers")), "num_heads": (6, HEADS), "feed_forward_proj": ("gated-gelu", projection)}})
 
 
-def bert(architecture, prefix, head, more, **fixed):
-    """BERT and RoBERTa."""
-    layer = f"{prefix}encoder.layer.*."
-    return SimpleNamespace(
-        kind="classifier", architecture=architecture, prefix=prefix, buffers=r"position_ids$|token_type_ids$",
-        fixed=dict(norm_place="post", positions="learned", embedding_scale=1, position_scale=1, embedding_norm=True, pooling="first", hidden="tanh") | fixed,
-        fields={
-            "vocab_size": (30522, VOCABULARY), "hidden_size": (768, WIDTH), "num_hidden_layers": (12, option("encoder_layers")), "num_attention_heads": (12, HEADS),
-            "intermediate_size": (3072, FEED), "hidden_act": ("gelu", ACTIVATION), "max_position_embeddings": (512, LONGEST), "type_vocab_size": (2, option("segments")),
-            "layer_norm_eps": (1e-12, EPSILON), "position_embedding_type": ("absolute", Only("absolute")), "add_cross_attention": (False, Only(False)),
-            "tie_word_embeddings": (True, lambda x, f: {})} | more,
-        names={
-            "encoder.embedding": f"{prefix}embeddings.word_embeddings", "encoder.embedding.positions": f"{prefix}embeddings.position_embeddings.weight",
-            "encoder.embedding.segments": f"{prefix}embeddings.token_type_embeddings.weight", "encoder.embedding.norm": f"{prefix}embeddings.LayerNorm",
-            **{f"encoder.layers.*.self_attention.{name}": f"{layer}attention.self.{name}" for name in ("query", "key", "value")},
-            "encoder.layers.*.self_attention.output": f"{layer}attention.output.dense", "encoder.layers.*.self_norm": f"{layer}attention.output.LayerNorm",
-            "encoder.layers.*.feed_forward.up": f"{layer}intermediate.dense", "encoder.layers.*.feed_forward.down": f"{layer}output.dense",
-            "encoder.layers.*.feed_norm": f"{layer}output.LayerNorm", **head}, tied={})
+def heads(prefix, pooler, hidden, activation, output, masked):
+    """What stands on an encoder: for each ending of an architecture's name, options and names of weights. `masked` has those of a
+    dense layer, a norm, the logits and their bias, and the dense layer's activation; None: that of the encoder."""
+    *layers, act = masked
+    return {
+        "ForSequenceClassification": (dict(pooling="first", hidden=activation), {"hidden": hidden, "output": output}),
+        "Model": (dict(pooling="first", hidden="tanh"), {"hidden": f"{prefix}pooler.dense"} if pooler else {}),
+        "ForMaskedLM": (dict(hidden=act), dict(zip(("hidden", "hidden_norm", "output", "output.bias"), layers))),
+        "ForTokenClassification": ({}, {"output": "classifier"})}
 
 
-BERT = bert("BertForSequenceClassification", "bert.", {"hidden": "bert.pooler.dense", "output": "classifier"}, {})
-ROBERTA = bert("RobertaForSequenceClassification", "roberta.", {"hidden": "classifier.dense", "output": "classifier.out_proj"}, {}, roberta=True)
-DISTILBERT = SimpleNamespace(
-    kind="classifier", architecture="DistilBertForSequenceClassification", prefix="distilbert.", buffers="position_ids$",
-    fixed=dict(norm_place="post", positions="learned", embedding_scale=1, position_scale=1, embedding_norm=True, pooling="first", hidden="relu", norm_epsilon=1e-12),
-    fields={
-        "vocab_size": (30522, VOCABULARY), "dim": (768, WIDTH), "n_layers": (6, option("encoder_layers")), "n_heads": (12, HEADS), "hidden_dim": (3072, FEED),
-        "activation": ("gelu", ACTIVATION), "max_position_embeddings": (512, LONGEST), "tie_word_embeddings": (True, lambda x, f: {})},
-    names={
-        "encoder.embedding": "distilbert.embeddings.word_embeddings", "encoder.embedding.positions": "distilbert.embeddings.position_embeddings.weight",
-        "encoder.embedding.norm": "distilbert.embeddings.LayerNorm", "hidden": "pre_classifier", "output": "classifier",
-        **{f"encoder.layers.*.self_attention.{name}": f"distilbert.transformer.layer.*.attention.{'out' if name == 'output' else name[0]}_lin" for name in ("query", "key", "value", "output")},
-        **{f"encoder.layers.*.{name}": f"distilbert.transformer.layer.*.{theirs}" for name, theirs in (
-            ("self_norm", "sa_layer_norm"), ("feed_norm", "output_layer_norm"), ("feed_forward.up", "ffn.lin1"), ("feed_forward.down", "ffn.lin2"))}}, tied={})
+def encoder(stem, prefix, fields, names, above, **fixed):
+    """The models of an encoder, by the names of their architectures."""
+    return {stem + name: SimpleNamespace(
+        kind="classifier" if name == "ForSequenceClassification" else "encoder", architecture=stem + name, prefix=prefix,
+        buffers=r"(position_ids|token_type_ids)$|pooler\.dense\.|^cls\.seq_relationship\.",
+        fixed=dict(norm_place="post", positions="learned", embedding_scale=1, position_scale=1, embedding_norm=True) | fixed | head,
+        fields=fields | {"tie_word_embeddings": (True, Only(True) if name == "ForMaskedLM" else lambda x, f: {})},
+        names={ours: prefix + theirs for ours, theirs in names.items()} | more,
+        tied={more["output"] + ".weight": "encoder.embedding.weight", more["output"] + ".bias": "output.bias"} if name == "ForMaskedLM" else {})
+        for name, (head, more) in above.items()}
 
-FAMILIES = {"gpt2": GPT2, "llama": LLAMA, "mistral": MISTRAL, "qwen2": QWEN2, "qwen3": QWEN3, "marian": MARIAN, "bart": BART, "t5": T5,
-            "bert": BERT, "roberta": ROBERTA, "distilbert": DISTILBERT}
+
+def bert(stem, prefix, above, more=None, **fixed):
+    """BERT, RoBERTa and ELECTRA."""
+    layer = "encoder.layer.*."
+    return encoder(stem, prefix, {
+        "vocab_size": (30522, VOCABULARY), "hidden_size": (768, WIDTH), "num_hidden_layers": (12, option("encoder_layers")), "num_attention_heads": (12, HEADS),
+        "intermediate_size": (3072, FEED), "hidden_act": ("gelu", ACTIVATION), "max_position_embeddings": (512, LONGEST), "type_vocab_size": (2, option("segments")),
+        "layer_norm_eps": (1e-12, EPSILON), "position_embedding_type": ("absolute", Only("absolute")), "add_cross_attention": (False, Only(False))} | (more or {}), {
+        "encoder.embedding": "embeddings.word_embeddings", "encoder.embedding.positions": "embeddings.position_embeddings.weight",
+        "encoder.embedding.segments": "embeddings.token_type_embeddings.weight", "encoder.embedding.norm": "embeddings.LayerNorm",
+        **{f"encoder.layers.*.self_attention.{name}": f"{layer}attention.self.{name}" for name in ("query", "key", "value")},
+        "encoder.layers.*.self_attention.output": f"{layer}attention.output.dense", "encoder.layers.*.self_norm": f"{layer}attention.output.LayerNorm",
+        "encoder.layers.*.feed_forward.up": f"{layer}intermediate.dense", "encoder.layers.*.feed_forward.down": f"{layer}output.dense",
+        "encoder.layers.*.feed_norm": f"{layer}output.LayerNorm"}, above, **fixed)
+
+
+def roberta(stem):
+    return bert(stem, "roberta.", heads("roberta.", True, "classifier.dense", "tanh", "classifier.out_proj", (
+        "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias", "gelu")), roberta=True)
+
+
+BERT = bert("Bert", "bert.", heads("bert.", True, "bert.pooler.dense", "tanh", "classifier", (
+    "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder", "cls.predictions.bias", None)))
+ELECTRA = bert("Electra", "electra.", heads("electra.", False, "classifier.dense", "gelu", "classifier.out_proj", (
+    "generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head", "generator_lm_head.bias", "gelu")),
+    {"embedding_size": (128, option("embedding_size"))})
+DISTILBERT = encoder("DistilBert", "distilbert.", {
+    "vocab_size": (30522, VOCABULARY), "dim": (768, WIDTH), "n_layers": (6, option("encoder_layers")), "n_heads": (12, HEADS), "hidden_dim": (3072, FEED),
+    "activation": ("gelu", ACTIVATION), "max_position_embeddings": (512, LONGEST)}, {
+    "encoder.embedding": "embeddings.word_embeddings", "encoder.embedding.positions": "embeddings.position_embeddings.weight", "encoder.embedding.norm": "embeddings.LayerNorm",
+    **{f"encoder.layers.*.self_attention.{name}": f"transformer.layer.*.attention.{'out' if name == 'output' else name[0]}_lin" for name in ("query", "key", "value", "output")},
+    **{f"encoder.layers.*.{name}": f"transformer.layer.*.{theirs}" for name, theirs in (
+        ("self_norm", "sa_layer_norm"), ("feed_norm", "output_layer_norm"), ("feed_forward.up", "ffn.lin1"), ("feed_forward.down", "ffn.lin2"))}},
+    heads("distilbert.", False, "pre_classifier", "relu", "classifier", ("vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector.bias", None)), norm_epsilon=1e-12)
+
+# For each model_type its architectures, the first that of a config that names none.
+FAMILIES = {"gpt2": GPT2, "llama": LLAMA, "mistral": MISTRAL, "qwen2": QWEN2, "qwen3": QWEN3, "phi3": PHI3, "gpt_neox": NEOX, "opt": OPT,
+            "marian": MARIAN, "bart": BART, "mbart": MBART, "t5": T5, "mt5": MT5}
+FAMILIES = {kind: {family.architecture: family} for kind, family in FAMILIES.items()} | {
+    "bert": BERT, "roberta": roberta("Roberta"), "xlm-roberta": roberta("XLMRoberta"), "camembert": roberta("Camembert"), "electra": ELECTRA, "distilbert": DISTILBERT}

@@ -13,6 +13,7 @@ import numpy as np
 from . import _functions as f
 from ._declarations import sb_decoder_weights, sb_named_tensor
 from .families import FAMILIES, IGNORED
+from .functions import randn
 from .library import Error, c, text as c_text
 from .tensors import Tape, Tensor, check, opened, result, tensor, tensor_of
 from .training import batch
@@ -21,6 +22,7 @@ INDEX, WEIGHTS, LONGEST_JSON = "model.safetensors.index.json", "model.safetensor
 OWN = ("dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing", "precision", "recompute", "attention", "context")
 TOKENIZERS = ("tokenizer.json", "spiece.model", "tokenizer.model", "source.spm", "target.spm", "vocab.json", "merges.txt", "vocab.txt",
               "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "generation_config.json")
+POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first"}  # of sentence-transformers
 # What generation_config.json may have: names of ours, values that change nothing, and fields that are read below.
 GENERATION = {"num_beams": "beam_width", "length_penalty": "length_penalty", "do_sample": "sample", "temperature": "temperature",
               "top_k": "top_k", "top_p": "top_p", "max_new_tokens": "longest", "renormalize_logits": "renormalise"}
@@ -41,20 +43,20 @@ def required(right, message):
 
 
 def inside(folder, name):
-    """The path of a file of the folder; links lead to its files, or to ../../blobs, as in the hub's cache."""
+    """The path of a file of the folder; links lead to its files, or to blobs, as in the hub's cache."""
     path = folder / name
     if Path(name).name != name or name in ("", ".", ".."):
         raise Error(f"{str(name)[:100]!r} is no name of a file in the folder")
     if path.is_symlink():
         target = path.resolve()
-        if target.parent not in (folder.resolve(), (folder.resolve().parent.parent / "blobs")):
+        if target.parent not in (folder.resolve(), *(parent / "blobs" for parent in list(folder.resolve().parents)[1:3])):
             raise Error(f"{name} is a link that leaves the folder")
     required(not path.exists() or path.is_file(), f"{name} is no file")
     return path
 
 
-def read_json(folder, name, missing=None):
-    """The object of a JSON file, which may come from anywhere."""
+def read_json(folder, name, missing=None, kind=dict):
+    """The object, or the list, of a JSON file, which may come from anywhere."""
     path = inside(folder, name)
     if not path.exists() and missing is not None:
         return missing
@@ -67,7 +69,7 @@ def read_json(folder, name, missing=None):
         raise Error(f"{name}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise Error(f"{name} is no JSON: {str(error)[:80]}") from None
-    return required(isinstance(made, dict), f"{name} is {type(made).__name__}, not an object") and made
+    return required(isinstance(made, kind), f"{name} is {type(made).__name__}, not {'a list' if kind is list else 'an object'}") and made
 
 
 class Shards:
@@ -114,6 +116,10 @@ def fitting(shape, t):
     required(shape == t.shape, f"is {shape}, but config.json makes it {t.shape}")
 
 
+def on_cpu(t):
+    return (t if t.device == "cpu" else t.to("cpu")).numpy()
+
+
 def written(array, t):
     """Copies an array into a parameter."""
     fitting(array.shape, t)
@@ -143,17 +149,21 @@ def configure(family, config, shards, ignore):
         attention, mlp = made.pop("attention_bias"), made.pop("mlp_bias")
         required(attention == mlp, f"config.json: attention_bias is {attention} and mlp_bias {mlp}; softback computes both or neither")
         made["biases"] = "all" if attention else "none"
+    part = made.pop("rotary_part", 1)
+    required(part == 1, f"config.json: rotary positions turn {part} of each head (rotary_pct, partial_rotary_factor); softback's turn all")
     if made.pop("sliding_window", None) is not None:
         raise Error(f"config.json: sliding_window is {config.get('sliding_window', 4096)}, which softback does not compute; if texts are "
                     'shorter, pass ignore=["sliding_window"]')
+    stored = made.pop("embedding_size", made["width"])
+    required(stored == made["width"], f"config.json: embedding_size is {stored}, but the layers have the width {made['width']}; softback's are equal")
     if made.pop("roberta", False):
         made["position_offset"] = config.get("pad_token_id", 1) + 1
         made["positions_longest"] -= made["position_offset"]
     if family.kind == "seq2seq":
         made.setdefault("share_embeddings", True)
-    if family is FAMILIES["t5"]:
+    if "feed_forward_proj" in family.fields:
         made.setdefault("decoder_layers", made["encoder_layers"])
-        scaled = config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True))
+        scaled = config["model_type"] == "t5" and config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True))
         made |= {"output_scale": made["width"] ** -0.5} if scaled else {}
         made["tie_embeddings"] = "lm_head.weight" not in shards.place or scaled and made["tie_embeddings"]
     fits(made, shards)
@@ -183,8 +193,9 @@ def token(config, name, V, otherwise):
 
 # ---- weights ----
 
-def place_of(family, name, shards):
-    """Their name of a parameter of ours, and what is done to it."""
+def place_of(family, name, shards, labels):
+    """Their name of a parameter of ours, and what is done to it; with labels, the output is new, and so is what else of a head the
+    files lack."""
     pattern, numbers = re.sub(r"\.\d+\.", ".*.", name), re.findall(r"\.(\d+)\.", name)
     module, _, leaf = name.rpartition(".")
     found = family.names.get(pattern)
@@ -199,49 +210,62 @@ def place_of(family, name, shards):
     for theirs in names.split(" or "):
         theirs = (theirs.replace("*", numbers[0]) if numbers else theirs) + leaf
         for own in (theirs, theirs.removeprefix(family.prefix)):
-            if own in shards.place:
-                return own, how
-    raise Error(f"the files have no tensor {theirs}")
+            for one in (own, re.sub(r"(?<=LayerNorm\.)(weight|bias)$", lambda leaf: {"weight": "gamma", "bias": "beta"}[leaf[0]], own)):  # of 2018
+                if one in shards.place and not (labels and name.startswith("output.")):
+                    return one, how
+    required(labels and name.startswith(("output.", "hidden.")), f"the files have no tensor {theirs}")
+    return theirs, "new"
 
 
-def read_weights(family, weights, shards, order):
+def laid_out(array, how, heads, back=False):
+    """A tensor of theirs in our layout, or back: GPT-NeoX's queries, keys and values alternate by heads."""
+    if how == "row":
+        return array[None] if back else array.reshape(-1)
+    if how == "heads":
+        return array.reshape(*((3, heads) if back else (heads, 3)), -1).swapaxes(0, 1).reshape(array.shape)
+    return array.T if how == "T" and back else array  # read transposed
+
+
+def read_weights(family, weights, shards, order, heads, labels):
     """Fills the parameters, a tensor of the files after the other, in two threads. Returns where each parameter is:
     (ours, theirs, how)."""
-    places = [(name, *place_of(family, name, shards)) for name, _ in weights.items() if not name.endswith((".lora_a", ".lora_b"))]
-    groups = {}
+    places = [(name, *place_of(family, name, shards, labels)) for name, _ in weights.items() if not name.endswith((".lora_a", ".lora_b"))]
+    groups, tensors = {}, dict(weights.items())
     for name, theirs, how in places:
-        groups.setdefault(theirs, []).append((name, how))
-    tensors = dict(weights.items())
+        if how == "new":
+            shape = tensors[name].shape
+            written(randn(*shape).numpy() * 0.02 if len(shape) > 1 else np.zeros(shape), tensors[name])
+        else:
+            groups.setdefault((theirs, how), []).append(name)
 
-    def fill(theirs):
-        array = None
+    def fill(group):
+        (theirs, how), names = group
+        rows = order if names[0].startswith("output.") else None
         try:
-            for name, how in groups[theirs]:
-                rows = order if name.startswith("output.") else None
-                if not how and rows is None:
-                    shards.read(theirs, tensors[name])
-                    continue
-                array = shards.array(theirs, how in ("T", "0", "1", "2")) if array is None else array
-                n, third = len(array) // 3, int(how) if how in ("0", "1", "2") else None
-                part = array.reshape(-1) if how == "row" else array if third is None else array[third * n: (third + 1) * n]
+            if not how and len(names) == 1 and rows is None:
+                return shards.read(theirs, tensors[names[0]])
+            array, ends = laid_out(shards.array(theirs, how == "T"), how, heads), np.cumsum([tensors[name].shape[0] for name in names])
+            required(len(names) == 1 or ends[-1] == len(array), f"has {len(array)} rows, but config.json makes it {ends[-1]}")
+            for name, part in zip(names, np.split(array, ends[:-1])):
                 written(part if rows is None else part[rows], tensors[name])
-        except (Error, IndexError) as error:
+        except (Error, IndexError, ValueError) as error:
             raise Error(f"the tensor {theirs} {error}") from None
 
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(fill, groups))
-    check_left_over(family, weights, shards, set(groups))
-    return places
+        list(threads.map(fill, groups.items()))
+    bare = labels and not any(name.startswith(family.prefix) for name in shards.place)
+    check_left_over(family, weights, shards, {theirs for theirs, _ in groups}, labels and not bare)
+    return [(name, family.prefix + theirs if bare and how != "new" else theirs, how) for name, theirs, how in places]
 
 
-def check_left_over(family, weights, shards, used):
-    """Tensors that no parameter needs are buffers, or copies of a table that is tied."""
+def check_left_over(family, weights, shards, used, replaced):
+    """Tensors that no parameter needs are buffers, copies of a table that is tied, or of a head that another replaces."""
     for name in sorted(set(shards.place) - used):
         full = name if name in family.tied or not family.prefix else family.prefix + name
         if full in family.tied:
             own = "decoder.embedding.weight" if "lm_head" in full and weights.find("decoder.embedding.weight") is not None else family.tied[full]
             required(np.array_equal(shards.array(name), weights[own].numpy()), f"the tensor {name} is not the table of embeddings, with which config.json ties it")
-        else:
+        elif not replaced or name.startswith(family.prefix):
             required(re.search(family.buffers, name), f"the files have a tensor {name[:100]!r}, which softback's model does not have")
 
 
@@ -357,16 +381,16 @@ class Pretrained:
     """A model of Hugging Face's transformers. Its weights are model.weights, its config model.config, and model.model is
     softback's. Texts need the folder's tokenizer; ids as lists or arrays always work."""
 
-    def __init__(self, folder, family, config, generation, weights, options, ignored):
-        self.folder, self.family, self.config, self.generation, self.weights = folder, family, config, generation, weights
-        self.order = self.labels = None
+    def __init__(self, folder, family, config, generation, weights, options, sentences):
+        self.folder, self.family, self.config, self.generation, self.weights, self.sentences = folder, family, config, generation, weights, sentences
+        self.order, self.labels, self.heads = None, None, options["heads"]
         both = config | {name: value for name, value in generation.items() if value is not None}
         V = options.pop("vocabulary")
         Vt = options.pop("decoder_vocabulary", V)
         end, pad = token(both, "eos_token_id", Vt, -1), token(both, "pad_token_id", Vt, -1)
         self.ends = set(both.get("eos_token_id") if isinstance(both.get("eos_token_id"), list) else [end])
         never = pad if generation.get("bad_words_ids") == [[pad]] else -1
-        begin = {"seq2seq": ("decoder_start_token_id", pad), "language_model": ("bos_token_id", end), "classifier": ("cls_token_id", 0)}[family.kind]
+        begin = {"seq2seq": ("decoder_start_token_id", pad), "language_model": ("bos_token_id", end)}.get(family.kind, ("cls_token_id", 0))
         self.begin = token(both, begin[0], Vt, begin[1])
         self.vocabulary = f.Vocabulary.of_ids(Vt, never, max(self.begin, 0), end)
         self.source = self.vocabulary if Vt == V and options.get("share_embeddings", True) else f.Vocabulary.of_ids(V, never, 0, -1)
@@ -375,6 +399,8 @@ class Pretrained:
 
     def as_model(self):
         """The model for training and files."""
+        required(hasattr(self.model, "as_model"), f"{self.family.architecture} has no trainer and no file of softback's own: take steps with "
+                 "an optimiser after model.loss(...).backward(), and write with save_pretrained")
         return self.model.as_model()
 
     def parameters(self):
@@ -383,7 +409,8 @@ class Pretrained:
 
     def save(self, path):
         """Writes softback's format; the program softback reads texts of ids with it."""
-        self.model.save(path)
+        if self.as_model():
+            self.model.save(path)
 
     def __repr__(self):
         return f"<softback {self.family.architecture}>{repr(self.weights).replace('<softback Parameters>', '')}"
@@ -391,7 +418,7 @@ class Pretrained:
     def __reduce__(self):
         raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled: save it to a file, and load that")
 
-    def encode(self, text, special=True):
+    def ids(self, text, special=True):
         """The ids of a text; ids stay as they are."""
         if not isinstance(text, str):
             ids = np.asarray(text.numpy() if isinstance(text, Tensor) else text)
@@ -414,7 +441,7 @@ class Pretrained:
     def rows(self, texts):
         """One or many texts, each a string or ids, as a list of ids; and whether there were many."""
         one = isinstance(texts, str) or len(texts) > 0 and np.ndim(texts[0]) == 0 and not isinstance(texts[0], str)
-        return [self.encode(t) for t in ([texts] if one else texts)], not one
+        return [self.ids(t) for t in ([texts] if one else texts)], not one
 
     def padded(self, texts):
         """Ids (B, L) of texts, and their lengths (B)."""
@@ -470,6 +497,14 @@ class Pretrained:
             made = {"beam_rule": "early" if stops else "generate", "length_penalty": 1} | made
         return made
 
+    def as_theirs(self, array_of):
+        """Arrays of our names as the tensors of the files."""
+        parts = {}
+        for name, theirs, how in self.places:
+            array = array_of(name)
+            parts.setdefault((theirs, how), []).append(array[np.argsort(self.order)] if self.order is not None and name.startswith("output.") else array)
+        return {theirs: laid_out(some[0] if len(some) == 1 else np.concatenate(some), how, self.heads, True) for (theirs, how), some in parts.items()}
+
     def save_pretrained(self, folder):
         """Writes a folder that transformers loads, and from_pretrained: weights of float32, the config, the tokenizer."""
         adapters = [name for name, t in self.weights.items() if name.endswith(".lora_b") and t.numpy().any()]
@@ -477,17 +512,7 @@ class Pretrained:
             raise Error(f"save_pretrained: {adapters[0]} is an adapter, which transformers' model does not have; model.weights.lora_merge() adds it to the weights")
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        arrays = {}
-        for name, theirs, how in self.places:
-            t = self.weights[name]
-            array = (t if t.device == "cpu" else t.to("cpu")).numpy()
-            if self.order is not None and name.startswith("output."):
-                array = array[np.argsort(self.order)]
-            if how in ("T", "0", "1", "2"):
-                array = array.T
-            array = array[None] if how == "row" else array
-            arrays[theirs] = np.concatenate([arrays[theirs], array], -1) if how in ("1", "2") else array
-        kept = {name: tensor_of(np.ascontiguousarray(array, "f4")) for name, array in arrays.items()}
+        kept = {name: tensor_of(np.ascontiguousarray(array, "f4")) for name, array in self.as_theirs(lambda name: on_cpu(self.weights[name])).items()}
         items = (sb_named_tensor * len(kept))()
         for item, (name, t) in zip(items, kept.items()):
             item.name, item.tensor = name.encode(), t._c
@@ -496,8 +521,9 @@ class Pretrained:
         (folder / INDEX).unlink(missing_ok=True)
         dtype = {"torch_dtype": "float32"} if "torch_dtype" in self.config else {"dtype": "float32"}
         (folder / "config.json").write_text(json.dumps(self.config | dtype, indent=2) + "\n")
-        for name in TOKENIZERS:
-            if inside(self.folder, name).exists() and folder.resolve() != self.folder.resolve():
+        for name in (*TOKENIZERS, *self.sentences.get("files", ())):
+            if inside((self.folder / name).parent, Path(name).name).exists() and folder.resolve() != self.folder.resolve():
+                (folder / name).parent.mkdir(exist_ok=True)
                 shutil.copyfile(self.folder / name, folder / name)
 
 
@@ -532,14 +558,14 @@ class PretrainedLanguageModel(Pretrained):
 
     def attention(self, text):
         """The attention weights of a text, which a notebook shows."""
-        ids = self.encode(text)
+        ids = self.ids(text)
         return self.shown(ids, self.logits([ids], weights=True)[1])
 
     def data(self, texts, **options):
         """Windows of texts, for a trainer. Options: length, batch_windows, seed, ..."""
         documents = f.Documents()
         for i, text in enumerate(texts):
-            documents.add(f"text {i}", " ".join(map(str, self.encode(text, False))), "files")
+            documents.add(f"text {i}", " ".join(map(str, self.ids(text, False))), "files")
         return f.Windows(documents, self.vocabulary, **options)
 
 
@@ -576,8 +602,8 @@ class PretrainedSeq2Seq(Pretrained):
 
     def attention(self, text, output=None):
         """The attention weights between a text and an output, that of translate unless given."""
-        ids = self.encode(text)
-        target = [self.begin, *(self.translate(ids) if output is None else self.encode(output))]
+        ids = self.ids(text)
+        target = [self.begin, *(self.translate(ids) if output is None else self.ids(output))]
         _, maps = self.logits([ids], [target], weights=True)
         named = {"encoder": self.symbols(ids), "self": self.symbols(target), "cross": self.symbols(ids)}
         return Attention({kind: [m.numpy()[0] for m in maps[kind]] for kind in maps}, named | {"cross": named["self"]}, named)
@@ -586,24 +612,150 @@ class PretrainedSeq2Seq(Pretrained):
         """Pairs of source and target, for a trainer. Options: batch_pairs, seed, ..."""
         made = f.Pairs()
         for pair in pairs:
-            source, target = map(self.encode, pair)
+            source, target = map(self.ids, pair)
             target = target[:-1] if target and target[-1] in self.ends else target  # a batch adds it
             made.add(" ".join(map(str, source)), " ".join(map(str, target)))
         return f.Data(made, self.source, self.vocabulary, **options)
 
 
-class PretrainedClassifier(Pretrained):
-    """BERT, RoBERTa and DistilBERT with a head for texts."""
+def names_of_labels(config):
+    """The names of the labels in their order."""
+    names = config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(config.get("num_labels", 2))}
+    if not isinstance(names, dict) or sorted(names) != sorted(map(str, range(len(names)))) or not all(isinstance(n, str) for n in names.values()):
+        raise Error("config.json: id2label is no object from 0, 1, ... to texts")
+    return [names[str(i)] for i in range(len(names))]
+
+
+def sentences(folder, ignore):
+    """What sentence-transformers' files say of embeddings: how to pool, whether to normalise, and how many symbols are read."""
+    made = {"pooling": "mean", "normalise": False, "files": ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"], "longest": read_json(folder, "sentence_bert_config.json", {}).get("max_seq_length") or 1 << 24}
+    for module in read_json(folder, "modules.json", [], list):
+        kind, path = (str(module.get(name, "")) if isinstance(module, dict) else "" for name in ("type", "path"))
+        kind = kind.rpartition(".")[2]
+        if kind == "Pooling":
+            required(path == Path(path).name and not (folder / path).is_symlink(), f"modules.json: {path[:100]!r} is no name of a folder")
+            given = [name for name, value in read_json(folder / path, "config.json").items() if name.startswith("pooling_mode_") and value]
+            required(len(given) == 1 and given[0] in POOLINGS, f"{path}/config.json sets {' and '.join(given) or 'no pooling_mode'}; softback computes one of {' and '.join(POOLINGS)}")
+            made["pooling"] = POOLINGS[given[0]]
+            made["files"].append(f"{path}/config.json")
+        elif kind == "Normalize":
+            made["normalise"] = True
+        else:
+            required(kind == "Transformer" or kind in ignore, f"modules.json has a module {kind[:60]!r}, which softback does not compute; to leave it out, pass ignore=[{kind[:60]!r}]")
+    return made
+
+
+class PretrainedEncoder(Pretrained):
+    """BERT, RoBERTa, XLM-RoBERTa, CamemBERT, ELECTRA and DistilBERT: without a head, or with one for masked symbols, for the label of
+    each position, or for numbers (regression). Segments (B, L) are 0, or 1 in the second text of a pair."""
+
+    hidden = norm = output = None
 
     def built(self, options):
-        names = self.config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(self.config.get("num_labels", 2))}
-        if not isinstance(names, dict) or sorted(names) != sorted(map(str, range(len(names)))) or not all(isinstance(n, str) for n in names.values()):
-            raise Error("config.json: id2label is no object from 0, 1, ... to texts")
-        problem = self.config.get("problem_type")
-        required(problem in (None, "single_label_classification"), f"config.json: problem_type is {problem!r}; softback computes single_label_classification")
-        self.labels = [names[str(i)] for i in range(len(names))]
-        self.order = np.array(sorted(range(len(names)), key=lambda i: self.labels[i].encode()))  # softback sorts labels
-        return f.Classifier.for_(self.weights, self.vocabulary, self.labels, **options)
+        V, C, names = self.vocabulary.size(), options["width"], self.family.names
+        pooling, activation = options.pop("pooling", None), options.pop("hidden", None)
+        self.pooled, self.activation = pooling == "first", activation or options["activation"]
+        self.labels = names_of_labels(self.config) if self.family.architecture.endswith("Classification") else None
+        self.encoder = f.Encoder(self.weights, "encoder", V, **options)
+        if "hidden" in names:
+            self.hidden = f.LinearLayer(self.weights, "hidden", C, C)
+        if "hidden_norm" in names:
+            self.norm = f.NormLayer(self.weights, "hidden_norm", C)
+            self.norm.epsilon = options["norm_epsilon"]
+        if "output" in names:
+            self.output = f.OutputHead(self.weights, "output", C, len(self.labels or ()) or V, True, None if self.labels else self.encoder.table())
+        return self.encoder
+
+    @on_tape
+    def hidden_states(self, texts, segments=None):
+        """Texts, or rows of ids -> the last layer's outputs (B, L, C), and an array (B, L) that is False where a row is padded."""
+        ids, lengths = self.padded(texts)
+        y = self.encoder.forward_segments(ids, None if segments is None else np.asarray(segments, "i4"), lengths)
+        return y, np.arange(ids.shape[1]) < lengths[:, None]
+
+    def encode(self, texts, pooling=None, normalise=None):
+        """The embedding of a text, an array (C), or of each of several, (N, C): the "mean" over its positions, the output of the
+        "first", or BERT's "pooler" of it; normalise: of length 1. What is not given is as sentence-transformers' files in the folder
+        say, which may also cut texts at max_seq_length; without them it is the mean, as it is."""
+        rows, many = self.rows(texts)
+        pooling, normalise = self.sentences["pooling"] if pooling is None else pooling, self.sentences["normalise"] if normalise is None else normalise
+        required(pooling in ("mean", "first") or pooling == "pooler" and self.hidden and not self.output, f"encode: there is no pooling {pooling!r}")
+        longest, made = self.sentences["longest"], np.zeros((len(rows), self.encoder.table().shape[1]), "f8" if self.weights.dtype() == "f64" else "f4")
+        rows = [ids[:longest - 1] + ids[-1:] if len(ids) > longest else ids for ids in rows]
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+        for some in (order[i: i + 32] for i in range(0, len(rows), 32)):  # of about one length
+            with Tape(record=False):
+                y, real = self.hidden_states([rows[i] for i in some])
+                y = self.hidden(y[:, 0], self.activation) if pooling == "pooler" else y[:, 0] if pooling == "first" else y
+                y = on_cpu(y)
+            made[some] = (y * real[..., None]).sum(1) / real.sum(1, keepdims=True) if pooling == "mean" else y
+        made = made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12) if normalise else made
+        return made if many else made[0]
+
+    def head(self, texts, segments):
+        """What the output layer reads: (B, C) of numbers, else (B, L, C)."""
+        required(self.output, f"{self.family.architecture} has no head: it has hidden_states and encode; labels=[...] of from_pretrained adds one")
+        y = self.hidden_states(texts, segments)[0]
+        y = y[:, 0] if self.pooled else y
+        y = self.hidden(y, self.activation) if self.hidden else y
+        return self.norm(y) if self.norm else y
+
+    @on_tape
+    def logits(self, texts, segments=None):
+        """Texts -> logits (B, L, V) of symbols or labels, or numbers (B, n)."""
+        return self.output.logits(self.head(texts, segments))
+
+    @on_tape
+    def loss(self, texts, labels, segments=None):
+        """Of numbers (B, n), or (B) if there is one, the mean squared error; else the mean cross entropy of labels, for each text
+        as many as it has positions: ids, or names or numbers of labels; negative ones are left out."""
+        rows, _ = self.rows(texts)
+        required(len(rows) == len(labels), f"{len(rows)} texts were given, but labels of {len(labels)}")
+        y = self.head(rows, segments)
+        if self.pooled:
+            error = self.output.logits(y) - np.asarray(labels).reshape(len(rows), -1)
+            return (error * error).mean()
+        made = np.full(y.shape[:2], -1, "i4")
+        for row, given, ids in zip(made, labels, rows):
+            required(len(given) == len(ids), f"a text has {len(ids)} positions, but {len(given)} labels")
+            row[: len(ids)] = self.numbers(given)
+        return self.output.loss(y, made)
+
+    def numbers(self, labels):
+        """Numbers of labels, which are names or numbers."""
+        for one in labels:
+            required(not isinstance(one, str) or one in (self.labels or ()), f"there is no label {one!r}; there are {', '.join(self.labels or ()) or 'ids'}")
+        return [self.labels.index(one) if isinstance(one, str) else int(one) for one in labels]
+
+    def classify(self, texts):
+        """The most probable label or symbol of each position of a text, or of each of several, with its probability: a list of
+        (label, probability)."""
+        required(not self.pooled, f"{self.family.architecture} has numbers, not labels: logits gives them")
+        rows, many = self.rows(texts)
+        made = []
+        for ids in rows:
+            with Tape(record=False):
+                p = f.softmax(self.logits([ids])[0]).numpy()
+            best = p.argmax(-1).tolist()
+            made.append(list(zip([self.labels[k] for k in best] if self.labels else self.symbols(best), p.max(-1).tolist())))
+        return made if many else made[0]
+
+    def attention(self, text):
+        """The attention weights of a text, which a notebook shows."""
+        ids = self.ids(text)
+        with Tape(record=False):
+            return self.shown(ids, self.encoder(tensor([ids]), tensor([len(ids)]), weights=True)[1])
+
+
+class PretrainedClassifier(PretrainedEncoder):
+    """The same with a head for the label of a text."""
+
+    def built(self, options):
+        self.labels = names_of_labels(self.config)
+        self.order = np.array(sorted(range(len(self.labels)), key=lambda i: self.labels[i].encode()))  # softback sorts labels
+        model = f.Classifier.for_(self.weights, self.vocabulary, self.labels, **options)
+        self.encoder = model.encoder()
+        return model
 
     def batch(self, texts, labels=None, segments=None):
         """A batch of texts, with their labels where they are given."""
@@ -615,8 +767,7 @@ class PretrainedClassifier(Pretrained):
 
     def numbers(self, labels):
         """softback's numbers of labels, which are names or numbers of theirs."""
-        ids = [self.labels.index(label) if isinstance(label, str) else label for label in labels]
-        return np.argsort(self.order)[ids].astype("i4")
+        return np.argsort(self.order)[super().numbers(labels)].astype("i4")
 
     @on_tape
     def logits(self, texts, segments=None):
@@ -635,48 +786,60 @@ class PretrainedClassifier(Pretrained):
         made = [(self.model.label(one.label), one.probability) for one in self.model.classify([" ".join(map(str, ids)) for ids in rows])]
         return made if many else made[0]
 
-    def attention(self, text):
-        """The attention weights of a text, which a notebook shows."""
-        ids = self.encode(text)
-        with Tape(record=False):
-            return self.shown(ids, self.model.encoder()(tensor([ids]), tensor([len(ids)]), weights=True)[1])
-
     def data(self, pairs, **options):
         """Pairs of text and label, for a trainer. Options: batch_pairs, seed, ..."""
         made = f.Pairs()
         for text, label in pairs:
-            made.add(" ".join(map(str, self.encode(text))), label)
+            made.add(" ".join(map(str, self.ids(text))), label)
         return f.Labelled(made, self.vocabulary, f.Labels(self.labels), **options)
 
 
-KINDS = {"language_model": PretrainedLanguageModel, "seq2seq": PretrainedSeq2Seq, "classifier": PretrainedClassifier}
+KINDS = {"language_model": PretrainedLanguageModel, "seq2seq": PretrainedSeq2Seq, "classifier": PretrainedClassifier, "encoder": PretrainedEncoder}
 
 
-def from_pretrained(folder, dtype="f32", lora=None, ignore=(), **options):
-    """The model of a folder, as save_pretrained of Hugging Face's transformers writes it: GPT-2, Llama, Mistral, Qwen2, Qwen3,
-    Marian, BART, T5, and BERT, RoBERTa and DistilBERT with a head for texts.
+def from_pretrained(folder, dtype="f32", lora=None, ignore=(), labels=None, **options):
+    """The model of a folder, as save_pretrained of Hugging Face's transformers writes it: the families of softback.families, which
+    docs/python.md lists.
 
     dtype is that of the weights, "f32" or "f64" (exact derivatives); files have any of f32, f16, bf16. Dropout is 0 unless given as
-    an option. lora={"rank": 8, "alpha": 16, "on": "*.query,*.value"} adds adapters and freezes the rest. A field of config.json that
-    softback does not know is refused by name, unless `ignore` has it.
+    an option. lora={"rank": 8, "alpha": 16, "on": "*.query,*.value"} adds adapters and freezes the rest, but for a head of labels.
+    labels=["bad", "good"] gives an encoder a new head for the label of a text (one label: for a number), whatever its own is. A field of
+    config.json that softback does not know is refused by name, unless `ignore` has it.
     """
     folder = Path(folder)
     try:
-        return opened_folder(folder, dtype, lora, ignore, options)
+        return opened_folder(folder, dtype, lora, ignore, labels, options)
     except Error as error:
         raise Error(f"from_pretrained: {folder}: {error}") from None
 
 
-def opened_folder(folder, dtype, lora, ignore, options):
-    required(folder.is_dir(), "there is no such folder")
-    config = read_json(folder, "config.json")
-    kind, architectures = config.get("model_type"), config.get("architectures")
+def family_of(folder, config, labels):
+    """The family of a config; a folder of sentence-transformers has an encoder alone, whatever its config says."""
+    kind, declared = config.get("model_type"), config.get("architectures")
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise Error(f"config.json: the model_type is {str(kind)[:60]!r}, none of {', '.join(FAMILIES)}")
-    family = FAMILIES[kind]
-    required(architectures in (None, [family.architecture]), f"config.json: the architecture is {str(architectures)[:80]}, not {family.architecture}")
+    known = FAMILIES[kind]
+    first, bare = next(iter(known)), next((name for name, family in known.items() if name.endswith("Model") and family.kind == "encoder"), None)
+    required(not labels or bare, f"labels are for encoders, such as bert, but the model_type is {kind!r}")
+    if labels or bare and inside(folder, "modules.json").exists():
+        return known[first if labels else bare]
+    required(declared is None or declared in [[name] for name in known], f"config.json: the architecture is {str(declared)[:80]}, not {' or '.join(known)}")
+    return known[declared[0] if declared else first]
+
+
+def opened_folder(folder, dtype, lora, ignore, labels, options):
+    required(folder.is_dir(), "there is no such folder")
+    config = read_json(folder, "config.json")
+    family = family_of(folder, config, labels)
     for name in options:
         required(name in OWN, f"there is no option {name!r}; config.json gives the sizes, and you may give {', '.join(OWN)}")
+    if labels:
+        required(isinstance(labels, (list, tuple)) and all(isinstance(name, str) for name in labels), f"labels is {str(labels)[:60]!r}, not a list of texts")
+        config = config | {"id2label": {str(i): name for i, name in enumerate(labels)}, "label2id": {name: i for i, name in enumerate(labels)}, "problem_type": None}
+    config = config | {"architectures": [family.architecture]} if config.get("architectures") else config
+    problem, count = config.get("problem_type"), len(config.get("id2label") or range(config.get("num_labels", 2)))
+    required(problem in (None, "single_label_classification", "regression"), f"config.json: problem_type is {problem!r}; softback computes single_label_classification and regression")
+    regression = family.kind == "classifier" and (problem == "regression" or problem is None and count == 1)
     shards = Shards(folder)
     made = configure(family, config, shards, ignore) | options
     generation = read_json(folder, "generation_config.json", {n: config[n] for n in (*GENERATION, *NEUTRAL, *FREE) if n in config})
@@ -684,9 +847,12 @@ def opened_folder(folder, dtype, lora, ignore, options):
     if lora:
         weights.lora(**lora)
     weights.draw(False)
-    model = KINDS[family.kind](folder, family, config, generation, weights, made, ignore)
-    model.places = read_weights(family, weights, shards, model.order)
+    kind = KINDS["encoder" if regression else family.kind]
+    model = kind(folder, family, config, generation, weights, made, sentences(folder, ignore) if issubclass(kind, PretrainedEncoder) else {})
+    model.places = read_weights(family, weights, shards, model.order, made["heads"], labels)
     weights.draw(True)
     if lora:
         weights.lora_freeze()
+    if lora and model.labels:
+        weights.freeze("hidden.*,output.*", False)
     return model

@@ -3,7 +3,7 @@
 writes them, and what transformers computes with them. The suite does not run this script:
 
     environment/bin/pip install torch transformers safetensors tokenizers sentencepiece
-    environment/bin/python python/tests/pretrained/make.py            writes the folders beside it
+    environment/bin/python python/tests/pretrained/make.py [NAME...]  writes the folders beside it, or those of these names
     environment/bin/python python/tests/pretrained/make.py --check A B    whether the models of two folders of folders
                                                                       have equal logits
 
@@ -11,9 +11,10 @@ The folders in the repository were made with PyTorch 2.15 and transformers 5.24 
 has, for each folder,
 
     FOLDER.ids, .lengths, .target    what the model reads; .target of encoder-decoders, .segments of BERT
-    FOLDER.logits                    of float64 weights
-    FOLDER.gradient                  of a loss: the logits times a cosine of their number, summed; for all tensors of
-                                     the folder, in the order of their names, one after the other
+    FOLDER.logits                    of float64 weights; of models without a head the last layer's outputs; 0 at padding
+    FOLDER.pooled                    BERT's pooler_output
+    FOLDER.gradient                  of a loss: the logits times a cosine of their number, summed, and the sum of .pooled; for
+                                     all tensors of the folder, in the order of their names, one after the other
     FOLDER.greedy, .beam             what generate returns, without the prompt, -1 at the end
 """
 import json
@@ -39,7 +40,9 @@ T5 = dict(vocab_size=V, d_model=C, d_kv=6, d_ff=12, num_layers=2, num_decoder_la
           pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
 BERT = dict(vocab_size=V, hidden_size=C, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12,
             max_position_embeddings=12)
+DISTILBERT = dict(vocab_size=V, dim=C, n_layers=1, n_heads=2, hidden_dim=12, max_position_embeddings=16)
 LABELS = dict(id2label={0: "bad", 1: "good", 2: "neutral"}, label2id={"bad": 0, "good": 1, "neutral": 2})
+ENCODERS = ("bert", "distilbert", "roberta", "xlm-roberta", "camembert", "electra")
 ROPE3 = dict(rope_type="llama3", rope_theta=500.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
              original_max_position_embeddings=8)
 
@@ -78,11 +81,41 @@ MODELS = {
     "bert_unusual": (t.BertForSequenceClassification, t.BertConfig(
         **BERT | dict(num_attention_heads=4), hidden_act="gelu_new", type_vocab_size=3,
         layer_norm_eps=1e-3, num_labels=2), "float16"),
-    "distilbert": (t.DistilBertForSequenceClassification, t.DistilBertConfig(
-        vocab_size=V, dim=C, n_layers=1, n_heads=2, hidden_dim=12, max_position_embeddings=16, **LABELS), "float32"),
+    "distilbert": (t.DistilBertForSequenceClassification, t.DistilBertConfig(**DISTILBERT, **LABELS), "float32"),
     "distilbert_unusual": (t.DistilBertForSequenceClassification, t.DistilBertConfig(
-        vocab_size=V, dim=C, n_layers=1, n_heads=4, hidden_dim=12, max_position_embeddings=16, activation="relu",
-        num_labels=2), "bfloat16"),
+        **DISTILBERT | dict(n_heads=4), activation="relu", num_labels=2), "bfloat16"),
+    "bert_model": (t.BertModel, t.BertConfig(**BERT), "float32"),
+    "bert_masked": (t.BertForMaskedLM, t.BertConfig(**BERT), "float32"),
+    "bert_tokens": (t.BertForTokenClassification, t.BertConfig(**BERT, **LABELS), "float32"),
+    "bert_number": (t.BertForSequenceClassification, t.BertConfig(**BERT, num_labels=1), "float32"),
+    "bert_numbers": (t.BertForSequenceClassification, t.BertConfig(
+        **BERT, num_labels=2, problem_type="regression"), "float32"),
+    "distilbert_model": (t.DistilBertModel, t.DistilBertConfig(**DISTILBERT), "float32"),
+    "distilbert_masked": (t.DistilBertForMaskedLM, t.DistilBertConfig(**DISTILBERT, activation="relu"), "float32"),
+    "distilbert_tokens": (t.DistilBertForTokenClassification, t.DistilBertConfig(**DISTILBERT, **LABELS), "float32"),
+    "roberta_model": (t.RobertaModel, t.RobertaConfig(**BERT), "float32"),
+    "roberta_masked": (t.RobertaForMaskedLM, t.RobertaConfig(**BERT, hidden_act="relu"), "float32"),
+    "roberta_tokens": (t.RobertaForTokenClassification, t.RobertaConfig(**BERT, **LABELS), "float32"),
+    "roberta_number": (t.RobertaForSequenceClassification, t.RobertaConfig(**BERT, num_labels=1), "float32"),
+    "xlm-roberta": (t.XLMRobertaForSequenceClassification, t.XLMRobertaConfig(**BERT, **LABELS), "float32"),
+    "xlm-roberta_model": (t.XLMRobertaModel, t.XLMRobertaConfig(**BERT), "float32"),
+    "camembert": (t.CamembertForTokenClassification, t.CamembertConfig(**BERT, **LABELS), "float32"),
+    "camembert_masked": (t.CamembertForMaskedLM, t.CamembertConfig(**BERT), "float32"),
+    "electra": (t.ElectraForSequenceClassification, t.ElectraConfig(**BERT, embedding_size=C, **LABELS), "float32"),
+    "electra_model": (t.ElectraModel, t.ElectraConfig(**BERT, embedding_size=C), "float32"),
+    "electra_masked": (t.ElectraForMaskedLM, t.ElectraConfig(**BERT, embedding_size=C), "float32"),
+    "electra_tokens": (t.ElectraForTokenClassification, t.ElectraConfig(**BERT, embedding_size=C, **LABELS), "float32"),
+    "mbart": (t.MBartForConditionalGeneration, t.MBartConfig(
+        **BART, scale_embedding=True, forced_eos_token_id=2, decoder_start_token_id=2), "float32"),
+    "mt5": (t.MT5ForConditionalGeneration, t.MT5Config(**T5), "float32"),
+    "opt": (t.OPTForCausalLM, t.OPTConfig(
+        vocab_size=V, hidden_size=C, num_hidden_layers=1, ffn_dim=12, max_position_embeddings=14, num_attention_heads=2,
+        word_embed_proj_dim=C), "float32"),
+    "phi3": (t.Phi3ForCausalLM, t.Phi3Config(**{k: x for k, x in LLAMA.items() if k != "head_dim"}), "float32"),
+    "gptneox": (t.GPTNeoXForCausalLM, t.GPTNeoXConfig(
+        vocab_size=V, hidden_size=C, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12,
+        max_position_embeddings=16, rope_parameters=dict(rope_type="default", rope_theta=500.0, partial_rotary_factor=1.0),
+        use_parallel_residual=False, bos_token_id=1, eos_token_id=2), "float32"),
     "roberta": (t.RobertaForSequenceClassification, t.RobertaConfig(**BERT, type_vocab_size=1, **LABELS), "float32"),
     "roberta_unusual": (t.RobertaForSequenceClassification, t.RobertaConfig(
         **BERT | dict(max_position_embeddings=14), type_vocab_size=2, pad_token_id=3,
@@ -107,12 +140,12 @@ def inputs(model, random):
     first = 4  # no symbol with a meaning
     c = model.config
     x = {"ids": torch.randint(first, V - 6, (B, L), generator=random)}
-    if c.is_encoder_decoder or hasattr(model, "classifier"):
+    if c.is_encoder_decoder or c.model_type in ENCODERS:
         x["lengths"] = torch.tensor([L, L - 2])
         x["ids"][1, L - 2:] = c.pad_token_id
     if c.is_encoder_decoder:
         x["target"] = torch.randint(first, V - 6, (B, L - 1), generator=random)
-    if c.model_type == "bert":
+    if c.model_type in ("bert", "electra"):
         x["segments"] = torch.tensor([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 0, 0]])
     return x
 
@@ -125,17 +158,25 @@ def run(model, x):
         given["decoder_input_ids"] = x["target"]
     if "segments" in x:
         given["token_type_ids"] = x["segments"]
-    return model(**given).logits
+    made = model(**given)
+    y = made.last_hidden_state if hasattr(made, "last_hidden_state") else made.logits
+    if "lengths" in x and "target" not in x and y.dim() == 3:  # what stands at padding means nothing
+        y = y * given["attention_mask"][:, :, None]
+    return (y, made.pooler_output) if getattr(made, "pooler_output", None) is not None else (y, None)
 
 
-def gradients(model, logits):
+def gradients(model, logits, pooled):
     """By the names of the file."""
     model.zero_grad()
-    (logits * torch.cos(torch.arange(logits.numel(), dtype=logits.dtype)).reshape(logits.shape)).sum().backward()
+    loss = (logits * torch.cos(torch.arange(logits.numel(), dtype=logits.dtype)).reshape(logits.shape)).sum()
+    (loss if pooled is None else loss + pooled.sum()).backward()
     made = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    for tied, name in (model._tied_weights_keys or {}).items():  # the same tensor, unless config.json says otherwise
+        made.setdefault(name, made.get(tied))
+    made["embed_out.weight"] = made.get("lm_head.weight")  # GPT-NeoX's name in files
     if getattr(model, "final_logits_bias", None) is not None:
         made["final_logits_bias"] = model.final_logits_bias.grad
-    return made
+    return {name: g for name, g in made.items() if g is not None}
 
 
 def tokenizer(folder):
@@ -184,8 +225,9 @@ def make(name, kind, config, dtype, expected):
     model.config.dtype = dtype
     state = {key: value.to(getattr(torch, dtype)) for key, value in model.state_dict().items()}
     if model.config.tie_word_embeddings and name != "t5_v1_1":
-        state.pop("lm_head.weight", None)
-    state = {key: value for key, value in state.items() if "embed_positions" not in key or "bart" in name}
+        for key in ("lm_head.weight", *(model._tied_weights_keys or ())):
+            state.pop(key, None)
+    state = {key: value for key, value in state.items() if "embed_positions" not in key or "marian" not in name}
     for key in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"):
         state.pop(key, None)
         if "model.shared.weight" in state and name != "marian_unusual":
@@ -197,15 +239,17 @@ def make(name, kind, config, dtype, expected):
     model.double()
     if hasattr(model, "final_logits_bias"):
         model.final_logits_bias.requires_grad_()
-    logits = run(model, x)
-    made = gradients(model, logits)
+    logits, pooled = run(model, x)
+    made = gradients(model, logits, pooled)
     files = {n for path in (HERE / name).glob("*.safetensors") for n in load_file(path)}
     print(f"{name}: {len(files)} tensors; without a gradient: {sorted(files - set(made))}; "
           f"{sum(p.stat().st_size for p in (HERE / name).iterdir()):,} bytes")
     expected |= {f"{name}.{key}": value.int() for key, value in x.items()}
     expected[f"{name}.logits"] = logits.detach().float()
     expected[f"{name}.gradient"] = torch.cat([made[n].flatten() for n in sorted(files & set(made))]).float()
-    if not hasattr(model, "classifier"):
+    if pooled is not None:
+        expected[f"{name}.pooled"] = pooled.detach().float()
+    if model.config.model_type not in ENCODERS:
         if hasattr(model, "final_logits_bias"):
             model.final_logits_bias.requires_grad_(False)
         expected[f"{name}.greedy"] = generated(model, x, num_beams=1).int()
@@ -220,15 +264,16 @@ def check(a, b):
         if path.name in MODELS:
             kind = MODELS[path.name][0]
             x = inputs(kind.from_pretrained(path), torch.Generator().manual_seed(1))
-            one, two = (run(kind.from_pretrained(Path(folder) / path.name, dtype=torch.float32).eval(), x) for folder in (a, b))
+            one, two = (run(kind.from_pretrained(Path(folder) / path.name, dtype=torch.float32).eval(), x)[0] for folder in (a, b))
             print(f"{path.name}: the logits differ by {(one - two).abs().max():g}")
 
 
 def main():
     torch.set_num_threads(1)
-    expected = {}
-    for name, (kind, config, dtype) in MODELS.items():
-        make(name, kind, config, dtype, expected)
+    names = sys.argv[1:] or list(MODELS)
+    expected = load_file(HERE / "expected.safetensors") if sys.argv[1:] else {}
+    for name in names:
+        make(name, *MODELS[name], expected)
     save_file(expected, HERE / "expected.safetensors")
     print(f"{sum(p.stat().st_size for p in HERE.rglob('*') if p.is_file()):,} bytes")
 
