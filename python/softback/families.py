@@ -92,12 +92,18 @@ def projection(value, field):
     return {"activation": activation("gelu_new" if value == "gated-gelu" else name, field), "gated": gated == "gated"}
 
 
+QKV = "query q_proj, key k_proj, value v_proj"
 VOCABULARY, WIDTH, TIED = option("vocabulary"), option("width"), option("tie_embeddings", truth)
 HEADS, FEED, ACTIVATION, EPSILON = option("heads"), option("feed_forward"), option("activation", activation), option("norm_epsilon", number)
 LONGEST = option("positions_longest")
 
 # fields: (transformers' default, how it is read).  names: ours, in which * is a number, are theirs, one after the other where
 # several are one of theirs; |T transposed, |row of shape (1, n), |heads see laid_out, A or B the one that the file has.
+def under(ours, theirs, pairs):
+    """Names that begin alike, "OURS THEIRS, ..."."""
+    return {ours + a: theirs + b for a, b in (pair.split() for pair in pairs.split(","))}
+
+
 GPT2 = SimpleNamespace(
     kind="language_model", architecture="GPT2LMHeadModel", prefix="transformer.", buffers=r"\.attn\.(masked_)?bias$",
     fixed=dict(positions="learned", embedding_scale=1, position_scale=1, no_output_bias=True),
@@ -108,12 +114,9 @@ GPT2 = SimpleNamespace(
         "scale_attn_by_inverse_layer_idx": (False, Only(False)), "reorder_and_upcast_attn": (False, Only(False, True)),
         "add_cross_attention": (False, Only(False)), "tie_word_embeddings": (True, TIED)},
     names={
-        "decoder.embedding": "transformer.wte", "decoder.embedding.positions": "transformer.wpe.weight",
-        **{f"decoder.layers.*.self_attention.{name}": "transformer.h.*.attn.c_attn|T" for name in ("query", "key", "value")},
-        "decoder.layers.*.self_attention.output": "transformer.h.*.attn.c_proj|T", "decoder.layers.*.feed_forward.up": "transformer.h.*.mlp.c_fc|T",
-        "decoder.layers.*.feed_forward.down": "transformer.h.*.mlp.c_proj|T",
-        "decoder.layers.*.self_norm": "transformer.h.*.ln_1", "decoder.layers.*.feed_norm": "transformer.h.*.ln_2",
-        "decoder.norm": "transformer.ln_f", "output": "lm_head"},
+        "decoder.embedding": "transformer.wte", "decoder.embedding.positions": "transformer.wpe.weight", "decoder.norm": "transformer.ln_f", "output": "lm_head",
+        **under("decoder.layers.*.self_attention.", "transformer.h.*.attn.", "query c_attn|T, key c_attn|T, value c_attn|T, output c_proj|T"),
+        **under("decoder.layers.*.", "transformer.h.*.", "self_norm ln_1, feed_norm ln_2, feed_forward.up mlp.c_fc|T, feed_forward.down mlp.c_proj|T")},
     tied={"lm_head.weight": "decoder.embedding.weight"})
 
 
@@ -131,10 +134,9 @@ def llama(kind, architecture, more, **fixed):
             "tie_word_embeddings": (False, TIED)} | more,
         names={
             "decoder.embedding": "model.embed_tokens", "decoder.norm": "model.norm", "output": "lm_head",
-            **{f"decoder.layers.*.self_attention.{name}": f"model.layers.*.self_attn.{name[0]}_proj" for name in ("query", "key", "value", "output")},
-            **{f"decoder.layers.*.self_attention.{name}_norm": f"model.layers.*.self_attn.{name[0]}_norm" for name in ("query", "key")},
-            **{f"decoder.layers.*.feed_forward.{name}": f"model.layers.*.mlp.{name}_proj" for name in ("gate", "up", "down")},
-            "decoder.layers.*.self_norm": "model.layers.*.input_layernorm", "decoder.layers.*.feed_norm": "model.layers.*.post_attention_layernorm"},
+            **under("decoder.layers.*.self_attention.", "model.layers.*.self_attn.", f"{QKV}, output o_proj, query_norm q_norm, key_norm k_norm"),
+            **under("decoder.layers.*.feed_forward.", "model.layers.*.mlp.", "gate gate_proj, up up_proj, down down_proj"),
+            **under("decoder.layers.*.", "model.layers.*.", "self_norm input_layernorm, feed_norm post_attention_layernorm")},
         tied={"lm_head.weight": "decoder.embedding.weight"})
 
 
@@ -152,8 +154,8 @@ QWEN3 = llama("qwen3", "Qwen3ForCausalLM", NO_WINDOW | {
 PHI3 = llama("phi3", "Phi3ForCausalLM", {
     "sliding_window": (None, option("sliding_window", but_null=True)), "partial_rotary_factor": (None, option("rotary_part", number)), "attention_bias": (False, Only(False)),
     "original_max_position_embeddings": (4096, lambda x, f: {})}, biases="none")
-PHI3.names |= {f"decoder.layers.*.self_attention.{name}": "model.layers.*.self_attn.qkv_proj" for name in ("query", "key", "value")} | {
-    f"decoder.layers.*.feed_forward.{name}": "model.layers.*.mlp.gate_up_proj" for name in ("gate", "up")}
+PHI3.names |= under("decoder.layers.*.self_attention.", "model.layers.*.self_attn.", "query qkv_proj, key qkv_proj, value qkv_proj") | under(
+    "decoder.layers.*.feed_forward.", "model.layers.*.mlp.", "gate gate_up_proj, up gate_up_proj")
 NEOX = SimpleNamespace(
     kind="language_model", architecture="GPTNeoXForCausalLM", prefix="gpt_neox.", buffers=r"\.attention\.(masked_)?bias$|rotary_emb\.inv_freq$",
     fixed=dict(positions="rotary", embedding_scale=1, no_output_bias=True),
@@ -165,9 +167,8 @@ NEOX = SimpleNamespace(
     names={
         "decoder.embedding": "gpt_neox.embed_in", "decoder.norm": "gpt_neox.final_layer_norm", "output": "embed_out",
         **{f"decoder.layers.*.self_attention.{name}": "gpt_neox.layers.*.attention.query_key_value|heads" for name in ("query", "key", "value")},
-        **{f"decoder.layers.*.{name}": f"gpt_neox.layers.*.{theirs}" for name, theirs in (
-            ("self_attention.output", "attention.dense"), ("self_norm", "input_layernorm"), ("feed_norm", "post_attention_layernorm"),
-            ("feed_forward.up", "mlp.dense_h_to_4h"), ("feed_forward.down", "mlp.dense_4h_to_h"))}},
+        **under("decoder.layers.*.", "gpt_neox.layers.*.", "self_attention.output attention.dense, self_norm input_layernorm, feed_norm post_attention_layernorm, "
+                "feed_forward.up mlp.dense_h_to_4h, feed_forward.down mlp.dense_4h_to_h")},
     tied={"embed_out.weight": "decoder.embedding.weight"})
 OPT = SimpleNamespace(
     kind="language_model", architecture="OPTForCausalLM", prefix="model.", buffers="^$",
@@ -178,11 +179,9 @@ OPT = SimpleNamespace(
         "_remove_final_layer_norm": (False, Only(False)), "word_embed_proj_dim": (None, option("embedding_size", but_null=True)), "enable_bias": (True, Only(True)),
         "layer_norm_elementwise_affine": (True, Only(True)), "tie_word_embeddings": (True, TIED)},
     names={
-        "decoder.embedding": "model.decoder.embed_tokens", "decoder.embedding.positions": "model.decoder.embed_positions.weight", "decoder.norm": "model.decoder.final_layer_norm",
-        "output": "lm_head",
-        **{f"decoder.layers.*.self_attention.{name}": f"model.decoder.layers.*.self_attn.{'out' if name == 'output' else name[0]}_proj" for name in ("query", "key", "value", "output")},
-        **{f"decoder.layers.*.{name}": f"model.decoder.layers.*.{theirs}" for name, theirs in (
-            ("self_norm", "self_attn_layer_norm"), ("feed_norm", "final_layer_norm"), ("feed_forward.up", "fc1"), ("feed_forward.down", "fc2"))}},
+        **under("decoder.", "model.decoder.", "embedding embed_tokens, embedding.positions embed_positions.weight, norm final_layer_norm"), "output": "lm_head",
+        **under("decoder.layers.*.self_attention.", "model.decoder.layers.*.self_attn.", f"{QKV}, output out_proj"),
+        **under("decoder.layers.*.", "model.decoder.layers.*.", "self_norm self_attn_layer_norm, feed_norm final_layer_norm, feed_forward.up fc1, feed_forward.down fc2")},
     tied={"lm_head.weight": "decoder.embedding.weight"})
 
 
@@ -199,14 +198,13 @@ def bart(architecture, more, layer_norm, before=False, **fixed):
             "normalize_before": (before, Only(before)), "add_final_layer_norm": (before, Only(before)), "normalize_embedding": (layer_norm, Only(layer_norm)),
             "add_bias_logits": (False, Only(False, True))} | more,
         names={
-            "encoder.norm": "model.encoder.layer_norm", "decoder.norm": "model.decoder.layer_norm", "encoder.embedding": "model.shared or model.encoder.embed_tokens", "decoder.embedding": "model.decoder.embed_tokens", "output": "lm_head", "output.bias": "final_logits_bias|row",
-            **{f"{s}.embedding.positions": f"model.{s}.embed_positions.weight" for s in ("encoder", "decoder")},
-            **{f"{s}.embedding.norm": f"model.{s}.layernorm_embedding" for s in ("encoder", "decoder")},
-            **{f"{s}.layers.*.{kind}_attention.{name}": f"model.{s}.layers.*.{theirs}.{'out' if name == 'output' else name[0]}_proj"
-               for s in ("encoder", "decoder") for kind, theirs in (("self", "self_attn"), ("cross", "encoder_attn")) for name in ("query", "key", "value", "output")},
-            **{f"{s}.layers.*.{name}": f"model.{s}.layers.*.{theirs}" for s in ("encoder", "decoder") for name, theirs in (
-                ("self_norm", "self_attn_layer_norm"), ("cross_norm", "encoder_attn_layer_norm"), ("feed_norm", "final_layer_norm"),
-                ("feed_forward.up", "fc1"), ("feed_forward.down", "fc2"))}},
+            "encoder.embedding": "model.shared or model.encoder.embed_tokens", "decoder.embedding": "model.decoder.embed_tokens", "output": "lm_head", "output.bias": "final_logits_bias|row",
+            **{ours: theirs for side in ("encoder", "decoder") for ours, theirs in (
+                under(f"{side}.", f"model.{side}.", "embedding.positions embed_positions.weight, embedding.norm layernorm_embedding, norm layer_norm")
+                | under(f"{side}.layers.*.self_attention.", f"model.{side}.layers.*.self_attn.", f"{QKV}, output out_proj")
+                | under(f"{side}.layers.*.cross_attention.", f"model.{side}.layers.*.encoder_attn.", f"{QKV}, output out_proj")
+                | under(f"{side}.layers.*.", f"model.{side}.layers.*.", "self_norm self_attn_layer_norm, cross_norm encoder_attn_layer_norm, feed_norm final_layer_norm, "
+                        "feed_forward.up fc1, feed_forward.down fc2")).items()}},
         tied=dict.fromkeys(("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"), "encoder.embedding.weight"))
 
 
@@ -264,19 +262,19 @@ def encoder(stem, prefix, fields, names, above, **fixed):
         for name, (head, more) in above.items()}
 
 
+EMBEDDINGS = under("encoder.", "embeddings.", "embedding word_embeddings, embedding.positions position_embeddings.weight, embedding.norm LayerNorm")
+
+
 def bert(stem, prefix, above, more=None, **fixed):
     """BERT, RoBERTa and ELECTRA."""
-    layer = "encoder.layer.*."
     return encoder(stem, prefix, {
         "vocab_size": (30522, VOCABULARY), "hidden_size": (768, WIDTH), "num_hidden_layers": (12, option("encoder_layers")), "num_attention_heads": (12, HEADS),
         "intermediate_size": (3072, FEED), "hidden_act": ("gelu", ACTIVATION), "max_position_embeddings": (512, LONGEST), "type_vocab_size": (2, option("segments")),
         "layer_norm_eps": (1e-12, EPSILON), "position_embedding_type": ("absolute", Only("absolute")), "add_cross_attention": (False, Only(False))} | (more or {}), {
-        "encoder.embedding": "embeddings.word_embeddings", "encoder.embedding.positions": "embeddings.position_embeddings.weight",
-        "encoder.embedding.segments": "embeddings.token_type_embeddings.weight", "encoder.embedding.norm": "embeddings.LayerNorm",
-        **{f"encoder.layers.*.self_attention.{name}": f"{layer}attention.self.{name}" for name in ("query", "key", "value")},
-        "encoder.layers.*.self_attention.output": f"{layer}attention.output.dense", "encoder.layers.*.self_norm": f"{layer}attention.output.LayerNorm",
-        "encoder.layers.*.feed_forward.up": f"{layer}intermediate.dense", "encoder.layers.*.feed_forward.down": f"{layer}output.dense",
-        "encoder.layers.*.feed_norm": f"{layer}output.LayerNorm"}, above, **fixed)
+        **EMBEDDINGS, "encoder.embedding.segments": "embeddings.token_type_embeddings.weight",
+        **under("encoder.layers.*.self_attention.", "encoder.layer.*.attention.", "query self.query, key self.key, value self.value, output output.dense"),
+        **under("encoder.layers.*.", "encoder.layer.*.", "self_norm attention.output.LayerNorm, feed_forward.up intermediate.dense, feed_forward.down output.dense, "
+                "feed_norm output.LayerNorm")}, above, **fixed)
 
 
 def roberta(stem):
@@ -292,10 +290,8 @@ ELECTRA = bert("Electra", "electra.", heads("electra.", False, "classifier.dense
 DISTILBERT = encoder("DistilBert", "distilbert.", {
     "vocab_size": (30522, VOCABULARY), "dim": (768, WIDTH), "n_layers": (6, option("encoder_layers")), "n_heads": (12, HEADS), "hidden_dim": (3072, FEED),
     "activation": ("gelu", ACTIVATION), "max_position_embeddings": (512, LONGEST)}, {
-    "encoder.embedding": "embeddings.word_embeddings", "encoder.embedding.positions": "embeddings.position_embeddings.weight", "encoder.embedding.norm": "embeddings.LayerNorm",
-    **{f"encoder.layers.*.self_attention.{name}": f"transformer.layer.*.attention.{'out' if name == 'output' else name[0]}_lin" for name in ("query", "key", "value", "output")},
-    **{f"encoder.layers.*.{name}": f"transformer.layer.*.{theirs}" for name, theirs in (
-        ("self_norm", "sa_layer_norm"), ("feed_norm", "output_layer_norm"), ("feed_forward.up", "ffn.lin1"), ("feed_forward.down", "ffn.lin2"))}},
+    **EMBEDDINGS, **under("encoder.layers.*.self_attention.", "transformer.layer.*.attention.", "query q_lin, key k_lin, value v_lin, output out_lin"),
+    **under("encoder.layers.*.", "transformer.layer.*.", "self_norm sa_layer_norm, feed_norm output_layer_norm, feed_forward.up ffn.lin1, feed_forward.down ffn.lin2")},
     heads("distilbert.", False, "pre_classifier", "relu", "classifier", ("vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector.bias", None)), norm_epsilon=1e-12)
 
 # For each model_type its architectures, the first that of a config that names none.

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, addressof, byref, c_char_p, c_int64, c_void_p, cast
 from functools import wraps
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ INDEX, WEIGHTS, LONGEST_JSON = "model.safetensors.index.json", "model.safetensor
 OWN = ("dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing", "precision", "recompute", "attention", "context")
 TOKENIZERS = ("tokenizer.json", "spiece.model", "tokenizer.model", "source.spm", "target.spm", "vocab.json", "merges.txt", "vocab.txt",
               "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "generation_config.json")
-POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first"}  # of sentence-transformers
+POOLINGS = {"mean": "mean", "cls": "first", "pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first"}  # of sentence-transformers, new and old
 # What generation_config.json may have: names of ours, values that change nothing, and fields that are read below.
 GENERATION = {"num_beams": "beam_width", "length_penalty": "length_penalty", "do_sample": "sample", "temperature": "temperature",
               "top_k": "top_k", "top_p": "top_p", "max_new_tokens": "longest", "renormalize_logits": "renormalise"}
@@ -193,9 +194,8 @@ def token(config, name, V, otherwise):
 
 # ---- weights ----
 
-def place_of(family, name, shards, labels):
-    """Their name of a parameter of ours, and what is done to it; with labels, the output is new, and so is what else of a head the
-    files lack."""
+def place_of(family, name, shards, new):
+    """Their name of a parameter of ours, and what is done to it; of a new head the output is drawn, and what else the files lack."""
     pattern, numbers = re.sub(r"\.\d+\.", ".*.", name), re.findall(r"\.(\d+)\.", name)
     module, _, leaf = name.rpartition(".")
     found = family.names.get(pattern)
@@ -209,11 +209,11 @@ def place_of(family, name, shards, labels):
     names, _, how = found.partition("|")
     for theirs in names.split(" or "):
         theirs = (theirs.replace("*", numbers[0]) if numbers else theirs) + leaf
-        for own in (theirs, theirs.removeprefix(family.prefix)):
-            for one in (own, re.sub(r"(?<=LayerNorm\.)(weight|bias)$", lambda leaf: {"weight": "gamma", "bias": "beta"}[leaf[0]], own)):  # of 2018
-                if one in shards.place and not (labels and name.startswith("output.")):
-                    return one, how
-    required(labels and name.startswith(("output.", "hidden.")), f"the files have no tensor {theirs}")
+        old = re.sub(r"(?<=LayerNorm\.)bias$", "beta", re.sub(r"(?<=LayerNorm\.)weight$", "gamma", theirs))  # of 2018
+        for own in (theirs, theirs.removeprefix(family.prefix), old, old.removeprefix(family.prefix)):
+            if own in shards.place and not (new and name.startswith("output.")):
+                return own, how
+    required(new and name.startswith(("output.", "hidden.")), f"the files have no tensor {theirs}")
     return theirs, "new"
 
 
@@ -226,15 +226,14 @@ def laid_out(array, how, heads, back=False):
     return array.T if how == "T" and back else array  # read transposed
 
 
-def read_weights(family, weights, shards, order, heads, labels):
-    """Fills the parameters, a tensor of the files after the other, in two threads. Returns where each parameter is:
-    (ours, theirs, how)."""
-    places = [(name, *place_of(family, name, shards, labels)) for name, _ in weights.items() if not name.endswith((".lora_a", ".lora_b"))]
-    groups, tensors = {}, dict(weights.items())
+def read_weights(model, shards, new, replaced):
+    """Fills the parameters, a tensor of the files after the other, in two threads, and notes in model.places where each is: (ours,
+    theirs, how). `new`: its head is; `replaced`: the files may have another head."""
+    family, order, tensors, groups = model.family, model.order, dict(model.weights.items()), {}
+    places = [(name, *place_of(family, name, shards, new)) for name in tensors if not name.endswith((".lora_a", ".lora_b"))]
     for name, theirs, how in places:
         if how == "new":
-            shape = tensors[name].shape
-            written(randn(*shape).numpy() * 0.02 if len(shape) > 1 else np.zeros(shape), tensors[name])
+            written(randn(*tensors[name].shape).numpy() * (0.02 if tensors[name].ndim > 1 else 0), tensors[name])
         else:
             groups.setdefault((theirs, how), []).append(name)
 
@@ -244,7 +243,7 @@ def read_weights(family, weights, shards, order, heads, labels):
         try:
             if not how and len(names) == 1 and rows is None:
                 return shards.read(theirs, tensors[names[0]])
-            array, ends = laid_out(shards.array(theirs, how == "T"), how, heads), np.cumsum([tensors[name].shape[0] for name in names])
+            array, ends = laid_out(shards.array(theirs, how == "T"), how, model.heads), np.cumsum([tensors[name].shape[0] for name in names])
             required(len(names) == 1 or ends[-1] == len(array), f"has {len(array)} rows, but config.json makes it {ends[-1]}")
             for name, part in zip(names, np.split(array, ends[:-1])):
                 written(part if rows is None else part[rows], tensors[name])
@@ -253,9 +252,9 @@ def read_weights(family, weights, shards, order, heads, labels):
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(fill, groups.items()))
-    bare = labels and not any(name.startswith(family.prefix) for name in shards.place)
-    check_left_over(family, weights, shards, {theirs for theirs, _ in groups}, labels and not bare)
-    return [(name, family.prefix + theirs if bare and how != "new" else theirs, how) for name, theirs, how in places]
+    bare = not any(name.startswith(family.prefix) for name in shards.place)
+    check_left_over(family, model.weights, shards, {theirs for theirs, _ in groups}, replaced and not bare)
+    model.places = [(name, family.prefix + theirs if new and bare and how != "new" else theirs, how) for name, theirs, how in places]
 
 
 def check_left_over(family, weights, shards, used, replaced):
@@ -381,9 +380,9 @@ class Pretrained:
     """A model of Hugging Face's transformers. Its weights are model.weights, its config model.config, and model.model is
     softback's. Texts need the folder's tokenizer; ids as lists or arrays always work."""
 
-    def __init__(self, folder, family, config, generation, weights, options, sentences):
-        self.folder, self.family, self.config, self.generation, self.weights, self.sentences = folder, family, config, generation, weights, sentences
-        self.order, self.labels, self.heads = None, None, options["heads"]
+    def __init__(self, folder, family, config, generation, weights, options, labels, sentences):
+        self.folder, self.family, self.config, self.generation, self.weights, self.labels, self.sentences = folder, family, config, generation, weights, labels, sentences
+        self.order, self.heads = None, options["heads"]
         both = config | {name: value for name, value in generation.items() if value is not None}
         V = options.pop("vocabulary")
         Vt = options.pop("decoder_vocabulary", V)
@@ -620,29 +619,34 @@ class PretrainedSeq2Seq(Pretrained):
 
 def names_of_labels(config):
     """The names of the labels in their order."""
-    names = config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(config.get("num_labels", 2))}
+    count = config.get("num_labels", 2)
+    required(isinstance(count, int) and 1 <= count <= 1 << 16, f"config.json: num_labels is {str(count)[:60]!r}, not a whole number in 1..65536")
+    names = config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(count)}
     if not isinstance(names, dict) or sorted(names) != sorted(map(str, range(len(names)))) or not all(isinstance(n, str) for n in names.values()):
         raise Error("config.json: id2label is no object from 0, 1, ... to texts")
     return [names[str(i)] for i in range(len(names))]
 
 
 def sentences(folder, ignore):
-    """What sentence-transformers' files say of embeddings: how to pool, whether to normalise, and how many symbols are read."""
-    made = {"pooling": "mean", "normalise": False, "files": ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"], "longest": read_json(folder, "sentence_bert_config.json", {}).get("max_seq_length") or 1 << 24}
-    for module in read_json(folder, "modules.json", [], list):
+    """What the files of sentence-transformers say of embeddings: how to pool, whether to normalise, and how many symbols are read."""
+    files, found = ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"], {"pooling": "mean", "normalise": False, "longest": 1 << 24}
+    modules = read_json(folder, files[0], [], list)
+    for module in modules:
         kind, path = (str(module.get(name, "")) if isinstance(module, dict) else "" for name in ("type", "path"))
         kind = kind.rpartition(".")[2]
         if kind == "Pooling":
             required(path == Path(path).name and not (folder / path).is_symlink(), f"modules.json: {path[:100]!r} is no name of a folder")
-            given = [name for name, value in read_json(folder / path, "config.json").items() if name.startswith("pooling_mode_") and value]
-            required(len(given) == 1 and given[0] in POOLINGS, f"{path}/config.json sets {' and '.join(given) or 'no pooling_mode'}; softback computes one of {' and '.join(POOLINGS)}")
-            made["pooling"] = POOLINGS[given[0]]
-            made["files"].append(f"{path}/config.json")
-        elif kind == "Normalize":
-            made["normalise"] = True
-        else:
-            required(kind == "Transformer" or kind in ignore, f"modules.json has a module {kind[:60]!r}, which softback does not compute; to leave it out, pass ignore=[{kind[:60]!r}]")
-    return made
+            files.append(f"{path}/config.json")
+            given = read_json(folder / path, "config.json")
+            given = [name for name, value in given.items() if name.startswith("pooling_mode_") and value] or [str(given.get("pooling_mode"))]
+            required(len(given) == 1 and given[0] in POOLINGS, f"{files[-1]}: the pooling is {' and '.join(given)[:100]}, none of {', '.join(POOLINGS)}")
+            found["pooling"] = POOLINGS[given[0]]
+        found["normalise"] |= kind == "Normalize"
+        required(kind in ("Transformer", "Pooling", "Normalize", *ignore), f"modules.json has a module {kind[:60]!r}, which softback does not compute; to leave it out, pass ignore=[{kind[:60]!r}]")
+    for name, field in (("tokenizer_config.json", "model_max_length"), (files[1], "max_seq_length")) if modules else ():
+        longest = read_json(folder, name, {}).get(field)
+        found["longest"] = longest if isinstance(longest, int) and longest > 1 else found["longest"]
+    return found | {"files": files if modules else []}
 
 
 class PretrainedEncoder(Pretrained):
@@ -655,7 +659,6 @@ class PretrainedEncoder(Pretrained):
         V, C, names = self.vocabulary.size(), options["width"], self.family.names
         pooling, activation = options.pop("pooling", None), options.pop("hidden", None)
         self.pooled, self.activation = pooling == "first", activation or options["activation"]
-        self.labels = names_of_labels(self.config) if self.family.architecture.endswith("Classification") else None
         self.encoder = f.Encoder(self.weights, "encoder", V, **options)
         if "hidden" in names:
             self.hidden = f.LinearLayer(self.weights, "hidden", C, C)
@@ -676,7 +679,7 @@ class PretrainedEncoder(Pretrained):
     def encode(self, texts, pooling=None, normalise=None):
         """The embedding of a text, an array (C), or of each of several, (N, C): the "mean" over its positions, the output of the
         "first", or BERT's "pooler" of it; normalise: of length 1. What is not given is as sentence-transformers' files in the folder
-        say, which may also cut texts at max_seq_length; without them it is the mean, as it is."""
+        say, which also cut long texts; without them it is the mean, as it is."""
         rows, many = self.rows(texts)
         pooling, normalise = self.sentences["pooling"] if pooling is None else pooling, self.sentences["normalise"] if normalise is None else normalise
         required(pooling in ("mean", "first") or pooling == "pooler" and self.hidden and not self.output, f"encode: there is no pooling {pooling!r}")
@@ -686,8 +689,7 @@ class PretrainedEncoder(Pretrained):
         for some in (order[i: i + 32] for i in range(0, len(rows), 32)):  # of about one length
             with Tape(record=False):
                 y, real = self.hidden_states([rows[i] for i in some])
-                y = self.hidden(y[:, 0], self.activation) if pooling == "pooler" else y[:, 0] if pooling == "first" else y
-                y = on_cpu(y)
+                y = on_cpu(y if pooling == "mean" else self.hidden(y[:, 0], self.activation) if pooling == "pooler" else y[:, 0])
             made[some] = (y * real[..., None]).sum(1) / real.sum(1, keepdims=True) if pooling == "mean" else y
         made = made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12) if normalise else made
         return made if many else made[0]
@@ -751,7 +753,6 @@ class PretrainedClassifier(PretrainedEncoder):
     """The same with a head for the label of a text."""
 
     def built(self, options):
-        self.labels = names_of_labels(self.config)
         self.order = np.array(sorted(range(len(self.labels)), key=lambda i: self.labels[i].encode()))  # softback sorts labels
         model = f.Classifier.for_(self.weights, self.vocabulary, self.labels, **options)
         self.encoder = model.encoder()
@@ -767,7 +768,9 @@ class PretrainedClassifier(PretrainedEncoder):
 
     def numbers(self, labels):
         """softback's numbers of labels, which are names or numbers of theirs."""
-        return np.argsort(self.order)[super().numbers(labels)].astype("i4")
+        ids = np.array(super().numbers(labels), int)
+        required(((0 <= ids) & (ids < len(self.labels))).all(), f"labels are names, or numbers in 0..{len(self.labels) - 1}, not {ids.tolist()[:9]}")
+        return np.argsort(self.order)[ids].astype("i4")
 
     @on_tape
     def logits(self, texts, segments=None):
@@ -835,24 +838,28 @@ def opened_folder(folder, dtype, lora, ignore, labels, options):
         required(name in OWN, f"there is no option {name!r}; config.json gives the sizes, and you may give {', '.join(OWN)}")
     if labels:
         required(isinstance(labels, (list, tuple)) and all(isinstance(name, str) for name in labels), f"labels is {str(labels)[:60]!r}, not a list of texts")
-        config = config | {"id2label": {str(i): name for i, name in enumerate(labels)}, "label2id": {name: i for i, name in enumerate(labels)}, "problem_type": None}
-    config = config | {"architectures": [family.architecture]} if config.get("architectures") else config
-    problem, count = config.get("problem_type"), len(config.get("id2label") or range(config.get("num_labels", 2)))
-    required(problem in (None, "single_label_classification", "regression"), f"config.json: problem_type is {problem!r}; softback computes single_label_classification and regression")
-    regression = family.kind == "classifier" and (problem == "regression" or problem is None and count == 1)
+        config = config | {"id2label": dict(zip(map(str, range(len(labels))), labels)), "label2id": dict(zip(labels, range(len(labels)))), "problem_type": None}
+    replaced = bool(labels) or config.get("architectures") not in (None, [family.architecture])
+    config = config | {"architectures": [family.architecture]} if replaced else config
+    names, kind = names_of_labels(config) if family.architecture.endswith("Classification") else None, family.kind
+    if kind == "classifier":
+        problem = config.get("problem_type") or ("regression" if len(names) == 1 else "single_label_classification")
+        required(problem in ("single_label_classification", "regression"), f"config.json: problem_type is {problem!r}; softback computes single_label_classification and regression")
+        kind = "encoder" if problem == "regression" else kind
     shards = Shards(folder)
+    if "output" not in family.names and family.names.get("hidden", "").removeprefix(family.prefix) + ".weight" not in {name.removeprefix(family.prefix) for name in shards.place}:
+        family = SimpleNamespace(**vars(family) | {"names": {ours: theirs for ours, theirs in family.names.items() if ours != "hidden"}})  # without a pooler
     made = configure(family, config, shards, ignore) | options
     generation = read_json(folder, "generation_config.json", {n: config[n] for n in (*GENERATION, *NEUTRAL, *FREE) if n in config})
     weights = f.Parameters.of(dtype)
     if lora:
         weights.lora(**lora)
     weights.draw(False)
-    kind = KINDS["encoder" if regression else family.kind]
-    model = kind(folder, family, config, generation, weights, made, sentences(folder, ignore) if issubclass(kind, PretrainedEncoder) else {})
-    model.places = read_weights(family, weights, shards, model.order, made["heads"], labels)
+    model = KINDS[kind](folder, family, config, generation, weights, made, names, sentences(folder, ignore) if kind in ("encoder", "classifier") else {})
+    read_weights(model, shards, bool(labels), replaced)
     weights.draw(True)
     if lora:
         weights.lora_freeze()
-    if lora and model.labels:
+    if lora and names:
         weights.freeze("hidden.*,output.*", False)
     return model

@@ -212,11 +212,15 @@ def test_a_folder_of_sentence_transformers_says_how_to_embed(tmp_path):
     assert np.array_equal(model.encode(ids), plain.encode(cut, normalise=True)) and np.array_equal(model.encode(ids, normalise=False), plain.encode(cut))
     model.save_pretrained(tmp_path / "copy")
     assert np.array_equal(sb.from_pretrained(tmp_path / "copy").encode(ids), model.encode(ids))
-    sentences_of(folder, modules=("Transformer", "Pooling"), pooling_mode_cls_token=True, pooling_mode_mean_tokens=False)
+    for modes in (dict(pooling_mode_cls_token=True), dict(pooling_mode="cls")):  # of older and newer versions
+        sentences_of(folder, modules=("Transformer", "Pooling"), pooling_mode_mean_tokens=False, **modes)
+        assert np.array_equal(sb.from_pretrained(folder).encode(ids), plain.encode(cut, "first"))
+    (folder / "sentence_bert_config.json").unlink()
+    (folder / "tokenizer_config.json").write_text('{"model_max_length": 5}')
     assert np.array_equal(sb.from_pretrained(folder).encode(ids), plain.encode(cut, "first"))
     for change, message in (
-            (dict(pooling_mode_max_tokens=True), "1_Pooling/config.json sets pooling_mode_mean_tokens and pooling_mode_max_tokens; softback computes one of"),
-            (dict(pooling_mode_mean_tokens=False), "sets no pooling_mode"), (dict(modules=("Transformer", "Dense")), "modules.json has a module 'Dense'")):
+            (dict(pooling_mode_max_tokens=True), "1_Pooling/config.json: the pooling is pooling_mode_mean_tokens and pooling_mode_max_tokens, none of mean, "),
+            (dict(pooling_mode_mean_tokens=False), "the pooling is None"), (dict(modules=("Transformer", "Dense")), "modules.json has a module 'Dense'")):
         sentences_of(folder, **change)
         with pytest.raises(sb.Error, match=message):
             sb.from_pretrained(folder)
