@@ -101,6 +101,7 @@ class Shards:
     def array(self, name, turned=False):
         """A tensor as an array, or its transpose."""
         t = self.place[name][0].tensor(name)
+        t = t if t.device == "cpu" else t.to("cpu")
         with Tape(record=False):
             return (f.transpose(t, 0, 1) if turned and t.ndim == 2 else t).numpy()
 
@@ -536,7 +537,7 @@ class PretrainedLanguageModel(Pretrained):
     def logits(self, ids, weights=False):
         """ids (B, L), or texts -> logits (B, L, V) of what follows each. With weights=True: (logits, a list of the attention
         weights (B, H, L, L) of each layer)."""
-        ids = tensor_of(ids if isinstance(ids, Tensor) else self.padded(ids)[0])
+        ids = ids if isinstance(ids, Tensor) else tensor(self.padded(ids)[0])
         if not weights:
             return self.model.window_logits(ids)
         decoder = self.model.decoder()
@@ -673,7 +674,7 @@ class PretrainedEncoder(Pretrained):
     def hidden_states(self, texts, segments=None):
         """Texts, or rows of ids -> the last layer's outputs (B, L, C), and an array (B, L) that is False where a row is padded."""
         ids, lengths = self.padded(texts)
-        y = self.encoder.forward_segments(ids, None if segments is None else np.asarray(segments, "i4"), lengths)
+        y = self.encoder.forward_segments(tensor(ids), None if segments is None else tensor(segments, "i32"), tensor(lengths))
         return y, np.arange(ids.shape[1]) < lengths[:, None]
 
     def encode(self, texts, pooling=None, normalise=None):
@@ -715,13 +716,13 @@ class PretrainedEncoder(Pretrained):
         required(len(rows) == len(labels), f"{len(rows)} texts were given, but labels of {len(labels)}")
         y = self.head(rows, segments)
         if self.pooled:
-            error = self.output.logits(y) - np.asarray(labels).reshape(len(rows), -1)
+            error = self.output.logits(y) - tensor(np.reshape(labels, (len(rows), -1)), y.dtype)
             return (error * error).mean()
         made = np.full(y.shape[:2], -1, "i4")
         for row, given, ids in zip(made, labels, rows):
             required(len(given) == len(ids), f"a text has {len(ids)} positions, but {len(given)} labels")
             row[: len(ids)] = self.numbers(given)
-        return self.output.loss(y, made)
+        return self.output.loss(y, tensor(made))
 
     def numbers(self, labels):
         """Numbers of labels, which are names or numbers."""
@@ -737,7 +738,7 @@ class PretrainedEncoder(Pretrained):
         made = []
         for ids in rows:
             with Tape(record=False):
-                p = f.softmax(self.logits([ids])[0]).numpy()
+                p = on_cpu(f.softmax(self.logits([ids])[0]))
             best = p.argmax(-1).tolist()
             made.append(list(zip([self.labels[k] for k in best] if self.labels else self.symbols(best), p.max(-1).tolist())))
         return made if many else made[0]
@@ -781,7 +782,7 @@ class PretrainedClassifier(PretrainedEncoder):
     @on_tape
     def loss(self, texts, labels, segments=None):
         """The mean cross entropy of labels, which are names or numbers."""
-        return f.cross_entropy(self.model.logits(self.batch(texts, segments=segments)), self.numbers(labels))
+        return f.cross_entropy(self.model.logits(self.batch(texts, segments=segments)), tensor(self.numbers(labels)))
 
     def classify(self, texts):
         """The label of a text, or of each of several, with its probability: (label, probability)."""

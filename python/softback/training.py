@@ -8,7 +8,7 @@ from . import _functions
 from ._declarations import *
 from .convert import adopt, check, expect, instance, model, options, retry, source, tensor, value
 from .library import Error, c, nearest, text, whole
-from .tensors import result, tensor_of
+from .tensors import Tensor, result, tensor as copied, tensor_of
 
 MODELS = {"seq2seq": _functions.Seq2Seq, "language_model": _functions.LanguageModel, "classifier": _functions.Classifier}
 
@@ -41,8 +41,8 @@ def encode(vocabulary, string):
 
 
 def batch(items=None, targets=1, **parts):
-    """A batch of named tensors, for a model's loss: batch(source=ids, source_lengths=..., ...)."""
-    struct, tensors = sb_batch(parts=len(parts)), {n: tensor_of(t) for n, t in parts.items()}
+    """A batch of named tensors, for a model's loss: batch(source=ids, source_lengths=..., ...). Arrays are copied to the device in use."""
+    struct, tensors = sb_batch(parts=len(parts)), {n: t if isinstance(t, Tensor) else copied(t) for n, t in parts.items()}
     if not 1 <= len(parts) <= len(struct.part):
         raise Error(f"batch: {len(parts)} parts are not in 1..{len(struct.part)}")
     if not all(t.shape for t in tensors.values()):

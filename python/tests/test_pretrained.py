@@ -1,7 +1,9 @@
 """Models of Hugging Face's transformers: folders that pretrained/make.py made, and what transformers computes with them."""
 import json
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -253,6 +255,37 @@ def test_positions_have_labels_or_symbols(tmp_path):
         model.save(tmp_path / "x")
     with pytest.raises(sb.Error, match="there is no pooling 'max'"):
         model.encode([ids], "max")
+
+
+ON_DEVICE = """
+import sys
+import numpy as np
+import softback as sb
+try:
+    sb.use_device(sys.argv[2])
+except sb.Error as error:
+    sys.exit(f"no device: {error}")
+ids = [[1, 4, 5, 2], [1, 2]]
+for name, call in {
+        "gpt2": lambda m: (m.logits(ids[:1]), m.loss(ids)), "t5": lambda m: (m.logits(ids, ids), m.loss(ids, ids)),
+        "bert": lambda m: (m.logits(ids), m.loss(ids, ["bad", 1]), m.encode(ids)), "bert_model": lambda m: (m.encode(ids), m.encode(ids, "pooler")),
+        "bert_tokens": lambda m: (m.loss(ids, [["bad", 1, 2, -1], [0, 1]]), [p for _, p in m.classify(ids[0])]),
+        "bert_number": lambda m: m.loss(ids, [0.5, 1.0]), "phi3": lambda m: m.loss(ids)}.items():
+    model = sb.from_pretrained(f"{sys.argv[1]}/{name}")
+    for made in call(model) if isinstance(call(model), tuple) else [call(model)]:
+        print(name, *np.round(np.ravel(made.doubles() if isinstance(made, sb.Tensor) else made), 3) + 0.0)
+"""
+
+
+def test_a_device_computes_the_same():
+    runs = [subprocess.run([sys.executable, "-c", ON_DEVICE, str(FOLDERS), device], capture_output=True, text=True, env=os.environ | {"SOFTBACK_CUDA": "emulated"})
+            for device in ("cpu", "cuda")]
+    if "no device" in runs[1].stderr:
+        pytest.skip("built without the emulated device")
+    one, two = ([line.split() for line in run.stdout.splitlines()] for run in runs)
+    assert len(one) == len(two) == 13 and not runs[1].returncode, runs[1].stderr
+    for (name, *a), (_, *b) in zip(one, two):
+        assert np.abs(np.array(a, float) - np.array(b, float)).max() < 2e-3, name
 
 
 def test_names_of_the_first_files_of_bert(tmp_path):
