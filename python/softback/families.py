@@ -15,7 +15,8 @@ IGNORED = set("""
     finetuning_task pruned_heads n_ctx classif_dropout _attn_implementation_autoset torchscript num_beams max_length min_length length_penalty
     early_stopping no_repeat_ngram_size forced_bos_token_id forced_eos_token_id bad_words_ids do_sample temperature top_k top_p num_return_sequences
     repetition_penalty force_bos_token_to_be_generated extra_pos_embeddings max_window_layers sinusoidal_pos_embds dense_act_fn is_gated_act
-    static_position_embeddings _commit_hash
+    static_position_embeddings _commit_hash auto_map directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers
+    pooler_size_per_head pooler_type
     """.split())
 
 

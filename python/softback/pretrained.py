@@ -21,7 +21,7 @@ from .training import batch
 
 INDEX, WEIGHTS, LONGEST_JSON = "model.safetensors.index.json", "model.safetensors", 1 << 24
 OWN = ("dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing", "precision", "recompute", "attention", "context")
-TOKENIZERS = ("tokenizer.json", "spiece.model", "tokenizer.model", "source.spm", "target.spm", "vocab.json", "merges.txt", "vocab.txt",
+TOKENIZERS = ("tokenizer.json", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "source.spm", "target.spm", "vocab.json", "merges.txt", "vocab.txt",
               "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "generation_config.json")
 POOLINGS = {"mean": "mean", "cls": "first", "pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first"}  # of sentence-transformers, new and old
 # What generation_config.json may have: names of ours, values that change nothing, and fields that are read below.
@@ -46,12 +46,10 @@ def required(right, message):
 def inside(folder, name):
     """The path of a file of the folder; links lead to its files, or to blobs, as in the hub's cache."""
     path = folder / name
-    if Path(name).name != name or name in ("", ".", ".."):
-        raise Error(f"{str(name)[:100]!r} is no name of a file in the folder")
+    required(Path(name).name == name and name not in ("", ".", ".."), f"{str(name)[:100]!r} is no name of a file in the folder")
     if path.is_symlink():
-        target = path.resolve()
-        if target.parent not in (folder.resolve(), *(parent / "blobs" for parent in list(folder.resolve().parents)[1:3])):
-            raise Error(f"{name} is a link that leaves the folder")
+        folders = folder.resolve(), *(parent / "blobs" for parent in list(folder.resolve().parents)[1:3])
+        required(path.resolve().parent in folders, f"{name} is a link that leaves the folder")
     required(not path.exists() or path.is_file(), f"{name} is no file")
     return path
 
@@ -153,9 +151,8 @@ def configure(family, config, shards, ignore):
         made["biases"] = "all" if attention else "none"
     part = made.pop("rotary_part", 1)
     required(part == 1, f"config.json: rotary positions turn {part} of each head (rotary_pct, partial_rotary_factor); softback's turn all")
-    if made.pop("sliding_window", None) is not None:
-        raise Error(f"config.json: sliding_window is {config.get('sliding_window', 4096)}, which softback does not compute; if texts are "
-                    'shorter, pass ignore=["sliding_window"]')
+    required(made.pop("sliding_window", None) is None, f"config.json: sliding_window is {config.get('sliding_window', 4096)}, which softback does not compute; "
+             'if texts are shorter, pass ignore=["sliding_window"]')
     stored = made.pop("embedding_size", made["width"])
     required(stored == made["width"], f"config.json: embedding_size is {stored}, but the layers have the width {made['width']}; softback's are equal")
     if made.pop("roberta", False):
@@ -198,15 +195,9 @@ def token(config, name, V, otherwise):
 def place_of(family, name, shards, new):
     """Their name of a parameter of ours, and what is done to it; of a new head the output is drawn, and what else the files lack."""
     pattern, numbers = re.sub(r"\.\d+\.", ".*.", name), re.findall(r"\.(\d+)\.", name)
-    module, _, leaf = name.rpartition(".")
-    found = family.names.get(pattern)
-    if found is None:
-        found = family.names.get(pattern.rpartition(".")[0])
-        if found is None:
-            raise Error(f"softback's parameter {name} has no name in {family.architecture}")
-        leaf = "." + leaf
-    else:
-        leaf = ""
+    module, dot, leaf = pattern.rpartition(".")
+    found, leaf = family.names.get(pattern) or family.names.get(module), "" if pattern in family.names else dot + leaf
+    required(found, f"softback's parameter {name} has no name in {family.architecture}")
     names, _, how = found.partition("|")
     for theirs in names.split(" or "):
         theirs = (theirs.replace("*", numbers[0]) if numbers else theirs) + leaf
@@ -276,7 +267,7 @@ class Tokenizer:
 
     def __init__(self, folder, config):
         self.reads, self.writes = None, None
-        self.ends = [token(config, "eos_token_id", 1 << 24, -1)] if config["model_type"] in ("t5", "marian") else []
+        self.ends = [token(config, "eos_token_id", 1 << 24, -1)] if config["model_type"] in ("t5", "mt5", "marian") else []
         self.begins = [token(config, "bos_token_id", 1 << 24, 1)] if config["model_type"] in ("llama", "mistral") else []
         if inside(folder, "tokenizer.json").exists():
             from tokenizers import Tokenizer as Whole
@@ -422,11 +413,9 @@ class Pretrained:
         """The ids of a text; ids stay as they are."""
         if not isinstance(text, str):
             ids = np.asarray(text.numpy() if isinstance(text, Tensor) else text)
-            if ids.ndim != 1 or ids.dtype.kind not in "iu" and ids.size:
-                raise Error(f"{str(text)[:60]!r} was given where a text or its ids are expected")
+            required(ids.ndim == 1 and (ids.dtype.kind in "iu" or not ids.size), f"{str(text)[:60]!r} was given where a text or its ids are expected")
             return [int(i) for i in ids]
-        if self.tokenizer is None:
-            raise Error(f"there is no tokenizer for a text: {self.why}; give ids")
+        required(self.tokenizer, f"there is no tokenizer for a text: {self.why}; give ids")
         return self.tokenizer.encode(text, special)
 
     def shown(self, ids, maps):
@@ -623,8 +612,8 @@ def names_of_labels(config):
     count = config.get("num_labels", 2)
     required(isinstance(count, int) and 1 <= count <= 1 << 16, f"config.json: num_labels is {str(count)[:60]!r}, not a whole number in 1..65536")
     names = config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(count)}
-    if not isinstance(names, dict) or sorted(names) != sorted(map(str, range(len(names)))) or not all(isinstance(n, str) for n in names.values()):
-        raise Error("config.json: id2label is no object from 0, 1, ... to texts")
+    required(isinstance(names, dict) and sorted(names) == sorted(map(str, range(len(names)))) and all(isinstance(n, str) for n in names.values()),
+             "config.json: id2label is no object from 0, 1, ... to texts")
     return [names[str(i)] for i in range(len(names))]
 
 
@@ -818,16 +807,16 @@ def from_pretrained(folder, dtype="f32", lora=None, ignore=(), labels=None, **op
 
 
 def family_of(folder, config, labels):
-    """The family of a config; a folder of sentence-transformers has an encoder alone, whatever its config says."""
+    """The family of a config. A folder of sentence-transformers has an encoder alone, whatever its config says, and so has a model
+    ForPreTraining here."""
     kind, declared = config.get("model_type"), config.get("architectures")
-    if not isinstance(kind, str) or kind not in FAMILIES:
-        raise Error(f"config.json: the model_type is {str(kind)[:60]!r}, none of {', '.join(FAMILIES)}")
+    required(isinstance(kind, str) and kind in FAMILIES, f"config.json: the model_type is {str(kind)[:60]!r}, none of {', '.join(FAMILIES)}")
     known = FAMILIES[kind]
     first, bare = next(iter(known)), next((name for name, family in known.items() if name.endswith("Model") and family.kind == "encoder"), None)
     required(not labels or bare, f"labels are for encoders, such as bert, but the model_type is {kind!r}")
-    if labels or bare and inside(folder, "modules.json").exists():
+    if labels or bare and (inside(folder, "modules.json").exists() or declared == [first.replace("SequenceClassification", "PreTraining")]):
         return known[first if labels else bare]
-    required(declared is None or declared in [[name] for name in known], f"config.json: the architecture is {str(declared)[:80]}, not {' or '.join(known)}")
+    required(declared is None or declared in [[name] for name in known], f"config.json: the architecture is {str(declared)[:80]}, not {' or '.join(known)}{'; labels=[...] gives it another head' if bare else ''}")
     return known[declared[0] if declared else first]
 
 

@@ -257,6 +257,24 @@ def test_positions_have_labels_or_symbols(tmp_path):
         model.encode([ids], "max")
 
 
+def test_heads_of_pretraining_are_left_out(tmp_path):
+    folder = folder_with(tmp_path, "electra", architectures=["ElectraForPreTraining"])
+    base = {name: x for name, x in tensors_of("electra").items() if name.startswith("electra.")}
+    write(folder / "model.safetensors", base | {"discriminator_predictions.dense.weight": np.zeros((8, 8), "f4")})
+    model = sb.from_pretrained(folder)
+    assert np.array_equal(model.encode(texts("electra")), sb.from_pretrained(FOLDERS / "electra").encode(texts("electra"))) and model.output is None
+    model.save_pretrained(tmp_path / "copy")
+    assert json.loads((tmp_path / "copy" / "config.json").read_text())["architectures"] == ["ElectraModel"]
+    write(folder / "model.safetensors", base | {"electra.surprise": np.zeros(8, "f4")})
+    with pytest.raises(sb.Error, match="a tensor 'electra.surprise', which softback's model does not have"):
+        sb.from_pretrained(folder)
+    write(folder / "model.safetensors", {name: x for name, x in tensors_of("bert_model").items() if "pooler" not in name})
+    shutil.copy(FOLDERS / "bert_model" / "config.json", folder)
+    assert sb.from_pretrained(folder).hidden is None  # add_pooling_layer=False
+    with pytest.raises(sb.Error, match="there is no pooling 'pooler'"):
+        sb.from_pretrained(folder).encode([[4]], "pooler")
+
+
 ON_DEVICE = """
 import sys
 import numpy as np
@@ -363,7 +381,10 @@ PUBLIC = {  # fields that the configs of well-known models have, which are of ol
     "gpt2": "n_ctx task_specific_params summary_first_dropout attn_pdrop", "llama": "rope_scaling rope_theta torch_dtype",
     "marian": "_num_labels add_bias_logits bad_words_ids classif_dropout max_length normalize_before num_beams static_position_embeddings",
     "bart": "force_bos_token_to_be_generated gradient_checkpointing extra_pos_embeddings no_repeat_ngram_size prefix",
-    "t5": "output_past n_positions dense_act_fn is_gated_act", "bert": "gradient_checkpointing finetuning_task pruned_heads",
+    "t5": "output_past n_positions dense_act_fn is_gated_act", "bert": "gradient_checkpointing finetuning_task pruned_heads directionality pooler_fc_size pooler_type",
+    "xlm-roberta": "output_past position_embedding_type", "camembert": "output_past classifier_dropout", "opt": "prefix init_std layerdrop _remove_final_layer_norm",
+    "electra": "embedding_size summary_last_dropout summary_use_proj", "mbart": "add_final_layer_norm normalize_embedding extra_pos_embeddings max_length",
+    "phi3": "auto_map embd_pdrop original_max_position_embeddings rope_scaling", "gpt_neox": "rotary_emb_base rotary_pct hidden_dropout rope_scaling",
     "distilbert": "tie_weights_ output_past sinusoidal_pos_embds finetuning_task", "roberta": "gradient_checkpointing problem_type"}
 
 
