@@ -156,7 +156,7 @@ def configure(family, config, shards, ignore):
     stored = made.pop("embedding_size", made["width"])
     required(stored == made["width"], f"config.json: embedding_size is {stored}, but the layers have the width {made['width']}; softback's are equal")
     if made.pop("roberta", False):
-        made["position_offset"] = config.get("pad_token_id", 1) + 1
+        made["position_offset"] = token(config, "pad_token_id", made["vocabulary"], 1) + 1
         made["positions_longest"] -= made["position_offset"]
     if family.kind == "seq2seq":
         made.setdefault("share_embeddings", True)

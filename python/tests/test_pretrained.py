@@ -501,6 +501,8 @@ REFUSED = (
     ("bart", {"normalize_before": True}, "normalize_before True"),
     ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type 'relative_key'"),
     ("bert", {"problem_type": "multi_label_classification"}, "problem_type is 'multi_label_classification'; softback computes single_label"),
+    ("roberta_model", {"pad_token_id": "1"}, "pad_token_id is '1', no id below 18"),
+    ("bert_tokens", {"id2label": None, "num_labels": 1e9}, "num_labels is '1000000000.0', not a whole number in 1..65536"),
     ("electra", {"embedding_size": 4}, "embedding_size is 4, but the layers have the width 8; softback's are equal"),
     ("opt", {"word_embed_proj_dim": 4}, "embedding_size is 4, but the layers have the width 8"),
     ("opt", {"do_layer_norm_before": False}, "do_layer_norm_before False"),
