@@ -38,9 +38,14 @@ static bool add_parts(struct stack *s, sb_parameters *set, const char *name, int
                                  shared) ||
         !sb_position_bias_init(&s->bias, set, name, o))
         return false;
-    for (int i = 0; i < s->layers; i++)
-        if (!sb_transformer_layer_init(&s->layer[i], set, name_layer(name, i).text, o, s->crosses))
+    for (int i = 0; i < s->layers; i++) {
+        sb_transformer_options own = *o;
+        if (o->rotary_interval && (i + 1) % o->rotary_interval == 0)
+            own.positions = SB_POSITIONS_NONE;
+        if (!sb_transformer_layer_init(&s->layer[i], set, name_layer(name, i).text, &own,
+                                       s->crosses))
             return false;
+    }
     const sb_norm_options norm = layer_norm_options(o);
     return !s->has_norm ||
            sb_norm_layer_init_with(&s->norm, set, name_join(name, "norm").text, o->width, &norm);

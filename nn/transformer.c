@@ -99,6 +99,7 @@ static bool check_attention(const char *who, const sb_transformer_options *o)
            is_positive(who, "score_scale", o->score_scale) &&
            is_positive(who, "rotary_base", o->rotary_base) &&
            is_positive(who, "rotary_scaling", o->rotary_scaling) && check_frequencies(who, o) &&
+           check_not_negative(who, "rotary_interval", (double)o->rotary_interval) &&
            is_one(who, "attention", (int)o->attention, SB_ATTENTION_TILED) &&
            is_one(who, "precision", (int)o->precision, SB_PRECISION_TF32) &&
            divides(who, "key_heads", o->key_heads, o->ranks);

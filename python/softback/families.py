@@ -93,6 +93,14 @@ def projection(value, field):
     return {"activation": activation("gelu_new" if value == "gated-gelu" else name, field), "gated": gated == "gated"}
 
 
+def without_positions(value, field):
+    """SmolLM3's list of 1 for the layers that have rotary positions: all but those at one interval."""
+    every = value.index(0) + 1 if isinstance(value, list) and 0 in value else 0
+    if value is not None and value != [int(not every or (i + 1) % every != 0) for i in range(len(value) if isinstance(value, list) else 0)]:
+        raise Error(f"{field} is {str(value)[:60]}, which softback does not compute; its layers without positions are at one interval")
+    return {} if value is None else {"rotary_interval": every}
+
+
 QKV = "query q_proj, key k_proj, value v_proj"
 VOCABULARY, WIDTH, TIED = option("vocabulary"), option("width"), option("tie_embeddings", truth)
 HEADS, FEED, ACTIVATION, EPSILON = option("heads"), option("feed_forward"), option("activation", activation), option("norm_epsilon", number)
@@ -152,6 +160,9 @@ QWEN3 = llama("qwen3", "Qwen3ForCausalLM", NO_WINDOW | {
     "num_key_value_heads": (32, option("key_heads")), "head_dim": (128, option("head_size")), "attention_bias": (False, Only(False))}, biases="none", qk_norm=True)
 
 
+SMOLLM3 = llama("smollm3", "SmolLM3ForCausalLM", BIASES | NO_WINDOW | {
+    "num_key_value_heads": (4, option("key_heads")), "rope_theta": (2e6, option("rotary_base", number)), "tie_word_embeddings": (True, TIED),
+    "no_rope_layer_interval": (4, option("rotary_interval")), "no_rope_layers": (None, without_positions)})
 PHI3 = llama("phi3", "Phi3ForCausalLM", {
     "sliding_window": (None, option("sliding_window", but_null=True)), "partial_rotary_factor": (None, option("rotary_part", number)), "attention_bias": (False, Only(False)),
     "original_max_position_embeddings": (4096, lambda x, f: {})}, biases="none")
@@ -296,7 +307,7 @@ DISTILBERT = encoder("DistilBert", "distilbert.", {
     heads("distilbert.", False, "pre_classifier", "relu", "classifier", ("vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector.bias", None)), norm_epsilon=1e-12)
 
 # For each model_type its architectures, the first that of a config that names none.
-FAMILIES = {"gpt2": GPT2, "llama": LLAMA, "mistral": MISTRAL, "qwen2": QWEN2, "qwen3": QWEN3, "phi3": PHI3, "gpt_neox": NEOX, "opt": OPT,
+FAMILIES = {"gpt2": GPT2, "llama": LLAMA, "mistral": MISTRAL, "qwen2": QWEN2, "qwen3": QWEN3, "smollm3": SMOLLM3, "phi3": PHI3, "gpt_neox": NEOX, "opt": OPT,
             "marian": MARIAN, "bart": BART, "mbart": MBART, "t5": T5, "mt5": MT5}
 FAMILIES = {kind: {family.architecture: family} for kind, family in FAMILIES.items()} | {
     "bert": BERT, "roberta": roberta("Roberta"), "xlm-roberta": roberta("XLMRoberta"), "camembert": roberta("Camembert"), "electra": ELECTRA, "distilbert": DISTILBERT}

@@ -14,7 +14,7 @@ from softback.show import program
 
 FOLDERS = Path(__file__).parent / "pretrained"
 NAMES = sorted(path.name for path in FOLDERS.iterdir() if path.is_dir())
-OF = dict.fromkeys(("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "gptneox", "opt"), "lm") | dict.fromkeys(
+OF = dict.fromkeys(("gpt2", "llama", "mistral", "qwen2", "qwen3", "smollm3", "phi3", "gptneox", "opt"), "lm") | dict.fromkeys(
     ("marian", "bart", "mbart", "t5", "mt5"), "pairs") | dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert"), "texts")
 WRITERS = [name for name in NAMES if OF[name.split("_")[0]] != "texts"]
 
@@ -510,6 +510,7 @@ REFUSED = (
     ("opt", {"word_embed_proj_dim": 4}, "embedding_size is 4, but the layers have the width 8"),
     ("opt", {"do_layer_norm_before": False}, "do_layer_norm_before False"),
     ("bert_masked", {"tie_word_embeddings": False}, "tie_word_embeddings False, which softback does not compute"),
+    ("smollm3", {"no_rope_layers": [1, 0, 0]}, "no_rope_layers is [1, 0, 0], which softback does not compute; its layers without positions are at one interval"),
     ("phi3", {"sliding_window": 2047}, "sliding_window is 2047, which softback does not compute"),
     ("phi3", {"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4}}, "rope_type 'longrope'"),
     ("phi3", {"partial_rotary_factor": 0.75, "rope_parameters": None}, "rotary positions turn 0.75 of each head (rotary_pct, partial_rotary_factor)"),

@@ -258,6 +258,7 @@ CPU_TEST(transformers, options_that_no_model_can_have_are_refused)
         {{.rotary_base = -1}, "rotary_base is -1"},
         {{.rotary_scaling = NAN}, "rotary_scaling is nan"},
         {{.rotary_original = -1}, "rotary_original is -1, not in 0..16777216; 0 scales all"},
+        {{.rotary_interval = -2}, "rotary_interval is -2"},
         {{.rotary_low_factor = 5}, "rotary_low_factor is 5, rotary_high_factor is 4; both must be"},
         {{.position_buckets = 7}, "position_buckets is 7; it must be even and in 4..65536"},
         {{.position_buckets = 2}, "position_buckets is 2; it must be even"},

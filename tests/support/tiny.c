@@ -16,6 +16,8 @@ static const struct tiny_variant variants[] = {
     {"relative", {TRANSFORMER(.positions = SB_POSITIONS_RELATIVE)}},
     {"no positions", {TRANSFORMER(.positions = SB_POSITIONS_NONE)}},
     {"grouped", {TRANSFORMER(.key_heads = 1)}},
+    {"rotary in each other layer",
+     {TRANSFORMER(.positions = SB_POSITIONS_ROTARY, .rotary_interval = 2)}},
     {"grouped rotary", {TRANSFORMER(.key_heads = 1, .positions = SB_POSITIONS_ROTARY)}},
     {"cosine", {TRANSFORMER(.score = SB_SCORE_COSINE)}},
     {"balanced", {TRANSFORMER(.score = SB_SCORE_BALANCED)}},

@@ -112,6 +112,8 @@ MODELS = {
         vocab_size=V, hidden_size=C, num_hidden_layers=1, ffn_dim=12, max_position_embeddings=14, num_attention_heads=2,
         word_embed_proj_dim=C), "float32"),
     "phi3": (t.Phi3ForCausalLM, t.Phi3Config(**{k: x for k, x in LLAMA.items() if k != "head_dim"}), "float32"),
+    "smollm3": (t.SmolLM3ForCausalLM, t.SmolLM3Config(**{k: x for k, x in LLAMA.items() if k != "head_dim"} | dict(num_hidden_layers=3),
+        no_rope_layer_interval=2, rope_parameters=dict(rope_type="default", rope_theta=100.0)), "float32"),
     "gptneox": (t.GPTNeoXForCausalLM, t.GPTNeoXConfig(
         vocab_size=V, hidden_size=C, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12,
         max_position_embeddings=16, rope_parameters=dict(rope_type="default", rope_theta=500.0, partial_rotary_factor=1.0),
