@@ -329,7 +329,7 @@ TEST(language_model, learned_positions_end_a_text)
     while (tiny_variant(learned)->options.transformer.positions != SB_POSITIONS_LEARNED)
         learned++;
     sb_language_model_options options = options_of(learned);
-    options.transformer.longest = 5;
+    options.transformer.positions_longest = 5;
     struct writer w = {tiny_vocabulary(), sb_parameters_new(1), NULL};
     w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
     sb_tensor_set(sb_parameters_find(w.weights, "output.bias"), SB_SYMBOL_END, -99);

@@ -330,7 +330,7 @@ TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.positions = SB_POSITIONS_LEARNED;
-    options.transformer.longest = 4;
+    options.transformer.positions_longest = 4;
     struct tiny tiny = tiny_new(SB_F32, 1, &options);
     sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 3, 1, 30));
     FAILED_TAPE(SB_RECORD);

@@ -74,7 +74,7 @@ static void compare_language(const sb_safetensors *file, const struct language *
 
 static const struct language languages[] = {
     {"gpt2",
-     {.transformer = {SIZES(2, 2), .positions = SB_POSITIONS_LEARNED, .longest = 9,
+     {.transformer = {SIZES(2, 2), .positions = SB_POSITIONS_LEARNED, .positions_longest = 9,
                       .activation = SB_ACTIVATION_GELU_TANH, .embedding_scale = 1,
                       .position_scale = 1, .norm_epsilon = 1e-3, .no_output_bias = true},
       .tie_embeddings = true}},
@@ -134,8 +134,8 @@ static const struct pairs encoder_decoders[] = {
       .share_embeddings = true}},
     {"bart",
      {.transformer = {SIZES(2, 2), .norm_place = SB_NORM_POST, .activation = SB_ACTIVATION_GELU,
-                      .positions = SB_POSITIONS_LEARNED, .longest = 9, .position_offset = 2,
-                      .position_scale = 1, .embedding_norm = true},
+                      .positions = SB_POSITIONS_LEARNED, .positions_longest = 9,
+                      .position_offset = 2, .position_scale = 1, .embedding_norm = true},
       .tie_embeddings = true,
       .share_embeddings = true}},
     {"t5",
@@ -178,7 +178,7 @@ static const sb_transformer_options bert = {SIZES(2, 2),
                                             .norm_place = SB_NORM_POST,
                                             .activation = SB_ACTIVATION_GELU,
                                             .positions = SB_POSITIONS_LEARNED,
-                                            .longest = 9,
+                                            .positions_longest = 9,
                                             .embedding_scale = 1,
                                             .position_scale = 1,
                                             .embedding_norm = true,
@@ -276,8 +276,10 @@ CPU_TEST(transformers, options_that_no_model_can_have_are_refused)
 
 TEST(transformers, positions_with_an_offset_end_where_the_table_does)
 {
-    const sb_transformer_options options = {
-        .width = 4, .longest = 3, .position_offset = 2, .positions = SB_POSITIONS_LEARNED};
+    const sb_transformer_options options = {.width = 4,
+                                            .positions_longest = 3,
+                                            .position_offset = 2,
+                                            .positions = SB_POSITIONS_LEARNED};
     sb_parameters *weights = KEPT(sb_parameters_of(SB_F32, 1));
     sb_embedding_layer layer;
     cr_assert(sb_embedding_layer_init(&layer, weights, "e", 5, &options, NULL), "%s", sb_error());

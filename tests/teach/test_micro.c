@@ -65,7 +65,7 @@ static struct twin twin_new(sb_dtype dtype, double rate)
                                             .decoder_layers = 1,
                                             .biases = SB_BIASES_NONE,
                                             .positions = SB_POSITIONS_LEARNED,
-                                            .longest = LENGTH,
+                                            .positions_longest = LENGTH,
                                             .embedding_scale = 1,
                                             .position_scale = 1};
     const sb_optimiser_options adam_options = {.learning_rate = rate};
