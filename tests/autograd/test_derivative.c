@@ -99,7 +99,7 @@ CPU_TEST(derivative, the_hessian_of_log_sum_exp_is_that_of_softmax)
     double p[3], sum = 0;
     for (int i = 0; i < 3; i++)
         sum += p[i] = exp(values[i]);
-    cr_assert(sb_hvp(run_logsumexp, NULL, &x, &v, 1, &hv), "%s", sb_error());
+    MUST(sb_hvp(run_logsumexp, NULL, &x, &v, 1, &hv));
     for (int i = 0; i < 3; i++) /* column 0 of diag(p) - p p' */
         cr_expect(fabs(sb_tensor_get(hv, i) - p[i] / sum * ((i == 0) - p[0] / sum)) <= 1e-16);
     sb_tensor_release(x);
@@ -241,8 +241,8 @@ static void a_constant_is_constant(struct constant *c)
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     const sb_tensor *k = c->use(x[1]);
-    cr_assert(sb_jvp(run_with_constant, c, x, v, 2, &y, &dy), "%s", sb_error());
-    cr_assert(sb_hvp(run_with_constant, c, x, v, 2, hv), "%s", sb_error());
+    MUST(sb_jvp(run_with_constant, c, x, v, 2, &y, &dy));
+    MUST(sb_hvp(run_with_constant, c, x, v, 2, hv));
     double value = 0, along = 0;
     for (int64_t i = 0; i < 6; i++) {
         const double a = sb_tensor_get(x[0], i), ki = sb_tensor_get(k, i);

@@ -62,7 +62,7 @@ static uint64_t gradient_bits(struct network *n, int depth)
         x = run_layer(&layer, &x);
     }
     sb_tensor *y = sb_dropout(sb_multiply(x, sb_exp(before)), 0.1);
-    cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(y, SB_ALL, false)));
     cr_assert(sb_tape_end(&tape));
     uint64_t hash = random.position;
     sb_tensor *leaf[2 + 2 * LAYERS] = {n->x, n->first};
@@ -128,7 +128,7 @@ TEST(recomputation, inputs_of_different_dtypes_get_the_same_gradients)
         sb_tensor *x = sb_cast(n.x, SB_BF16);
         sb_tensor *y = again ? sb_recompute(run_narrow, &n.layer[0], sizeof n.layer[0], 1, &x)
                              : run_narrow(&n.layer[0], &x);
-        cr_assert(sb_backward(sb_sum(sb_cast(y, SB_F32), SB_ALL, false)), "%s", sb_error());
+        MUST(sb_backward(sb_sum(sb_cast(y, SB_F32), SB_ALL, false)));
         for (int i = 0; i < 2; i++) {
             grad[again][i] = sb_tensor_retain(sb_tensor_grad(leaf[i]));
             sb_tensor_clear_grad(leaf[i]);
@@ -155,7 +155,7 @@ static int64_t peak_bytes(struct network *n, int depth)
         layer.depth = depth;
         x = run_layer(&layer, &x);
     }
-    cr_assert(sb_backward(sb_sum(x, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(x, SB_ALL, false)));
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < LAYERS; i++) {
         sb_tensor_clear_grad(n->layer[i].weight);
@@ -219,7 +219,7 @@ TEST(recomputation, an_input_that_is_not_used_has_gradient_zero)
     TAPE(SB_RECORD);
     sb_tensor *x[] = {sb_keep(sb_tanh(leaf[0])), sb_tanh(leaf[1])};
     sb_tensor *y = sb_recompute(second_only, NULL, 0, 2, x);
-    cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(y, SB_ALL, false)));
     cr_expect(sb_tensor_get(sb_tensor_grad(x[0]), 0) == 0 &&
               sb_tensor_get(sb_tensor_grad(leaf[0]), 1) == 0);
     cr_expect(sb_tensor_get(sb_tensor_grad(leaf[1]), 0) != 0);

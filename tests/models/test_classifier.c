@@ -30,7 +30,7 @@ static struct judge judge_new(sb_dtype dtype, sb_pooling pooling)
         .transformer = {.width = 16, .heads = 2, .encoder_layers = 1}, .pooling = pooling};
     struct judge j = {tiny_vocabulary(), sb_parameters_of(dtype, 2), NULL};
     j.model = sb_classifier_for(j.weights, j.vocabulary, labels, 3, &options);
-    cr_assert(j.model, "%s", sb_error());
+    MUST(j.model);
     return j;
 }
 
@@ -45,8 +45,7 @@ static sb_labelled *data_of(const struct judge *j, const sb_pairs *pairs)
 {
     sb_labels *known = sb_labels_new(labels, 3);
     const sb_data_options options = {.seed = 1, .batch_pairs = 8};
-    sb_labelled *data = sb_labelled_new(pairs, j->vocabulary, known, &options);
-    cr_assert(data, "%s", sb_error());
+    sb_labelled *data = MUST(sb_labelled_new(pairs, j->vocabulary, known, &options));
     sb_labels_free(known);
     return data;
 }
@@ -64,14 +63,14 @@ TEST(classifier, it_learns_labels_with_either_pooling)
         sb_trainer *trainer = KEPT(sb_trainer_for(&model, &source, &how));
         sb_trained trained;
         for (int step = 0; step < 150; step++)
-            cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
+            MUST(sb_trainer_step(trainer, &trained));
         const sb_held_labelled held = {pairs};
         sb_evaluation e;
-        cr_assert(sb_evaluate(&model, &source, &held, NULL, &e), "%s", sb_error());
+        MUST(sb_evaluate(&model, &source, &held, NULL, &e));
         cr_expect(e.error == 0 && e.loss < 0.1, "pooling %d: error %g, loss %g", pooling, e.error,
                   e.loss);
         sb_class class;
-        cr_assert(sb_classify(j.model, &(const char *){"bgf"}, 1, &class), "%s", sb_error());
+        MUST(sb_classify(j.model, &(const char *){"bgf"}, 1, &class));
         cr_expect_str_eq(sb_classifier_label(j.model, class.label), "third");
         cr_expect(class.probability > 0.5 && class.probability <= 1);
         judge_free(&j);
@@ -85,9 +84,9 @@ TEST(classifier, a_label_depends_on_no_other_text_of_the_batch)
         struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
         const char *texts[] = {"", "abcdefgabcdefg", "gg", "a"};
         sb_class together[4], alone;
-        cr_assert(sb_classify(j.model, texts, 4, together), "%s", sb_error());
+        MUST(sb_classify(j.model, texts, 4, together));
         for (int i = 0; i < 4; i++) {
-            cr_assert(sb_classify(j.model, &texts[i], 1, &alone), "%s", sb_error());
+            MUST(sb_classify(j.model, &texts[i], 1, &alone));
             cr_expect(alone.label == together[i].label &&
                           fabs(alone.probability - together[i].probability) < 1e-12,
                       "text %d", i);
@@ -158,7 +157,7 @@ TEST(classifier, its_gradient_is_right)
             }
             sb_tensor_set(p, 1, value);
             sb_tape_begin(&tape, SB_RECORD);
-            cr_assert(sb_backward(loss_of(&j, batch)), "%s", sb_error());
+            MUST(sb_backward(loss_of(&j, batch)));
             sb_tape_end(&tape);
             const double expected = (loss[1] - loss[0]) / (2 * h),
                          got = sb_tensor_get(sb_tensor_grad(p), 1);
@@ -175,10 +174,9 @@ TEST(classifier, a_file_keeps_labels_and_pooling)
     struct judge j = judge_new(SB_F32, SB_POOLING_FIRST);
     char path[300];
     strcpy(path, test_temporary("c.safetensors"));
-    cr_assert(sb_classifier_save(j.model, path), "%s", sb_error());
+    MUST(sb_classifier_save(j.model, path));
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_classifier *again = KEPT(sb_classifier_load(weights, path));
-    cr_assert(again, "%s", sb_error());
     cr_expect(sb_classifier_options_of(again)->pooling == SB_POOLING_FIRST);
     cr_expect(sb_classifier_labels(again) == 3);
     cr_expect_str_eq(sb_classifier_label(again, 1), "other");
@@ -195,13 +193,13 @@ TEST(classifier, each_text_comes_once_an_epoch_and_a_position_says_what_comes_ne
     int64_t count[3] = {0}, met = 0;
     while (sb_labelled_tell(data).epoch == 0) {
         const sb_batch *batch = sb_labelled_next(data);
-        cr_assert(batch && batch->targets == batch->items, "%s", sb_error());
+        MUST(batch && batch->targets == batch->items);
         const int32_t *label = test_data(sb_batch_get(batch, "label"));
         for (int64_t b = 0; b < batch->items; b++, met++)
             count[label[b]]++;
     }
     cr_expect(met == TEXTS && count[0] == 30 && count[1] == 30 && count[2] == 30);
-    cr_assert(sb_labelled_seek(data, (sb_data_position){0, 3}), "%s", sb_error());
+    MUST(sb_labelled_seek(data, (sb_data_position){0, 3}));
     cr_expect(sb_labelled_next(data) && sb_labelled_tell(data).batch == 4);
     cr_expect(!sb_labelled_seek(data, (sb_data_position){0, 99}));
     judge_free(&j);
@@ -244,16 +242,14 @@ TEST(classifier, a_model_with_more_labels_gives_the_others_the_same_logits)
     sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 3));
     for (int64_t i = 0; i < 3; i++)
         cr_assert(sb_tensor_set(sb_parameters_find(j.weights, "output.bias"), i, 10 * (double)i));
-    sb_classifier *grown = classifier_grow(weights, j.model, known);
-    cr_assert(grown, "%s", sb_error());
+    sb_classifier *grown = MUST(classifier_grow(weights, j.model, known));
     const int32_t *const ids[] = {(const int32_t[]){4, 5, 6}};
     sb_batch *batch = sb_labelled_batch_new(1, ids, (const int64_t[]){3}, NULL, j.vocabulary);
     double old[3], its[5];
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_assert(sb_tensor_read(sb_classifier_logits(j.model, batch), old) &&
-                  sb_tensor_read(sb_classifier_logits(grown, batch), its),
-              "%s", sb_error());
+    MUST(sb_tensor_read(sb_classifier_logits(j.model, batch), old) &&
+         sb_tensor_read(sb_classifier_logits(grown, batch), its));
     sb_tape_end(&tape);
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(its[(const int[]){1, 2, 4}[i]] - old[i]) < 1e-12, "%d", i);

@@ -23,8 +23,7 @@ TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box)
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(3, 4)));
     sb_exp(x); /* no path to the loss */
     sb_tensor *loss = sb_sum(sb_softmax(sb_multiply(x, w)), SB_ALL, false);
-    char *svg = sb_tape_draw(loss, SB_DRAW_SVG, set);
-    cr_assert(svg, "%s", sb_error());
+    char *svg = MUST(sb_tape_draw(loss, SB_DRAW_SVG, set));
     cr_expect(count_of(svg, "<rect") == 3 && count_of(svg, "<path class=\"edge\"") == 2, "%s", svg);
     cr_expect(count_of(svg, "<path class=\"tip\"") == 2, "an edge has no arrow: %s", svg);
     cr_expect(strstr(svg, ">multiply</tspan> (3, 4)<") && strstr(svg, ">softmax</tspan> (3, 4)<"));
@@ -39,8 +38,7 @@ TEST(drawing, norms_are_those_of_the_gradients)
     TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(16)));
     char *dot =
-        sb_tape_draw(sb_scale(sb_sum(sb_scale(x, 2), SB_ALL, false), 10), SB_DRAW_DOT, NULL);
-    cr_assert(dot, "%s", sb_error());
+        MUST(sb_tape_draw(sb_scale(sb_sum(sb_scale(x, 2), SB_ALL, false), 10), SB_DRAW_DOT, NULL));
     cr_expect(strstr(dot, "n0 [label=\"scale (16)\\n|dy| 40\"];"), "%s", dot);
     cr_expect(strstr(dot, "n1 [label=\"sum ()\\n|dy| 10\"];"), "%s", dot);
     cr_expect(strstr(dot, "n0 -> n1 [penwidth=6.00];"), "%s", dot);
@@ -57,8 +55,7 @@ TEST(drawing, the_encoder_has_a_column_of_its_own)
     TAPE(SB_RECORD);
     sb_tensor *memory = sb_multiply(sb_exp(sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2)))), a);
     sb_tensor *y = sb_multiply(sb_exp(sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(2)))), b);
-    char *svg = sb_tape_draw(sb_sum(sb_add(memory, y), SB_ALL, false), SB_DRAW_SVG, set);
-    cr_assert(svg, "%s", sb_error());
+    char *svg = MUST(sb_tape_draw(sb_sum(sb_add(memory, y), SB_ALL, false), SB_DRAW_SVG, set));
     cr_expect(count_of(svg, "class=\"c0\"") == 2 && count_of(svg, "class=\"c1\"") == 4, "%s", svg);
     sb_free(svg);
 }
@@ -70,8 +67,8 @@ TEST(drawing, names_are_escaped)
     sb_tensor *w = sb_parameters_add(set, "a<b>\"&\\", SB_SHAPE(2), half);
     for (int format = 0; format < 2; format++) {
         TAPE(SB_RECORD);
-        char *text = sb_tape_draw(sb_sum(sb_exp(w), SB_ALL, false), (sb_drawing_format)format, set);
-        cr_assert(text, "%s", sb_error());
+        char *text =
+            MUST(sb_tape_draw(sb_sum(sb_exp(w), SB_ALL, false), (sb_drawing_format)format, set));
         cr_expect(strstr(text, "a&#60;b&#62;&#34;&#38;&#92;") && !strstr(text, "a<b"), "%s", text);
         sb_free(text);
     }
@@ -81,8 +78,7 @@ TEST(drawing, each_number_of_a_tensor_is_a_cell_in_which_it_is_written)
 {
     const double numbers[] = {1, -0.5, 0, NAN, 0.25, 1};
     sb_tensor *t = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 1, 2), numbers));
-    char *svg = sb_tensor_draw(t);
-    cr_assert(svg, "%s", sb_error());
+    char *svg = MUST(sb_tensor_draw(t));
     cr_expect(count_of(svg, "<rect") == 6 && count_of(svg, "class=\"less\"") == 1);
     cr_expect(strstr(svg, "class=\"less\" x=\"74\" y=\"16\" width=\"53\" height=\"23\" "
                           "fill-opacity=\"0.500\"><title>-0.5</title></rect>\n"
@@ -100,8 +96,7 @@ TEST(drawing, each_number_of_a_tensor_is_a_cell_in_which_it_is_written)
 TEST(drawing, a_large_tensor_has_small_cells_and_each_fifth_index)
 {
     sb_tensor *t = sb_tensor_zeros(SB_F32, SB_SHAPE(11, 13));
-    char *svg = sb_tensor_draw(t);
-    cr_assert(svg, "%s", sb_error());
+    char *svg = MUST(sb_tensor_draw(t));
     cr_expect(count_of(svg, "<rect") == 143 && count_of(svg, "width=\"13\"") == 143);
     cr_expect(count_of(svg, "<text") == 3 + 3 && count_of(svg, "class=\"index\"") == 3 + 3);
     sb_free(svg);

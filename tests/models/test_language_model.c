@@ -23,7 +23,7 @@ static struct writer writer_new(sb_dtype dtype, uint64_t seed, int variant)
     sb_language_model_options options = options_of(variant);
     struct writer w = {tiny_vocabulary(), sb_parameters_of(dtype, seed), NULL};
     w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
-    cr_assert(w.model, "%s", sb_error());
+    MUST(w.model);
     tiny_draw(w.weights, seed, 1);
     return w;
 }
@@ -64,7 +64,7 @@ static sb_tensor *table_gradient(bool padded, sb_precision precision, bool by_lo
     options.transformer.precision = precision;
     struct writer w = {tiny_vocabulary(), sb_parameters_of(SB_F32, 3), NULL};
     w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
-    cr_assert(w.model, "%s", sb_error());
+    MUST(w.model);
     tiny_draw(w.weights, 3, 1);
     sb_tensor *ids = circles(1, 5, 9), *table = sb_parameters_get(w.weights, 0);
     cr_assert_str_eq(sb_parameters_name(w.weights, 0), "decoder.embedding.weight");
@@ -72,7 +72,7 @@ static sb_tensor *table_gradient(bool padded, sb_precision precision, bool by_lo
         TAPE(SB_RECORD);
         sb_tensor *y = by_logits ? sb_language_model_logits(w.model, ids)
                                  : sb_language_model_loss(w.model, ids);
-        cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
+        MUST(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
     }
     sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
     sb_tensor_release(ids);
@@ -104,7 +104,7 @@ TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
     sb_tensor *ids = KEPT(circles(1, 5, 9));
     TAPE(SB_RECORD);
     sb_tensor *y = sb_language_model_logits(w.model, ids);
-    cr_assert(y && shape_equal(y->rank, y->dim, SB_SHAPE(5, 9, TINY_V)), "%s", sb_error());
+    MUST(y && shape_equal(y->rank, y->dim, SB_SHAPE(5, 9, TINY_V)));
     double expected = sb_tensor_value(sb_cross_entropy(y, ids, NULL));
     cr_expect(fabs(sb_tensor_value(sb_language_model_loss(w.model, ids)) - expected) < 1e-12);
     writer_free(&w);
@@ -158,7 +158,7 @@ TEST(language_model, its_gradient_is_correct)
         }
         sb_tensor_set(p, 1, value);
         sb_tape_begin(&tape, SB_RECORD);
-        cr_assert(sb_backward(sb_language_model_loss(w.model, ids)), "%s", sb_error());
+        MUST(sb_backward(sb_language_model_loss(w.model, ids)));
         sb_tape_end(&tape);
         double expected = (loss[1] - loss[0]) / (2 * h), got = sb_tensor_get(sb_tensor_grad(p), 1);
         cr_expect(fabs(got - expected) < 1e-8, "%s: %g, not %g", sb_parameters_name(w.weights, i),
@@ -180,8 +180,7 @@ TEST(language_model, a_symbol_does_not_change_what_comes_before_it)
             sb_tensor *t = sb_tensor_from(SB_I32, SB_SHAPE(1, 6), ids);
             TAPE(SB_RECORD);
             sb_tape_random(&tape, NULL);
-            cr_assert(sb_tensor_read(sb_language_model_logits(w.model, t), y[side]), "%s",
-                      sb_error());
+            MUST(sb_tensor_read(sb_language_model_logits(w.model, t), y[side]));
             sb_tensor_release(t);
         }
         for (int i = 0; i < 6; i++) { /* the logits of symbol 3 depend on those before it */
@@ -205,7 +204,7 @@ static double *next(const struct writer *w, const char *prompt, const int32_t *i
     TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_log_softmax(sb_language_model_logits(w->model, all));
     double *values = calloc((size_t)sb_tensor_size(y), sizeof *values);
-    cr_assert(sb_tensor_read(y, values), "%s", sb_error());
+    MUST(sb_tensor_read(y, values));
     memmove(values, values + (length + n) * TINY_V, TINY_V * sizeof *values);
     sb_tensor_release(all);
     sb_free(begun);
@@ -223,7 +222,7 @@ TEST(language_model, it_continues_with_the_most_probable_symbols)
             prompts[i] = strdup(tiny_text((uint64_t)i, 6));
         sb_decoded outputs[TEXTS];
         sb_decoding_options o = {.longest = LONGEST, .batch_pairs = 2};
-        cr_assert(sb_continue_texts(w.model, prompts, n, &o, outputs), "%s", sb_error());
+        MUST(sb_continue_texts(w.model, prompts, n, &o, outputs));
         for (int i = 0; i < n; i++) {
             double sum = 0;
             for (int64_t t = 0; t < outputs[i].length + outputs[i].ended; t++) {
@@ -259,9 +258,9 @@ TEST(language_model, equivalent_decoding_options_agree)
                                {.longest = LONGEST, .batch_pairs = 1},
                                {.longest = LONGEST, .sample = true, .top_k = 1},
                                {.longest = LONGEST, .beam_width = 3}};
-    cr_assert(sb_continue_texts(w.model, prompts, TEXTS, &o[0], greedy), "%s", sb_error());
+    MUST(sb_continue_texts(w.model, prompts, TEXTS, &o[0], greedy));
     for (int k = 1; k < 5; k++) {
-        cr_assert(sb_continue_texts(w.model, prompts, TEXTS, &o[k], other), "%s", sb_error());
+        MUST(sb_continue_texts(w.model, prompts, TEXTS, &o[k], other));
         for (int i = 0; i < TEXTS; i++) {
             bool same =
                 greedy[i].length == other[i].length &&
@@ -291,16 +290,13 @@ TEST(language_model, it_learns_to_count)
     for (int step = 0; step < 120; step++) {
         sb_tensor *ids = KEPT(circles((uint64_t)step, 16, 9));
         TAPE(SB_RECORD);
-        cr_assert(sb_backward(sb_language_model_loss(model, ids)) && sb_optimiser_step(adam), "%s",
-                  sb_error());
+        MUST(sb_backward(sb_language_model_loss(model, ids)) && sb_optimiser_step(adam));
     }
     sb_decoding_options o = {.longest = 3};
-    char *text = sb_continue(model, "cd", &o);
-    cr_assert(text, "%s", sb_error());
+    char *text = MUST(sb_continue(model, "cd", &o));
     cr_expect(strncmp("efg", text, strlen(text)) == 0, "\"%s\"", text);
     sb_free(text);
-    text = sb_continue(model, "", &o);
-    cr_assert(text, "%s", sb_error());
+    text = MUST(sb_continue(model, "", &o));
     sb_free(text);
 }
 
@@ -311,7 +307,6 @@ TEST(language_model, it_trains_on_the_targets_of_data)
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_language_model_options options = options_of(0);
     sb_language_model *model = KEPT(sb_language_model_new(weights, data, &options));
-    cr_assert(model, "%s", sb_error());
     cr_expect(sb_language_model_vocabulary(model) == sb_data_target(data));
     cr_expect(sb_language_model_parameters(model) == weights);
     cr_expect(sb_language_model_options_of(model)->transformer.key_heads == 2);
@@ -335,7 +330,7 @@ TEST(language_model, learned_positions_end_a_text)
     sb_tensor_set(sb_parameters_find(w.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *prompts[] = {"", "abc", "abcd"};
     sb_decoded outputs[3];
-    cr_assert(sb_continue_texts(w.model, prompts, 3, NULL, outputs), "%s", sb_error());
+    MUST(sb_continue_texts(w.model, prompts, 3, NULL, outputs));
     cr_expect(outputs[0].length == 5 && outputs[1].length == 2 && outputs[2].length == 1);
     sb_decoded_free(3, outputs);
     cr_expect(!sb_continue(w.model, "abcde", NULL));

@@ -20,7 +20,7 @@ static struct writer writer_new(sb_dtype dtype, const sb_language_model_options 
 {
     struct writer w = {tiny_vocabulary(), sb_parameters_of(dtype, 3), NULL};
     w.model = sb_language_model_for(w.weights, w.vocabulary, options);
-    cr_assert(w.model, "%s", sb_error());
+    MUST(w.model);
     tiny_draw(w.weights, 3, -8); /* texts do not end */
     return w;
 }
@@ -57,7 +57,7 @@ TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
     sb_trainer *trainer = KEPT(sb_trainer_for(&model, &source, &how));
     sb_trained trained = {0};
     for (int step = 0; step < (test_brief() ? 60 : 120); step++)
-        cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
+        MUST(sb_trainer_step(trainer, &trained));
     cr_expect(trained.loss < 0.1, "the loss is %g", trained.loss);
     char *more = sb_continue(w.model, "cde", &(sb_decoding_options){.longest = 20});
     cr_expect_str_eq(more, "fgabcdefgabcdefgabcd");
@@ -78,7 +78,7 @@ TEST(language_windows, nothing_is_put_before_a_window)
                  texts = sb_tensor_value(sb_language_model_loss(w.model, targets));
     cr_expect(fabs(windows - texts) < 1e-12, "with begin in front both are the same");
     sb_tensor *y = sb_language_model_window_logits(w.model, without);
-    cr_assert(y && sb_tensor_dim(y, 1) == 4, "%s", sb_error());
+    MUST(y && sb_tensor_dim(y, 1) == 4);
     writer_free(&w);
 }
 
@@ -90,7 +90,7 @@ static int32_t best_after(const struct writer *w, int64_t n, const int32_t *ids,
     sb_tensor *all = sb_tensor_from(SB_I32, SB_SHAPE(1, n), ids);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_assert(sb_tensor_read(sb_language_model_window_logits(w->model, all), y), "%s", sb_error());
+    MUST(sb_tensor_read(sb_language_model_window_logits(w->model, all), y));
     sb_tape_end(&tape);
     sb_tensor_release(all);
     const double *last = y + (n - 1) * TINY_V;
@@ -115,7 +115,7 @@ TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols)
         const char *prompt = "abc";
         const sb_decoding_options o = {.longest = 40, .no_cache = !cached};
         sb_decoded d;
-        cr_assert(sb_continue_texts(w.model, &prompt, 1, &o, &d), "%s", sb_error());
+        MUST(sb_continue_texts(w.model, &prompt, 1, &o, &d));
         cr_expect(d.length == 40 && d.slid && !d.ended);
         int32_t seen[CONTEXT + 1] = {4, 5, 6};
         int64_t n = 3;
@@ -148,9 +148,9 @@ TEST(language_windows, steps_that_the_device_takes_alone_go_on_beyond_the_contex
         const sb_decoding_options o = {.longest = 3 * CONTEXT, .beam_width = width};
         sb_decoded single[PROMPTS], ahead[PROMPTS];
         device_steps_ahead = 0;
-        cr_assert(sb_continue_texts(w.model, prompts, PROMPTS, &o, single), "%s", sb_error());
+        MUST(sb_continue_texts(w.model, prompts, PROMPTS, &o, single));
         device_steps_ahead = DEVICE_STEPS_AHEAD;
-        cr_assert(sb_continue_texts(w.model, prompts, PROMPTS, &o, ahead), "%s", sb_error());
+        MUST(sb_continue_texts(w.model, prompts, PROMPTS, &o, ahead));
         for (int i = 0; i < PROMPTS; i++)
             cr_expect(ahead[i].slid && single[i].length == ahead[i].length &&
                           single[i].score == ahead[i].score &&
@@ -171,7 +171,7 @@ TEST(language_windows, a_prompt_longer_than_the_context_is_read_from_its_end)
     const char *prompts[] = {"gfedcbaabcdefgfedcba", "dcba"}; /* the same last half of a context */
     const sb_decoding_options o = {.longest = 4};
     sb_decoded d[2];
-    cr_assert(sb_continue_texts(w.model, prompts, 2, &o, d), "%s", sb_error());
+    MUST(sb_continue_texts(w.model, prompts, 2, &o, d));
     cr_expect(d[0].slid && !d[1].slid);
     cr_expect(d[0].length == 4 && memcmp(d[0].ids, d[1].ids, 4 * sizeof(int32_t)) == 0);
     sb_decoded_free(2, d);
@@ -198,11 +198,11 @@ TEST(language_windows, a_listener_hears_each_symbol_and_may_end_it)
     struct heard heard[2] = {{0}};
     sb_decoding_options o = {.longest = 30, .sample = true, .seed = 4};
     sb_decoded quiet[2], d[2];
-    cr_assert(sb_continue_texts(w.model, prompts, 2, &o, quiet), "%s", sb_error());
+    MUST(sb_continue_texts(w.model, prompts, 2, &o, quiet));
     o.listen = hear;
     o.listener = heard;
     o.batch_pairs = 1;
-    cr_assert(sb_continue_texts(w.model, prompts, 2, &o, d), "%s", sb_error());
+    MUST(sb_continue_texts(w.model, prompts, 2, &o, d));
     for (int i = 0; i < 2; i++) {
         const size_t bytes = (size_t)d[i].length * sizeof(int32_t);
         cr_expect(heard[i].count == d[i].length && quiet[i].length == d[i].length);
@@ -227,10 +227,9 @@ TEST(language_windows, a_file_keeps_context_and_running_text)
     struct writer w = writer_new(SB_F32, &small);
     char path[300];
     strcpy(path, test_temporary("lm.safetensors"));
-    cr_assert(sb_language_model_save(w.model, path), "%s", sb_error());
+    MUST(sb_language_model_save(w.model, path));
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_language_model *again = KEPT(sb_language_model_load(weights, path));
-    cr_assert(again, "%s", sb_error());
     cr_expect(sb_language_model_options_of(again)->context == CONTEXT);
     cr_expect(sb_language_model_options_of(again)->running_text);
     cr_expect(sb_parameters_fingerprint(weights) == sb_parameters_fingerprint(w.weights));
@@ -268,7 +267,7 @@ TEST(language_windows, sampling_draws_each_symbol_by_its_probability)
     sb_random random = sb_random_new(5, SB_STREAM_SAMPLE);
     int32_t id;
     for (int i = 0; i < DRAWS; i++) {
-        cr_assert(sb_sample(t, NULL, &random, &id), "%s", sb_error());
+        MUST(sb_sample(t, NULL, &random, &id));
         share[id] += 1.0 / DRAWS;
     }
     for (int i = 0; i < V; i++)

@@ -8,9 +8,8 @@ CPU_TEST(model, a_description_returns_the_values_that_were_set)
 {
     sb_description *d = KEPT(sb_description_new("seq2seq"));
     double value;
-    cr_assert(sb_description_set(d, "norm", "pre") && sb_description_set_number(d, "rate", 0.1) &&
-                  sb_description_set(d, "norm", "post"),
-              "%s", sb_error());
+    MUST(sb_description_set(d, "norm", "pre") && sb_description_set_number(d, "rate", 0.1) &&
+         sb_description_set(d, "norm", "post"));
     cr_expect_str_eq(sb_description_kind(d), "seq2seq");
     cr_expect_str_eq(sb_description_get(d, "norm"), "post");
     cr_expect_str_eq(sb_description_name(d, 1), "rate");
@@ -24,7 +23,7 @@ CPU_TEST(model, a_description_returns_the_values_that_were_set)
     cr_expect(!sb_description_number(d, "width", 1, 2, &value));
     EXPECT_ERROR("description: \"width\" of a seq2seq model is missing");
     sb_vocabulary *v = tiny_vocabulary();
-    cr_assert(sb_description_add_vocabulary(d, "text", v), "%s", sb_error());
+    MUST(sb_description_add_vocabulary(d, "text", v));
     cr_expect(sb_description_vocabulary(d, "text") == v);
     cr_expect(!sb_description_vocabulary(d, "source"));
     EXPECT_ERROR("description: the vocabulary \"source\" of a seq2seq model is missing");
@@ -51,8 +50,7 @@ TEST(model, a_model_is_built_from_the_description_of_another)
     sb_description *d = KEPT(sb_model_describe(&model));
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_model twin;
-    cr_assert(d && sb_model_build(&twin, sb_model_kind_find("seq2seq"), weights, d), "%s",
-              sb_error());
+    MUST(d && sb_model_build(&twin, sb_model_kind_find("seq2seq"), weights, d));
     const sb_seq2seq_options *a = sb_seq2seq_options_of(tiny.model),
                              *b = sb_seq2seq_options_of(twin.self);
     cr_expect(a->tie_embeddings && b->tie_embeddings && b->share_embeddings);
@@ -83,9 +81,8 @@ TEST(model, texts_are_written_through_the_table)
     const sb_model model = sb_seq2seq_as_model(tiny.model);
     const char *const texts[] = {"abc", "g"};
     sb_decoded one[2], other[2];
-    cr_assert(sb_model_decode(&model, texts, 2, NULL, one) &&
-                  sb_decode_texts(tiny.model, texts, 2, NULL, other),
-              "%s", sb_error());
+    MUST(sb_model_decode(&model, texts, 2, NULL, one) &&
+         sb_decode_texts(tiny.model, texts, 2, NULL, other));
     cr_expect(one[0].length == other[0].length && one[1].score == other[1].score);
     sb_decoded_free(2, one);
     sb_decoded_free(2, other);
@@ -156,7 +153,7 @@ static void expect_refused(sb_batch batch, const char *reason)
     sb_tensor *x = line.batch.part[0].t;
     sb_trainer *trainer = KEPT(line_trainer(&line, NULL));
     sb_trained trained;
-    cr_assert(trainer, "%s", sb_error());
+    MUST(trainer);
     if (batch.parts == 1 && batch.part[0].name)
         batch.part[0].t = x;
     line.batch = batch;

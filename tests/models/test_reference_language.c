@@ -46,7 +46,7 @@ static sb_vocabulary *vocabulary_of_letters(void)
     const char *text = "abcdefghijklmnopqrstuvwxyz ";
     const sb_vocabulary_options options = {.units = SB_UNITS_CHARACTERS};
     sb_vocabulary *vocabulary = sb_vocabulary_new(&text, 1, &options);
-    cr_assert(sb_vocabulary_size(vocabulary) == SB_SPECIAL_SYMBOLS + LETTERS, "%s", sb_error());
+    MUST(sb_vocabulary_size(vocabulary) == SB_SPECIAL_SYMBOLS + LETTERS);
     return vocabulary;
 }
 
@@ -60,7 +60,7 @@ static double step_on(const sb_safetensors *file, int i, const sb_language_model
     sb_tensor *input = reference_tensor(file, reference_name(name, "input").text, SB_F32),
               *targets = reference_tensor(file, reference_name(name, "targets").text, SB_F32),
               *loss = sb_language_model_window_loss(model, input, targets);
-    cr_assert(sb_backward(loss) && sb_optimiser_step(optimiser), "%s", sb_error());
+    MUST(sb_backward(loss) && sb_optimiser_step(optimiser));
     const double value = sb_tensor_value(loss);
     return value;
 }
@@ -75,10 +75,8 @@ static void expect_losses(const sb_safetensors *file, const struct recipe *r, sb
     sb_vocabulary *vocabulary = KEPT(vocabulary_of_letters());
     sb_parameters *weights = KEPT(sb_parameters_of(dtype, 1));
     sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &r->model));
-    cr_assert(model, "%s", sb_error());
     reference_read_weights(file, r->path, weights);
     sb_optimiser *optimiser = KEPT(r->new_optimiser(weights, &r->optimiser));
-    cr_assert(optimiser, "%s", sb_error());
     const int steps = test_slow() ? STEPS / 10 : STEPS;
     for (int step = 0; step < steps; step++) {
         const double loss = step_on(file, step % BATCHES, model, optimiser);

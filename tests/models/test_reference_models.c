@@ -68,14 +68,14 @@ enum { STEPS = 50, BATCHES = 10 };
 static void train(const sb_safetensors *file, struct tiny *tiny, sb_optimiser *optimiser,
                   const double *expected, const char *path)
 {
-    cr_assert(optimiser, "%s", sb_error());
+    MUST(optimiser);
     for (int step = 0; step < (test_brief() ? STEPS / 3 : STEPS); step++) {
         char name[32];
         snprintf(name, sizeof name, "batch.%d", step % BATCHES);
         TAPE(SB_RECORD);
         sb_batch batch = read_batch(file, name);
         sb_tensor *loss = sb_seq2seq_loss(tiny->model, &batch);
-        cr_assert(sb_backward(loss) && sb_optimiser_step(optimiser), "%s", sb_error());
+        MUST(sb_backward(loss) && sb_optimiser_step(optimiser));
         double error = fabs(sb_tensor_value(loss) - expected[step]);
         cr_expect(error <= 1e-9 * expected[step], "%s: the loss of step %d is %.15g, not %.15g",
                   path, step + 1, sb_tensor_value(loss), expected[step]);
@@ -269,7 +269,7 @@ CPU_TEST(reference_second_order, products_of_an_encoder_decoder_are_as_in_pytorc
     for (int i = 0; i < n; i++)
         v[i] = read(file, "model.v", sb_parameters_name(tiny.weights, i));
     struct whole whole = {file, tiny.model};
-    cr_assert(sb_hvp(run_whole, &whole, x, v, n, h), "%s", sb_error());
+    MUST(sb_hvp(run_whole, &whole, x, v, n, h));
     double largest =
         0; /* of all: a key's bias changes all scores of a row alike, so its part is 0 */
     for (int i = 0; i < n; i++)

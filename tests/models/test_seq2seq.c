@@ -12,8 +12,7 @@ TEST(seq2seq, results_have_the_documented_shapes)
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
     TAPE(SB_RECORD);
-    sb_tensor *y = sb_seq2seq_logits(tiny.model, batch, &weights);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_seq2seq_logits(tiny.model, batch, &weights));
     cr_expect(shape_equal(y->rank, y->dim, SB_SHAPE(PAIRS, Lt, TINY_V)));
     for (int i = 0; i < 2; i++) {
         cr_expect(shape_equal(encoder[i]->rank, encoder[i]->dim, SB_SHAPE(PAIRS, 2, Ls, Ls)));
@@ -39,7 +38,7 @@ static sb_tensor *table_gradient(bool padded, bool share)
                                                               : "decoder.embedding.weight");
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s", sb_error());
+    MUST(sb_backward(sb_seq2seq_loss(tiny.model, batch)));
     cr_assert(sb_tape_end(&tape));
     sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
     sb_batch_free(batch);
@@ -88,7 +87,7 @@ TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
     TAPE(SB_NO_RECORD);
-    cr_assert(sb_seq2seq_logits(tiny.model, batch, &weights), "%s", sb_error());
+    MUST(sb_seq2seq_logits(tiny.model, batch, &weights));
     for (int i = 0; i < 2; i++) {
         expect_attention(encoder[i], lengths, false);
         expect_attention(cross[i], lengths, false);
@@ -183,8 +182,7 @@ static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode
 {
     TAPE_WITH(mode, &(sb_context){.batch_invariant = true});
     sb_tape_random(&tape, NULL);
-    sb_tensor *y = sb_seq2seq_logits(tiny->model, batch, NULL);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_seq2seq_logits(tiny->model, batch, NULL));
     double *values = malloc((size_t)sb_tensor_size(y) * sizeof *values);
     cr_assert(sb_tensor_read(y, values));
     *size = sb_tensor_size(y);
@@ -378,7 +376,7 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
-    cr_assert(sb_backward(sb_seq2seq_loss(t.model, batch)), "%s", sb_error());
+    MUST(sb_backward(sb_seq2seq_loss(t.model, batch)));
     cr_assert(sb_tape_end(&tape));
     double *all = calloc((size_t)sb_parameters_size(t.weights), sizeof *all);
     *n = 0;
@@ -439,7 +437,7 @@ static int64_t encoder_peak(bool recompute, int layers)
     sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(8, 32), 5));
     sb_tensor *lengths = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(8), 32));
     sb_tensor *y = sb_encoder_forward(encoder, ids, lengths, NULL);
-    cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
     int64_t peak = memory_in_use().peak_bytes - before;
     cr_assert(sb_tape_end(&tape));
     peak -= 2 * sb_parameters_size(set) * (int64_t)sizeof(float); /* their gradients */

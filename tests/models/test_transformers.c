@@ -149,8 +149,7 @@ static const struct pairs encoder_decoders[] = {
 
 static sb_safetensors *open_references(void)
 {
-    sb_safetensors *file = sb_safetensors_open(test_path("golden/transformers.safetensors"));
-    cr_assert(file, "%s", sb_error());
+    sb_safetensors *file = MUST(sb_safetensors_open(test_path("golden/transformers.safetensors")));
     return file;
 }
 
@@ -190,7 +189,6 @@ static void compare_bert(const sb_safetensors *file, sb_dtype dtype)
     sb_tensor *in[4];
     sb_parameters *weights = KEPT(sb_parameters_of(dtype, 1));
     sb_encoder *encoder = KEPT(sb_encoder_new(weights, "encoder", 11, &bert));
-    cr_assert(encoder, "%s", sb_error());
     reference_read_weights(file, "bert", weights);
     TAPE(SB_RECORD);
     for (int i = 0; i < 4; i++)
@@ -198,7 +196,7 @@ static void compare_bert(const sb_safetensors *file, sb_dtype dtype)
     sb_tensor *y = sb_encoder_forward_segments(encoder, in[0], in[1], in[2], NULL);
     sb_tensor *seen = sb_reshape(sb_cast(in[3], SB_BOOL), SB_SHAPE(3, 5, 8));
     y = sb_keep(sb_where(seen, y, sb_scale(y, 0)));
-    cr_assert(sb_backward(sb_sum(sb_multiply(y, in[3]), SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(sb_multiply(y, in[3]), SB_ALL, false)));
     const double error = error_of(file, "bert", "output", y, 0);
     cr_expect(error < of_logits, "bert: output: %g", error);
     expect_gradients(file, "bert", weights);
@@ -282,7 +280,7 @@ TEST(transformers, positions_with_an_offset_end_where_the_table_does)
                                             .positions = SB_POSITIONS_LEARNED};
     sb_parameters *weights = KEPT(sb_parameters_of(SB_F32, 1));
     sb_embedding_layer layer;
-    cr_assert(sb_embedding_layer_init(&layer, weights, "e", 5, &options, NULL), "%s", sb_error());
+    MUST(sb_embedding_layer_init(&layer, weights, "e", 5, &options, NULL));
     cr_expect(sb_tensor_dim(layer.position, 0) == 5);
     FAILED_TAPE(SB_NO_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(1, 3), (int32_t[]){1, 2, 3}));

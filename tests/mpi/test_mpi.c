@@ -521,7 +521,7 @@ CPU_TEST(listener, a_gradient_is_complete_after_the_last_announced_node)
     sb_tensor *w = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(3))),
               *x = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(3)));
     struct observer seen = {.leaf = w};
-    cr_assert(run(&seen, w, x), "%s", sb_error());
+    MUST(run(&seen, w, x));
     cr_expect(seen.announced == 3, "announced %d times, not 3: w x, and w w twice", seen.announced);
     cr_expect(seen.done == 5, "%d nodes", seen.done);
     cr_expect(seen.complete == sb_tensor_get(sb_tensor_grad(w), 0));

@@ -6,7 +6,7 @@ TEST(convolution, it_follows_its_formula)
     sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
     sb_convolution layer;
     const sb_unfold_options causal = {.left = 1};
-    cr_assert(sb_convolution_init(&layer, weights, "c", 3, 4, 2, true, &causal), "%s", sb_error());
+    MUST(sb_convolution_init(&layer, weights, "c", 3, 4, 2, true, &causal));
     cr_expect(sb_parameters_count(weights) == 2);
     expect_shape(sb_parameters_find(weights, "c.weight"), SB_SHAPE(4, 6));
     cr_assert(sb_tensor_write(sb_parameters_find(weights, "c.bias"), (double[]){1, -1, 0.5, 2}));

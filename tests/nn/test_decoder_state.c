@@ -88,9 +88,8 @@ TEST(decoder_state, sequences_can_be_reordered)
         }
         sb_tensor *new_ids = owned_ids(SB_SHAPE(n, 1), ids),
                   *new_lengths = owned_ids(SB_SHAPE(n), lengths);
-        sb_tensor *y =
-            sb_decoder_step(s.decoder, state, new_ids, t == 0 ? s.memory : NULL, new_lengths, NULL);
-        cr_assert(y, "%s", sb_error());
+        sb_tensor *y = MUST(sb_decoder_step(s.decoder, state, new_ids, t == 0 ? s.memory : NULL,
+                                            new_lengths, NULL));
         for (int i = 0; i < n; i++) {
             sb_tensor *want = sb_slice(sb_slice(expected, 0, origin[i], 1), 1, t, 1);
             double error = test_relative(sb_slice(y, 0, i, 1), want);
@@ -101,7 +100,7 @@ TEST(decoder_state, sequences_can_be_reordered)
         n = orders[t].n;
         for (int i = 0; i < n; i++)
             origin[i] = before[orders[t].rows[i]];
-        cr_assert(sb_decoder_state_reorder(state, n, orders[t].rows), "%s", sb_error());
+        MUST(sb_decoder_state_reorder(state, n, orders[t].rows));
     }
     steps_free(&s);
 }

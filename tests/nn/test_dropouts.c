@@ -8,13 +8,13 @@ static void run_layer(const sb_transformer_options *options, double y[B * L * C]
 {
     sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 3));
     sb_transformer_layer layer;
-    cr_assert(sb_transformer_layer_init(&layer, set, "layer", options, false), "%s", sb_error());
+    MUST(sb_transformer_layer_init(&layer, set, "layer", options, false));
     sb_tensor *x = KEPT(test_leaf(SB_F64, 5, SB_SHAPE(B, L, C)));
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
     TAPE(SB_NO_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *out = sb_transformer_layer_forward(&layer, x, NULL, NULL, NULL);
-    cr_assert(out && sb_tensor_read(out, y), "%s", sb_error());
+    MUST(out && sb_tensor_read(out, y));
 }
 
 static bool same_outputs(sb_transformer_options a, sb_transformer_options b)
@@ -57,7 +57,7 @@ TEST(dropouts, dropped_hidden_units_keep_their_mean)
     const sb_transformer_options o = {.width = 4, .feed_forward = 8, .feed_forward_dropout = 0.5};
     sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     sb_feed_forward layer;
-    cr_assert(sb_feed_forward_init(&layer, set, "ff", &o), "%s", sb_error());
+    MUST(sb_feed_forward_init(&layer, set, "ff", &o));
     sb_tensor *x = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(1, 1, 4)));
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     double mean[4] = {0}, y[4];
@@ -65,7 +65,7 @@ TEST(dropouts, dropped_hidden_units_keep_their_mean)
         sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
         sb_tape_random(&tape, &random);
-        cr_assert(sb_tensor_read(sb_feed_forward_forward(&layer, x), y), "%s", sb_error());
+        MUST(sb_tensor_read(sb_feed_forward_forward(&layer, x), y));
         sb_tape_end(&tape);
         for (int c = 0; c < 4; c++)
             mean[c] += y[c] / DRAWS;
@@ -73,7 +73,7 @@ TEST(dropouts, dropped_hidden_units_keep_their_mean)
     sb_tape tape; /* without a random stream nothing is dropped */
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tape_random(&tape, NULL);
-    cr_assert(sb_tensor_read(sb_feed_forward_forward(&layer, x), y), "%s", sb_error());
+    MUST(sb_tensor_read(sb_feed_forward_forward(&layer, x), y));
     sb_tape_end(&tape);
     for (int c = 0; c < 4; c++)
         cr_expect(fabs(mean[c] - y[c]) < 0.08, "%g, expected about %g", mean[c], y[c]);
@@ -91,7 +91,7 @@ TEST(dropouts, the_gradient_passes_the_units_that_are_left)
     const sb_transformer_options o = {.width = C, .feed_forward = 12, .feed_forward_dropout = 0.4};
     sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     sb_feed_forward layer;
-    cr_assert(sb_feed_forward_init(&layer, set, "ff", &o), "%s", sb_error());
+    MUST(sb_feed_forward_init(&layer, set, "ff", &o));
     sb_tensor *x = test_leaf(SB_F64, 2, SB_SHAPE(B, L, C));
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     const sb_gradcheck_options options = {.random = &random};

@@ -12,11 +12,10 @@ static const sb_initial normal = {SB_INITIAL_NORMAL, 1};
 static sb_parameters *set_new(void)
 {
     sb_parameters *set = sb_parameters_of(SB_F64, 5);
-    cr_assert(sb_parameters_add(set, "encoder.weight", SB_SHAPE(3, 4), normal) &&
-                  sb_parameters_add(set, "encoder.bias", SB_SHAPE(3), normal) &&
-                  sb_parameters_add(set, "decoder.weight", SB_SHAPE(2, 3), normal) &&
-                  sb_parameters_add(set, "norm.gain", SB_SHAPE(2), normal),
-              "%s", sb_error());
+    MUST(sb_parameters_add(set, "encoder.weight", SB_SHAPE(3, 4), normal) &&
+         sb_parameters_add(set, "encoder.bias", SB_SHAPE(3), normal) &&
+         sb_parameters_add(set, "decoder.weight", SB_SHAPE(2, 3), normal) &&
+         sb_parameters_add(set, "norm.gain", SB_SHAPE(2), normal));
     return set;
 }
 
@@ -32,7 +31,7 @@ static void backward(sb_parameters *set, const char *pattern)
         sb_tensor *square = sb_sum(sb_multiply(w, w), SB_ALL, false);
         sum = sum ? sb_add(sum, square) : square;
     }
-    cr_assert(sb_backward(sum), "%s", sb_error());
+    MUST(sb_backward(sum));
 }
 
 static double *copy_of(sb_parameters *set, const char *name)
@@ -80,7 +79,7 @@ TEST(groups, frozen_weights_keep_their_bits_over_a_hundred_steps_of_adamw_with_d
 {
     too_slow(RACES, "its kernels run in shorter tests too");
     sb_parameters *set = KEPT(set_new());
-    cr_assert(sb_parameters_freeze(set, "encoder.*", true), "%s", sb_error());
+    MUST(sb_parameters_freeze(set, "encoder.*", true));
     double *weight = copy_of(set, "encoder.weight"), *bias = copy_of(set, "encoder.bias");
     double *other = copy_of(set, "decoder.weight");
     sb_optimiser *adamw =
@@ -88,7 +87,7 @@ TEST(groups, frozen_weights_keep_their_bits_over_a_hundred_steps_of_adamw_with_d
     for (int step = 0; step < 100; step++) {
         backward(set, "*");
         cr_expect(!sb_tensor_grad(sb_parameters_find(set, "encoder.weight")));
-        cr_assert(sb_optimiser_step(adamw), "%s", sb_error());
+        MUST(sb_optimiser_step(adamw));
     }
     cr_expect(stayed(set, "encoder.weight", weight) && stayed(set, "encoder.bias", bias));
     cr_expect(!stayed(set, "decoder.weight", other));
@@ -101,9 +100,9 @@ TEST(groups, gradients_pass_through_a_frozen_weight)
     sb_parameters *set = KEPT(set_new());
     sb_tensor *w = sb_parameters_find(set, "encoder.weight"),
               *v = sb_parameters_find(set, "decoder.weight");
-    cr_assert(sb_parameters_freeze(set, "encoder.weight", true), "%s", sb_error());
+    MUST(sb_parameters_freeze(set, "encoder.weight", true));
     TAPE(SB_RECORD);
-    cr_assert(sb_backward(sb_sum(sb_matmul(v, w), SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(sb_matmul(v, w), SB_ALL, false)));
     cr_expect(!sb_tensor_grad(w) && sb_tensor_grad(v));
 }
 
@@ -121,7 +120,7 @@ static int64_t bytes_of_training(bool frozen)
     sb_parameters_add(set, "head", SB_SHAPE(1 << 16), normal);
     cr_assert(parameters_flatten(set));
     if (frozen)
-        cr_assert(sb_parameters_freeze(set, "base", true), "%s", sb_error());
+        MUST(sb_parameters_freeze(set, "base", true));
     sb_optimiser *adam = sb_adam_new(set, NULL);
     sb_average *average = sb_average_new(set, 0.9);
     cr_expect(sb_parameters_trainable(set) == (frozen ? 1 : 4) << 16);
@@ -170,10 +169,10 @@ TEST(groups, a_parameter_without_a_gradient_is_neither_moved_nor_decayed)
             .weight_decay = 0.5, .decay_all = true, .momentum = kind == 0 ? 0.9 : 0};
         sb_optimiser *optimiser = KEPT(make[kind](set, &o));
         backward(set, "*"); /* now all have moments */
-        cr_assert(sb_optimiser_step(optimiser), "%s", sb_error());
+        MUST(sb_optimiser_step(optimiser));
         double *bias = copy_of(set, "encoder.bias"), *weight = copy_of(set, "decoder.weight");
         backward(set, "decoder.*");
-        cr_assert(sb_optimiser_step(optimiser), "%s", sb_error());
+        MUST(sb_optimiser_step(optimiser));
         cr_expect(stayed(set, "encoder.bias", bias), "kind %d", kind);
         cr_expect(!stayed(set, "decoder.weight", weight), "kind %d", kind);
     }
@@ -184,18 +183,18 @@ TEST(groups, a_thawed_parameter_begins_as_at_a_first_step)
 {
     sb_parameters *set = KEPT(set_new());
     const sb_optimiser_options o = {.learning_rate = 0.25, .epsilon = 1e-12};
-    cr_assert(sb_parameters_freeze(set, "norm.*", true), "%s", sb_error());
+    MUST(sb_parameters_freeze(set, "norm.*", true));
     sb_optimiser *adam = KEPT(sb_adam_new(set, &o));
     for (int step = 0; step < 5; step++) {
         backward(set, "*");
-        cr_assert(sb_optimiser_step(adam), "%s", sb_error());
+        MUST(sb_optimiser_step(adam));
     }
     sb_tensor *gain = sb_parameters_find(set, "norm.gain");
     const double before = sb_tensor_get(gain, 1),
                  weight = sb_tensor_get(sb_optimiser_moment(adam, 1), 20);
-    cr_assert(sb_parameters_freeze(set, "norm.*", false), "%s", sb_error());
+    MUST(sb_parameters_freeze(set, "norm.*", false));
     backward(set, "*");
-    cr_assert(sb_optimiser_step(adam), "%s", sb_error());
+    MUST(sb_optimiser_step(adam));
     cr_expect(fabs(fabs(sb_tensor_get(gain, 1) - before) - 0.25) < 1e-9);
     const sb_tensor *v = sb_optimiser_moment(adam, 1);
     cr_expect(sb_tensor_dim(v, 0) == 23 && sb_tensor_get(v, 20) >= 0.97 * weight && weight > 0);
@@ -206,10 +205,8 @@ TEST(groups, rates_and_decays_of_groups_are_the_hand_worked_ones)
 {
     sb_parameters *set = KEPT(set_new());
     const sb_group slow = {.rate = 0.1}, none = {.decay = SB_ZERO}, still = {.rate = SB_ZERO};
-    cr_assert(sb_parameters_group(set, "encoder.*", &slow) &&
-                  sb_parameters_group(set, "*.bias", &none) &&
-                  sb_parameters_group(set, "norm.*", &still),
-              "%s", sb_error());
+    MUST(sb_parameters_group(set, "encoder.*", &slow) &&
+         sb_parameters_group(set, "*.bias", &none) && sb_parameters_group(set, "norm.*", &still));
     const double w = sb_tensor_get(sb_parameters_find(set, "encoder.weight"), 1),
                  b = sb_tensor_get(sb_parameters_find(set, "encoder.bias"), 1),
                  d = sb_tensor_get(sb_parameters_find(set, "decoder.weight"), 1),
@@ -217,7 +214,7 @@ TEST(groups, rates_and_decays_of_groups_are_the_hand_worked_ones)
     const sb_optimiser_options o = {.learning_rate = 0.1, .weight_decay = 0.5};
     sb_optimiser *sgd = KEPT(sb_sgd_new(set, &o));
     backward(set, "*");
-    cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
+    MUST(sb_optimiser_step(sgd));
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "encoder.weight"), 1) -
                    w * (1 - 0.01 * 2.5)) < 1e-14);
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "encoder.bias"), 1) - b * (1 - 0.01 * 2)) <
@@ -233,11 +230,11 @@ TEST(groups, adamw_decays_neither_biases_nor_norms_unless_it_is_told_to)
     const double b = sb_tensor_get(sb_parameters_find(set, "encoder.bias"), 0),
                  g = sb_tensor_get(sb_parameters_find(set, "norm.gain"), 0),
                  w = sb_tensor_get(sb_parameters_find(set, "decoder.weight"), 0);
-    cr_assert(sb_parameters_group(set, "norm.*", &(sb_group){.decay = 0.25}), "%s", sb_error());
+    MUST(sb_parameters_group(set, "norm.*", &(sb_group){.decay = 0.25}));
     const sb_optimiser_options o = {.learning_rate = 0.1, .weight_decay = 0.5, .epsilon = 1e-14};
     sb_optimiser *adamw = KEPT(sb_adamw_new(set, &o));
     backward(set, "*");
-    cr_assert(sb_optimiser_step(adamw), "%s", sb_error());
+    MUST(sb_optimiser_step(adamw));
     const double moved_b = b - copysign(0.1, b), moved_g = 0.975 * g - copysign(0.1, g),
                  moved_w = 0.95 * w - copysign(0.1, w);
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "encoder.bias"), 0) - moved_b) < 1e-9);
@@ -257,9 +254,9 @@ TEST(groups, the_rate_can_be_set_between_steps)
     static const double rates[] = {0.25, 0, 0.125};
     for (int i = 0; i < 3; i++) {
         const double before = sb_tensor_get(w, 0);
-        cr_assert(sb_optimiser_set_rate(sgd, rates[i]), "%s", sb_error());
+        MUST(sb_optimiser_set_rate(sgd, rates[i]));
         backward(set, "*");
-        cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
+        MUST(sb_optimiser_step(sgd));
         cr_expect(fabs(sb_tensor_get(w, 0) - before * (1 - 2 * rates[i])) < 1e-14, "%g", rates[i]);
         cr_expect(sb_optimiser_rate(sgd) == rates[i]);
     }
@@ -280,7 +277,7 @@ TEST(groups, what_matches_nothing_or_is_out_of_range_is_refused)
     EXPECT_ERROR("parameters_group: rate is -1; it must be a number >= 0");
     cr_expect(!sb_parameters_group(set, "*", &(sb_group){.decay = NAN}));
     EXPECT_ERROR("parameters_group: decay is ");
-    cr_assert(sb_parameters_freeze(set, "*", true), "%s", sb_error());
+    MUST(sb_parameters_freeze(set, "*", true));
     cr_expect(!sb_adam_new(set, NULL));
     EXPECT_ERROR("adam: all parameters are frozen, so there is nothing to train");
 }
@@ -289,17 +286,17 @@ TEST(groups, what_matches_nothing_or_is_out_of_range_is_refused)
 TEST(groups, an_average_covers_the_parameters_that_are_not_frozen)
 {
     sb_parameters *set = KEPT(set_new());
-    cr_assert(sb_parameters_freeze(set, "encoder.bias", true), "%s", sb_error());
+    MUST(sb_parameters_freeze(set, "encoder.bias", true));
     sb_average *average = KEPT(sb_average_new(set, 0.5));
-    cr_assert(average && sb_tensor_dim(sb_average_values(average), 0) == 20, "%s", sb_error());
+    MUST(average && sb_tensor_dim(sb_average_values(average), 0) == 20);
     double *bias = copy_of(set, "encoder.bias"), *gain = copy_of(set, "norm.gain");
     sb_tensor *norm = sb_parameters_find(set, "norm.gain");
     sb_tensor_set(norm, 1, 7);
-    cr_assert(sb_average_update(average) && sb_average_swap(average), "%s", sb_error());
+    MUST(sb_average_update(average) && sb_average_swap(average));
     cr_expect(fabs(sb_tensor_get(norm, 1) - (2 / 11.0 * gain[1] + 9 / 11.0 * 7)) < 1e-14);
     cr_expect(stayed(set, "encoder.bias", bias));
     cr_assert(sb_average_swap(average) && sb_tensor_get(norm, 1) == 7);
-    cr_assert(sb_parameters_freeze(set, "*", false), "%s", sb_error());
+    MUST(sb_parameters_freeze(set, "*", false));
     cr_expect(!sb_average_update(average));
     EXPECT_ERROR("average: parameters were added, frozen or thawed since it was made");
     free(gain);
@@ -343,13 +340,13 @@ TEST(groups, a_trainer_follows_what_is_frozen_between_its_steps)
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 6);
-    cr_assert(sb_parameters_freeze(run.weights, "encoder.*", true), "%s", sb_error());
+    MUST(sb_parameters_freeze(run.weights, "encoder.*", true));
     const char *name = "encoder.layers.0.self_attention.query.weight",
                *other = "decoder.layers.0.self_attention.query.weight";
     double *frozen = copy_of(run.weights, name), *free_one = copy_of(run.weights, other);
     small_run_train(&run, 6);
     cr_expect(stayed(run.weights, name, frozen) && !stayed(run.weights, other, free_one));
-    cr_assert(sb_parameters_freeze(run.weights, "*", false), "%s", sb_error());
+    MUST(sb_parameters_freeze(run.weights, "*", false));
     frozen = copy_of(run.weights, name);
     small_run_train(&run, 6);
     cr_expect(!stayed(run.weights, name, frozen));

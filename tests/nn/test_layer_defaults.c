@@ -6,12 +6,12 @@ TEST(layer_defaults, heads_and_feed_forward_have_their_documented_defaults)
     sb_parameters *set = KEPT(sb_parameters_new(1));
     const sb_transformer_options o = {.width = 64};
     sb_encoder_layer l;
-    cr_assert(sb_encoder_layer_init(&l, set, "l", &o), "%s", sb_error());
+    MUST(sb_encoder_layer_init(&l, set, "l", &o));
     cr_expect(l.self_attention.heads == 4 && l.self_attention.key_heads == 4);
     cr_expect(l.self_attention.size == 16 && l.self_attention.temperature == 1);
     cr_expect(sb_tensor_dim(l.feed_forward.up.weight, 0) == 4 * 64);
     sb_decoder_layer d;
-    cr_assert(sb_decoder_layer_init(&d, set, "d", &o, true), "%s", sb_error());
+    MUST(sb_decoder_layer_init(&d, set, "d", &o, true));
     cr_expect(d.self_attention.heads == 4 && d.cross_attention.heads == 4);
 }
 
@@ -31,7 +31,7 @@ TEST(layer_defaults, default_sizes_give_no_empty_weight)
     sb_parameters *set = KEPT(sb_parameters_new(1));
     const sb_transformer_options o = {.width = 8, .heads = 2};
     sb_encoder_layer l;
-    cr_assert(sb_encoder_layer_init(&l, set, "l", &o), "%s", sb_error());
+    MUST(sb_encoder_layer_init(&l, set, "l", &o));
     for (int64_t i = 0; i < sb_parameters_count(set); i++)
         cr_expect(sb_tensor_size(sb_parameters_get(set, i)) > 0, "%s", sb_parameters_name(set, i));
 }
@@ -41,9 +41,9 @@ TEST(layer_defaults, an_embedding_of_zeros_has_width_128_and_512_learned_positio
     sb_parameters *set = KEPT(sb_parameters_new(1));
     const sb_transformer_options zero = {0}, learned = {.positions = SB_POSITIONS_LEARNED};
     sb_embedding_layer l;
-    cr_assert(sb_embedding_layer_init(&l, set, "l", 5, &zero, NULL), "%s", sb_error());
+    MUST(sb_embedding_layer_init(&l, set, "l", 5, &zero, NULL));
     cr_expect(l.C == 128 && sb_tensor_dim(l.weight, 0) == 5 && sb_tensor_dim(l.weight, 1) == 128);
-    cr_assert(sb_embedding_layer_init(&l, set, "p", 5, &learned, NULL), "%s", sb_error());
+    MUST(sb_embedding_layer_init(&l, set, "p", 5, &learned, NULL));
     cr_expect(sb_tensor_dim(l.position, 0) == 512 && sb_tensor_dim(l.position, 1) == 128);
 }
 
@@ -52,7 +52,7 @@ TEST(layer_defaults, a_position_bias_of_zeros_has_4_heads)
     sb_parameters *set = KEPT(sb_parameters_new(1));
     const sb_transformer_options o = {.positions = SB_POSITIONS_RELATIVE};
     sb_position_bias bias;
-    cr_assert(sb_position_bias_init(&bias, set, "l", &o), "%s", sb_error());
+    MUST(sb_position_bias_init(&bias, set, "l", &o));
     cr_expect(bias.heads == 4 && sb_tensor_dim(bias.table, 0) == 4);
 }
 

@@ -274,7 +274,7 @@ TEST(layer_init, a_layer_that_fails_late_does_not_change_the_set)
     for (int i = 0; i < KINDS; i++) {
         sb_parameters *whole = KEPT(sb_parameters_new(1)), *set = KEPT(sb_parameters_new(1));
         union layer l;
-        cr_assert(kinds[i].init(&l, whole, "l", &o), "%s", sb_error());
+        MUST(kinds[i].init(&l, whole, "l", &o));
         const int64_t n = sb_parameters_count(whole);
         const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
         if (n > 0) {
@@ -284,7 +284,7 @@ TEST(layer_init, a_layer_that_fails_late_does_not_change_the_set)
             cr_expect(all_zero(&l, kinds[i].size), "%s: not zero", kinds[i].name);
             cr_expect(sb_parameters_count(set) == 1 && sb_parameters_size(set) == 1, "%s: %lld",
                       kinds[i].name, (long long)sb_parameters_count(set));
-            cr_assert(kinds[i].init(&l, set, "other", &o), "%s", sb_error());
+            MUST(kinds[i].init(&l, set, "other", &o));
             for (int64_t k = 0; k < n; k++)
                 cr_expect(
                     test_same_bits(sb_parameters_get(whole, k), sb_parameters_get(set, k + 1)),

@@ -16,8 +16,7 @@ static struct attention attention_new(int64_t key_heads)
     const sb_transformer_options options = {
         .width = C, .heads = H, .key_heads = key_heads, .key_width = KEYS, .value_width = VALUES};
     struct attention a = {.weights = sb_parameters_of(SB_F64, 1)};
-    cr_assert(sb_multi_head_attention_init(&a.layer, a.weights, "attention", &options, false), "%s",
-              sb_error());
+    MUST(sb_multi_head_attention_init(&a.layer, a.weights, "attention", &options, false));
     a.x = test_leaf(SB_F64, 1, SB_SHAPE(B, LQ, C));
     a.memory = test_leaf(SB_F64, 2, SB_SHAPE(B, LK, KEYS));
     a.values = test_leaf(SB_F64, 3, SB_SHAPE(B, LK, VALUES));
@@ -86,7 +85,7 @@ TEST(layer_options, cross_attention_reads_a_memory_of_its_width)
     const sb_transformer_options options = {.width = C, .heads = H, .key_width = KEYS};
     sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
     sb_decoder_layer layer;
-    cr_assert(sb_decoder_layer_init(&layer, weights, "layer", &options, true), "%s", sb_error());
+    MUST(sb_decoder_layer_init(&layer, weights, "layer", &options, true));
     TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(B, LQ, C)));
     sb_tensor *memory = sb_tape_own(test_leaf(SB_F64, 2, SB_SHAPE(B, LK, KEYS)));
@@ -122,14 +121,14 @@ TEST(layer_options, the_row_of_padding_starts_at_zero_and_stays)
     const int32_t id[] = {1, PADDING, PADDING, 4};
     sb_parameters *weights = sb_parameters_of(SB_F64, 1);
     sb_embedding_layer layer;
-    cr_assert(sb_embedding_layer_init(&layer, weights, "e", V, &options, NULL), "%s", sb_error());
+    MUST(sb_embedding_layer_init(&layer, weights, "e", V, &options, NULL));
     for (int c = 0; c < C; c++)
         cr_expect(sb_tensor_get(layer.weight, PADDING * C + c) == 0);
     sb_tensor *ids = sb_tensor_from(SB_I32, SB_SHAPE(2, 2), id);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_embedding_layer_forward(&layer, ids, 0);
-    cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(y, SB_ALL, false)));
     for (int c = 0; c < C; c++) {
         const sb_tensor *g = sb_tensor_grad(layer.weight);
         cr_expect(sb_tensor_get(g, PADDING * C + c) == 0 && sb_tensor_get(g, 4 * C + c) != 0);

@@ -123,7 +123,7 @@ static sb_tensor *run_attention(void *context, sb_tensor *const x[])
     bool ok;
     sb_attending self = {.mask = sb_mask_causal(), .start = 2};
     self.bias = sb_position_bias_forward(&l->bias, L, L, &ok);
-    cr_assert(ok, "%s", sb_error());
+    MUST(ok);
     sb_tensor *y = sb_multi_head_attention_forward(&l->attention, l->x, l->x, &self);
     sb_attending cross = {.mask = sb_mask_lengths(l->lengths)};
     return sb_multi_head_attention_forward(&l->attention, y, l->memory, &cross);

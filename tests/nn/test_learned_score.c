@@ -51,7 +51,7 @@ static struct attention attention_new(enum kind kind, double dropout)
     a.v = test_leaf(SB_F64, 4, SB_SHAPE(B, LK, DV));
     a.lengths = sb_tensor_from(SB_I32, SB_SHAPE(B), (const int32_t[]){3, 2});
     a.allowed = sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(LQ, 1), (double[]){1, 0, 1});
-    cr_assert(init(&a, "attend", DQ, Dk, dropout), "%s", sb_error());
+    MUST(init(&a, "attend", DQ, Dk, dropout));
     for (int64_t i = 0; i < sb_parameters_count(a.weights);
          i++) { /* replaces a bias of 0, which hides mistakes */
         sb_tensor *w = sb_parameters_get(a.weights, i);
@@ -95,7 +95,7 @@ static void expect_weights(const struct attention *a, const sb_tensor *q, const 
 
 static void put_all(sb_tensor *t, const double *values)
 {
-    cr_assert(sb_tensor_write(t, values), "%s", sb_error());
+    MUST(sb_tensor_write(t, values));
 }
 
 static const double LN2 = 0.6931471805599453, LN3 = 1.0986122886681098;
@@ -264,7 +264,7 @@ TEST(learned_score, dropout_acts_on_the_weights_if_the_tape_has_a_stream)
         sb_tensor *weights[2], *plain = forward(&a, a.q, a.k, a.v, NULL, &weights[0]);
         sb_tape_random(&tape, &random);
         sb_tensor *dropped = forward(&a, a.q, a.k, a.v, NULL, &weights[1]);
-        cr_assert(plain && dropped, "%s", sb_error());
+        MUST(plain && dropped);
         cr_expect(test_relative(plain, dropped) > 0.01, "%s", names[kind]);
         cr_expect(test_relative(weights[0], weights[1]) == 0, "%s", names[kind]);
         attention_free(&a);
@@ -389,8 +389,7 @@ static void expect_parity(enum kind kind, double sign, bool expected)
     TAPE(SB_NO_RECORD);
     sb_tensor *weights[2];
     sb_tensor *y = forward(&a, a.q, a.k, a.v, NULL, &weights[0]);
-    y = y ? forward(&a, sb_negate(a.q), sb_negate(a.k), a.v, NULL, &weights[1]) : y;
-    cr_assert(y, "%s", sb_error());
+    y = MUST(y ? forward(&a, sb_negate(a.q), sb_negate(a.k), a.v, NULL, &weights[1]) : y);
     double worst = 0;
     for (int64_t row = 0; row < B * LQ; row++)
         for (int64_t j = 1; j < LK; j++) {
@@ -417,11 +416,10 @@ TEST(learned_score, the_temperature_learns_and_stays_positive)
 {
     sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     sb_cosine_attention layer;
-    cr_assert(sb_cosine_attention_init(&layer, set, "attend", 0, 0), "%s", sb_error());
+    MUST(sb_cosine_attention_init(&layer, set, "attend", 0, 0));
     cr_expect(fabs(exp(sb_tensor_value(layer.log_temperature)) - 0.1) < 1e-15);
     cr_expect(strcmp(sb_parameters_name(set, 0), "attend.log_temperature") == 0);
     sb_optimiser *adam = KEPT(sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.5}));
-    cr_assert(adam, "%s", sb_error());
     double first = 0, last = 0;
     for (int step = 0; step < 40; step++) {
         TAPE(SB_RECORD);
@@ -430,7 +428,7 @@ TEST(learned_score, the_temperature_learns_and_stays_positive)
         sb_tensor *v = owned(SB_F64, SB_SHAPE(1, 2, 1), (double[]){0, 1});
         sb_tensor *loss =
             sb_sum(sb_cosine_attention_forward(&layer, q, k, v, NULL, NULL), SB_ALL, false);
-        cr_assert(sb_backward(loss) && sb_optimiser_step(adam), "%s", sb_error());
+        MUST(sb_backward(loss) && sb_optimiser_step(adam));
         last = sb_tensor_value(loss);
         first = step == 0 ? last : first;
     }

@@ -14,10 +14,9 @@ struct layers {
 static struct layers layers_new(const sb_lora_options *options)
 {
     struct layers l = {.set = sb_parameters_of(SB_F64, 3)};
-    cr_assert((!options || sb_parameters_lora(l.set, options)) &&
-                  sb_linear_layer_init(&l.query, l.set, "a.query", 4, 3, true) &&
-                  sb_linear_layer_init(&l.key, l.set, "a.key", 4, 3, true),
-              "%s", sb_error());
+    MUST((!options || sb_parameters_lora(l.set, options)) &&
+         sb_linear_layer_init(&l.query, l.set, "a.query", 4, 3, true) &&
+         sb_linear_layer_init(&l.key, l.set, "a.key", 4, 3, true));
     return l;
 }
 
@@ -73,7 +72,7 @@ TEST(lora, gradients_of_adapters_are_exact)
 {
     struct layers l = layers_new(&two);
     fill(l.query.lora_b, 0.5);
-    cr_assert(sb_lora_freeze(l.set), "%s", sb_error());
+    MUST(sb_lora_freeze(l.set));
     sb_tensor *x = KEPT(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
     sb_tensor *inputs[] = {x, l.query.lora_a, l.query.lora_b};
     sb_gradcheck_result result;
@@ -89,7 +88,7 @@ TEST(lora, merging_gives_the_same_outputs_and_begins_again)
     sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
     sb_tensor *before = sb_linear_layer_forward(&l.query, x, SB_ACTIVATION_IDENTITY);
     sb_tensor *key = sb_linear_layer_forward(&l.key, x, SB_ACTIVATION_IDENTITY);
-    cr_assert(sb_lora_merge(l.set), "%s", sb_error());
+    MUST(sb_lora_merge(l.set));
     cr_expect(test_relative(sb_linear_layer_forward(&l.query, x, SB_ACTIVATION_IDENTITY), before) <
               1e-14);
     cr_expect(test_relative(sb_linear(x, l.query.weight, l.query.bias), before) < 1e-14);
@@ -112,7 +111,7 @@ static void save_scale(const sb_parameters *set, const char *scale, const char *
 {
     const sb_named_tensor a = {"a.lora_a", sb_parameters_find(set, "a.lora_a")};
     const char *const metadata[][2] = {{"a.lora_a", scale}};
-    cr_assert(sb_safetensors_save(path, 1, &a, 1, metadata), "%s", sb_error());
+    MUST(sb_safetensors_save(path, 1, &a, 1, metadata));
 }
 
 TEST(lora, a_set_that_names_adapters_merges_them_with_the_scale_of_the_file)
@@ -128,11 +127,11 @@ TEST(lora, a_set_that_names_adapters_merges_them_with_the_scale_of_the_file)
     cr_expect(!sb_lora_merge(set));
     EXPECT_ERROR("lora_merge: there are no adapters");
     save_scale(set, "0.5", path);
-    cr_assert(sb_parameters_load(set, "*.lora_a", path, NULL), "%s", sb_error());
-    cr_assert(sb_lora_merge(set), "%s", sb_error());
+    MUST(sb_parameters_load(set, "*.lora_a", path, NULL));
+    MUST(sb_lora_merge(set));
     for (int i = 0; i < 4; i++)
         cr_expect(sb_tensor_get(sb_parameters_get(set, 0), i) == 1.5);
-    cr_assert(sb_parameters_load(flat, "*.lora_a", path, NULL), "%s", sb_error());
+    MUST(sb_parameters_load(flat, "*.lora_a", path, NULL));
     cr_expect(!sb_lora_merge(flat));
     EXPECT_ERROR("lora_merge: the adapters' product is (2, 2), their weight (1, 2): shapes differ");
     sb_parameters_free(set);
@@ -153,7 +152,7 @@ static struct several several_new(double alpha)
     for (int i = 0; i < 3; i++) {
         if (i == 2)
             cr_assert(sb_parameters_lora(s.set, &(sb_lora_options){2, alpha, "b*"}));
-        cr_assert(sb_linear_layer_init(&s.layer[i], s.set, name[i], 4, 4, true), "%s", sb_error());
+        MUST(sb_linear_layer_init(&s.layer[i], s.set, name[i], 4, 4, true));
         fill(s.layer[i].lora_b, 0.7 - 0.2 * i);
     }
     return s;
@@ -174,17 +173,17 @@ TEST(lora, each_adapter_is_merged_with_the_scale_of_its_layer)
     struct several s = several_new(2), again = several_new(2), other = several_new(4);
     const char *path = test_temporary("adapters");
     const double before = several_output(&s);
-    cr_assert(sb_parameters_save(s.set, "*lora*", path), "%s", sb_error());
+    MUST(sb_parameters_save(s.set, "*lora*", path));
     for (int i = 0; i < 3; i++) {
         fill(again.layer[i].lora_a, 0);
         fill(again.layer[i].lora_b, 0);
     }
     cr_expect(fabs(several_output(&again) - before) > 0.1);
-    cr_assert(sb_parameters_load(again.set, "*lora*", path, NULL), "%s", sb_error());
+    MUST(sb_parameters_load(again.set, "*lora*", path, NULL));
     struct several *const merged[] = {&s, &again};
     for (int i = 0; i < 2; i++) {
         cr_expect(fabs(several_output(merged[i]) - before) < 1e-12);
-        cr_assert(sb_lora_merge(merged[i]->set), "%s", sb_error());
+        MUST(sb_lora_merge(merged[i]->set));
         cr_expect(fabs(several_output(merged[i]) - before) < 1e-12, "%g, not %g",
                   several_output(merged[i]), before);
     }
@@ -224,9 +223,9 @@ TEST(lora, training_moves_the_adapters_alone)
     struct settings s = small_settings();
     sb_data *data = KEPT(small_data(&s, NULL));
     sb_parameters *set = KEPT(sb_parameters_new(1));
-    cr_assert(sb_parameters_lora(set, &(sb_lora_options){.rank = 2}), "%s", sb_error());
+    MUST(sb_parameters_lora(set, &(sb_lora_options){.rank = 2}));
     sb_seq2seq *model = KEPT(sb_seq2seq_new(set, data, &s.model));
-    cr_assert(model && sb_lora_freeze(set), "%s", sb_error());
+    MUST(model && sb_lora_freeze(set));
     s.trainer.optimiser_kind = SB_OPTIMISER_ADAMW;
     s.trainer.optimiser.weight_decay = 0.1;
     sb_trainer *trainer = KEPT(sb_trainer_new(model, data, &s.trainer));
@@ -234,7 +233,7 @@ TEST(lora, training_moves_the_adapters_alone)
     double *before = numbers_of(sb_parameters_find(set, name));
     sb_trained trained;
     for (int i = 0; i < 10; i++)
-        cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
+        MUST(sb_trainer_step(trainer, &trained));
     double *after = numbers_of(sb_parameters_find(set, name));
     cr_expect(memcmp(before, after, 8 * 8 * sizeof *after) == 0);
     /* Three attentions (one crosses), query and value each: A (2, 8) and B (8, 2). */

@@ -9,8 +9,8 @@ static sb_parameters *set_new(void)
 {
     sb_parameters *set = sb_parameters_of(SB_F64, 1);
     const sb_initial one = {SB_INITIAL_CONSTANT, 1};
-    cr_assert(sb_parameters_add(set, "w", SB_SHAPE(3), one), "%s", sb_error());
-    cr_assert(sb_parameters_add(set, "v", SB_SHAPE(2), one), "%s", sb_error());
+    MUST(sb_parameters_add(set, "w", SB_SHAPE(3), one));
+    MUST(sb_parameters_add(set, "v", SB_SHAPE(2), one));
     return set;
 }
 
@@ -21,7 +21,7 @@ static void backward(sb_parameters *set, double scale)
     sb_tensor *w = sb_parameters_find(set, "w"), *v = sb_parameters_find(set, "v");
     sb_tensor *loss =
         sb_add(sb_sum(sb_multiply(w, w), SB_ALL, false), sb_sum(sb_multiply(v, v), SB_ALL, false));
-    cr_assert(sb_backward(sb_scale(loss, scale)), "%s", sb_error());
+    MUST(sb_backward(sb_scale(loss, scale)));
 }
 
 /* Adam's first step is rate * g / (|g| + epsilon): about the rate, for any gradient. */
@@ -30,7 +30,7 @@ TEST(optimiser, the_first_step_of_adam_has_the_size_of_the_rate)
     sb_parameters *set = KEPT(set_new());
     sb_optimiser *adam = KEPT(sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.25}));
     backward(set, 1000);
-    cr_assert(sb_optimiser_step(adam), "%s", sb_error());
+    MUST(sb_optimiser_step(adam));
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), i) - 0.75) < 1e-9);
 }
@@ -43,7 +43,7 @@ TEST(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
         sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1, .momentum = 0.9});
     for (int step = 0; step < 2; step++) {
         backward(set, 1);
-        cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
+        MUST(sb_optimiser_step(sgd));
     }
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "v"), 1) - 0.46) < 1e-12);
     sb_optimiser_free(sgd);
@@ -59,12 +59,11 @@ TEST(optimiser, zero_is_used_where_it_is_given)
     sb_optimiser *adam = sb_adam_new(set, &o);
     for (int step = 1; step <= 3; step++) {
         backward(set, 1);
-        cr_assert(sb_optimiser_step(adam), "%s", sb_error());
+        MUST(sb_optimiser_step(adam));
         cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 2) - (1 - 0.25 * step)) < 1e-12);
     }
     sb_optimiser_free(adam);
     sb_optimiser *sgd = KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = SB_ZERO}));
-    cr_assert(sgd, "%s", sb_error());
     backward(set, 1);
     cr_expect(sb_optimiser_step(sgd) && sb_optimiser_rate(sgd) == 0);
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 2) - 0.25) < 1e-12);
@@ -115,7 +114,7 @@ TEST(optimiser, one_that_is_made_between_forward_and_backward_does_no_harm)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *loss = sb_sum(sb_multiply(w, w), SB_ALL, false);
     sb_optimiser *sgd = KEPT(sb_sgd_new(set, NULL));
-    cr_assert(sgd && sb_backward(loss), "%s", sb_error());
+    MUST(sgd && sb_backward(loss));
     cr_expect(sb_tape_end(&tape) && sb_tensor_get(sb_tensor_grad(w), 0) == 10);
 }
 
@@ -170,12 +169,12 @@ TEST(optimiser, gradients_can_be_clipped_before_a_step)
         backward(set, 1);
         cr_assert(sb_parameters_clip(set, 5, &norm) && fabs(norm - sqrt(20)) < 1e-12);
         cr_expect(sb_tensor_get(sb_tensor_grad(w), 2) == 2);
-        cr_assert(sb_parameters_clip(set, sqrt(20) / 4, &norm), "%s", sb_error());
+        MUST(sb_parameters_clip(set, sqrt(20) / 4, &norm));
         const double expected = 2 * (sqrt(20) / 4 / (sqrt(20) + 1e-6));
         for (int i = 0; i < 3; i++)
             cr_expect(fabs(sb_tensor_get(sb_tensor_grad(w), i) - expected) < 1e-14);
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(v), 1) - expected) < 1e-14);
-        cr_assert(sb_parameters_clip(set, 1e9, NULL), "%s", sb_error());
+        MUST(sb_parameters_clip(set, 1e9, NULL));
     }
 }
 
@@ -261,9 +260,9 @@ static double norm_with(int threads)
     sb_set_threads(threads);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    cr_assert(sb_backward(sb_sum(sb_multiply(w, w), SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(sb_multiply(w, w), SB_ALL, false)));
     sb_tape_end(&tape);
-    cr_assert(sb_optimiser_step(adam), "%s", sb_error());
+    MUST(sb_optimiser_step(adam));
     const double norm = sb_optimiser_norm(adam);
     sb_optimiser_free(adam);
     sb_parameters_free(set);
@@ -298,7 +297,7 @@ TEST(optimiser, a_parameter_added_later_is_trained_too)
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(sb_sum(sb_multiply(late, late), SB_ALL, false)));
     sb_tape_end(&tape);
-    cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
+    MUST(sb_optimiser_step(sgd));
     cr_expect(fabs(sb_tensor_get(late, 0) - 4) < 1e-12);
     cr_expect(sb_tensor_get(sb_parameters_find(set, "w"), 0) == 1);
 }

@@ -47,7 +47,7 @@ CPU_TEST(parameters_derivative, products_of_drawn_vectors_are_symmetric)
     cr_expect(product(v, v) == (double)sb_parameters_size(l.tiny.weights));
     sb_parameters *hu = KEPT(sb_parameters_hvp(l.tiny.weights, run_loss, &l, u));
     sb_parameters *hv = KEPT(sb_parameters_hvp(l.tiny.weights, run_loss, &l, v));
-    cr_assert(hu && hv, "%s", sb_error());
+    MUST(hu && hv);
     const double a = product(u, hv), b = product(v, hu);
     cr_expect(fabs(a) > 1e-3 && fabs(a - b) <= 1e-11 * fmax(fabs(a), 1), "%.17g, %.17g", a, b);
     for (int64_t i = 0; i < sb_parameters_count(l.tiny.weights); i++)
@@ -59,7 +59,7 @@ CPU_TEST(parameters_derivative, products_of_drawn_vectors_are_symmetric)
 static void run_backward(struct loss *l)
 {
     TAPE(SB_RECORD);
-    cr_assert(sb_backward(run_loss(l, NULL)), "%s", sb_error());
+    MUST(sb_backward(run_loss(l, NULL)));
 }
 
 /* A vector with one name is that direction alone. */
@@ -72,7 +72,7 @@ CPU_TEST(parameters_derivative, a_vector_that_names_one_parameter_moves_it_alone
     sb_parameters *v = KEPT(sb_parameters_of(SB_F64, 5));
     cr_assert(sb_parameters_add(v, name, sb_tensor_rank(w), (int64_t[]){sb_tensor_dim(w, 0)},
                                 (sb_initial){SB_INITIAL_NORMAL, 1}));
-    cr_assert(sb_parameters_jvp(l.tiny.weights, run_loss, &l, v, &y, &dy), "%s", sb_error());
+    MUST(sb_parameters_jvp(l.tiny.weights, run_loss, &l, v, &y, &dy));
     run_backward(&l);
     double expected = 0;
     for (int64_t k = 0; k < sb_tensor_size(w); k++)
@@ -84,7 +84,7 @@ CPU_TEST(parameters_derivative, a_vector_that_names_one_parameter_moves_it_alone
     cr_expect(sb_parameters_jvp(l.tiny.weights, run_loss, &l, v, NULL, NULL));
     /* one column of H against a difference of gradients */
     sb_parameters *hv = KEPT(sb_parameters_hvp(l.tiny.weights, run_loss, &l, v));
-    cr_assert(hv, "%s", sb_error());
+    MUST(hv);
     sb_tensor *first = sb_parameters_get(l.tiny.weights, 0);
     const double h = 1e-5;
     double up[2];
@@ -191,9 +191,9 @@ CPU_TEST(parameters_derivative, the_row_of_padding_of_an_output_head_is_a_consta
         cr_expect(sb_gradcheck(run_head, &padding, x, 3, &options, &result), "row %d: %s",
                   (int)padding, sb_error());
         sb_tensor *v[3] = {[1] = row_direction(V, C, padding)}, *dy, *hv[3];
-        cr_assert(sb_jvp(run_head, &padding, x, v, 3, NULL, &dy), "%s", sb_error());
+        MUST(sb_jvp(run_head, &padding, x, v, 3, NULL, &dy));
         cr_expect(sb_tensor_value(dy) == 0, "row %d: %g", (int)padding, sb_tensor_value(dy));
-        cr_assert(sb_hvp(run_head, &padding, x, v, 3, hv), "%s", sb_error());
+        MUST(sb_hvp(run_head, &padding, x, v, 3, hv));
         cr_expect(largest_of(hv[0]) == 0 && largest_of(hv[1]) == 0, "row %d", (int)padding);
         release_all(4, (sb_tensor *[]){v[1], dy, hv[0], hv[1]});
     }

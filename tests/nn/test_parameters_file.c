@@ -7,10 +7,9 @@ static const sb_initial normal = {SB_INITIAL_NORMAL, 1};
 static sb_parameters *set_new(sb_dtype dtype, uint64_t seed, bool bias)
 {
     sb_parameters *set = sb_parameters_of(dtype, seed);
-    cr_assert(sb_parameters_add(set, "encoder.weight", SB_SHAPE(3, 4), normal) &&
-                  (!bias || sb_parameters_add(set, "encoder.bias", SB_SHAPE(3), normal)) &&
-                  sb_parameters_add(set, "head.weight", SB_SHAPE(2, 3), normal),
-              "%s", sb_error());
+    MUST(sb_parameters_add(set, "encoder.weight", SB_SHAPE(3, 4), normal) &&
+         (!bias || sb_parameters_add(set, "encoder.bias", SB_SHAPE(3), normal)) &&
+         sb_parameters_add(set, "head.weight", SB_SHAPE(2, 3), normal));
     return set;
 }
 
@@ -24,10 +23,10 @@ TEST(parameters_file, what_was_saved_is_loaded_and_converted)
     static const sb_dtype dtypes[] = {SB_F64, SB_F32, SB_BF16};
     const char *path = test_temporary("p");
     sb_parameters *from = KEPT(set_new(SB_F64, 1, true));
-    cr_assert(sb_parameters_save(from, NULL, path), "%s", sb_error());
+    MUST(sb_parameters_save(from, NULL, path));
     for (int d = 0; d < 3; d++) {
         sb_parameters *to = KEPT(set_new(dtypes[d], 2, true));
-        cr_assert(sb_parameters_load(to, NULL, path, NULL), "%s", sb_error());
+        MUST(sb_parameters_load(to, NULL, path, NULL));
         for (int i = 0; i < 6; i++)
             cr_expect(fabs(at(to, "head.weight", i) - at(from, "head.weight", i)) <= (d == 0 ? 0
                                                                                       : d == 1
@@ -42,7 +41,7 @@ TEST(parameters_file, what_is_missing_or_left_over_is_listed)
     sb_parameters *from = KEPT(set_new(SB_F32, 1, true)), *to = KEPT(set_new(SB_F32, 2, false));
     sb_parameters_add(to, "head.bias", SB_SHAPE(2), normal);
     sb_parameters_add(to, "head.scale", SB_SHAPE(2), normal);
-    cr_assert(sb_parameters_save(from, NULL, path), "%s", sb_error());
+    MUST(sb_parameters_save(from, NULL, path));
     const double before = at(to, "encoder.weight", 5);
     cr_expect(!sb_parameters_load(to, NULL, path, NULL));
     EXPECT_ERROR("parameters_load: 2 parameters are missing in the file, first \"head.bias\"");
@@ -50,13 +49,13 @@ TEST(parameters_file, what_is_missing_or_left_over_is_listed)
     EXPECT_ERROR("the set has no parameters for 1 tensors of the file, first \"encoder.bias\"");
     cr_expect(at(to, "encoder.weight", 5) == before);
     sb_loaded loaded;
-    cr_assert(sb_parameters_load(to, NULL, path, &loaded), "%s", sb_error());
+    MUST(sb_parameters_load(to, NULL, path, &loaded));
     cr_expect(loaded.count == 2);
     cr_expect_str_eq(loaded.missing, "head.bias\nhead.scale");
     cr_expect_str_eq(loaded.left_over, "encoder.bias");
     cr_expect(at(to, "encoder.weight", 5) == at(from, "encoder.weight", 5));
     sb_loaded_free(&loaded);
-    cr_assert(sb_parameters_load(to, "head.weight", path, &loaded), "%s", sb_error());
+    MUST(sb_parameters_load(to, "head.weight", path, &loaded));
     cr_expect(loaded.count == 1 && !loaded.missing[0] && !loaded.left_over[0]);
     sb_loaded_free(&loaded);
 }
@@ -69,7 +68,7 @@ TEST(parameters_file, what_does_not_fit_is_explained_and_changes_nothing)
     sb_parameters_add(other, "head.weight", SB_SHAPE(3, 3), normal);
     cr_expect(!sb_parameters_save(set, "tail.*", path));
     EXPECT_ERROR("parameters_save: no parameter matches \"tail.*\"");
-    cr_assert(sb_parameters_save(set, "head.*", path), "%s", sb_error());
+    MUST(sb_parameters_save(set, "head.*", path));
     cr_expect(!sb_parameters_load(other, NULL, path, &loaded));
     EXPECT_ERROR("\"head.weight\" is (2, 3) in the file, but (3, 3) in the set");
     cr_expect(!sb_parameters_load(set, "encoder.*", path, &loaded));
@@ -96,10 +95,10 @@ static void step(sb_parameters *set, sb_optimiser *o, int t)
               *b = sb_parameters_find(set, "encoder.bias"),
               *h = sb_parameters_find(set, "head.weight");
     sb_tensor *y = sb_matmul(h, t % 2 == 0 ? sb_add(w, sb_reshape(b, SB_SHAPE(3, 1))) : w);
-    cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
     sb_tape_end(&tape);
     sb_optimiser_observe(o, t < 3 ? 1 : 2);
-    cr_assert(sb_optimiser_step(o), "%s", sb_error());
+    MUST(sb_optimiser_step(o));
 }
 
 static void expect_resumed(maker *make, const char *frozen, bool rate)
@@ -112,11 +111,9 @@ static void expect_resumed(maker *make, const char *frozen, bool rate)
     for (int t = 0; t < 5; t++)
         step(set, o, t);
     cr_assert(!rate || sb_optimiser_set_rate(o, 0.01));
-    cr_assert(sb_parameters_save(set, NULL, weights) && sb_optimiser_save(o, state), "%s",
-              sb_error());
+    MUST(sb_parameters_save(set, NULL, weights) && sb_optimiser_save(o, state));
     step(again, resumed, 0);
-    cr_assert(sb_parameters_load(again, NULL, weights, NULL) && sb_optimiser_load(resumed, state),
-              "%s", sb_error());
+    MUST(sb_parameters_load(again, NULL, weights, NULL) && sb_optimiser_load(resumed, state));
     for (int t = 5; t < 12; t++) {
         step(set, o, t);
         step(again, resumed, t);
@@ -141,7 +138,7 @@ TEST(parameters_file, the_state_of_another_optimiser_is_refused)
     const char *path = test_temporary("s");
     sb_parameters *set = KEPT(set_new(SB_F32, 1, true));
     sb_optimiser *adam = KEPT(sb_adam_new(set, NULL)), *sgd = KEPT(sb_sgd_new(set, NULL));
-    cr_assert(sb_optimiser_save(adam, path), "%s", sb_error());
+    MUST(sb_optimiser_save(adam, path));
     cr_expect(!sb_optimiser_load(sgd, path));
     EXPECT_ERROR("optimiser_load: the file has a state of adam, not of sgd");
     cr_assert(sb_parameters_freeze(set, "head.*", true));

@@ -86,8 +86,7 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     sb_transformer_options complete;
     struct layer layer;
     sb_parameters *set = KEPT(sb_parameters_of(dtype, 1));
-    cr_assert(sb_transformer_complete(&options, &complete) && c->kind->init(&layer, set, &complete),
-              "%s", sb_error());
+    MUST(sb_transformer_complete(&options, &complete) && c->kind->init(&layer, set, &complete));
     reference_read_weights(file, c->path, set);
     TAPE(SB_RECORD);
     const struct inputs in = {.x = reference_input(file, c->path, "x", dtype),

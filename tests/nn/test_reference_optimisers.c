@@ -17,9 +17,8 @@ static sb_parameters *read_start(const sb_safetensors *file, sb_dtype dtype)
 {
     const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
     sb_parameters *set = sb_parameters_of(dtype, 1);
-    cr_assert(sb_parameters_add(set, "w", SB_SHAPE(3, 4), zero) &&
-                  sb_parameters_add(set, "v", SB_SHAPE(5), zero),
-              "%s", sb_error());
+    MUST(sb_parameters_add(set, "w", SB_SHAPE(3, 4), zero) &&
+         sb_parameters_add(set, "v", SB_SHAPE(5), zero));
     reference_read_weights(file, "start", set);
     return set;
 }
@@ -33,7 +32,7 @@ static void set_gradients(const sb_safetensors *file, sb_parameters *set, int st
         sb_tensor *w = sb_parameters_find(set, names[i]);
         sb_tensor *g = reference_tensor(file, reference_name("gradients", names[i]).text, w->dtype);
         g = sb_reshape(sb_slice(g, 0, step, 1), w->rank, w->dim);
-        cr_assert(sb_backward_from(w, g), "%s", sb_error());
+        MUST(sb_backward_from(w, g));
     }
 }
 
@@ -42,12 +41,11 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     const struct optimiser_case *c = context;
     sb_parameters *set = KEPT(read_start(file, dtype));
     sb_optimiser *optimiser = KEPT(c->new_optimiser(set, &c->options));
-    cr_assert(optimiser, "%s", sb_error());
     sb_tensor *after[PARAMETERS][STEPS];
     TAPE(SB_NO_RECORD);
     for (int step = 0; step < STEPS; step++) {
         set_gradients(file, set, step);
-        cr_assert(sb_optimiser_step(optimiser), "%s", sb_error());
+        MUST(sb_optimiser_step(optimiser));
         for (int i = 0; i < PARAMETERS; i++)
             after[i][step] = sb_scale(sb_parameters_find(set, names[i]), 1);
     }
@@ -129,10 +127,9 @@ static sb_parameters *read_groups(const sb_safetensors *file)
                 {"head.weight", 2, {3, 4}, {.rate = 2, .decay = 0.1}}};
     sb_parameters *set = sb_parameters_of(SB_F64, 1);
     for (int i = 0; i < 5; i++)
-        cr_assert(sb_parameters_add(set, each[i].name, each[i].rank, each[i].dim,
-                                    (sb_initial){SB_INITIAL_CONSTANT, 0}) &&
-                      sb_parameters_group(set, each[i].name, &each[i].group),
-                  "%s", sb_error());
+        MUST(sb_parameters_add(set, each[i].name, each[i].rank, each[i].dim,
+                               (sb_initial){SB_INITIAL_CONSTANT, 0}) &&
+             sb_parameters_group(set, each[i].name, &each[i].group));
     reference_read_weights(file, "groups.start", set);
     return set;
 }
@@ -149,7 +146,7 @@ static void set_group_gradients(const sb_safetensors *file, sb_parameters *set, 
         sb_tensor *g =
             reference_tensor(file, reference_name("groups.gradients", name).text, SB_F64);
         g = sb_reshape(sb_slice(g, 0, step, 1), w->rank, w->dim);
-        cr_assert(sb_backward_from(w, g), "%s", sb_error());
+        MUST(sb_backward_from(w, g));
     }
 }
 
@@ -163,7 +160,7 @@ TEST(reference_optimisers, fifty_steps_with_groups_are_as_in_pytorch)
     for (int step = 0; step < GROUP_STEPS; step++) {
         set_group_gradients(file, set, step);
         cr_assert(step != GROUP_STEPS / 2 || sb_optimiser_set_rate(adamw, 0.01 / 4));
-        cr_assert(sb_optimiser_step(adamw), "%s", sb_error());
+        MUST(sb_optimiser_step(adamw));
     }
     TAPE(SB_NO_RECORD);
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {

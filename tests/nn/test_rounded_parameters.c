@@ -20,8 +20,7 @@ static struct chain chain_new(void)
     for (int i = 0; i < LAYERS; i++) {
         char name[16];
         snprintf(name, sizeof name, "layer%d", i);
-        cr_assert(sb_linear_layer_init(&c.layer[i], c.set, name, WIDTH, WIDTH, true), "%s",
-                  sb_error());
+        MUST(sb_linear_layer_init(&c.layer[i], c.set, name, WIDTH, WIDTH, true));
     }
     return c;
 }
@@ -39,7 +38,7 @@ static void chain_step(struct chain *c, bool together, int layers)
     for (int i = 0; i < layers; i++)
         y = sb_add(y, sb_linear_layer_forward(&c->layer[i], y, SB_ACTIVATION_GELU));
     y = sb_linear_layer_forward(&c->layer[layers - 1], y, SB_ACTIVATION_IDENTITY);
-    cr_assert(sb_backward(sb_mean(y, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_mean(y, SB_ALL, false)));
     cr_assert(sb_tape_end(&tape));
 }
 
@@ -89,9 +88,8 @@ TEST(rounded_parameters, frozen_ones_get_no_gradient)
     struct chain one = chain_new(), all = chain_new();
     chain_step(&all, true, LAYERS);
     sb_parameters_clear(all.set);
-    cr_assert(sb_parameters_freeze(one.set, "layer1*", true) &&
-                  sb_parameters_freeze(all.set, "layer1*", true),
-              "%s", sb_error());
+    MUST(sb_parameters_freeze(one.set, "layer1*", true) &&
+         sb_parameters_freeze(all.set, "layer1*", true));
     chain_step(&one, false, LAYERS);
     chain_step(&all, true, LAYERS);
     expect_same_gradients(&one, &all, "some are frozen");
@@ -123,7 +121,7 @@ static int chain_uneven(struct chain *c)
         }
         uneven += !copies_are_even(copy);
     }
-    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+    MUST(sb_tape_end(&tape));
     return uneven;
 }
 

@@ -66,14 +66,14 @@ static const struct variant {
 static struct settings settings_with(const struct variant *v, int64_t shares)
 {
     struct settings s = settings_of(shares);
-    cr_assert(setting_set(&s, setting_find(v->setting), v->value), "%s", sb_error());
+    MUST(setting_set(&s, setting_find(v->setting), v->value));
     return s;
 }
 
 /* Takes four steps. Then the weights are their average, if the run has one. */
 static double train(struct small_run *run, const struct settings *settings, sb_dtype dtype)
 {
-    cr_assert(small_run_open(run, settings, NULL, dtype), "%s", sb_error());
+    MUST(small_run_open(run, settings, NULL, dtype));
     const double loss = small_run_train(run, 4);
     sb_average *average = sb_trainer_average(run->trainer);
     cr_assert(!average || sb_average_swap(average));
@@ -151,7 +151,7 @@ CPU_TEST(shares, a_step_in_which_an_allocation_fails_can_be_repeated)
             continue;
         EXPECT_ERROR("out of memory");
         cr_assert(sb_trainer_steps(disturbed.trainer) == i);
-        cr_assert(sb_trainer_step(disturbed.trainer, &trained), "%s", sb_error());
+        MUST(sb_trainer_step(disturbed.trainer, &trained));
         failures++;
     }
     cr_expect(failures > 12, "%d steps failed", failures);
@@ -176,7 +176,7 @@ CPU_TEST(shares, frozen_parameters_stay_and_thawed_ones_learn)
     whole.trainer.optimiser_kind = shared.trainer.optimiser_kind = SB_OPTIMISER_SGD;
     struct small_run run[2] = {small_run(&whole, NULL), small_run(&shared, NULL)};
     for (int i = 0; i < 2; i++) {
-        cr_assert(sb_parameters_freeze(run[i].weights, "encoder.*", true), "%s", sb_error());
+        MUST(sb_parameters_freeze(run[i].weights, "encoder.*", true));
         small_run_train(&run[i], 3);
         cr_assert(sb_parameters_freeze(run[i].weights, "encoder.*", false));
         small_run_train(&run[i], 3);
@@ -226,8 +226,7 @@ TEST(shares, a_loop_of_ones_own_gets_the_gradient_of_the_whole_batch)
     double sums[2], gradients[2];
     for (int i = 0; i < 2; i++) { /* with dropout, which must not depend on the shares */
         sb_random random = sb_random_new(7, SB_STREAM_USER);
-        cr_assert(sb_backward_in_shares(set, ITEMS, i ? 3 : 1, &random, line_loss, &line, &sums[i]),
-                  "%s", sb_error());
+        MUST(sb_backward_in_shares(set, ITEMS, i ? 3 : 1, &random, line_loss, &line, &sums[i]));
         gradients[i] = sb_tensor_get(sb_tensor_grad(line.slope), 0);
         cr_expect(random.position > 0);
         cr_expect(gradients[i] == sums[i] * 2 / 3 && sums[i] > 0, "loss %g, gradient %g", sums[i],
@@ -326,8 +325,7 @@ CPU_TEST(shares, derivatives_in_a_loss_are_exact_in_every_share)
     p.line = line_new(p.set);
     for (int threads = 1; threads <= 3; threads++) {
         cr_assert(sb_set_threads(threads));
-        cr_assert(sb_backward_in_shares(p.set, ITEMS, ITEMS, NULL, loss_with_products, &p, NULL),
-                  "%s", sb_error());
+        MUST(sb_backward_in_shares(p.set, ITEMS, ITEMS, NULL, loss_with_products, &p, NULL));
         const double y = 1 / (1 + exp(1)); /* softmax of (1, 2) */
         for (int i = 0; i < ITEMS; i++) {
             cr_expect(p.hvp[i] == 6 && p.of_set[i] == 6 * 3, "share %d: %g, %g", i, p.hvp[i],
@@ -409,7 +407,7 @@ CPU_TEST(shares, a_loss_may_not_change_the_set_that_it_is_for)
         EXPECT_ERROR(mischiefs[i / ITEMS].message);
         cr_expect(sb_parameters_count(p.set) == 3 && !sb_tensor_grad(p.line.slope));
     }
-    cr_assert(share_again(&p), "%s", sb_error());
+    MUST(share_again(&p));
     cr_expect(sb_tensor_get(sb_tensor_grad(p.line.slope), 0) == 2 * 3 * 1023);
     sb_tensor_release(p.line.x);
 }

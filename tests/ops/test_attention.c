@@ -14,8 +14,7 @@ TEST(attention, one_query_gives_the_hand_worked_average)
     sb_tensor *v = owned(SB_F64, SB_SHAPE(3, 1), (double[]){7, 14, 21});
     sb_tensor *weights;
     sb_attention_options o = {.scale = 0.5, .weights = &weights};
-    sb_tensor *y = sb_attention(q, k, v, &o);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_attention(q, k, v, &o));
     cr_expect(sb_tensor_rank(y) == 2 && sb_tensor_dim(y, 0) == 1 && sb_tensor_dim(y, 1) == 1);
     cr_expect(fabs(sb_tensor_get(y, 0) - (7 + 2 * 14 + 4 * 21) / 7.0) < 1e-14);
     for (int j = 0; j < 3; j++)
@@ -30,7 +29,7 @@ TEST(attention, a_single_key_gives_its_value)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_keep(sb_attention(q, k, v, NULL));
-    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    MUST(sb_backward_from(y, dy));
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(y, i) == sb_tensor_get(v, i % 3));
     for (int i = 0; i < 3; i++)
@@ -168,7 +167,7 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
     sb_tensor *y = sb_attention(x, x, x, &o);
     o.mask = causal ? sb_mask_causal() : sb_mask_lengths(length);
     sb_tensor *z = sb_attention(alone, alone, alone, &o);
-    cr_assert(y && z, "%s", sb_error());
+    MUST(y && z);
     const float *bits = test_data(y);
     cr_expect(memcmp(bits + Lp * size, test_data(z), tensor_bytes(z)) == 0,
               "length %lld, padding %lld", (long long)L, (long long)padding);
@@ -250,13 +249,12 @@ TEST(attention, empty_queries_and_keys_are_allowed)
     TAPE(SB_RECORD);
     sb_tensor *none = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 0, 3)));
     sb_tensor *some = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3)));
-    sb_tensor *y = sb_keep(sb_attention(some, none, none, NULL));
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_keep(sb_attention(some, none, none, NULL)));
     for (int i = 0; i < 24; i++)
         cr_expect(sb_tensor_get(y, i) == 0);
     sb_tensor *z = sb_attention(none, some, some, NULL);
     cr_expect(z && sb_tensor_size(z) == 0);
-    cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(y, SB_ALL, false)));
     cr_expect(sb_tensor_get(sb_tensor_grad(some), 0) == 0);
 }
 

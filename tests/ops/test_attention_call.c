@@ -17,7 +17,7 @@ TEST(attention_call, inputs_with_fewer_axes_have_one_head)
         sb_attention_options o = {.layout =
                                       heads_first ? SB_LAYOUT_HEADS_FIRST : SB_LAYOUT_LENGTH_FIRST};
         sb_tensor *z = sb_attention(LEAF(2, 3, 4), LEAF(2, 5, 4), LEAF(2, 5, 2), &o);
-        cr_assert(y && z, "%s", sb_error());
+        MUST(y && z);
         cr_expect(sb_tensor_rank(z) == 3);
         cr_expect(test_relative(sb_reshape(z, SB_SHAPE(2, 3, 1, 2)), y) == 0);
     }
@@ -38,7 +38,7 @@ TEST(attention_call, heads_first_gives_the_same_bits)
     o.weights = &weights[1];
     sb_tensor *z =
         sb_attention(sb_permute(q, 4, order), sb_permute(k, 4, order), sb_permute(v, 4, order), &o);
-    cr_assert(y && z, "%s", sb_error());
+    MUST(y && z);
     cr_expect(test_relative(sb_permute(z, 4, order), y) == 0);
     cr_expect(test_relative(weights[0], weights[1]) == 0);
     cr_expect(sb_tensor_dim(weights[0], 1) == 4 && sb_tensor_dim(weights[0], 2) == 3);
@@ -51,7 +51,6 @@ TEST(attention_call, a_group_of_query_heads_reads_the_same_keys)
     sb_tensor *q = LEAF(1, 2, 4, 3), *k = LEAF(1, 5, 2, 3);
     sb_tensor *first = sb_slice(k, 2, 0, 1), *second = sb_slice(k, 2, 1, 1);
     sb_tensor *repeated = sb_concatenate((sb_tensor *[]){first, first, second, second}, 4, 2);
-    sb_tensor *y = sb_attention(q, k, k, NULL);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_attention(q, k, k, NULL));
     cr_expect(test_relative(y, sb_attention(q, repeated, repeated, NULL)) == 0);
 }

@@ -40,7 +40,7 @@ static void run(struct run *r, sb_mask *(*mask)(void), bool biased, double dropo
     sb_attention_options o = {.mask = mask(), .bias = biased ? r->bias : NULL, .dropout = dropout};
     o.algorithm = algorithm;
     r->y = sb_tensor_retain(sb_keep(sb_attention(r->q, r->k, r->v, &o)));
-    cr_assert(sb_backward_from(r->y, r->dy), "%s", sb_error());
+    MUST(sb_backward_from(r->y, r->dy));
     cr_assert(sb_tape_end(&tape));
     r->dq = take_grad(r->q);
     r->dk = take_grad(r->k);

@@ -294,7 +294,7 @@ static struct window window_run(bool f32, int64_t L, int64_t D, int part, int64_
     sb_tape_begin(&tape, SB_RECORD);
     sb_attention_options o = {.mask = sb_mask_window(2, 1), .algorithm = SB_ATTENTION_TILED};
     sb_tensor *y = sb_keep(sb_attention(x[Q], x[K], x[V], &o));
-    cr_assert(sb_backward_from(y, x[DY]), "%s", sb_error());
+    MUST(sb_backward_from(y, x[DY]));
     w.of[Y] = numbers_of(y);
     for (int i = 0; i < 3; i++)
         w.of[DQ + i] = numbers_of(sb_tensor_grad(x[i]));
@@ -389,7 +389,7 @@ static void expect_zero_rows(bool f32)
     sb_attention_options o = {.mask = sb_mask_lengths(keys), .algorithm = SB_ATTENTION_TILED};
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &o));
     sb_tensor *dy = sb_tape_own(test_leaf(dtype_of(f32), 9, SB_SHAPE(2, L, D)));
-    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    MUST(sb_backward_from(y, dy));
     for (int part = 0; part < 4; part++) {
         double *numbers = numbers_of(part ? sb_tensor_grad(x[part - 1]) : y);
         for (int64_t i = 0; i < 2 * L * D; i++) {

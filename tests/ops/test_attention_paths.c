@@ -63,7 +63,7 @@ static int attention_path(int64_t L, sb_attention_algorithm algorithm)
     sb_tensor *all = sb_stack(x, (int)L, 0);
     sb_tensor *last = sb_slice(sb_attention(all, all, all, &o), 0, L - 1, 1);
     int edges = path_length(x[0], last);
-    cr_assert(sb_backward(sb_sum(last, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(last, SB_ALL, false)));
     cr_expect(sb_tensor_get(sb_tensor_grad(x[0]), 0) != 0);
     return edges;
 }
@@ -118,7 +118,7 @@ static sb_tensor *convolve(sb_tensor *x, int64_t width, uint64_t seed)
 static int64_t positions_reached(sb_tensor *x, sb_tensor *y)
 {
     int64_t L = sb_tensor_dim(x, 0), C = sb_tensor_dim(x, 1), reached = 0;
-    cr_assert(sb_backward(sb_sum(sb_slice(y, 0, L - 1, 1), SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(sb_slice(y, 0, L - 1, 1), SB_ALL, false)));
     for (int64_t t = 0; t < L; t++) {
         bool reaches = false;
         for (int64_t c = 0; c < C; c++)
@@ -159,7 +159,7 @@ static double diversity(sb_tensor *x)
     sb_tensor *apart = sb_subtract(x, sb_mean(x, 0, true));
     sb_tensor *above = sb_sum(sb_multiply(apart, apart), SB_ALL, false);
     sb_tensor *below = sb_sum(sb_multiply(x, x), SB_ALL, false);
-    cr_assert(above && below, "%s", sb_error());
+    MUST(above && below);
     return sqrt(sb_tensor_value(above) / sb_tensor_value(below));
 }
 
@@ -220,7 +220,7 @@ static void run_blocks(sb_tensor *const x[3], sb_tensor *dy, int64_t block, bool
         parts[n++] = sb_attention(q, k, v, &o);
     }
     sb_tensor *y = sb_keep(sb_concatenate(parts, n, 1));
-    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    MUST(sb_backward_from(y, dy));
     result[0] = sb_tensor_retain(y);
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < 3; i++) {

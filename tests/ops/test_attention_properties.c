@@ -43,11 +43,11 @@ static double mean_square(const sb_tensor *x)
    difference, weighted at random, vanishes at leaf x. */
 static void expect_same_function(sb_tensor *a, sb_tensor *b, sb_tensor *x)
 {
-    cr_assert(a && b, "%s", sb_error());
+    MUST(a && b);
     cr_expect(test_relative(a, b) < 1e-13, "values differ by %g", test_relative(a, b));
     sb_tensor *w = normal(99, a->rank, a->dim);
     sb_tensor *loss = sb_sum(sb_multiply(sb_subtract(a, b), w), SB_ALL, false);
-    cr_assert(sb_backward(loss), "%s", sb_error());
+    MUST(sb_backward(loss));
     cr_expect(largest_of(sb_tensor_grad(x)) < 1e-12, "gradients differ by %g",
               largest_of(sb_tensor_grad(x)));
 }
@@ -148,7 +148,7 @@ TEST(attention_properties, masked_scores_alone_have_gradient_zero)
                                   .bias = bias};
         o.mask = causal ? sb_mask_causal() : sb_mask_allow(seen);
         sb_tensor *y = sb_attention(x, x, x, &o), *dy = normal(3, SB_SHAPE(L, 4));
-        cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+        MUST(sb_backward_from(y, dy));
         const double *dbias = test_data(sb_tensor_grad(bias));
         for (int64_t e = 0; e < L * L; e++) {
             double gradient = fabs(dbias[e]);
@@ -197,7 +197,7 @@ static double score_variance(int64_t d, sb_attention_options o)
     sb_tensor *y = sb_attention(q, k, k, &o);
     if (o.algorithm == SB_ATTENTION_TILED)
         weights = sb_attention_weights(y, 0, N);
-    cr_assert(y && weights, "%s", sb_error());
+    MUST(y && weights);
     const double *weight = test_data(weights);
     double sum = 0;
     for (int64_t e = 0; e < N * N; e += 2) {
@@ -249,7 +249,7 @@ static double squared_gradient(int64_t d, sb_attention_options o)
     sb_tensor *v = sb_tape_own(sb_tensor_from(SB_F64, SB_SHAPE(N, 2, 2), identities));
     sb_tensor *sign = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, -1}));
     sb_tensor *z = sb_multiply(sb_log(sb_attention(q, k, v, &o)), sign);
-    cr_assert(sb_backward(sb_sum(z, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(z, SB_ALL, false)));
     double result = mean_square(sb_tensor_grad(q)) * (double)d / 2;
     return result;
 }
@@ -369,8 +369,7 @@ TEST(attention_softcap, it_is_the_formula)
     sb_tensor *weights;
     sb_attention_options o = options_of(&x);
     o.weights = &weights;
-    sb_tensor *y = sb_attention(x.q, x.k, x.v, &o);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_attention(x.q, x.k, x.v, &o));
     expect_shape(y, SB_SHAPE(B, LQ, H, DV));
     expect_shape(weights, SB_SHAPE(B, H, LQ, LK));
     for (int b = 0; b < B; b++)
@@ -396,7 +395,7 @@ TEST(attention_softcap, the_layout_is_free)
     o.layout = SB_LAYOUT_HEADS_FIRST;
     sb_tensor *z = sb_attention(sb_permute(x.q, 4, order), sb_permute(x.k, 4, order),
                                 sb_permute(x.v, 4, order), &o);
-    cr_assert(y && z, "%s", sb_error());
+    MUST(y && z);
     cr_expect(test_relative(sb_permute(z, 4, order), y) < 1e-14);
 }
 
@@ -423,7 +422,7 @@ TEST(attention_softcap, a_nan_in_a_blocked_key_reaches_neither_results_nor_value
     sb_tensor *y = sb_attention(x.q, x.k, x.v, &o);
     sb_tensor *loss = sb_sum(sb_multiply(y, y), SB_ALL, false);
     cr_expect(isfinite(sb_tensor_value(loss)));
-    cr_assert(sb_backward(loss), "%s", sb_error());
+    MUST(sb_backward(loss));
     for (int64_t i = 0; i < sb_tensor_size(x.k); i++)
         cr_assert(isfinite(sb_tensor_get(sb_tensor_grad(x.k), i)));
 }
@@ -433,7 +432,7 @@ TEST(attention_softcap, with_a_cache_it_is_refused)
     FAILED_TAPE(SB_NO_RECORD);
     const struct operands x = operands_new();
     sb_kv_cache *cache = sb_kv_cache_new();
-    cr_assert(sb_kv_cache_append(cache, x.k, x.v), "%s", sb_error());
+    MUST(sb_kv_cache_append(cache, x.k, x.v));
     cr_expect(!sb_attention_cached(x.q, cache, &(sb_attention_options){.softcap = 2}));
     EXPECT_ERROR("attention_cached: softcap is 2; it is not available with a cache");
     sb_kv_cache_free(cache);

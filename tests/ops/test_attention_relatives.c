@@ -69,8 +69,7 @@ static double recall_error(double temperature, sb_attention_algorithm algorithm)
     sb_tensor *cue = sb_add(stored, sb_scale(normal(32, SB_SHAPE(N, D)), 0.5 / 8));
     sb_attention_options o = {.algorithm = algorithm, .scale = 1, .temperature = temperature};
     sb_tensor *recalled = temperature ? sb_attention(cue, stored, stored, &o) : cue;
-    sb_tensor *error = sb_mean_squared_error(recalled, stored, SB_REDUCE_SUM);
-    cr_assert(error, "%s", sb_error());
+    sb_tensor *error = MUST(sb_mean_squared_error(recalled, stored, SB_REDUCE_SUM));
     double result = sqrt(sb_tensor_value(error) / N);
     return result;
 }
@@ -121,8 +120,7 @@ TEST(attention_relatives, nadaraya_watson_regression_is_attention)
         sb_tensor *x = normal(3, SB_SHAPE(M, D)), *squares = sb_multiply(points, points);
         sb_attention_options o = {.algorithm = a, .scale = 1 / (h * h)};
         o.bias = sb_scale(sb_sum(squares, -1, false), -1 / (2 * h * h));
-        sb_tensor *y = sb_attention(x, points, v, &o);
-        cr_assert(y, "%s", sb_error());
+        sb_tensor *y = MUST(sb_attention(x, points, v, &o));
         for (int64_t i = 0; i < M; i++)
             cr_assert(fabs(sb_tensor_get(y, i) - regression(N, D, points, v, x, i, h)) < 1e-12);
     }
@@ -183,7 +181,7 @@ TEST(attention_relatives, a_first_key_of_zeros_with_a_learned_bias_is_an_attenti
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *y = sb_keep(sinks_by_steps(x)), *dy = sb_tape_own(test_leaf(SB_F64, 5, 4, dim));
         cr_expect(test_relative(attend_to_sinks(x, a), y) < 1e-14);
-        cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+        MUST(sb_backward_from(y, dy));
         cr_expect(sb_tape_end(&tape), "%s", sb_error());
         for (int i = 0; i < 4; i++) {
             expected[i] = sb_tensor_to(sb_tensor_grad(x[i]), sb_tensor_device(x[i]));
@@ -191,7 +189,7 @@ TEST(attention_relatives, a_first_key_of_zeros_with_a_learned_bias_is_an_attenti
         }
         sb_tape_begin(&tape, SB_RECORD);
         dy = sb_tape_own(test_leaf(SB_F64, 5, 4, dim));
-        cr_assert(sb_backward_from(attend_to_sinks(x, a), dy), "%s", sb_error());
+        MUST(sb_backward_from(attend_to_sinks(x, a), dy));
         for (int i = 0; i < 4; i++) {
             cr_expect(test_relative(sb_tensor_grad(x[i]), expected[i]) < 1e-13, "gradient %d", i);
             sb_tensor_release(expected[i]);

@@ -141,7 +141,7 @@ static void expect_near(const struct variant *c, sb_dtype dtype, int ranks,
     const int64_t last = c->layout == SB_LAYOUT_LENGTH_FIRST ? c->H : c->Lq;
     variant_inputs(c, dtype, job.x);
     job.dy = test_leaf(dtype, 7, SB_SHAPE(c->B, last == c->Lq ? c->H : c->Lq, last, c->Dv));
-    cr_assert(attend(c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
+    MUST(attend(c, NULL, NULL, job.x, job.dy, expected));
     mailbox_run(ranks, attend_rank, &job);
     for (int i = 0; i < PARTS; i++) {
         /* a bias's gradient may cancel as a temperature's does */
@@ -292,7 +292,7 @@ TEST(attention_ring, one_tensor_may_be_queries_keys_and_values)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3)));
-    cr_assert(use_same(x, NULL, &(sb_piece){0}), "%s", sb_error());
+    MUST(use_same(x, NULL, &(sb_piece){0}));
     for (int ranks = 1; ranks <= 3; ranks++)
         mailbox_run(ranks, use_same_rank, &(struct same){.x = x, .dx = sb_tensor_grad(x)});
 }
@@ -310,7 +310,7 @@ TEST(attention_ring, infinite_scores_of_a_block_do_not_change_the_others)
                       j == 0 || j == 7 ? -INFINITY : 0); /* query 0, the keys of rank 0 */
         sb_tensor_set(job.x[3], 8 + j, -INFINITY);
     }
-    cr_assert(attend(&job.c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
+    MUST(attend(&job.c, NULL, NULL, job.x, job.dy, expected));
     mailbox_run(4, attend_rank, &job);
     sb_tensor *y = KEPT(joined(&job, 4, Y, expected[Y]));
     for (int e = 0; e < 16; e++) {
@@ -334,7 +334,7 @@ TEST(attention_ring, non_finite_numbers_propagate_only_through_kept_pairs)
         job.dy = test_leaf(dtype, 7, SB_SHAPE(1, L, 1, D));
         sb_tensor_set(job.x[1], 120 * D + 3, NAN);
         sb_tensor_set(job.x[2], 100 * D + 5, INFINITY);
-        cr_assert(attend(&job.c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
+        MUST(attend(&job.c, NULL, NULL, job.x, job.dy, expected));
         mailbox_run(3, attend_rank, &job);
         for (int i = 0; i < 4; i++) {
             sb_tensor *got = joined(&job, 3, i, expected[i]);
@@ -541,7 +541,7 @@ static void expect_training(const char *name, const sb_seq2seq_options *options,
     double expected, loss = 0;
     for (int rank = 0; rank < ranks; rank++)
         t.tiny[rank] = tiny_new(SB_F64, 3, options);
-    cr_assert(learn(&whole, batch, NULL, NULL, &expected), "%s", sb_error());
+    MUST(learn(&whole, batch, NULL, NULL, &expected));
     mailbox_run(ranks, learn_piece, &t);
     for (int rank = 0; rank < ranks; rank++)
         loss += t.loss[rank];

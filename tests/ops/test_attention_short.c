@@ -55,7 +55,7 @@ static void run(struct call *c)
                               .weights = &c->weights};
     c->y = sb_tensor_retain(sb_keep(sb_attention(c->x[0], c->x[1], c->x[2], &o)));
     sb_tensor_retain(sb_keep(c->weights));
-    cr_assert(sb_backward_from(c->y, c->dy), "%s", sb_error());
+    MUST(sb_backward_from(c->y, c->dy));
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < 4; i++) {
         c->dx[i] = sb_tensor_retain(sb_tensor_grad(c->x[i]));

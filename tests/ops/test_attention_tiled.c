@@ -141,7 +141,7 @@ static int64_t extra_bytes(int64_t L)
     int64_t before = memory_in_use().live_bytes;
     sb_device_reset_peak(sb_device_in_use());
     sb_tensor *y = sb_attention(q, k, v, &o);
-    cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
+    MUST(y && sb_backward_from(y, dy));
     int64_t peak = memory_in_use().peak_bytes - before;
     cr_assert(sb_tape_end(&tape));
     return peak - 5 * tensor; /* y, its gradient, and the gradients of q, k and v */
@@ -175,7 +175,7 @@ TEST(attention_tiled, huge_scores_stay_finite)
         sb_tensor_requires_grad(q);
         sb_attention_options o = {.algorithm = way ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED};
         sb_tensor *y = sb_keep(sb_attention(q, k, v, &o));
-        cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+        MUST(sb_backward(sb_sum(y, SB_ALL, false)));
         cr_expect(fabs(sb_tensor_get(y, 0) - 6e4) < 1 &&
                       fabs(sb_tensor_get(sb_tensor_grad(q), 0)) < 1e3,
                   "%g, %g", sb_tensor_get(y, 0), sb_tensor_get(sb_tensor_grad(q), 0));
@@ -205,11 +205,11 @@ TEST(attention_tiled, rows_of_the_weights_are_those_of_the_composed_path)
     TAPE(SB_RECORD);
     sb_tensor *q = own_leaf(1, 100, 2, 8), *k = own_leaf(2, 300, 1, 8), *weights;
     sb_attention_options o = {.mask = sb_mask_window(150, 20), .weights = &weights};
-    cr_assert(sb_attention(q, k, k, &o), "%s", sb_error());
+    MUST(sb_attention(q, k, k, &o));
     o.weights = NULL;
     o.algorithm = SB_ATTENTION_TILED;
     sb_tensor *y = sb_attention(q, k, k, &o), *rows = sb_attention_weights(y, 37, 41);
-    cr_assert(rows, "%s", sb_error());
+    MUST(rows);
     for (int64_t h = 0; h < 2; h++)
         for (int64_t i = 0; i < 41; i++)
             for (int64_t j = 0; j < 300; j++)

@@ -54,8 +54,7 @@ static void check_product(sb_tensor *a, sb_tensor *b)
     sb_tensor_clear_grad(a);
     sb_tensor_clear_grad(b);
     sb_tensor *y = sb_keep(sb_multiply(a, b));
-    cr_assert(sb_backward(sb_scale(sb_sum(sb_multiply(y, y), SB_ALL, false), 0.5)), "%s",
-              sb_error());
+    MUST(sb_backward(sb_scale(sb_sum(sb_multiply(y, y), SB_ALL, false), 0.5)));
     double *value = numbers_of(y), *value_a = numbers_of(a), *value_b = numbers_of(b);
     double *da = calloc(sb_tensor_size(a), sizeof *da), *db = calloc(sb_tensor_size(b), sizeof *db);
     for (int64_t i = 0; i < sb_tensor_size(y); i++) {
@@ -112,7 +111,7 @@ CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
             sb_tensor_clear_grad(b);
-            cr_assert(sb_backward(sb_sum(sb_divide(a, b), SB_ALL, false)), "%s", sb_error());
+            MUST(sb_backward(sb_sum(sb_divide(a, b), SB_ALL, false)));
             sb_tape_end(&tape);
             if (!first)
                 first = sb_tensor_retain(sb_tensor_grad(b));

@@ -6,7 +6,7 @@ TEST(cast, reals_round_and_whole_numbers_are_exact)
     TAPE(SB_NO_RECORD);
     sb_tensor *x = constant(SB_F64, SB_SHAPE(4), NUMBERS(0.1, -0.0, 1e300, NAN));
     sb_tensor *y = sb_cast(x, SB_F32);
-    cr_assert(y && sb_tensor_dtype(y) == SB_F32, "%s", sb_error());
+    MUST(y && sb_tensor_dtype(y) == SB_F32);
     expect_numbers(y, NUMBERS((float)0.1, 0, INFINITY, NAN));
     cr_expect(signbit(sb_tensor_get(y, 1)), "the sign of zero stays");
     expect_numbers(sb_cast(y, SB_F64), NUMBERS((float)0.1, 0, INFINITY, NAN));
@@ -56,8 +56,7 @@ TEST(cast, wide_numbers_are_rounded_to_bf16_once)
     sb_tensor *leaf = sb_tape_own(sb_tensor_from_doubles(SB_BF16, SB_SHAPE(1), (double[]){1}));
     sb_tensor_requires_grad(leaf);
     sb_tensor *small = sb_scale(sb_cast(leaf, SB_F64), 0x1p-8 + 0x1p-40);
-    cr_assert(sb_backward(sb_sum(sb_add(small, sb_cast(leaf, SB_F64)), SB_ALL, false)), "%s",
-              sb_error());
+    MUST(sb_backward(sb_sum(sb_add(small, sb_cast(leaf, SB_F64)), SB_ALL, false)));
     cr_expect(sb_tensor_value(sb_tensor_grad(leaf)) == 1 + 0x1p-7);
 }
 
@@ -85,7 +84,7 @@ TEST(cast, the_gradient_is_cast_back_and_added)
     sb_tensor *z = sb_cast(x, SB_F64);
     sb_tensor *same = sb_cast(sb_cast(x, SB_F32), SB_F64);
     sb_tensor *product = sb_multiply(sb_multiply(y, z), same);
-    cr_assert(sb_backward(sb_sum(product, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(product, SB_ALL, false)));
     cr_expect(sb_tensor_dtype(sb_tensor_grad(x)) == SB_F32);
     expect_numbers(sb_tensor_grad(x), NUMBERS(27, 48)); /* 3 x^2 */
 }
@@ -99,12 +98,12 @@ static void cast_step(sb_tensor *const x[], bool together)
     TAPE(SB_RECORD);
     for (int i = 0; i < TENSORS && !together; i++)
         y[i] = sb_cast(x[i], SB_BF16);
-    cr_assert(!together || cast_all(TENSORS, x, y), "%s", sb_error());
+    MUST(!together || cast_all(TENSORS, x, y));
     for (int i = 0; i < TENSORS; i++) {
         sb_tensor *part = sb_sum(sb_multiply(y[i], y[i]), SB_ALL, false);
         sum = sum ? sb_add(sum, part) : part;
     }
-    cr_assert(sb_backward(sum), "%s", sb_error());
+    MUST(sb_backward(sum));
 }
 
 static void list_is_cast_as_its_tensors(void)
@@ -143,7 +142,7 @@ TEST(cast, no_gradient_passes_through_integers)
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(3, 4));
     sb_tensor *y = sb_cast(sb_cast(x, SB_I32), SB_F64);
     sb_tensor *z = sb_multiply(x, y);
-    cr_assert(sb_backward(sb_sum(z, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(z, SB_ALL, false)));
     expect_numbers(sb_tensor_grad(x), NUMBERS(3, 4));
 }
 

@@ -7,7 +7,7 @@ TEST(concatenate, rows_follow_each_other)
     sb_tensor *b = leaf(SB_SHAPE(2, 2), NUMBERS(3, 4, 5, 6));
     sb_tensor *y = sb_keep(sb_concatenate((sb_tensor *[]){a, b}, 2, 0));
     expect_shape(y, SB_SHAPE(3, 2));
-    cr_assert(sb_backward_from(y, y), "%s", sb_error());
+    MUST(sb_backward_from(y, y));
     expect_numbers(y, NUMBERS(1, 2, 3, 4, 5, 6));
     expect_numbers(sb_tensor_grad(a), NUMBERS(1, 2));
     expect_numbers(sb_tensor_grad(b), NUMBERS(3, 4, 5, 6));
@@ -20,7 +20,7 @@ TEST(concatenate, columns_interleave)
     sb_tensor *b = leaf(SB_SHAPE(2, 2), NUMBERS(3, 4, 5, 6));
     sb_tensor *y = sb_keep(sb_concatenate((sb_tensor *[]){a, b}, 2, -1));
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(10, 20, 30, 40, 50, 60));
-    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    MUST(sb_backward_from(y, dy));
     expect_numbers(y, NUMBERS(1, 3, 4, 2, 5, 6));
     expect_numbers(sb_tensor_grad(a), NUMBERS(10, 40));
     expect_numbers(sb_tensor_grad(b), NUMBERS(20, 30, 50, 60));
@@ -32,7 +32,7 @@ TEST(concatenate, a_tensor_that_is_joined_twice_gets_both_gradients)
     sb_tensor *a = leaf(SB_SHAPE(2), NUMBERS(1, 2));
     sb_tensor *y = sb_concatenate((sb_tensor *[]){a, a}, 2, 0);
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(4), NUMBERS(1, 2, 30, 40));
-    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    MUST(sb_backward_from(y, dy));
     expect_numbers(sb_tensor_grad(a), NUMBERS(31, 42));
 }
 
@@ -42,8 +42,7 @@ TEST(concatenate, a_constant_is_joined_and_gets_no_gradient)
     sb_tensor *a = constant(SB_F64, SB_SHAPE(1), NUMBERS(1));
     sb_tensor *b = leaf(SB_SHAPE(2), NUMBERS(2, 3));
     sb_tensor *y = sb_concatenate((sb_tensor *[]){a, b}, 2, 0);
-    cr_assert(sb_backward_from(y, constant(SB_F64, SB_SHAPE(3), NUMBERS(7, 8, 9))), "%s",
-              sb_error());
+    MUST(sb_backward_from(y, constant(SB_F64, SB_SHAPE(3), NUMBERS(7, 8, 9))));
     cr_expect(sb_tensor_grad(a) == NULL);
     expect_numbers(sb_tensor_grad(b), NUMBERS(8, 9));
 }
@@ -56,7 +55,7 @@ TEST(concatenate, a_stack_has_a_new_axis_at_any_position)
     sb_tensor *rows = sb_stack(pair, 2, 0);
     sb_tensor *columns = sb_keep(sb_stack(pair, 2, -1));
     expect_numbers(rows, NUMBERS(1, 2, 3, 4));
-    cr_assert(sb_backward_from(columns, rows), "%s", sb_error());
+    MUST(sb_backward_from(columns, rows));
     expect_numbers(columns, NUMBERS(1, 3, 2, 4));
     expect_numbers(sb_tensor_grad(a), NUMBERS(1, 3));
     expect_numbers(sb_tensor_grad(b), NUMBERS(2, 4));

@@ -20,7 +20,7 @@ TEST(decoding_note, symbols_go_to_the_next_step_and_to_a_ring_for_the_host)
     const struct decoding_kernels *k = kernel_row(&decoding_rows, value);
     const struct decoding_note note = {SEQUENCES, STEPS,    chosen->data,  value->data,
                                        ids->data, at->data, lengths->data, noted->data};
-    cr_assert(k && k->note(&note) && k->note(&note), "%s", sb_error()); /* rows 2 and 3 */
+    MUST(k && k->note(&note) && k->note(&note)); /* rows 2 and 3 */
     double *rows = numbers_of(noted);
     for (int i = 0; i < STEPS * SEQUENCES; i++) {
         const int b = i % SEQUENCES;
@@ -97,7 +97,7 @@ TEST(decoding_note, a_beam_keeps_its_most_probable_hypotheses_and_that_of_greedy
     const struct decoding_beam beam = {TEXTS,      WIDTH,      READS,      BEAM_STEPS, 2,
                                        4,          t[0]->data, t[1]->data, t[2]->data, t[3]->data,
                                        t[4]->data, t[5]->data, t[6]->data, t[7]->data, t[8]->data};
-    cr_assert(k && k->extend(&beam), "%s", sb_error());
+    MUST(k && k->extend(&beam));
     expect_numbers(t[2], ROWS, beams.after);
     expect_ids(t[3], TEXTS, beams.greedy_after);
     expect_ids(t[4], ROWS, beams.from);
@@ -126,7 +126,7 @@ TEST(decoding_note, caches_are_rearranged_in_place)
             (struct decoding_cache){cache[c]->data, ROOM * sizes[c] * 4, sizes[c] * 4};
     }
     const struct decoding_kernels *k = kernel_row(&decoding_rows, there);
-    cr_assert(k && k->rearrange(&caches), "%s", sb_error());
+    MUST(k && k->rearrange(&caches));
     for (int c = 0; c < 2; c++)
         for (int64_t i = 0, of_row = ROOM * sizes[c]; i < ROWS * of_row; i++) {
             const int64_t row = i / of_row, inside = i % of_row,

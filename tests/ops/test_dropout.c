@@ -14,8 +14,7 @@ static sb_tensor *drop(sb_tensor *x, double p, sb_random random)
 {
     TAPE(SB_NO_RECORD);
     sb_tape_random(&tape, &random);
-    sb_tensor *y = sb_tensor_retain(sb_dropout(x, p));
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_tensor_retain(sb_dropout(x, p)));
     return y;
 }
 
@@ -103,7 +102,7 @@ TEST(dropout, backward_drops_what_forward_dropped)
     TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(sb_dropout(x, 0.4));
-    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    MUST(sb_backward_from(y, dy));
     for (int i = 0; i < 1000; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) -
                        sb_tensor_get(y, i) * sb_tensor_get(dy, i)) < 1e-15);
@@ -118,7 +117,7 @@ TEST(dropout, a_dropped_nan_is_zero_and_a_kept_one_propagates)
     TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(sb_dropout(x, 0.5));
-    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    MUST(sb_backward_from(y, dy));
     int dropped = 0;
     for (int i = 0; i < 100; i++) {
         dropped += sb_tensor_get(y, i) == 0;
@@ -190,7 +189,7 @@ TEST(dropout, residual_dropout_is_dropout_and_add)
             sb_tape_random(&tape, &random);
             y[way] = sb_tensor_retain(sb_keep(residual(x, branch, way)));
             sb_tensor *sum = sb_add(y[way], residual(x, branch, way));
-            cr_assert(sb_backward_from(sum, dy), "%s", sb_error());
+            MUST(sb_backward_from(sum, dy));
             sb_tape_end(&tape);
             dx[way] = sb_tensor_retain(sb_tensor_grad(x));
             dbranch[way] = sb_tensor_retain(sb_tensor_grad(branch));

@@ -68,7 +68,7 @@ TEST(elementwise, values_and_derivatives_agree_with_the_reference)
         TAPE(SB_RECORD);
         sb_tensor *x = leaf(SB_SHAPE(4), 4, references[r].x);
         sb_tensor *y = sb_keep(references[r].function(x));
-        cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+        MUST(sb_backward(sb_sum(y, SB_ALL, false)));
         expect_close(y, references[r].y, 4e-15, references[r].name);
         expect_close(sb_tensor_grad(x), references[r].dx, 4e-15, references[r].name);
     }
@@ -80,7 +80,7 @@ TEST(elementwise, f32_agrees_with_the_reference_to_its_precision)
         TAPE(SB_RECORD);
         sb_tensor *x = sb_tensor_requires_grad(constant(SB_F32, SB_SHAPE(4), 4, references[r].x));
         sb_tensor *y = sb_keep(references[r].function(x));
-        cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+        MUST(sb_backward(sb_sum(y, SB_ALL, false)));
         expect_close(y, references[r].y, 1e-6, references[r].name);
         expect_close(sb_tensor_grad(x), references[r].dx, 1e-6, references[r].name);
     }
@@ -103,7 +103,7 @@ TEST(elementwise, gradients_of_two_uses_add_up)
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(1, 2));
     sb_tensor *a = sb_scale(x, 3);
     sb_tensor *b = sb_negate(x);
-    cr_assert(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)));
     expect_numbers(sb_tensor_grad(x), NUMBERS(2, 2));
 }
 
@@ -170,7 +170,7 @@ TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
         TAPE(SB_RECORD);
         sb_tensor_clear_grad(x);
         sb_tensor *y = sb_keep(sb_silu(x));
-        cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
+        MUST(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
         double *value = numbers_of(x), *got = numbers_of(y),
                *got_dx = numbers_of(sb_tensor_grad(x));
         for (int64_t i = 0; i < n; i++) {

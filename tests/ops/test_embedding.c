@@ -5,8 +5,7 @@ TEST(embedding, ids_choose_rows_of_the_table)
     TAPE(SB_RECORD);
     sb_tensor *table = owned(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21});
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(2, 2), (double[]){2, 0, 2, 1});
-    sb_tensor *y = sb_embedding(table, ids);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_embedding(table, ids));
     cr_expect(sb_tensor_rank(y) == 3 && sb_tensor_dim(y, 0) == 2 && sb_tensor_dim(y, 1) == 2 &&
               sb_tensor_dim(y, 2) == 2);
     const double expected[] = {20, 21, 0, 1, 20, 21, 10, 11};
@@ -20,7 +19,7 @@ TEST(embedding, backward_sums_the_rows_of_each_id)
     TAPE(SB_RECORD);
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(3), (double[]){2, 0, 2});
     sb_tensor *dy = owned(SB_F32, SB_SHAPE(3, 2), (double[]){1, 2, 30, 40, 500, 600});
-    cr_assert(sb_backward_from(sb_embedding(table, ids), dy), "%s", sb_error());
+    MUST(sb_backward_from(sb_embedding(table, ids), dy));
     const double expected[] = {30, 40, 0, 0, 501, 602};
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
@@ -34,7 +33,7 @@ TEST(embedding, the_row_of_padding_gets_no_gradient)
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(4), (double[]){2, 0, 2, 1});
     sb_tensor *dy = owned(SB_F32, SB_SHAPE(4, 2), (double[]){1, 2, 30, 40, 500, 600, 7, 8});
     sb_tensor *y = sb_keep(sb_embedding_padded(table, ids, 2));
-    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    MUST(sb_backward_from(y, dy));
     cr_expect(sb_tensor_get(y, 0) == 20 && sb_tensor_get(y, 7) == 11);
     const double expected[] = {30, 40, 7, 8, 0, 0};
     for (int i = 0; i < 6; i++)
@@ -80,7 +79,7 @@ TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
         for (int i = 0; i < 3; i++)
             for (int c = 0; c < C; c++)
                 sb_tensor_set(dy, i * 700 * C + c, parts[i]);
-        cr_assert(sb_backward_from(sb_embedding(table, ids), dy), "%s", sb_error());
+        MUST(sb_backward_from(sb_embedding(table, ids), dy));
         for (int c = 0; c < C; c++)
             cr_expect(sb_tensor_get(sb_tensor_grad(table), c) == 0 &&
                       sb_tensor_get(sb_tensor_grad(table), C + c) == 0);

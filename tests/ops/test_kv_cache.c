@@ -28,13 +28,12 @@ static sb_tensor *decode(const struct sequence *s, int64_t step, sb_attention_op
     int n = 0;
     for (int64_t t = 0; t < T; t += step, n++) {
         int64_t L = T - t < step ? T - t : step;
-        cr_assert(sb_kv_cache_append(cache, sb_slice(s->k, 1, t, L), sb_slice(s->v, 1, t, L)), "%s",
-                  sb_error());
+        MUST(sb_kv_cache_append(cache, sb_slice(s->k, 1, t, L), sb_slice(s->v, 1, t, L)));
         cr_expect(sb_kv_cache_length(cache) == t + L && sb_kv_cache_batch(cache) == B);
         o.mask = sb_mask_causal_last();
         o.bias = sb_alibi(s->q->dtype, H, L, t + L);
         part[n] = sb_attention_cached(sb_slice(s->q, 1, t, L), cache, &o);
-        cr_assert(part[n], "%s", sb_error());
+        MUST(part[n]);
     }
     sb_kv_cache_free(cache);
     return sb_concatenate(part, n, 1);
@@ -93,10 +92,10 @@ TEST(kv_cache, bf16_is_f32_but_for_rounding)
     sb_kv_cache *cache = sb_kv_cache_new();
     sb_tensor *weights, *expected_weights;
     sb_attention_options o = {.weights = &weights, .mask = sb_mask_causal()};
-    cr_assert(sb_kv_cache_append(cache, s.k, s.v), "%s", sb_error());
+    MUST(sb_kv_cache_append(cache, s.k, s.v));
     o.bias = own(test_leaf(SB_BF16, 4, SB_SHAPE(H, 1, T)));
     sb_tensor *y = sb_attention_cached(s.q, cache, &o);
-    cr_assert(y && weights, "%s", sb_error());
+    MUST(y && weights);
     o.weights = &expected_weights;
     o.bias = sb_cast(o.bias, SB_F32);
     sb_tensor *expected = sb_attention(wide.q, wide.k, wide.v, &o);
@@ -114,14 +113,14 @@ TEST(kv_cache, queries_may_have_either_layout)
     TAPE(SB_NO_RECORD);
     struct sequence s = sequence_new(SB_F32);
     sb_kv_cache *cache = sb_kv_cache_new();
-    cr_assert(sb_kv_cache_append(cache, s.k, s.v), "%s", sb_error());
+    MUST(sb_kv_cache_append(cache, s.k, s.v));
     sb_tensor *weights[2];
     sb_attention_options o = {.weights = &weights[0]};
     sb_tensor *y = sb_attention_cached(s.q, cache, &o);
     o.layout = SB_LAYOUT_HEADS_FIRST;
     o.weights = &weights[1];
     sb_tensor *z = sb_attention_cached(sb_permute(s.q, 4, order), cache, &o);
-    cr_assert(y && z, "%s", sb_error());
+    MUST(y && z);
     cr_expect(test_relative(sb_permute(z, 4, order), y) == 0);
     cr_expect(test_relative(weights[0], weights[1]) == 0);
     cr_expect(fabs(sb_tensor_value(sb_sum(weights[0], SB_ALL, false)) - B * H * T) < 1e-3);
@@ -144,7 +143,7 @@ static void expect_the_same_bits_alone(int64_t L)
     sb_attention_options o = {.mask = sb_mask_lengths(lengths)};
     sb_tensor *y = sb_slice(sb_attention_cached(q, all, &o), 0, 1, 1);
     sb_tensor *z = sb_attention_cached(sb_slice(q, 0, 1, 1), one, NULL);
-    cr_assert(y && z, "%s", sb_error());
+    MUST(y && z);
     cr_expect(test_same_bits(y, z), "length %d", (int)L);
     sb_kv_cache_free(all);
     sb_kv_cache_free(one);
@@ -163,8 +162,7 @@ TEST(kv_cache, a_sequence_has_the_same_bits_alone_and_in_a_batch)
 static void expect_mean(const sb_kv_cache *cache, int64_t batch, const double *expected)
 {
     sb_tensor *q = own(sb_tensor_zeros(SB_F64, SB_SHAPE(batch, 1, 1, 1)));
-    sb_tensor *y = sb_attention_cached(q, cache, NULL);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_attention_cached(q, cache, NULL));
     for (int64_t b = 0; b < batch; b++)
         cr_expect(fabs(sb_tensor_get(y, b) - expected[b]) < 1e-12, "sequence %d holds %g", (int)b,
                   sb_tensor_get(y, b));
@@ -180,17 +178,17 @@ TEST(kv_cache, reordering_replaces_one_sequence_by_another)
 {
     TAPE(SB_NO_RECORD);
     sb_kv_cache *cache = sb_kv_cache_new();
-    cr_assert(append(cache, 3, 2, (double[]){1, 3, 10, 30, 100, 300}), "%s", sb_error());
+    MUST(append(cache, 3, 2, (double[]){1, 3, 10, 30, 100, 300}));
     expect_mean(cache, 3, (double[]){2, 20, 200});
-    cr_assert(sb_kv_cache_reorder(cache, 3, (int32_t[]){2, 0, 0}), "%s", sb_error());
+    MUST(sb_kv_cache_reorder(cache, 3, (int32_t[]){2, 0, 0}));
     expect_mean(cache, 3, (double[]){200, 2, 2});
-    cr_assert(sb_kv_cache_reorder(cache, 3, (int32_t[]){0, 1, 2}), "%s", sb_error());
+    MUST(sb_kv_cache_reorder(cache, 3, (int32_t[]){0, 1, 2}));
     expect_mean(cache, 3, (double[]){200, 2, 2});
-    cr_assert(sb_kv_cache_reorder(cache, 5, (int32_t[]){1, 0, 1, 0, 0}), "%s", sb_error());
+    MUST(sb_kv_cache_reorder(cache, 5, (int32_t[]){1, 0, 1, 0, 0}));
     expect_mean(cache, 5, (double[]){2, 200, 2, 200, 200});
-    cr_assert(append(cache, 5, 1, (double[]){5, 500, 8, 2, 50}), "%s", sb_error());
+    MUST(append(cache, 5, 1, (double[]){5, 500, 8, 2, 50}));
     expect_mean(cache, 5, (double[]){3, 300, 4, 134, 150});
-    cr_assert(sb_kv_cache_reorder(cache, 1, (int32_t[]){3}), "%s", sb_error());
+    MUST(sb_kv_cache_reorder(cache, 1, (int32_t[]){3}));
     expect_mean(cache, 1, (double[]){134});
     sb_kv_cache_free(cache);
 }
@@ -199,10 +197,10 @@ TEST(kv_cache, truncating_removes_the_last_positions)
 {
     TAPE(SB_NO_RECORD);
     sb_kv_cache *cache = sb_kv_cache_new();
-    cr_assert(append(cache, 2, 3, (double[]){1, 3, 100, 10, 30, 200}), "%s", sb_error());
+    MUST(append(cache, 2, 3, (double[]){1, 3, 100, 10, 30, 200}));
     cr_assert(sb_kv_cache_truncate(cache, 2) && sb_kv_cache_length(cache) == 2);
     expect_mean(cache, 2, (double[]){2, 20});
-    cr_assert(append(cache, 2, 1, (double[]){5, 50}), "%s", sb_error());
+    MUST(append(cache, 2, 1, (double[]){5, 50}));
     expect_mean(cache, 2, (double[]){3, 30});
     cr_assert(sb_kv_cache_truncate(cache, 0) && append(cache, 2, 1, (double[]){7, 8}));
     expect_mean(cache, 2, (double[]){7, 8});
@@ -216,7 +214,7 @@ TEST(kv_cache, the_capacity_doubles)
     sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     int64_t held = 0, times = 0;
     for (int step = 0; step < 1000; step++) {
-        cr_assert(sb_kv_cache_append(cache, k, k), "%s", sb_error());
+        MUST(sb_kv_cache_append(cache, k, k));
         int64_t bytes = memory_in_use().live_bytes;
         times += bytes != held;
         held = bytes;
@@ -252,7 +250,7 @@ TEST(kv_cache, wrong_arguments_are_named_and_do_not_change_the_cache)
                    sb_kv_cache_append(cache, k, longer));
     EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_reorder: rows[0] is 0; the cache holds 0 sequences",
                    sb_kv_cache_reorder(cache, 1, (int32_t[]){0}));
-    cr_assert(sb_kv_cache_append(cache, k, v), "%s", sb_error());
+    MUST(sb_kv_cache_append(cache, k, v));
     EXPECT_FAILURE(SB_RECORD, "kv_cache_append: the open tape records",
                    sb_kv_cache_append(cache, k, v));
     EXPECT_FAILURE(SB_RECORD, "attention_cached: the open tape records",
@@ -305,23 +303,22 @@ TEST(kv_cache, a_position_on_the_device_stands_for_the_length)
     sb_tensor *lengths = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(B), 0));
     TAPE(SB_NO_RECORD);
     const struct sequence s = sequence_new(SB_F64);
-    cr_assert(sb_kv_cache_append(follows, sb_slice(s.k, 1, 0, 1), sb_slice(s.v, 1, 0, 1)) &&
-                  kv_cache_reserve(follows, T),
-              "%s", sb_error());
+    MUST(sb_kv_cache_append(follows, sb_slice(s.k, 1, 0, 1), sb_slice(s.v, 1, 0, 1)) &&
+         kv_cache_reserve(follows, T));
     cr_expect(kv_cache_room(follows) == 64, "%lld", (long long)kv_cache_room(follows));
     for (int64_t t = 0; t < T; t++) {
         sb_tensor *q = sb_slice(s.q, 1, t, 1), *k = sb_slice(s.k, 1, t, 1);
         sb_tensor *v = sb_slice(s.v, 1, t, 1);
-        cr_assert(sb_kv_cache_append(usual, k, v), "%s", sb_error());
+        MUST(sb_kv_cache_append(usual, k, v));
         sb_tensor_set(at, 0, (double)t);
         for (int b = 0; b < B; b++)
             sb_tensor_set(lengths, b, (double)t + 1);
         kv_cache_follow(follows, at);
-        cr_assert(sb_kv_cache_append(follows, k, v), "%s", sb_error());
+        MUST(sb_kv_cache_append(follows, k, v));
         const sb_attention_options masked = {.mask = sb_mask_lengths(lengths)};
         sb_tensor *expected = sb_attention_cached(q, usual, NULL);
         sb_tensor *y = sb_attention_cached(q, follows, &masked);
-        cr_assert(y && expected, "%s", sb_error());
+        MUST(y && expected);
         cr_expect(test_relative(y, expected) < 1e-14, "step %d: %g", (int)t,
                   test_relative(y, expected));
         kv_cache_follow(follows, NULL);

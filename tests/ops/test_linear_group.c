@@ -21,13 +21,13 @@ static struct scene scene_new(sb_dtype dtype, int n, bool biased, bool joined)
     struct scene s = {.set = sb_parameters_of(dtype, 3), .n = n};
     for (int i = 0; i < n; i++) {
         sb_linear_layer layer;
-        cr_assert(sb_linear_layer_init(&layer, s.set, names[i], IN, OUT, biased), "%s", sb_error());
+        MUST(sb_linear_layer_init(&layer, s.set, names[i], IN, OUT, biased));
         s.weight[i] = layer.weight;
         s.bias[i] = layer.bias;
         for (int64_t c = 0; biased && c < OUT; c++)
             sb_tensor_set(layer.bias, c, 0.25 * (double)(c - 3 * i));
     }
-    cr_assert(!joined || parameters_flatten(s.set), "%s", sb_error());
+    MUST(!joined || parameters_flatten(s.set));
     s.x = test_leaf(dtype, 5, SB_SHAPE(2, LENGTH, IN));
     return s;
 }
@@ -76,7 +76,7 @@ static void expect_values(sb_dtype dtype, int n, bool biased, bool joined, sb_mo
     struct scene s = scene_new(dtype, n, biased, joined);
     sb_tensor *one[MOST], *all[MOST];
     TAPE(mode);
-    cr_assert(scene_forward(&s, false, one) && scene_forward(&s, true, all), "%s", sb_error());
+    MUST(scene_forward(&s, false, one) && scene_forward(&s, true, all));
     for (int i = 0; i < n; i++)
         expect_near(one[i], all[i], "values");
     scene_free(&s);
@@ -174,12 +174,12 @@ TEST(linear_group, results_and_their_gradients_lie_in_a_block_each)
     struct scene s = scene_new(SB_F32, 3, true, true);
     sb_tensor *y[MOST], *sum = NULL;
     TAPE(SB_RECORD);
-    cr_assert(scene_forward(&s, true, y), "%s", sb_error());
+    MUST(scene_forward(&s, true, y));
     for (int i = 2; i >= 0; i--) { /* the first is the last to get a gradient */
         sb_tensor *part = sb_sum(sb_exp(sb_keep(y[i])), SB_ALL, false);
         sum = sum ? sb_add(sum, part) : part;
     }
-    cr_assert(sb_backward(sum), "%s", sb_error());
+    MUST(sb_backward(sum));
     const sb_tensor *const dy[] = {sb_tensor_grad(y[0]), sb_tensor_grad(y[1]),
                                    sb_tensor_grad(y[2])};
     const int64_t distance = bytes_between(y[0], y[1]);
@@ -201,10 +201,9 @@ static int64_t kernels_of_step(const struct scene *s, bool grouped)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y[MOST];
     const int64_t before = kernels_until_now();
-    cr_assert(scene_forward(s, grouped, y), "%s", sb_error());
+    MUST(scene_forward(s, grouped, y));
     sb_tensor *all = sb_concatenate(y, s->n, 0);
-    cr_assert(sb_backward_from(all, sb_tape_own(test_leaf(SB_F32, 9, all->rank, all->dim))), "%s",
-              sb_error());
+    MUST(sb_backward_from(all, sb_tape_own(test_leaf(SB_F32, 9, all->rank, all->dim))));
     sb_tape_end(&tape);
     return kernels_until_now() - before;
 }

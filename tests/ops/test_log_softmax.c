@@ -5,8 +5,8 @@
 TEST(log_softmax, three_scores_give_the_hand_worked_logarithms)
 {
     TAPE(SB_RECORD);
-    sb_tensor *y = sb_log_softmax(owned(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y =
+        MUST(sb_log_softmax(owned(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(y, i) - log((1 << i) / 7.0)) < 1e-15);
 }
@@ -18,7 +18,7 @@ TEST(log_softmax, backward_gives_the_hand_worked_gradient)
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
     TAPE(SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0});
-    cr_assert(sb_backward_from(sb_log_softmax(x), dy), "%s", sb_error());
+    MUST(sb_backward_from(sb_log_softmax(x), dy));
     const double expected[] = {6 / 7.0, -2 / 7.0, -4 / 7.0};
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - expected[i]) < 1e-15);
@@ -118,7 +118,7 @@ static void expect_best_as_composed(sb_dtype dtype, int64_t C, double odd)
     double value[ROWS];
     sb_tensor *x = scores_of(dtype, C, odd), *bias = bias_of(dtype, C), *y = sb_log_softmax(x);
     sb_tensor *best = sb_argmax(sb_add(y, bias), -1), *found = sb_gather(y, best);
-    cr_assert(found, "%s", sb_error());
+    MUST(found);
     if (!log_softmax_best(x, bias, index, value)) {
         cr_expect(sb_tensor_device(x) != sb_device_cpu());
         return;

@@ -6,8 +6,7 @@ static const double ln2 = 0.6931471805599453;
 static void expect_picture(sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk,
                            const char *expected)
 {
-    char *text = sb_mask_text(mask, b, h, Lq, Lk);
-    cr_assert(text, "%s", sb_error());
+    char *text = MUST(sb_mask_text(mask, b, h, Lq, Lk));
     cr_expect(strcmp(text, expected) == 0, "the picture is\n%snot\n%s", text, expected);
     sb_free(text);
 }
@@ -41,7 +40,7 @@ TEST(mask, masked_softmax_gives_the_hand_worked_weights)
     sb_tensor *blocked = owned(SB_BOOL, SB_SHAPE(4), (double[]){0, 0, 0, 1});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_block(blocked), 1);
     sb_tensor *cold = sb_masked_softmax(x, sb_mask_block(blocked), 0.5);
-    cr_assert(y && cold, "%s", sb_error());
+    MUST(y && cold);
     for (int j = 0; j < 3; j++) {
         cr_expect(fabs(sb_tensor_get(y, j) - (1 << j) / 7.0) < 1e-15);
         cr_expect(fabs(sb_tensor_get(cold, j) - (1 << 2 * j) / 21.0) < 1e-15);
@@ -61,7 +60,7 @@ TEST(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
         sb_mask *mask = kind == 0
                             ? sb_mask_lengths(owned(SB_I32, SB_SHAPE(1), (double[]){3}))
                             : sb_mask_allow(owned(SB_BOOL, SB_SHAPE(4), (double[]){1, 1, 1, 0}));
-        cr_assert(sb_backward_from(sb_masked_softmax(x, mask, 2), dy), "%s", sb_error());
+        MUST(sb_backward_from(sb_masked_softmax(x, mask, 2), dy));
         for (int j = 0; j < 4; j++)
             cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), j) - expected[j]) < 1e-15);
         sb_tensor_clear_grad(x);
@@ -91,7 +90,7 @@ static void expect_simple(int64_t Lq, int64_t Lk, double temperature, bool first
         sb_mask *mask = sb_mask_allow(allowed);
         y[way] = sb_tensor_retain(way == 0 ? sb_masked_softmax(x, mask, temperature)
                                            : simple((sb_tensor *[]){x, keep}, temperature));
-        cr_assert(sb_backward_from(sb_keep(y[way]), dy), "%s", sb_error());
+        MUST(sb_backward_from(sb_keep(y[way]), dy));
         sb_tape_end(&tape);
         dx[way] = sb_tensor_retain(sb_tensor_grad(x));
         sb_tensor_clear_grad(x);
@@ -142,7 +141,7 @@ TEST(mask, a_combined_mask_keeps_pairs_that_all_its_masks_keep)
         }
         sb_tensor *y = sb_masked_softmax(x, mask, 1);
         sb_tensor *expected = sb_masked_softmax(x, sb_mask_allow(pairs), 1);
-        cr_assert(y && expected, "%s", sb_error());
+        MUST(y && expected);
         cr_expect(test_relative(y, expected) < 1e-15, "kinds %d", kinds);
         for (int64_t b = 0; b < B; b++)
             for (int64_t h = 0; h < H; h++) {
@@ -166,7 +165,7 @@ static void expect_masked_row(sb_dtype dtype, bool dense)
     sb_tensor *pairs = owned(SB_BOOL, SB_SHAPE(3, 2), (double[]){0, 0, 1, 0, 1, 1});
     sb_mask *mask = dense ? sb_mask_allow(pairs) : sb_mask_causal_last();
     sb_tensor *y = sb_masked_softmax(x, mask, 1);
-    cr_assert(sb_backward_from(sb_keep(y), dy), "%s", sb_error());
+    MUST(sb_backward_from(sb_keep(y), dy));
     for (int j = 0; j < 2; j++) {
         cr_expect(sb_tensor_get(y, j) == 0 && sb_tensor_get(sb_tensor_grad(x), j) == 0,
                   "key %d: %g, gradient %g", j, sb_tensor_get(y, j),
@@ -191,8 +190,7 @@ TEST(mask, without_keys_all_weights_are_zero)
     TAPE(SB_NO_RECORD);
     sb_tensor *x = owned(SB_F64, SB_SHAPE(2, 1, 3), (double[]){NAN, 1, 2, 3, 4, 5});
     sb_tensor *lengths = owned(SB_I32, SB_SHAPE(1), (double[]){0});
-    sb_tensor *y = sb_masked_softmax(x, sb_mask_lengths(lengths), 1);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_masked_softmax(x, sb_mask_lengths(lengths), 1));
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(y, i) == 0);
 }
@@ -217,8 +215,7 @@ static void expect_visible(sb_dtype dtype, double value, bool dense)
     for (int place = 0; place < 4; place++) {
         double values[4] = {1, 2, 3, 4};
         values[place] = value;
-        sb_tensor *y = sb_masked_softmax(owned(dtype, SB_SHAPE(1, 4), values), mask, 1);
-        cr_assert(y, "%s", sb_error());
+        sb_tensor *y = MUST(sb_masked_softmax(owned(dtype, SB_SHAPE(1, 4), values), mask, 1));
         for (int j = 0; j < 3; j++)
             cr_expect(isnan(sb_tensor_get(y, j)) == (place < 3 && value != -INFINITY), "%g at %d",
                       value, place);
@@ -266,7 +263,7 @@ TEST(mask, padding_does_not_change_the_bits_of_a_row)
                 sb_tensor_set(lengths, 0, 0);
             sb_tensor *y = sb_masked_softmax(padded, sb_mask_lengths(lengths), 0.3);
             sb_tensor *z = sb_masked_softmax(alone, sb_mask_lengths(whole), 0.3);
-            cr_assert(y && z, "%s", sb_error());
+            MUST(y && z);
             const float *bits = test_data(y);
             cr_expect(memcmp(bits + Lk, test_data(z), tensor_bytes(z)) == 0, "length %lld",
                       (long long)L);
@@ -433,7 +430,7 @@ static struct results run(sb_attention_options o, sb_mask *(*mask)(void), bool t
     o.layout = heads_first ? SB_LAYOUT_HEADS_FIRST : SB_LAYOUT_LENGTH_FIRST;
     o.log_temperature = temperature ? x.log_temperature : NULL;
     sb_tensor *y = sb_tensor_retain(sb_keep(sb_attention(x.q, x.k, x.v, &o)));
-    cr_assert(y && sb_backward_from(y, x.dy), "%s", sb_error());
+    MUST(y && sb_backward_from(y, x.dy));
     cr_assert(sb_tape_end(&tape));
     struct results r = {4, {y, take_grad(x.q), take_grad(x.k), take_grad(x.v)}};
     if (temperature)
@@ -500,7 +497,7 @@ CPU_TEST(mask_queries, exact_derivatives_are_finite_there_too)
         sb_tensor *in[] = {x.q, x.k, x.v, x.log_temperature}, *hv[4], *v[4];
         for (int i = 0; i < 4; i++)
             v[i] = sb_tensor_full(SB_F64, in[i]->rank, in[i]->dim, 0.5);
-        cr_assert(sb_hvp(run_loss, &a, in, v, 4, hv), "%s", sb_error());
+        MUST(sb_hvp(run_loss, &a, in, v, 4, hv));
         for (int i = 0; i < 4; i++) {
             for (int64_t k = 0; k < sb_tensor_size(hv[i]); k++)
                 cr_assert(isfinite(sb_tensor_get(hv[i], k)), "way %d, input %d", way, i);

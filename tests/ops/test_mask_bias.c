@@ -4,8 +4,7 @@
 
 static void expect_picture(sb_mask *mask, int64_t Lq, int64_t Lk, const char *expected)
 {
-    char *text = sb_mask_text(mask, 0, 0, Lq, Lk);
-    cr_assert(text, "%s", sb_error());
+    char *text = MUST(sb_mask_text(mask, 0, 0, Lq, Lk));
     cr_expect(strcmp(text, expected) == 0, "the picture is\n%sand not\n%s", text, expected);
     sb_free(text);
 }
@@ -39,7 +38,7 @@ TEST(mask_bias, attention_takes_both_from_one_tensor)
         const sb_attention_options o = {
             .bias = bias, .mask = sb_mask_from_bias(bias), .algorithm = algorithms[i]};
         sb_tensor *y = sb_keep(sb_attention(q, k, v, &o));
-        cr_assert(y && sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
+        MUST(y && sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
         double s[2], weight[2];
         for (int j = 0; j < 2; j++) {
             s[j] = j + 0.5 * (1 - j); /* the bias */

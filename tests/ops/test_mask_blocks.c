@@ -2,7 +2,7 @@
 
 static void expect_picture(const sb_mask *mask, int64_t Lq, int64_t Lk, const char *picture)
 {
-    cr_assert(mask, "%s", sb_error());
+    MUST(mask);
     char *text = sb_mask_text(mask, 0, 0, Lq, Lk);
     cr_expect_str_eq(text, picture);
     sb_free(text);
@@ -64,7 +64,7 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
         int64_t head = at / L / L, i = at / L % L, j = at % L;
         pair[at] = block[(head * n + i / size) * n + j / size];
     }
-    cr_assert(sb_tensor_write(kept, block) && sb_tensor_write(pairs, pair), "%s", sb_error());
+    MUST(sb_tensor_write(kept, block) && sb_tensor_write(pairs, pair));
     free(block);
     free(pair);
     sb_attention_options o = {.mask = sb_mask_blocks(kept, size), .algorithm = algorithm};

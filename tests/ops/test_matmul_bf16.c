@@ -24,7 +24,7 @@ static sb_tensor *whole_numbers(uint64_t seed, int rank, const int64_t *dim)
     double *numbers = numbers_of(t);
     for (int64_t i = 0; i < sb_tensor_size(t); i++)
         numbers[i] = floor(9 * sb_random_uniform(&random)) - 4;
-    cr_assert(sb_tensor_write(t, numbers), "%s", sb_error());
+    MUST(sb_tensor_write(t, numbers));
     free(numbers);
     return t;
 }
@@ -41,8 +41,7 @@ static void expect_sums(const struct product *p, sb_mode mode, int64_t B, int64_
     TAPE_WITH(mode, &decoding);
     sb_tensor *a = whole_numbers(1, SB_SHAPE(B, p->transpose_a ? k : m, p->transpose_a ? m : k));
     sb_tensor *b = whole_numbers(2, SB_SHAPE(B, p->transpose_b ? n : k, p->transpose_b ? k : n));
-    sb_tensor *y = p->f(a, b);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(p->f(a, b));
     double *as = numbers_of(a), *bs = numbers_of(b), *ys = numbers_of(y);
     for (int64_t at = 0; at < B * m * n; at++) {
         const int64_t z = at / n / m, i = at / n % m, j = at % n;
@@ -88,8 +87,7 @@ TEST(matmul_bf16, sums_of_whole_numbers_are_exact_and_rounded_once)
 static void expect_rows_alone(matmul f, sb_tensor *a, sb_tensor *b, const double *all,
                               int64_t first, int64_t count)
 {
-    sb_tensor *y = f(sb_slice(a, 0, first, count), b);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(f(sb_slice(a, 0, first, count), b));
     const int64_t n = sb_tensor_dim(y, 1);
     double *alone = numbers_of(y);
     cr_expect(memcmp(alone, all + first * n, (size_t)(count * n) * sizeof *alone) == 0,

@@ -13,7 +13,7 @@ TEST(mean_squared_error, each_reduction_gives_the_hand_worked_value_and_gradient
         sb_tensor *target = leaf(SB_SHAPE(3), NUMBERS(1, 2, 2));
         sb_tensor *y = sb_keep(sb_mean_squared_error(x, target, reduction));
         sb_tensor *total = reduction == SB_REDUCE_NONE ? sb_sum(y, SB_ALL, false) : y;
-        cr_assert(sb_backward(sb_scale(total, 10)), "%s", sb_error());
+        MUST(sb_backward(sb_scale(total, 10)));
         expect_numbers(y, reduction == SB_REDUCE_NONE ? 3 : 1, value[reduction]);
         const double d = 10 * slope[reduction];
         expect_numbers(sb_tensor_grad(x), NUMBERS(d, -2 * d, 3 * d));
@@ -28,7 +28,7 @@ TEST(mean_squared_error, gradients_add_to_existing_ones)
     sb_tensor *target = constant(SB_F64, SB_SHAPE(1), NUMBERS(3));
     sb_tensor *a = sb_mean_squared_error(x, target, SB_REDUCE_SUM);
     sb_tensor *b = sb_mean_squared_error(x, target, SB_REDUCE_MEAN);
-    cr_assert(sb_backward(sb_add(a, b)), "%s", sb_error());
+    MUST(sb_backward(sb_add(a, b)));
     expect_numbers(sb_tensor_grad(x), NUMBERS(8));
 }
 

@@ -69,7 +69,7 @@ static sb_tensor *bias_of(int axis)
 
 static void expect_rows(const sb_tensor *y, const double *x, int axis, row_function *row)
 {
-    cr_assert(y, "%s", sb_error());
+    MUST(y);
     expect_shape(y, RANK, dim);
     double *numbers = numbers_of(y), in[5], out[5];
     int64_t inner = 1, C = dim[axis];

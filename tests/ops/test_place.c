@@ -73,7 +73,7 @@ static void units(int kind, const sb_partition *share, sb_tensor *const x[2], sb
     sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = share});
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(run_units(kind, x));
-    cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
+    MUST(y && sb_backward_from(y, dy));
     result[0] = sb_tensor_retain(y);
     result[1] = sb_tensor_retain(sb_tensor_grad(x[0]));
     cr_assert(sb_tape_end(&tape));
@@ -152,7 +152,7 @@ static void attend(sb_attention_algorithm algorithm, const sb_partition *share,
     TAPE_WITH(SB_RECORD, &(sb_context){.partition = share});
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &options));
-    cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
+    MUST(y && sb_backward_from(y, dy));
     result[0] = sb_tensor_retain(y);
     for (int i = 0; i < 3; i++) {
         result[1 + i] = sb_tensor_retain(sb_tensor_grad(x[i]));
@@ -290,7 +290,7 @@ static double learn(const sb_seq2seq *model, const sb_batch *batch, const sb_par
     TAPE_WITH(SB_RECORD, &(sb_context){.partition = share});
     sb_tape_random(&tape, &random);
     sb_tensor *loss = sb_seq2seq_loss_sum(model, batch);
-    cr_assert(loss && sb_backward(loss), "%s", sb_error());
+    MUST(loss && sb_backward(loss));
     const double value = sb_tensor_value(loss);
     return value;
 }

@@ -74,14 +74,13 @@ static sb_tensor *cached(sb_score score, sb_tensor *const x[])
 {
     TAPE(SB_NO_RECORD);
     sb_kv_cache *cache = sb_kv_cache_new();
-    cr_assert(sb_kv_cache_append(cache, x[1], x[2]), "%s", sb_error());
+    MUST(sb_kv_cache_append(cache, x[1], x[2]));
     const int32_t order[] = {1, 0};
-    cr_assert(sb_kv_cache_reorder(cache, 2, order), "%s", sb_error());
+    MUST(sb_kv_cache_reorder(cache, 2, order));
     sb_attention_options o = {.score = score, .temperature = 2, .mask = sb_mask_window(5, 1)};
     if (score == SB_SCORE_SCALED)
         o.bias = x[3];
-    sb_tensor *y = sb_attention_cached(x[0], cache, &o);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_attention_cached(x[0], cache, &o));
     y = sb_tensor_retain(y);
     sb_kv_cache_free(cache);
     return y;

@@ -4,8 +4,7 @@
 TEST(positions, sinusoidal_has_the_published_values)
 {
     TAPE(SB_NO_RECORD);
-    sb_tensor *y = sb_sinusoidal(SB_F64, 0, 3, 4);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_sinusoidal(SB_F64, 0, 3, 4));
     const double expected[] = {0,         1,         0,      1,      sin(1),    cos(1),
                                sin(0.01), cos(0.01), sin(2), cos(2), sin(0.02), cos(0.02)};
     for (int i = 0; i < 12; i++)
@@ -38,8 +37,7 @@ TEST(positions, rotary_rotates_the_hand_worked_pairs)
     TAPE(SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2, 1, 4), (double[]){1, 2, 3, 4, 1, 2, 3, 4}));
-    sb_tensor *y = sb_rotary(x, 0, 0);
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_rotary(x, 0, 0));
     const double expected[] = {1,
                                2,
                                3,
@@ -107,8 +105,7 @@ TEST(positions, rotary_scaling_by_frequency_divides_the_slow_angles)
         sb_tape_own(sb_tensor_from(SB_F64, SB_SHAPE(1, 1, 1, 6), (double[]){1, 1, 1, 0, 0, 0}));
     for (int i = 0; i < 3; i++) {
         const sb_rotary_options o = {base, 8, 200, cases[i].low, cases[i].high};
-        sb_tensor *y = sb_rotary_scaled(x, 3, &o);
-        cr_assert(y, "%s", sb_error());
+        sb_tensor *y = MUST(sb_rotary_scaled(x, 3, &o));
         cr_expect(fabs(sb_tensor_get(y, 3) - sin(3)) < 1e-14);
         cr_expect(fabs(sb_tensor_get(y, 4) - sin(3 * cases[i].angle)) < 1e-14, "%d", i);
         cr_expect(fabs(sb_tensor_get(y, 5) - sin(3 * 1e-4 / 8)) < 1e-14);
@@ -123,7 +120,7 @@ TEST(positions, rotary_backward_rotates_back)
     sb_tensor *y = sb_rotary(x, 5, 0);
     sb_tensor *loss = sb_add(sb_sum(sb_multiply(y, y), SB_ALL, false),
                              sb_sum(sb_multiply(sb_rotary(x, 5, 0), y), SB_ALL, false));
-    cr_assert(sb_backward(loss), "%s", sb_error());
+    MUST(sb_backward(loss));
     for (int i = 0; i < 48; i++) /* |y| = |x|, so the loss is 2 |x|^2 */
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - 4 * sb_tensor_get(x, i)) < 1e-13);
 }
@@ -133,7 +130,7 @@ TEST(positions, alibi_has_the_hand_worked_values)
 {
     TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_alibi(SB_F64, 2, 2, 3);
-    cr_assert(y && sb_tensor_rank(y) == 4 && sb_tensor_size(y) == 12, "%s", sb_error());
+    MUST(y && sb_tensor_rank(y) == 4 && sb_tensor_size(y) == 12);
     const double distance[] = {1, 0, 1, 2, 1, 0};
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 6; i++)
@@ -160,7 +157,7 @@ TEST(positions, relative_bias_looks_up_the_clipped_distance)
         sb_tensor *expected = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 2 * R + 1)));
         TAPE(SB_RECORD);
         sb_tensor *y = sb_keep(sb_relative_bias(table, Lq, Lk));
-        cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+        MUST(sb_backward_from(y, dy));
         for (int64_t e = 0; e < 2 * Lq * Lk; e++) {
             int64_t h = e / (Lq * Lk), i = e / Lk % Lq, j = e % Lk;
             int64_t place = h * (2 * R + 1) + clip(j - (i + Lk - Lq), -R, R) + R;

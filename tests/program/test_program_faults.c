@@ -249,7 +249,7 @@ CPU_TEST(program_faults, generate_writes_a_line_for_each_text_of_a_model_of_line
     const sb_language_model_options small = {
         .transformer = {.width = 8, .heads = 1, .decoder_layers = 1}};
     sb_language_model *model = KEPT(sb_language_model_for(KEPT(sb_parameters_new(1)), ids, &small));
-    cr_assert(sb_language_model_save(model, test_temporary("i")), "%s", sb_error());
+    MUST(sb_language_model_save(model, test_temporary("i")));
     o = run_well("generate i " GENERATE); /* of ids no text has a line end */
     cr_expect(count_of(o.out, "\n") == 50 && !strstr(o.out, "---"), "%s", o.out);
 }

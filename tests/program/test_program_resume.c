@@ -234,7 +234,7 @@ CPU_TEST(program_resume, the_library_continues_a_state_of_the_program)
     sb_parameters *weights = KEPT(sb_parameters_new(9));
     sb_pairs *pairs = KEPT(sb_pairs_read(test_temporary("pairs.tsv"), NULL));
     sb_model model;
-    cr_assert(sb_model_load(&model, NULL, weights, test_temporary("m.state")), "%s", sb_error());
+    MUST(sb_model_load(&model, NULL, weights, test_temporary("m.state")));
     const sb_seq2seq *its = model.self;
     const sb_trainer_options options = {
         .seed = 1,
@@ -243,8 +243,7 @@ CPU_TEST(program_resume, the_library_continues_a_state_of_the_program)
         const sb_data_options how = {.seed = 1, .batch_pairs = batch};
         sb_data *data = sb_data_new(pairs, sb_seq2seq_source(its), sb_seq2seq_target(its), &how);
         const sb_source source = sb_data_as_source(data);
-        sb_trainer *trainer = sb_trainer_for(&model, &source, &options);
-        cr_assert(trainer, "%s", sb_error());
+        sb_trainer *trainer = MUST(sb_trainer_for(&model, &source, &options));
         cr_expect(sb_checkpoint_resume(trainer, test_temporary("m.state")) == (batch == 4), "%s",
                   sb_error());
         cr_expect(batch == 5 || sb_trainer_steps(trainer) == 6);

@@ -21,7 +21,7 @@ static bool same_tensor(const char *a, const char *b, const char *name)
     for (int i = 0; i < 2; i++) {
         file[i] = sb_safetensors_open(test_temporary(paths[i]));
         t[i] = sb_safetensors_tensor(file[i], name);
-        cr_assert(t[i], "%s", sb_error());
+        MUST(t[i]);
     }
     const bool same = test_same_bits(t[0], t[1]);
     for (int i = 0; i < 2; i++) {

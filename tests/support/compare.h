@@ -15,10 +15,9 @@ static inline sb_tensor *run_with_gradients(sb_function f, sb_tensor *const x[],
         sb_tensor_release(y);
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
-        y = sb_tensor_retain(f(NULL, x));
-        cr_assert(y, "%s", sb_error());
+        y = MUST(sb_tensor_retain(f(NULL, x)));
         sb_tensor *dy = sb_tape_own(test_leaf(y->dtype, 99, y->rank, y->dim));
-        cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+        MUST(sb_backward_from(y, dy));
         sb_tape_end(&tape);
     }
     for (int i = 0; i < n; i++) {
@@ -35,7 +34,7 @@ static inline void expect_same_function(sb_function f, sb_function g, const char
 {
     sb_tensor *x[EXAMPLE_INPUTS], *df[EXAMPLE_INPUTS], *dg[EXAMPLE_INPUTS];
     int n = example_inputs(shapes, SB_F64, 5, x);
-    cr_assert(n > 0, "%s", sb_error());
+    MUST(n > 0);
     sb_tensor *yf = run_with_gradients(f, x, n, df), *yg = run_with_gradients(g, x, n, dg);
     cr_expect(test_relative(yf, yg) <= 1e-12, "\"%s\": values differ by %g", shapes,
               test_relative(yf, yg));
@@ -61,7 +60,7 @@ static inline void expect_rows_do_not_depend_on_position(sb_tensor *(*f)(sb_tens
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *row = sb_tape_own(test_leaf(SB_F32, (uint64_t)C, SB_SHAPE(C)));
     sb_tensor *x = sb_expand(row, SB_SHAPE(ROWS, C)), *y = f(x);
-    cr_assert(y, "%s", sb_error());
+    MUST(y);
     const float *bits = test_data(y);
     int64_t size = sb_tensor_size(y) / ROWS;
     for (int64_t r = 1; r < ROWS; r++)

@@ -19,8 +19,7 @@ void texts_free(int n, char **texts)
 void decode(const struct tiny *tiny, char *const *texts, int64_t n,
             const sb_decoding_options *options, sb_decoded *outputs)
 {
-    cr_assert(sb_decode_texts(tiny->model, (const char *const *)texts, n, options, outputs), "%s",
-              sb_error());
+    MUST(sb_decode_texts(tiny->model, (const char *const *)texts, n, options, outputs));
 }
 
 bool same_symbols(const sb_decoded *a, const sb_decoded *b)
@@ -64,8 +63,7 @@ sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *
     int64_t length;
     int32_t *source = sb_vocabulary_encode(tiny->vocabulary, text, &length, NULL);
     sb_encoded_pair pair = {source, output->ids, length, output->length, NULL};
-    sb_batch *batch = sb_batch_new(1, &pair);
-    cr_assert(batch, "%s", sb_error());
+    sb_batch *batch = MUST(sb_batch_new(1, &pair));
     sb_free(source);
     return batch;
 }
@@ -75,8 +73,7 @@ double *log_probabilities(const struct tiny *tiny, const char *text, const sb_de
     sb_batch *batch = batch_of(tiny, text, output);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *y = sb_log_softmax(sb_seq2seq_logits(tiny->model, batch, NULL));
-    cr_assert(y, "%s", sb_error());
+    sb_tensor *y = MUST(sb_log_softmax(sb_seq2seq_logits(tiny->model, batch, NULL)));
     double *values = malloc((size_t)sb_tensor_size(y) * sizeof *values);
     cr_assert(sb_tensor_read(y, values));
     sb_tape_end(&tape);

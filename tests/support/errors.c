@@ -72,7 +72,7 @@ void errors_close(struct errors *f)
 static sb_tensor *make_freed(struct errors *f)
 {
     sb_tensor *freed = sb_tanh(f->x);
-    cr_assert(sb_backward(sb_sum(freed, SB_ALL, false)), "%s", sb_error());
+    MUST(sb_backward(sb_sum(freed, SB_ALL, false)));
     sb_tensor_clear_grad(f->x);
     return freed;
 }

@@ -10,8 +10,7 @@ sb_safetensors *reference_open(const char *theme)
 {
     char path[128];
     snprintf(path, sizeof path, "golden/references_%s.safetensors", theme);
-    sb_safetensors *file = sb_safetensors_open(test_path(path));
-    cr_assert(file, "%s", sb_error());
+    sb_safetensors *file = MUST(sb_safetensors_open(test_path(path)));
     return file;
 }
 
@@ -33,8 +32,7 @@ static double stored_error(const sb_safetensors *file, const char *name)
 {
     char full[256];
     snprintf(full, sizeof full, "%s~", name);
-    sb_tensor *error = sb_safetensors_tensor(file, full);
-    cr_assert(error, "%s", sb_error());
+    sb_tensor *error = MUST(sb_safetensors_tensor(file, full));
     double value = sb_tensor_value(error);
     sb_tensor_release(error);
     return value;
@@ -44,13 +42,11 @@ sb_tensor *reference_tensor(const sb_safetensors *file, const char *name, sb_dty
 {
     if (sb_safetensors_find(file, name) < 0)
         return NULL;
-    sb_tensor *t = sb_safetensors_tensor(file, name);
-    cr_assert(t, "%s", sb_error());
+    sb_tensor *t = MUST(sb_safetensors_tensor(file, name));
     if (t->dtype == SB_I32 || t->dtype == SB_BOOL)
         return sb_tape_own(t);
     double *numbers = numbers_of(t);
-    sb_tensor *own = sb_tape_own(sb_tensor_from_doubles(dtype, t->rank, t->dim, numbers));
-    cr_assert(own, "%s", sb_error());
+    sb_tensor *own = MUST(sb_tape_own(sb_tensor_from_doubles(dtype, t->rank, t->dim, numbers)));
     free(numbers);
     sb_tensor_release(t);
     return own;
@@ -79,8 +75,7 @@ static double largest_difference(const sb_tensor *a, const sb_tensor *b)
 void reference_expect(const sb_safetensors *file, const char *name, const sb_tensor *got,
                       double largest)
 {
-    sb_tensor *expected = sb_safetensors_tensor(file, name);
-    cr_assert(expected, "%s", sb_error());
+    sb_tensor *expected = MUST(sb_safetensors_tensor(file, name));
     cr_assert(got, "%s: there is no result: %s", name, sb_error());
     cr_assert(shape_equal(got->rank, got->dim, expected->rank, expected->dim),
               "%s: the shape is %s, not %s", name, tensor_shape(got).text,
@@ -114,10 +109,10 @@ void reference_read_weights(const sb_safetensors *file, const char *path, sb_par
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         const struct reference_name name = reference_name(path, sb_parameters_name(set, i));
         sb_tensor *w = sb_parameters_get(set, i), *stored = sb_safetensors_tensor(file, name.text);
-        cr_assert(stored, "%s", sb_error());
+        MUST(stored);
         cr_assert(shape_equal(w->rank, w->dim, stored->rank, stored->dim), "%s", name.text);
         double *numbers = numbers_of(stored);
-        cr_assert(sb_tensor_write(w, numbers), "%s", sb_error());
+        MUST(sb_tensor_write(w, numbers));
         free(numbers);
         sb_tensor_release(stored);
     }
@@ -129,8 +124,7 @@ void reference_expect_weights(const sb_safetensors *file, const char *path,
     double largest = 0;
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         const struct reference_name name = gradient_name(path, sb_parameters_name(set, i));
-        sb_tensor *expected = sb_safetensors_tensor(file, name.text);
-        cr_assert(expected, "%s", sb_error());
+        sb_tensor *expected = MUST(sb_safetensors_tensor(file, name.text));
         largest = fmax(largest, largest_of(expected));
         sb_tensor_release(expected);
     }

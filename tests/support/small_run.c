@@ -58,7 +58,7 @@ bool small_run_open(struct small_run *run, const struct settings *settings, cons
 struct small_run small_run(const struct settings *settings, const sb_pairs *pairs)
 {
     struct small_run run;
-    cr_assert(small_run_make(&run, settings, pairs, SB_F32), "%s", sb_error());
+    MUST(small_run_make(&run, settings, pairs, SB_F32));
     KEPT(run.data);
     KEPT(run.weights);
     KEPT(run.model);
@@ -85,7 +85,7 @@ double small_run_train(struct small_run *run, int64_t steps)
 {
     sb_trained trained = {0};
     for (int64_t i = 0; i < steps; i++)
-        cr_assert(sb_trainer_step(run->trainer, &trained), "%s", sb_error());
+        MUST(sb_trainer_step(run->trainer, &trained));
     return trained.loss;
 }
 
@@ -103,7 +103,7 @@ sb_pairs *small_pairs(int64_t n, int longest)
         uint32_t length = 1 + sb_random_below(&random, (uint32_t)longest);
         for (uint32_t k = 0; k < length; k++)
             source[k] = target[length - 1 - k] = (char)('a' + sb_random_below(&random, 6));
-        cr_assert(sb_pairs_add(pairs, source, target), "%s", sb_error());
+        MUST(sb_pairs_add(pairs, source, target));
     }
     return pairs;
 }

@@ -15,7 +15,7 @@ static void use_device(void)
 {
     if (!device_of_run())
         return;
-    cr_assert(device_cuda() != NULL, "%s", sb_error());
+    MUST(device_cuda() != NULL);
     sb_use_device(device_cuda());
     requests_at_begin = device_requests();
 }
@@ -68,6 +68,7 @@ static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* ranks of a test a
 
 static void keep(void *object, void (*free_object)(void *))
 {
+    cr_assert(object, "%s", sb_error());
     pthread_mutex_lock(&keeping);
     if (kept_count == kept_room) {
         kept_room = 2 * kept_room + 64;
@@ -253,12 +254,11 @@ double test_relative(const sb_tensor *a, const sb_tensor *b)
 /* A copy of t's bytes with room for a pointer before it. */
 static void **copy_new(const sb_tensor *t)
 {
-    cr_assert(t != NULL, "%s", sb_error());
+    MUST(t != NULL);
     const size_t bytes = HEADER + (tensor_bytes(t) + HEADER - 1) / HEADER * HEADER;
     char *copy = aligned_alloc(HEADER, bytes);
-    cr_assert(copy && tensor_readable("test_data", t) &&
-                  t->device->download(copy + HEADER, t->data, tensor_bytes(t)),
-              "%s", sb_error());
+    MUST(copy && tensor_readable("test_data", t) &&
+         t->device->download(copy + HEADER, t->data, tensor_bytes(t)));
     return (void **)(void *)copy;
 }
 
@@ -284,7 +284,7 @@ bool test_same_bits(const sb_tensor *a, const sb_tensor *b)
 double *numbers_of(const sb_tensor *t)
 {
     double *numbers = calloc((size_t)sb_tensor_size(t) + 1, sizeof *numbers);
-    cr_assert(numbers && sb_tensor_read(t, numbers), "%s", sb_error());
+    MUST(numbers && sb_tensor_read(t, numbers));
     return numbers;
 }
 

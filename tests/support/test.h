@@ -101,8 +101,17 @@ sb_tensor *owned(sb_dtype dtype, int rank, const int64_t *dim, const double *val
 /* The gradient of a leaf, which then has none. */
 sb_tensor *take_grad(sb_tensor *x);
 void release_all(int n, sb_tensor *const t[]);
-/* Objects that a test makes and frees at its end: KEPT(sb_tensor_zeros(...)) is the tensor, and
-   belongs to the test from now on. The last one is freed first. */
+
+/* The value of a call that must succeed; otherwise the test fails with its error. */
+#define MUST(...)                                                                                  \
+    __extension__({                                                                                \
+        __auto_type must_value = (__VA_ARGS__);                                                    \
+        cr_assert(must_value, "%s: %s", #__VA_ARGS__, sb_error());                                 \
+        must_value;                                                                                \
+    })
+
+/* Objects that a test makes and frees at its end: KEPT(sb_tensor_zeros(...)) is the tensor, which
+   must not be NULL and belongs to the test from now on. The last one is freed first. */
 #define KEPT_TYPES(X)                                                                              \
     X(tensor, release)                                                                             \
     X(parameters, free)                                                                            \

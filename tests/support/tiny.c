@@ -70,7 +70,7 @@ sb_vocabulary *tiny_vocabulary(void)
     const char *text = "abcdefg";
     sb_vocabulary_options options = {.units = SB_UNITS_CHARACTERS};
     sb_vocabulary *vocabulary = sb_vocabulary_new(&text, 1, &options);
-    cr_assert(sb_vocabulary_size(vocabulary) == TINY_V, "%s", sb_error());
+    MUST(sb_vocabulary_size(vocabulary) == TINY_V);
     return vocabulary;
 }
 
@@ -91,7 +91,7 @@ void tiny_draw(sb_parameters *weights, uint64_t seed, double end)
         double *values = numbers_of(t);
         for (int64_t k = 0; k < sb_tensor_size(t); k++)
             values[k] = mean + deviation * sb_random_normal(&random);
-        cr_assert(sb_tensor_write(t, values), "%s", sb_error());
+        MUST(sb_tensor_write(t, values));
         free(values);
     }
     sb_tensor *bias = sb_parameters_find(weights, "output.bias");
@@ -104,7 +104,7 @@ struct tiny tiny_new(sb_dtype dtype, uint64_t seed, const sb_seq2seq_options *op
     struct tiny tiny = {KEPT(tiny_vocabulary()), KEPT(sb_parameters_of(dtype, seed)), NULL};
     tiny.model = KEPT(
         sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary, options ? options : &first));
-    cr_assert(tiny.model, "%s", sb_error());
+    MUST(tiny.model);
     tiny_draw(tiny.weights, seed, 1);
     return tiny;
 }
@@ -138,7 +138,7 @@ sb_batch *tiny_batch(const sb_vocabulary *vocabulary, uint64_t seed, int64_t n, 
         free((void *)(uintptr_t)pairs[i].target);
     }
     free(pairs);
-    cr_assert(batch, "%s", sb_error());
+    MUST(batch);
     return batch;
 }
 

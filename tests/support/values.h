@@ -27,7 +27,7 @@ static inline sb_tensor *leaf(int rank, const int64_t *dim, int n, const double 
 
 static inline void expect_shape(const sb_tensor *t, int rank, const int64_t *dim)
 {
-    cr_assert(t, "%s", sb_error());
+    MUST(t);
     cr_assert(shape_equal(t->rank, t->dim, rank, dim), "the shape is %s, not %s",
               tensor_shape(t).text, shape_text(rank, dim).text);
 }
@@ -35,7 +35,7 @@ static inline void expect_shape(const sb_tensor *t, int rank, const int64_t *dim
 /* Each number to 1e-15 of itself; NaN equals NaN. */
 static inline void expect_numbers(const sb_tensor *t, int n, const double *expected)
 {
-    cr_assert(t, "%s", sb_error());
+    MUST(t);
     cr_assert(sb_tensor_size(t) == n, "there are %lld numbers, not %d",
               (long long)sb_tensor_size(t), n);
     double *numbers = numbers_of(t);

@@ -172,8 +172,7 @@ CPU_TEST(explain, each_operation_with_kernels_shows_its_plain_loops_with_code)
         const struct operation *operation = operation_at(i);
         if (!operation->rows)
             continue;
-        struct page *page = operation_page(operation->examples[0].name, true);
-        cr_assert(page, "%s", sb_error());
+        struct page *page = MUST(operation_page(operation->examples[0].name, true));
         char *text = page_as_text(page, false), file[64], row[64];
         snprintf(file, sizeof file, "\nops/plain/%s.c\n", operation->name);
         snprintf(row, sizeof row, "KERNELS(%s) = {", operation->name);
@@ -290,7 +289,7 @@ CPU_TEST(explain, a_long_line_breaks_between_its_formulas_and_sentences_go_on_af
         "          Gemma Team 2024; sinks: Xiao et al. 2024; TF32x3: Ootomo and Yokota 2022; "
         "more\n");
     char *text = page_as_text(page, false);
-    cr_assert(text != NULL, "%s", sb_error());
+    MUST(text != NULL);
     expect_text(text, "Backward  dx = (u - mean u - h mean(u h)) / s   dgain = sum of dy h\n"
                       "          dbias = sum of dy\n");
     expect_text(text, "softcap: Gemma Team 2024;");
@@ -523,9 +522,8 @@ CPU_TEST(explain, a_wrong_gradient_gives_a_higher_loss_than_the_right_one)
     struct reverse_result r[WRONGS] = {{0}};
     for (enum wrong w = 0; w < WRONGS; w++)
         if (test_long() || w <= WRONG_DIAGONAL)
-            cr_assert(reverse_train(wrong_gradients[w], test_long() ? 3 : 1,
-                                    test_long() ? 800 : 200, &r[w]),
-                      "%s", sb_error());
+            MUST(reverse_train(wrong_gradients[w], test_long() ? 3 : 1, test_long() ? 800 : 200,
+                               &r[w]));
     cr_expect(r[WRONG_NONE].first == r[WRONG_DIAGONAL].first, "the first losses differ");
     cr_expect(r[WRONG_NONE].early < 0.5 * r[WRONG_DIAGONAL].early, "%g and %g", r[WRONG_NONE].early,
               r[WRONG_DIAGONAL].early);
@@ -540,9 +538,8 @@ CPU_TEST(explain, a_wrong_gradient_gives_a_higher_loss_than_the_right_one)
 CPU_TEST(explain, what_scaling_says_is_within_its_errors)
 {
     struct width_measured narrow = {0}, wide = {0}, widest = {0};
-    cr_assert(width_measure(16, 1, &narrow) && width_measure(64, 1, &wide) &&
-                  width_measure(1024, 1, &widest),
-              "%s", sb_error());
+    MUST(width_measure(16, 1, &narrow) && width_measure(64, 1, &wide) &&
+         width_measure(1024, 1, &widest));
     const double first = hypot(narrow.gradient_error, wide.gradient_error);
     const double then = hypot(wide.gradient_error, widest.gradient_error);
     cr_expect(narrow.gradient_error > 0 && wide.gradient - narrow.gradient > 2 * first,

@@ -72,9 +72,8 @@ static struct twin twin_new(sb_dtype dtype, double rate)
     struct twin t = {.set = sb_parameters_of(dtype, 1)};
     t.encoder = sb_encoder_new(t.set, "encoder", SYMBOLS, &options);
     t.decoder = sb_decoder_new(t.set, "decoder", SYMBOLS, &options, true, NULL);
-    cr_assert(t.encoder && t.decoder &&
-                  sb_output_head_init(&t.head, t.set, "scores", WIDTH, SYMBOLS, false, NULL),
-              "%s", sb_error());
+    MUST(t.encoder && t.decoder &&
+         sb_output_head_init(&t.head, t.set, "scores", WIDTH, SYMBOLS, false, NULL));
     t.adam = sb_adam_new(t.set, &adam_options);
     cr_assert(sb_parameters_count(t.set) == NAMES && weights.tensors == NAMES);
     for (int w = 0; w < NAMES; w++) {
@@ -111,7 +110,7 @@ static double twin_loss(const struct twin *t)
     sb_tensor *memory = sb_encoder_forward(t->encoder, ids_of(source), length, NULL);
     sb_tensor *y = sb_decoder_forward(t->decoder, ids_of(written), memory, length, NULL);
     sb_tensor *loss = sb_cross_entropy(sb_output_head_logits(&t->head, y), ids_of(target), NULL);
-    cr_assert(sb_backward(loss), "%s", sb_error());
+    MUST(sb_backward(loss));
     const double value = sb_tensor_value(loss);
     cr_assert(sb_tape_end(&recording));
     return value;

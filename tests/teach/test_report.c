@@ -329,10 +329,9 @@ TEST(report, checking_a_copy_of_the_model_restores_its_weights)
     run_well(TRAIN);
     struct reported s;
     struct model_twin twin;
-    cr_assert(reported_open(&s), "%s", sb_error());
-    cr_assert(model_twin_open(&twin, &s.subject.model, s.subject.example.batch, SB_F64) &&
-                  model_twin_backward(&twin),
-              "%s", sb_error());
+    MUST(reported_open(&s));
+    MUST(model_twin_open(&twin, &s.subject.model, s.subject.example.batch, SB_F64) &&
+         model_twin_backward(&twin));
     cr_expect(sb_parameters_count(twin.weights) == sb_parameters_count(s.checkpoint->weights));
     sb_tensor *w = sb_parameters_find(twin.weights, "output.bias");
     const double before = sb_tensor_get(w, 5);
@@ -458,8 +457,7 @@ CPU_TEST(report, each_failing_allocation_of_a_figure_is_reported)
 {
     run_well(TRAIN);
     struct drawn d;
-    cr_assert(reported_open(&d.stored) && run_log_read(&d.log, test_temporary("m.jsonl")), "%s",
-              sb_error());
+    MUST(reported_open(&d.stored) && run_log_read(&d.log, test_temporary("m.jsonl")));
     cr_expect(test_each_allocation_fails(draw_each, &d) > 50);
     run_log_free(&d.log);
     reported_close(&d.stored);
@@ -573,7 +571,7 @@ CPU_TEST(report, each_failing_allocation_of_a_comparison_is_reported)
 {
     struct reported s;
     run_well(TRAIN "--report page.html");
-    cr_assert(reported_open(&s), "%s", sb_error());
+    MUST(reported_open(&s));
     cr_expect(test_each_allocation_fails(compare_each, &s) > 50);
     reported_close(&s);
 }

@@ -58,7 +58,7 @@ static void expect_sums_in_order(sb_dtype dtype, int ranks, int sums, int64_t n)
         for (int k = 0; k < sums; k++) {
             x[r][k] = numbers(dtype, r, n + k);
             sum[r][k] = reduction_new(c[r], sb_device_cpu(), dtype, n + k);
-            cr_assert(sum[r][k] && reduction_start(sum[r][k], x[r][k]), "%s", sb_error());
+            MUST(sum[r][k] && reduction_start(sum[r][k], x[r][k]));
         }
     }
     for (int left = ranks * sums; left > 0;) {
@@ -212,8 +212,7 @@ CPU_TEST(communicator, an_exchange_passes_blocks_around_a_ring)
 CPU_TEST(communicator, a_single_rank_sums_and_exchanges_with_itself)
 {
     setenv("SOFTBACK_MPI", "/no/such/plug-in.so", 1);
-    sb_communicator *world = sb_communicator_world();
-    cr_assert(world, "%s", sb_error());
+    sb_communicator *world = MUST(sb_communicator_world());
     sb_communicator *const c[] = {world, NULL};
     for (int i = 0; i < 2; i++) {
         double x = 3;

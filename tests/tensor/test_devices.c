@@ -16,7 +16,7 @@ static struct inputs inputs_on(const sb_device *device, const struct inputs *fro
     struct inputs in = {.n = from->n};
     for (int i = 0; i < in.n; i++) {
         in.x[i] = sb_tensor_to(from->x[i], device);
-        cr_assert(in.x[i] != NULL, "%s", sb_error());
+        MUST(in.x[i] != NULL);
     }
     return in;
 }
@@ -232,8 +232,7 @@ TEST(devices, bf16_is_not_widened_where_there_are_kernels)
     y = sb_matmul(sb_add(normed, sum), sb_transpose(w, 0, 1));
     y = sb_concatenate((sb_tensor *[]){sb_slice(y, 1, 0, 4), sb_slice(y, 1, 4, 4)}, 2, 1);
     y = sb_residual_dropout(y, sb_reshape(sb_softmax(sb_rms_norm(y, b, 0)), SB_SHAPE(6, 8)), 0.5);
-    sb_tensor *loss = sb_linear_cross_entropy(y, w, b, ids, NULL);
-    cr_assert(loss, "%s", sb_error());
+    sb_tensor *loss = MUST(sb_linear_cross_entropy(y, w, b, ids, NULL));
     cr_expect(nodes_of(tape_open(), "cast") == 0);
     cr_expect(sb_tensor_dtype(y) == SB_BF16 && sb_tensor_dtype(loss) == SB_F32);
     cr_expect(sb_backward(loss), "%s", sb_error());
@@ -255,8 +254,7 @@ TEST(devices, sums_of_bf16_are_accumulated_in_f32_on_cuda)
     sb_tensor *table =
         sb_tape_own(sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1, 1), 1)));
     sb_tensor *y = sb_add(sb_linear(ones, table, one), sb_embedding(table, ids));
-    cr_assert(sb_backward_from(y, sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(1200, 1), 1))), "%s",
-              sb_error());
+    MUST(sb_backward_from(y, sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(1200, 1), 1))));
     cr_expect(sb_tensor_get(sb_tensor_grad(one), 0) == 1200 &&
               sb_tensor_get(sb_tensor_grad(table), 0) == 2400);
 }
@@ -274,7 +272,7 @@ TEST(devices, chunks_of_a_loss_in_bf16_are_accumulated_in_f32_on_cuda)
     sb_tensor *loss =
         sb_linear_cross_entropy(x, w, NULL, sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(ROWS))),
                                 &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM});
-    cr_assert(loss && sb_backward(loss), "%s", sb_error());
+    MUST(loss && sb_backward(loss));
     cr_expect(sb_tensor_get(sb_tensor_grad(w), 1) == 3616, "%g",
               sb_tensor_get(sb_tensor_grad(w), 1));
 }
@@ -476,8 +474,7 @@ TEST(devices, ids_that_change_before_backward_are_named)
         FAILED_TAPE(SB_RECORD);
         sb_tensor *y = c->f(in.x), *loss = sb_sum(y, SB_ALL, false);
         const int32_t id = (int32_t)c->value; /* as by a kernel of the caller's: unnoticed */
-        cr_assert(loss && last->device->upload((int32_t *)last->data + c->place, &id, sizeof id),
-                  "%s", sb_error());
+        MUST(loss && last->device->upload((int32_t *)last->data + c->place, &id, sizeof id));
         cr_expect(!sb_backward(loss) || !can_be_read(sb_tensor_grad(in.x[0])), "%s", c->message);
         EXPECT_ERROR(c->message);
         inputs_free(&in);

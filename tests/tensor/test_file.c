@@ -20,13 +20,11 @@ CPU_TEST(file, text_gives_all_bytes_and_a_nul)
     const char *path = test_temporary("a.txt");
     size_t size;
     put(path, "");
-    char *text = file_text("test", path, 0, &size);
-    cr_assert(text, "%s", sb_error());
+    char *text = MUST(file_text("test", path, 0, &size));
     cr_expect(size == 0 && text[0] == '\0');
     memory_free(text);
     cr_assert(file_save("test", path, "a\0b\n", 4));
-    text = file_text("test", path, 4, &size);
-    cr_assert(text, "%s", sb_error());
+    text = MUST(file_text("test", path, 4, &size));
     cr_expect(size == 4 && memcmp(text, "a\0b\n", 5) == 0);
     memory_free(text);
 }
@@ -89,8 +87,7 @@ CPU_TEST(file, ranges_are_read_exactly_and_not_beyond_the_end)
     const char *path = test_temporary("a.txt");
     char bytes[4] = "";
     put(path, "0123456789");
-    struct file *file = file_open("test", path);
-    cr_assert(file, "%s", sb_error());
+    struct file *file = MUST(file_open("test", path));
     cr_expect(file_size(file) == 10);
     cr_expect(file_read(file, 7, bytes, 3) && memcmp(bytes, "789", 3) == 0);
     cr_expect(file_read(file, 10, bytes, 0));
@@ -125,9 +122,9 @@ CPU_TEST(file_replacement, a_save_replaces_all_of_the_old_file)
 {
     const char *path = test_temporary("a.txt");
     cr_assert(!file_exists(path));
-    cr_assert(save(path, "old and long"), "%s", sb_error());
+    MUST(save(path, "old and long"));
     cr_expect(holds(path, "old and long") && file_exists(path));
-    cr_assert(save(path, "new"), "%s", sb_error());
+    MUST(save(path, "new"));
     cr_expect(holds(path, "new") && !file_exists(part(path)));
 }
 
@@ -138,15 +135,14 @@ CPU_TEST(file_replacement, pieces_of_any_size_arrive_in_order)
     unsigned char *bytes = malloc(total);
     for (size_t i = 0; i < total; i++)
         bytes[i] = (unsigned char)(i * 2654435761u >> 13);
-    struct file_replacement *file = file_replace("test", path);
-    cr_assert(file, "%s", sb_error());
+    struct file_replacement *file = MUST(file_replace("test", path));
     size_t at = 0;
     for (size_t piece = 1; at < total; piece = piece * 3 + 1) {
         size_t size = piece < total - at ? piece : total - at;
         cr_assert(file_write(file, bytes + at, size));
         at += size;
     }
-    cr_assert(file_commit(file), "%s", sb_error());
+    MUST(file_commit(file));
     size_t size;
     char *found = file_text("test", path, total, &size);
     cr_assert(found && size == total);
@@ -184,7 +180,7 @@ CPU_TEST(file_replacement, a_replaced_file_keeps_its_permissions)
     put(part(path), "left by a process that was killed");
     cr_assert(chmod(part(path), 0666) == 0);
     mode_t before = umask(077);
-    cr_assert(save(path, "new"), "%s", sb_error());
+    MUST(save(path, "new"));
     umask(before);
     cr_expect(mode(path) == 0604, "%o", mode(path));
 }
@@ -237,8 +233,8 @@ CPU_TEST(file_replacement, symbolic_links_stay_and_their_target_is_replaced)
     const char *target = test_temporary("b/a.txt"), *second = test_temporary("b/second");
     cr_assert(mkdir(folder, 0755) == 0 && symlink("b/second", link) == 0);
     cr_assert(symlink(target, second) == 0); /* a relative link to an absolute one */
-    cr_assert(save(link, "made through a link"), "%s", sb_error());
-    cr_assert(save(link, "new"), "%s", sb_error());
+    MUST(save(link, "made through a link"));
+    MUST(save(link, "new"));
     struct stat about;
     cr_expect(lstat(link, &about) == 0 && S_ISLNK(about.st_mode));
     cr_expect(lstat(second, &about) == 0 && S_ISLNK(about.st_mode));
@@ -275,7 +271,7 @@ CPU_TEST(file_replacement, the_next_save_removes_the_file_of_a_killed_process)
 {
     const char *path = test_temporary("a.txt");
     put(part(path), "a stale file, longer than the new one");
-    cr_assert(save(path, "new"), "%s", sb_error());
+    MUST(save(path, "new"));
     cr_expect(holds(path, "new") && !file_exists(part(path)));
 }
 
@@ -287,7 +283,7 @@ CPU_TEST(file_replacement, two_replacements_at_a_time_are_refused)
     cr_assert(first && file_write(first, "first", 5));
     cr_expect(!file_replace("test", path));
     EXPECT_ERROR("a.txt\" is being written by another process");
-    cr_assert(file_commit(first), "%s", sb_error());
+    MUST(file_commit(first));
     cr_expect(holds(path, "first"));
     cr_expect(save(path, "second") && holds(path, "second"), "%s", sb_error());
 }
@@ -320,7 +316,7 @@ CPU_TEST(file_replacement, of_two_that_create_a_file_one_fails)
     cr_assert(first && file_write(first, "first", 5));
     cr_expect(!file_create("test", path));
     EXPECT_ERROR("a.txt\" is being written by another process");
-    cr_assert(file_commit(first), "%s", sb_error());
+    MUST(file_commit(first));
     cr_expect(!file_create("test", path));
     EXPECT_ERROR("a.txt\" exists already; move it away, or name another file");
     cr_expect(holds(path, "first") && !file_exists(part(path)));

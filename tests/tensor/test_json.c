@@ -16,7 +16,7 @@ CPU_TEST(json, valid_json_is_read)
 {
     const char *text = " {\"a\": [1, -2, 0.5, true, null], \"\\u00e9\": \"\\ud83d\\ude00\"} ";
     struct json json;
-    cr_assert(json_read(&json, "test", text, strlen(text)), "%s", sb_error());
+    MUST(json_read(&json, "test", text, strlen(text)));
     cr_expect(json_integer_value(json_array_get(json_object_get(json.value, "a"), 1)) == -2);
     cr_expect_str_eq(json_string_value(json_object_get(json.value, "\xC3\xA9")),
                      "\xF0\x9F\x98\x80");

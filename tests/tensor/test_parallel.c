@@ -362,7 +362,7 @@ CPU_TEST(parallel, an_evaluation_on_several_ranks_has_the_same_bits)
         struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F32}, e = one;
         evaluate(NULL, &one);
         mailbox_run(ranks, evaluate, &e);
-        cr_assert(one.loss[0] > 0 && one.error[0] > 0, "%s", sb_error());
+        MUST(one.loss[0] > 0 && one.error[0] > 0);
         for (int r = 0; r < ranks; r++)
             cr_expect(e.loss[r] == one.loss[0] && e.error[r] == one.error[0] &&
                           e.texts[r] == one.texts[0],
@@ -378,7 +378,7 @@ CPU_TEST(parallel, tensor_parallelism_evaluates_like_one_rank)
     e.heads = 2;
     evaluate(NULL, &one);
     mailbox_run(4, evaluate, &e);
-    cr_assert(one.loss[0] > 0 && one.error[0] > 0, "%s", sb_error());
+    MUST(one.loss[0] > 0 && one.error[0] > 0);
     for (int r = 0; r < 4; r++) {
         cr_expect(e.loss[r] == e.loss[0] && e.texts[r] == one.texts[0], "rank %d", r);
         cr_expect(fabs(e.loss[r] - one.loss[0]) < 1e-10 && e.error[r] == one.error[0], "rank %d",

@@ -22,7 +22,6 @@ static void expect_values(const sb_safetensors *file, const char *name, sb_dtype
                           const char *shape, const double *values)
 {
     sb_tensor *t = KEPT(sb_safetensors_tensor(file, name));
-    cr_assert(t, "%s", sb_error());
     cr_expect(t->dtype == dtype, "%s is %s", name, sb_dtype_name(t->dtype));
     cr_expect(strcmp(tensor_shape(t).text, shape) == 0, "%s has %s", name, tensor_shape(t).text);
     for (int64_t i = 0; i < tensor_size(t); i++) {
@@ -61,7 +60,6 @@ static void expect_own(const sb_safetensors *file)
 TEST(safetensors, a_file_of_the_reference_library_is_read)
 {
     sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/python.safetensors")));
-    cr_assert(file, "%s", sb_error());
     cr_expect(sb_safetensors_count(file) == 19);
     expect_own(file);
     expect_values(file, "f16", SB_F32, "(8)",
@@ -78,7 +76,6 @@ TEST(safetensors, a_file_of_the_reference_library_is_read)
 TEST(safetensors, integers_beyond_i32_are_refused_by_index_and_value)
 {
     sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/python.safetensors")));
-    cr_assert(file, "%s", sb_error());
     cr_expect(!sb_safetensors_tensor(file, "i64.large"));
     EXPECT_ERROR("tensor \"i64.large\": element 2 is -3000000000, which i32 cannot represent");
     cr_expect(!sb_safetensors_tensor(file, "u64.large"));
@@ -90,7 +87,6 @@ TEST(safetensors, integers_beyond_i32_are_refused_by_index_and_value)
 TEST(safetensors, bf16_is_widened_and_8_bit_floats_are_listed_but_not_read)
 {
     sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/bf16.safetensors")));
-    cr_assert(file, "%s", sb_error());
     expect_values(file, "bf16", SB_F32, "(3)", VALUES(1.5, -2, INFINITY));
     cr_expect(strcmp(sb_safetensors_dtype(file, 1), "F8_E4M3") == 0);
     cr_expect(!sb_safetensors_tensor(file, "f8"));
@@ -162,7 +158,7 @@ TEST(safetensors, written_files_have_the_bytes_of_the_reference_library)
     const char *path = test_temporary("own.safetensors");
     sb_named_tensor item[OWN];
     make_own(item);
-    cr_assert(sb_safetensors_save(path, OWN, item, 1, one_pair), "%s", sb_error());
+    MUST(sb_safetensors_save(path, OWN, item, 1, one_pair));
     cr_expect(same_bytes(path, test_path("golden/writer.safetensors")));
     release(OWN, item);
 }
@@ -172,10 +168,9 @@ TEST(safetensors, written_files_are_read_back)
     const char *path = test_temporary("own.safetensors");
     sb_named_tensor item[OWN];
     make_own(item);
-    cr_assert(sb_safetensors_save(path, OWN, item, 1, one_pair), "%s", sb_error());
+    MUST(sb_safetensors_save(path, OWN, item, 1, one_pair));
     release(OWN, item);
     sb_safetensors *file = KEPT(sb_safetensors_open(path));
-    cr_assert(file, "%s", sb_error());
     cr_expect(sb_safetensors_count(file) == OWN && sb_safetensors_metadata_count(file) == 1);
     expect_own(file);
 }
@@ -191,7 +186,7 @@ TEST(safetensors, the_reference_library_reads_written_files)
     const char *path = test_temporary("own.safetensors");
     sb_named_tensor item[OWN];
     make_own(item);
-    cr_assert(sb_safetensors_save(path, OWN, item, 1, one_pair), "%s", sb_error());
+    MUST(sb_safetensors_save(path, OWN, item, 1, one_pair));
     release(OWN, item);
     snprintf(command, sizeof command,
              "%s -c '\n"
@@ -212,7 +207,6 @@ TEST(safetensors, the_reference_library_reads_written_files)
 CPU_TEST(safetensors, tensors_and_metadata_are_listed_in_order)
 {
     sb_safetensors *file = KEPT(sb_safetensors_open(test_path("golden/bf16.safetensors")));
-    cr_assert(file, "%s", sb_error());
     cr_expect(sb_safetensors_count(file) == 2);
     cr_expect(strcmp(sb_safetensors_name(file, 0), "bf16") == 0);
     cr_expect(strcmp(sb_safetensors_name(file, 1), "f8") == 0);
@@ -244,10 +238,9 @@ TEST(safetensors, every_name_is_found_among_many)
         snprintf(name[i], sizeof name[i], "x%d", i * 7 % MANY);
         item[i] = (sb_named_tensor){name[i], sb_tensor_scalar(SB_I32, i * 7 % MANY)};
     }
-    cr_assert(sb_safetensors_save(path, MANY, item, 0, NULL), "%s", sb_error());
+    MUST(sb_safetensors_save(path, MANY, item, 0, NULL));
     release(MANY, item);
     sb_safetensors *file = KEPT(sb_safetensors_open(path));
-    cr_assert(file, "%s", sb_error());
     for (int i = 0; i < MANY; i++) {
         sb_tensor *t = KEPT(sb_safetensors_tensor(file, name[i]));
         cr_assert(t && sb_tensor_value(t) == i * 7 % MANY, "%s", name[i]);
@@ -257,13 +250,12 @@ TEST(safetensors, every_name_is_found_among_many)
 CPU_TEST(safetensors, a_file_without_tensors_is_valid)
 {
     const char *path = test_temporary("none.safetensors");
-    cr_assert(sb_safetensors_save(path, 0, NULL, 0, NULL), "%s", sb_error());
+    MUST(sb_safetensors_save(path, 0, NULL, 0, NULL));
     size_t size;
     char *bytes = file_text("test", path, 100, &size);
     cr_expect(size == 16 && memcmp(bytes, "\x08\0\0\0\0\0\0\0{}      ", 16) == 0);
     memory_free(bytes);
     sb_safetensors *file = KEPT(sb_safetensors_open(path));
-    cr_assert(file, "%s", sb_error());
     cr_expect(sb_safetensors_count(file) == 0 && sb_safetensors_metadata_count(file) == 0);
     cr_expect(!sb_safetensors_tensor(file, "x"));
     EXPECT_ERROR("none.safetensors\": has no tensor \"x\"");
@@ -281,9 +273,8 @@ TEST(safetensors, long_tensors_and_views_survive)
     yes[n - 1] = 7; /* any nonzero byte of a bool becomes 1 in the file */
     sb_tensor *truth = KEPT(sb_tensor_from(SB_BOOL, SB_SHAPE(n), yes));
     sb_named_tensor item[] = {{"x", x}, {"view", view}, {"truth", truth}};
-    cr_assert(sb_safetensors_save(path, 3, item, 0, NULL), "%s", sb_error());
+    MUST(sb_safetensors_save(path, 3, item, 0, NULL));
     sb_safetensors *file = KEPT(sb_safetensors_open(path));
-    cr_assert(file, "%s", sb_error());
     sb_tensor *y = KEPT(sb_safetensors_tensor(file, "x")),
               *w = KEPT(sb_safetensors_tensor(file, "view"));
     sb_tensor *z = KEPT(sb_safetensors_tensor(file, "truth"));
@@ -297,7 +288,7 @@ TEST(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
     sb_tensor *fits = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3)));
     sb_tensor *narrow = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tensor *turned = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(3, 2)));
-    cr_assert(file && sb_safetensors_read(file, "f64.matrix", fits), "%s", sb_error());
+    MUST(file && sb_safetensors_read(file, "f64.matrix", fits));
     cr_expect(sb_tensor_get(fits, 0) == -0.375 && sb_tensor_get(fits, 5) == 0.25);
     cr_expect(!sb_safetensors_read(file, "f64.matrix", narrow));
     EXPECT_ERROR("tensor \"f64.matrix\": is F64 (2, 3), into is f32 (2, 3)");
@@ -313,7 +304,7 @@ TEST(safetensors, a_file_that_shrinks_after_opening_is_noticed)
     const char *path = test_temporary("a.safetensors");
     sb_named_tensor item[OWN];
     make_own(item);
-    cr_assert(sb_safetensors_save(path, OWN, item, 0, NULL), "%s", sb_error());
+    MUST(sb_safetensors_save(path, OWN, item, 0, NULL));
     release(OWN, item);
     sb_safetensors *file = KEPT(sb_safetensors_open(path));
     cr_assert(file && truncate(path, 600) == 0);
@@ -359,9 +350,8 @@ CPU_TEST(safetensors, headers_up_to_the_limit_are_written_and_longer_ones_refuse
     memset(text, 'x', size + 1);
     text[size] = '\0';
     const char *const pair[][2] = {{"k", text}};
-    cr_assert(sb_safetensors_save(path, 0, NULL, 1, pair), "%s", sb_error());
-    sb_safetensors *file = sb_safetensors_open(path);
-    cr_assert(file, "%s", sb_error());
+    MUST(sb_safetensors_save(path, 0, NULL, 1, pair));
+    sb_safetensors *file = MUST(sb_safetensors_open(path));
     cr_expect(strcmp(sb_safetensors_metadata(file, "k"), text) == 0);
     sb_safetensors_close(file);
     text[size] = 'x';
@@ -556,7 +546,7 @@ CPU_TEST(safetensors_header, every_truncation_is_refused)
     const char *header = "{\"__metadata__\":{\"k\":\"v\"}," X(F32, "[1]", "[0,4]") "}  ";
     size_t size;
     unsigned char *bytes = make_file(header, strlen(header), 4, &size);
-    cr_assert(opens(bytes, size), "%s", sb_error());
+    MUST(opens(bytes, size));
     for (size_t shorter = 0; shorter < size; shorter++) {
         unsigned char *part = malloc(shorter ? shorter : 1);
         memcpy(part, bytes, shorter);
@@ -617,7 +607,6 @@ TEST(safetensors_header, a_bool_that_is_neither_0_nor_1_is_refused)
     unsigned char *bytes = make_file(header, strlen(header), 3, &size);
     bytes[size - 1] = 2;
     sb_safetensors *file = KEPT(sb_safetensors_open_memory(bytes, size));
-    cr_assert(file, "%s", sb_error());
     cr_expect(!sb_safetensors_tensor(file, "x"));
     EXPECT_ERROR("tensor \"x\": element 2 is 2, which bool cannot represent");
     free(bytes);
@@ -707,7 +696,7 @@ TEST(safetensors_save, each_allocation_may_fail)
 TEST(safetensors_save, equal_arguments_give_equal_bytes)
 {
     const char *a = test_temporary("a"), *b = test_temporary("b");
-    cr_assert(save(a, 2) && save(b, 2), "%s", sb_error());
+    MUST(save(a, 2) && save(b, 2));
     size_t size_a, size_b;
     char *bytes_a = file_text("test", a, 1 << 20, &size_a);
     char *bytes_b = file_text("test", b, 1 << 20, &size_b);
@@ -722,7 +711,7 @@ TEST(safetensors_save, all_tensors_are_aligned)
     sb_tensor *flag = KEPT(sb_tensor_scalar(SB_BOOL, 1)), *x = KEPT(sb_tensor_scalar(SB_F32, 1)),
               *y = KEPT(sb_tensor_scalar(SB_F64, 1));
     sb_named_tensor item[] = {{"a", flag}, {"b", x}, {"c", y}, {"d", flag}, {"e", y}};
-    cr_assert(sb_safetensors_save(path, 5, item, 1, metadata), "%s", sb_error());
+    MUST(sb_safetensors_save(path, 5, item, 1, metadata));
     size_t size;
     char *bytes = file_text("test", path, 4096, &size);
     uint64_t length;
@@ -740,7 +729,7 @@ TEST(safetensors_save, all_tensors_are_aligned)
 TEST(safetensors_save, on_a_full_disk_the_old_checkpoint_stays)
 {
     const char *path = test_temporary("a.safetensors");
-    cr_assert(save(path, 1), "%s", sb_error());
+    MUST(save(path, 1));
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit limit, small;
     cr_assert(getrlimit(RLIMIT_FSIZE, &limit) == 0);

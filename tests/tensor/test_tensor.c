@@ -11,7 +11,7 @@ TEST(tensor, constructors_fill_every_dtype)
         sb_tensor *values =
             sb_tensor_from_doubles(dtypes[i], SB_SHAPE(2, 3), (double[]){1, 0, 1, 1, 0, 0});
         sb_tensor *scalar = sb_tensor_scalar(dtypes[i], 1);
-        cr_assert(zeros && ones && values && scalar, "%s", sb_error());
+        MUST(zeros && ones && values && scalar);
         for (int k = 0; k < 6; k++)
             cr_expect(sb_tensor_get(zeros, k) == 0 && sb_tensor_get(ones, k) == 1 &&
                       sb_tensor_get(values, k) == (k == 0 || k == 2 || k == 3));
@@ -51,8 +51,7 @@ CPU_TEST(tensor, wrap_shares_memory_and_releases_it_once)
 {
     double values[] = {1, 2, 3, 4, 5, 6};
     int released = 0;
-    sb_tensor *t = sb_tensor_wrap(SB_F64, SB_SHAPE(2, 3), values, count_release, &released);
-    cr_assert(t, "%s", sb_error());
+    sb_tensor *t = MUST(sb_tensor_wrap(SB_F64, SB_SHAPE(2, 3), values, count_release, &released));
     cr_expect(sb_tensor_data(t) == values);
     values[4] = 7;
     cr_expect(sb_tensor_get(t, 4) == 7 && sb_tensor_set(t, 0, 9) && values[0] == 9);

@@ -29,7 +29,7 @@ static struct scene scene_new(void)
     scene.settings.trainer.average_decay = 0.9;
     scene.settings.data.batch_pairs = 3;
     scene.pairs = small_pairs(3, 4); /* one batch: an epoch is planned for each step */
-    cr_assert(small_run_open(&scene.run, &scene.settings, scene.pairs, SB_F32), "%s", sb_error());
+    MUST(small_run_open(&scene.run, &scene.settings, scene.pairs, SB_F32));
     snprintf(scene.path, sizeof scene.path, "%s", test_temporary("model.safetensors"));
     return scene;
 }
@@ -131,8 +131,7 @@ TEST(allocation, each_failing_allocation_of_saving_keeps_the_old_file)
     struct scene scene = scene_new();
     cr_assert(file_save("test", scene.path, "old", 3));
     cr_expect(test_each_allocation_fails(save, &scene) > 100);
-    struct checkpoint *c = checkpoint_open(scene.path, NULL);
-    cr_assert(c, "%s", sb_error());
+    struct checkpoint *c = MUST(checkpoint_open(scene.path, NULL));
     cr_expect(sb_parameters_fingerprint(c->weights) == small_run_bits(&scene.run));
     checkpoint_free(c);
     scene_free(&scene);
@@ -153,7 +152,7 @@ TEST(allocation, each_failing_allocation_of_loading_is_reported)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
     struct scene scene = scene_new();
-    cr_assert(save(&scene), "%s", sb_error());
+    MUST(save(&scene));
     cr_expect(test_each_allocation_fails(load, &scene) > 200);
     scene_free(&scene);
 }
@@ -187,13 +186,11 @@ TEST(allocation, each_failing_allocation_of_a_language_model_is_reported)
     strcpy(scene.more, test_temporary("more.safetensors"));
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_language_model *writer = KEPT(sb_language_model_new(weights, scene.run.data, &options));
-    cr_assert(writer, "%s", sb_error());
     const sb_model model = sb_language_model_as_model(writer);
     const sb_source source = sb_data_as_source(scene.run.data);
     sb_trainer *trainer = KEPT(sb_trainer_for(&model, &source, NULL));
     sb_trained trained;
-    cr_assert(sb_trainer_step(trainer, &trained) && sb_checkpoint_save(trainer, scene.path), "%s",
-              sb_error());
+    MUST(sb_trainer_step(trainer, &trained) && sb_checkpoint_save(trainer, scene.path));
     cr_expect(test_each_allocation_fails(go_on, &scene) > 200);
     scene_free(&scene);
 }
@@ -238,9 +235,9 @@ TEST(allocation, each_failing_allocation_of_averaging_is_reported)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
     struct scene scene = scene_new();
-    cr_assert(save(&scene), "%s", sb_error());
+    MUST(save(&scene));
     scene.into = checkpoint_open(scene.path, NULL);
-    cr_assert(scene.into && average(&scene), "%s", sb_error()); /* now its weights are flat */
+    MUST(scene.into && average(&scene)); /* now its weights are flat */
     cr_expect(test_each_allocation_fails(average, &scene) > 100);
     checkpoint_free(scene.into);
     scene_free(&scene);

@@ -15,7 +15,7 @@ static sb_pairs *pairs_new(void)
     sb_pairs *pairs = sb_pairs_new();
     for (int i = 0; i < PAIRS; i++) {
         char target[4] = {(char)('a' + i % 7), (char)('a' + i / 7 % 7), (char)('a' + i / 49), '\0'};
-        cr_assert(sb_pairs_add(pairs, tiny_text((uint64_t)i, 20), target), "%s", sb_error());
+        MUST(sb_pairs_add(pairs, tiny_text((uint64_t)i, 20), target));
     }
     return pairs;
 }
@@ -33,7 +33,7 @@ static sb_data *data_new(const sb_data_options *options)
 /* A hash of a batch. */
 static uint64_t fingerprint(const sb_batch *batch)
 {
-    cr_assert(batch, "%s", sb_error());
+    MUST(batch);
     sb_tensor *parts[] = {sb_batch_get(batch, "source"), sb_batch_get(batch, "source_lengths"),
                           sb_batch_get(batch, "target_in"), sb_batch_get(batch, "target_out"),
                           sb_batch_get(batch, "target_lengths")};
@@ -48,13 +48,12 @@ TEST(data, an_epoch_has_each_pair_once)
 {
     sb_data_options options = {.seed = 3, .batch_pairs = 7};
     sb_data *data = KEPT(data_new(&options));
-    cr_assert(data, "%s", sb_error());
     cr_expect(sb_data_pairs(data) == PAIRS && sb_data_left_out(data) == 0);
     for (int epoch = 0; epoch < 3; epoch++) {
         int seen[PAIRS] = {0}, met = 0;
         while (sb_data_tell(data).epoch == epoch) {
             const sb_batch *batch = sb_data_next(data);
-            cr_assert(batch && batch->items <= 7, "%s", sb_error());
+            MUST(batch && batch->items <= 7);
             const int32_t *out = test_data(sb_batch_get(batch, "target_out"));
             for (int64_t b = 0; b < batch->items; b++, met++) {
                 const int32_t *id = out + b * sb_tensor_dim(sb_batch_get(batch, "target_out"), 1);
@@ -90,7 +89,7 @@ static void expect_replay(sb_data *data, sb_data *other)
         met[i] = fingerprint(sb_data_next(data));
     }
     for (int i = BATCHES - 1; i >= 0; i -= 7) {
-        cr_assert(sb_data_seek(other, at[i]), "%s", sb_error());
+        MUST(sb_data_seek(other, at[i]));
         sb_data_position told = sb_data_tell(other);
         cr_expect(told.epoch == at[i].epoch && told.batch == at[i].batch);
         for (int k = i; k < BATCHES; k++)
@@ -148,12 +147,11 @@ TEST(data, a_task_never_ends)
     static const char *const names[] = {"copy", "reverse", "sort", "addition", "dates"};
     for (int i = 0; i < 5; i++) {
         sb_data *data = KEPT(sb_data_task(names[i], 1));
-        cr_assert(data, "%s", sb_error());
         cr_expect(sb_data_pairs(data) == 0 && sb_data_batches(data) == 0);
         uint64_t before = 0;
         for (int b = 0; b < 5; b++) {
             const sb_batch *batch = sb_data_next(data);
-            cr_assert(batch && batch->items == 64, "%s", sb_error());
+            MUST(batch && batch->items == 64);
             cr_expect(fingerprint(batch) != before, "%s: a batch is repeated", names[i]);
             before = fingerprint(batch);
             const int32_t *source = test_data(sb_batch_get(batch, "source"));
@@ -198,7 +196,7 @@ TEST(data, each_allocation_may_fail)
 static bool same_hash(const sb_data_options *a, const sb_data_options *b)
 {
     sb_data *one = data_new(a), *two = data_new(b);
-    cr_assert(one && two, "%s", sb_error());
+    MUST(one && two);
     const sb_source source = sb_data_as_source(two);
     const bool same = sb_data_hash(one) == source.hash(source.object);
     sb_data_free(one);
@@ -238,7 +236,6 @@ CPU_TEST(batch, pairs_are_padded_and_targets_shifted)
     on_the_cpu(); /* elsewhere lengths are padded further */
     const sb_encoded_pair pairs[] = {{a, b, 3, 1, NULL}, {c, c, 2, 2, NULL}};
     sb_batch *batch = KEPT(sb_batch_new(2, pairs));
-    cr_assert(batch, "%s", sb_error());
     cr_expect(batch->items == 2 && batch->targets == 5);
     expect_row(sb_batch_get(batch, "source"), 0, 3, (int32_t[]){4, 5, 6}, SB_SYMBOL_PADDING);
     expect_row(sb_batch_get(batch, "source"), 1, 3, (int32_t[]){8, 9, SB_SYMBOL_PADDING},
@@ -260,7 +257,6 @@ CPU_TEST(batch, an_empty_source_has_one_symbol_of_padding)
     on_the_cpu();
     const sb_encoded_pair pairs[] = {{a, a, 0, 0, NULL}, {b, a, 0, 3, NULL}};
     sb_batch *batch = KEPT(sb_batch_new(2, pairs));
-    cr_assert(batch, "%s", sb_error());
     expect_row(sb_batch_get(batch, "source"), 0, 1, (int32_t[]){SB_SYMBOL_PADDING},
                SB_SYMBOL_PADDING);
     const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
@@ -280,8 +276,7 @@ CPU_TEST(batch, a_share_leaves_out_padding_and_keeps_its_place)
     const sb_encoded_pair pairs[] = {{a, b, 3, 1, NULL}, {b, c, 1, 2, NULL}, {c, b, 2, 1, NULL}};
     const sb_batch *batch = KEPT(sb_batch_new(3, pairs));
     struct batch_share ranks, threads;
-    cr_assert(batch && batch_share_take(&ranks, batch, 1, 2) && batch_share_trim(&ranks), "%s",
-              sb_error());
+    MUST(batch && batch_share_take(&ranks, batch, 1, 2) && batch_share_trim(&ranks));
     expect_row(sb_batch_get(&ranks.batch, "source"), 0, 2, (int32_t[]){7, SB_SYMBOL_PADDING}, 0);
     expect_row(sb_batch_get(&ranks.batch, "source"), 1, 2, c, 0);
     cr_expect(ranks.place.source.of == 3 && ranks.place.target.of == 0, "%lld and %lld",
@@ -349,7 +344,7 @@ static void sources_open(struct sources *s)
     s->data = sb_data_new(pairs, vocabulary, vocabulary, &options);
     s->labelled = sb_labelled_new(pairs, vocabulary, labels, &options);
     s->windows = sb_windows_new(documents, vocabulary, &cuts);
-    cr_assert(s->task && s->data && s->labelled && s->windows, "%s", sb_error());
+    MUST(s->task && s->data && s->labelled && s->windows);
     s->at[0] = sb_data_as_source(s->task);
     s->at[1] = sb_data_as_source(s->data);
     s->at[2] = sb_labelled_as_source(s->labelled);
@@ -381,7 +376,7 @@ static uint64_t batch_hash(const sb_source *source)
 {
     const sb_batch *batch = source->next(source->object);
     uint64_t hash = HASH_START;
-    cr_assert(batch, "%s", sb_error());
+    MUST(batch);
     for (int p = 0; p < batch->parts; p++)
         hash = hash_add(hash, test_data(batch->part[p].t),
                         4 * (size_t)sb_tensor_size(batch->part[p].t));

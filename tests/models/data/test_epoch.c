@@ -19,7 +19,7 @@ static struct epoch planned(int64_t n, const sb_encoded_pair *pairs, struct epoc
                             uint64_t seed, int64_t number)
 {
     struct epoch epoch;
-    cr_assert(epoch_plan(&epoch, n, pairs, limits, seed, number), "%s", sb_error());
+    MUST(epoch_plan(&epoch, n, pairs, limits, seed, number));
     return epoch;
 }
 

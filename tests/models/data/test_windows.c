@@ -12,8 +12,7 @@ static sb_documents *documents_new(int n, const int length[])
         char text[600];
         for (int t = 0; t < length[i]; t++)
             text[t] = (char)('a' + (t * t + i) % TINY_SYMBOLS);
-        cr_assert(sb_documents_add(d, "text", text, (size_t)length[i], SB_DOCUMENTS_FILES), "%s",
-                  sb_error());
+        MUST(sb_documents_add(d, "text", text, (size_t)length[i], SB_DOCUMENTS_FILES));
     }
     return d;
 }
@@ -22,8 +21,7 @@ static sb_windows *windows_new(int n, const int length[], const sb_windows_optio
 {
     sb_documents *documents = documents_new(n, length);
     sb_vocabulary *vocabulary = tiny_vocabulary();
-    sb_windows *w = sb_windows_new(documents, vocabulary, options);
-    cr_assert(w, "%s", sb_error());
+    sb_windows *w = MUST(sb_windows_new(documents, vocabulary, options));
     sb_vocabulary_release(vocabulary);
     sb_documents_free(documents);
     return w;
@@ -37,8 +35,7 @@ static int64_t epoch_targets(sb_windows *w, int64_t epoch, int64_t count[TINY_V]
 {
     int64_t targets = 0;
     while (sb_windows_tell(w).epoch == epoch) {
-        const sb_batch *batch = sb_windows_next(w);
-        cr_assert(batch, "%s", sb_error());
+        const sb_batch *batch = MUST(sb_windows_next(w));
         const int32_t *in = test_data(sb_batch_get(batch, "target_in")),
                       *out = test_data(sb_batch_get(batch, "target_out")),
                       *length = test_data(sb_batch_get(batch, "target_lengths"));
@@ -77,7 +74,7 @@ TEST(windows, each_symbol_is_predicted_once_an_epoch)
 /* A number that tells batches apart. */
 static uint64_t batch_mark(const sb_batch *batch)
 {
-    cr_assert(batch, "%s", sb_error());
+    MUST(batch);
     sb_tensor *t = sb_batch_get(batch, "target_in");
     return hash_add(HASH_START, test_data(t), (size_t)sb_tensor_size(t) * sizeof(int32_t));
 }
@@ -95,7 +92,7 @@ TEST(windows, a_position_says_what_comes_next_and_cuts_differ_between_epochs)
     }
     cr_expect(at[BATCHES - 1].epoch > 1);
     for (int i = BATCHES - 1; i >= 0; i -= 7) {
-        cr_assert(sb_windows_seek(w, at[i]), "%s", sb_error());
+        MUST(sb_windows_seek(w, at[i]));
         cr_expect(batch_mark(sb_windows_next(w)) == mark[i], "batch %d", i);
     }
     cr_expect(!sb_windows_seek(w, (sb_data_position){0, 1000}));
@@ -108,14 +105,14 @@ TEST(windows, fixed_ones_are_the_same_in_each_epoch)
         .length = LENGTH, .batch_windows = 100, .batch_symbols = 1 << 20, .fixed = true};
     sb_windows *w = KEPT(windows_new(1, lengths, &options));
     const sb_batch *batch = sb_windows_next(w);
-    cr_assert(batch && batch->items == (500 + LENGTH) / LENGTH, "%s", sb_error());
+    MUST(batch && batch->items == (500 + LENGTH) / LENGTH);
     cr_expect(sb_windows_tell(w).epoch == 1);
 }
 
 TEST(windows, a_piece_has_no_beginning_and_no_end_of_its_own)
 {
     sb_documents *all = KEPT(documents_new(1, lengths)), *rest, *held;
-    cr_assert(sb_documents_divide(all, 10, &rest, &held), "%s", sb_error());
+    MUST(sb_documents_divide(all, 10, &rest, &held));
     sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
     sb_windows *w = sb_windows_new(held, vocabulary, NULL);
     const sb_batch *batch = sb_windows_next(w);

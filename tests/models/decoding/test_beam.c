@@ -63,7 +63,7 @@ TEST(beam, a_wide_beam_finds_the_best_of_all_outputs)
             sb_decoding_options o = {.beam_width = 500, .longest = 3, .length_penalty = alpha};
             sb_decoded begun = {.ids = ids}, found;
             double expected = best_score(&tiny, text, &begun, 0, &o);
-            cr_assert(sb_decode_texts(tiny.model, &text, 1, &o, &found), "%s", sb_error());
+            MUST(sb_decode_texts(tiny.model, &text, 1, &o, &found));
             cr_expect(fabs(found.score - expected) < 1e-12, "%.15g, not %.15g", found.score,
                       expected);
             sb_decoded_free(1, &found);
@@ -105,13 +105,13 @@ TEST(beam, a_renormalised_beam_gives_padding_no_share)
         KEPT(sb_vocabulary_of_ids(TINY_V, SB_SYMBOL_PADDING, SB_SYMBOL_BEGIN, SB_SYMBOL_END)),
         KEPT(sb_parameters_of(SB_F64, 6)), NULL};
     tiny.model = KEPT(sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary, &options));
-    cr_assert(tiny.model, "%s", sb_error());
+    MUST(tiny.model);
     tiny_draw(tiny.weights, 6, 1);
     static const char *const texts[] = {"4 5 6", "7", "10 4 4 9"};
     for (int i = 0; i < 6; i++) {
         const sb_decoding_options beam = {.beam_width = 4, .longest = 6, .renormalise = i % 2};
         sb_decoded o;
-        cr_assert(sb_decode_texts(tiny.model, &texts[i / 2], 1, &beam, &o), "%s", sb_error());
+        MUST(sb_decode_texts(tiny.model, &texts[i / 2], 1, &beam, &o));
         double *log_p = log_probabilities(&tiny, texts[i / 2], &o), sum = 0;
         for (int64_t t = 0; t < o.length + o.ended; t++) {
             const double *row = log_p + t * TINY_V;
@@ -188,7 +188,7 @@ TEST(beam, by_default_words_have_a_length_penalty_and_characters_have_none)
         const sb_decoding_options options = {
             .beam_width = cases[i].width, .longest = 5, .length_penalty = cases[i].given};
         sb_decoded output;
-        cr_assert(sb_decode_texts(model, &source, 1, &options, &output), "%s", sb_error());
+        MUST(sb_decode_texts(model, &source, 1, &options, &output));
         cr_expect(output.length + output.ended > 1 &&
                       fabs(penalty_of(&output) - cases[i].penalty) < 1e-9,
                   "%zu: %g", i, penalty_of(&output));
@@ -261,7 +261,7 @@ TEST(beam, a_beam_of_one_is_greedy)
         encoded.ids = sb_vocabulary_encode(tiny.vocabulary, text, &encoded.length, NULL);
         sb_decoded expected, got = {0};
         const sb_decoding_options greedy = {.longest = LONGEST};
-        cr_assert(sb_decode_texts(tiny.model, &text, 1, &greedy, &expected), "%s", sb_error());
+        MUST(sb_decode_texts(tiny.model, &text, 1, &greedy, &expected));
         struct sequences sequences;
         int32_t *start;
         struct search_text wanted = {0, LONGEST, &got};
@@ -270,11 +270,10 @@ TEST(beam, a_beam_of_one_is_greedy)
             &o, &sequences, 0, NULL, 1, TINY_V, search_choosable(tiny.vocabulary), &wanted};
         sb_tape tape; /* as decoding opens it */
         sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
-        cr_assert(sequences_begin(&sequences, &generator, 1, &encoded, true, &start,
-                                  &search.start_length),
-                  "%s", sb_error());
+        MUST(sequences_begin(&sequences, &generator, 1, &encoded, true, &start,
+                             &search.start_length));
         search.start = start;
-        cr_assert(search_beam(&search), "%s", sb_error());
+        MUST(search_beam(&search));
         sb_tape_end(&tape);
         cr_expect(same_bits(&got, &expected), "%s", text);
         sequences_end(&sequences);

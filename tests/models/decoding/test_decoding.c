@@ -97,7 +97,7 @@ static void expect_same_in_any_batch(const struct tiny *tiny, char *const *texts
             order[i] = shuffle && k > 0 ? order[i] : i;
             shuffled[i] = texts[order[i]];
         }
-        cr_assert(sb_decode_texts(tiny->model, shuffled, n, &o, again), "%s", sb_error());
+        MUST(sb_decode_texts(tiny->model, shuffled, n, &o, again));
         for (int i = 0; i < n; i++) {
             if (k == 0)
                 first[i] = again[i];
@@ -296,8 +296,7 @@ TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
         sb_tensor_set(bias, i, i > 5);
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width, .longest = 3};
-        char *text = sb_translate(tiny.model, "abc", &o);
-        cr_assert(text, "%s", sb_error());
+        char *text = MUST(sb_translate(tiny.model, "abc", &o));
         cr_expect_str_eq(text, "ccc"); /* 4 is a, 6 is c */
         sb_free(text);
     }
@@ -313,7 +312,7 @@ TEST(decoding, outputs_end_at_the_length_limit)
         for (int64_t longest = 0; longest < 4; longest++) {
             sb_decoding_options o = {.beam_width = width, .longest = longest};
             sb_decoded output;
-            cr_assert(sb_decode_texts(tiny.model, &text, 1, &o, &output), "%s", sb_error());
+            MUST(sb_decode_texts(tiny.model, &text, 1, &o, &output));
             cr_expect(!output.ended && output.length == (longest ? longest : 2 * 3 + 50));
             sb_decoded_free(1, &output);
         }
@@ -329,7 +328,7 @@ TEST(decoding, learned_positions_end_an_output)
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *text = "abc";
     sb_decoded output;
-    cr_assert(sb_decode_texts(tiny.model, &text, 1, NULL, &output), "%s", sb_error());
+    MUST(sb_decode_texts(tiny.model, &text, 1, NULL, &output));
     cr_expect(!output.ended && output.length == 4); /* with "end", it can be scored */
     sb_decoded_free(1, &output);
     cr_expect(!sb_translate(tiny.model, "abcdef", NULL));
@@ -363,8 +362,7 @@ TEST(decoding, outputs_have_the_order_of_their_texts)
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     char **texts = texts_new(30, n), *outputs[TEXTS];
     const sb_decoding_options batches = {.longest = LONGEST, .batch_pairs = 6};
-    cr_assert(sb_translate_texts(tiny.model, (const char *const *)texts, n, &batches, outputs),
-              "%s", sb_error());
+    MUST(sb_translate_texts(tiny.model, (const char *const *)texts, n, &batches, outputs));
     for (int i = 0; i < n; i++) {
         char *alone = sb_translate(tiny.model, texts[i], &plain);
         cr_expect_str_eq(outputs[i], alone);
@@ -380,8 +378,7 @@ TEST(decoding, empty_texts_and_zero_texts_are_allowed)
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width};
-        char *text = sb_translate(tiny.model, "", &o);
-        cr_assert(text, "%s", sb_error());
+        char *text = MUST(sb_translate(tiny.model, "", &o));
         sb_free(text);
         cr_expect(sb_translate_texts(tiny.model, NULL, 0, &o, NULL), "%s", sb_error());
     }
@@ -397,7 +394,7 @@ TEST(decoding, an_output_may_be_empty)
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width};
         sb_decoded output;
-        cr_assert(sb_decode_texts(tiny.model, &text, 1, &o, &output), "%s", sb_error());
+        MUST(sb_decode_texts(tiny.model, &text, 1, &o, &output));
         cr_expect(output.ids && output.length == 0 && output.ended && output.score > -1e-3);
         sb_decoded_free(1, &output);
         char *empty = sb_translate(tiny.model, text, &o);

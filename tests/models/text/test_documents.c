@@ -4,7 +4,7 @@
 static sb_documents *documents_of(const char *text, sb_document_cut cut)
 {
     sb_documents *d = sb_documents_new();
-    cr_assert(d && sb_documents_add(d, "text", text, strlen(text), cut), "%s", sb_error());
+    MUST(d && sb_documents_add(d, "text", text, strlen(text), cut));
     return d;
 }
 
@@ -59,7 +59,7 @@ CPU_TEST(documents, few_are_cut_at_a_line_and_the_pieces_say_so)
     for (int i = 0; i < 100; i++)
         memcpy(text + 20 * i, "nineteen characters\n", 21);
     sb_documents *all = KEPT(documents_of(text, SB_DOCUMENTS_FILES)), *rest, *held;
-    cr_assert(sb_documents_divide(all, 20, &rest, &held), "%s", sb_error());
+    MUST(sb_documents_divide(all, 20, &rest, &held));
     cr_assert(sb_documents_count(rest) == 1 && sb_documents_count(held) == 1);
     cr_expect(sb_documents_begins(rest, 0) && !sb_documents_ends(rest, 0));
     cr_expect(!sb_documents_begins(held, 0) && sb_documents_ends(held, 0));
@@ -77,7 +77,7 @@ CPU_TEST(documents, of_many_whole_ones_are_held_out_and_equal_ones_stay_together
         snprintf(line, sizeof line, "document %d", i / 2);
         cr_assert(sb_documents_add(all, "text", line, strlen(line), SB_DOCUMENTS_LINES));
     }
-    cr_assert(sb_documents_divide(all, 20, &rest, &held), "%s", sb_error());
+    MUST(sb_documents_divide(all, 20, &rest, &held));
     const int64_t n = sb_documents_count(held);
     cr_expect(n % 2 == 0 && n >= 40 && n <= 42, "%d are held out", (int)n);
     cr_expect(n + sb_documents_count(rest) == 800);

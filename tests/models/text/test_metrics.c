@@ -72,8 +72,7 @@ CPU_TEST(metrics, several_references_give_the_hand_worked_rates)
     const char *references[] = {"R IY D", "L AY V", "AH", "R EH D", "AH V", "L IH V"};
     const char *outputs[] = {"R EH T", "L IH V", "AH", "R EH T", "AO F V", "L IH V"};
     sb_text_score score;
-    cr_assert(sb_score_texts(sources, references, outputs, 6, SB_UNITS_WORDS, &score), "%s",
-              sb_error());
+    MUST(sb_score_texts(sources, references, outputs, 6, SB_UNITS_WORDS, &score));
     cr_expect(score.sources == 4 && score.wrong == 2 && score.error == 0.5);
     cr_expect(score.edits == 3 && score.units == 9 && score.unit_error == 3.0 / 9);
     cr_expect(score.lines == 6 && score.exact == 2 && score.exact_match == 2.0 / 6);
@@ -190,7 +189,7 @@ CPU_TEST(metrics, bleu_equals_sacrebleu)
             references[i] = golden.field[1];
         }
         sb_bleu bleu;
-        cr_assert(sb_bleu_corpus(outputs, references, lines, &bleu), "%s", sb_error());
+        MUST(sb_bleu_corpus(outputs, references, lines, &bleu));
         expect_bleu(expected, &bleu);
         corpora++;
     }

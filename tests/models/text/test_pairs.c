@@ -16,7 +16,7 @@ static sb_pairs *parse(const char *text)
 
 static void expect_pairs(sb_pairs *pairs, int64_t count, const char *const expected[][2])
 {
-    cr_assert(pairs, "%s", sb_error());
+    MUST(pairs);
     cr_assert(sb_pairs_count(pairs) == count, "there are %lld", (long long)sb_pairs_count(pairs));
     for (int64_t i = 0; i < count; i++) {
         cr_expect_str_eq(sb_pairs_source(pairs, i), expected[i][0]);
@@ -79,8 +79,7 @@ CPU_TEST(pairs, malformed_lines_are_skipped_with_file_line_and_reason)
         memcpy(text + size, cases[i].line, cases[i].size);
         size += cases[i].size;
         memcpy(text + size, "\nx\ty\n", 5);
-        sb_pairs *pairs = sb_pairs_parse("t.tsv", text, size + 5, NULL);
-        cr_assert(pairs, "%s", sb_error());
+        sb_pairs *pairs = MUST(sb_pairs_parse("t.tsv", text, size + 5, NULL));
         cr_expect(sb_pairs_count(pairs) == 21 && sb_pairs_skipped(pairs) == 1);
         cr_expect_str_eq(sb_pairs_problem(pairs, 0), cases[i].problem);
         cr_expect(sb_pairs_problem(pairs, 1) == NULL && sb_pairs_problem(pairs, 9) == NULL);
@@ -96,8 +95,7 @@ CPU_TEST(pairs, long_lines_are_skipped)
 {
     sb_pairs_options options = {.length = 10};
     const char *text = SOUND "12345\t7890\n12345\t78901\n\xC3\xA4\xC3\xA4\t67890\r\n";
-    sb_pairs *pairs = sb_pairs_parse("t.tsv", text, strlen(text), &options);
-    cr_assert(pairs, "%s", sb_error());
+    sb_pairs *pairs = MUST(sb_pairs_parse("t.tsv", text, strlen(text), &options));
     cr_expect(sb_pairs_count(pairs) == 22 && sb_pairs_skipped(pairs) == 1);
     cr_expect_str_eq(sb_pairs_problem(pairs, 0), "t.tsv:22: 11 bytes, expected at most 10");
     cr_expect_str_eq(sb_pairs_target(pairs, 21), "67890");
@@ -118,9 +116,8 @@ CPU_TEST(pairs, lines_of_any_length_are_read)
     text[65536 + 65535] = '\n'; /* exactly two reads */
     text[2 * 65536 + 65535] = '\t';
     text[2 * size - 1] = '\n';
-    sb_pairs *pairs =
-        sb_pairs_parse("t.tsv", text, 2 * size, &(sb_pairs_options){.length = (int64_t)(2 * size)});
-    cr_assert(pairs, "%s", sb_error());
+    sb_pairs *pairs = MUST(sb_pairs_parse("t.tsv", text, 2 * size,
+                                          &(sb_pairs_options){.length = (int64_t)(2 * size)}));
     cr_expect(sb_pairs_count(pairs) == 2);
     cr_expect(strlen(sb_pairs_source(pairs, 0)) == 65536 &&
               strlen(sb_pairs_target(pairs, 0)) == 65534);
@@ -140,7 +137,6 @@ CPU_TEST(pairs, only_the_first_problems_are_kept)
     for (int i = 0; i < 9; i++)
         strcat(strcat(text, SOUND), "bad\n");
     sb_pairs *pairs = KEPT(parse(text));
-    cr_assert(pairs, "%s", sb_error());
     cr_expect(sb_pairs_count(pairs) == 180 && sb_pairs_skipped(pairs) == 9);
     cr_expect_str_eq(sb_pairs_problem(pairs, 4), "t.tsv:105: no tab between source and target");
     cr_expect(!sb_pairs_problem(pairs, 5) && !sb_pairs_problem(pairs, -1));
@@ -148,8 +144,7 @@ CPU_TEST(pairs, only_the_first_problems_are_kept)
 
 CPU_TEST(pairs, more_than_one_malformed_line_in_ten_is_a_failure)
 {
-    sb_pairs *pairs = parse("bad\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\n");
-    cr_assert(pairs, "%s", sb_error());
+    sb_pairs *pairs = MUST(parse("bad\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\n"));
     cr_expect(sb_pairs_count(pairs) == 9);
     sb_pairs_free(pairs);
     cr_expect(!parse("bad\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\n"));
@@ -193,7 +188,6 @@ CPU_TEST(pairs, the_standard_input_is_read)
     write_file(path, SOUND "bad\n", strlen(SOUND) + 4);
     cr_assert(freopen(path, "rb", stdin));
     sb_pairs *pairs = KEPT(sb_pairs_read("-", NULL));
-    cr_assert(pairs, "%s", sb_error());
     cr_expect(sb_pairs_count(pairs) == 20);
     cr_expect(strstr(sb_pairs_problem(pairs, 0), "standard input:21: "));
 }
@@ -218,7 +212,6 @@ CPU_TEST(pairs, two_files_are_paired_line_by_line)
     snprintf(text + strlen(SOUND) + 1, 150, "\n%s%s", "last\n", SOUND);
     write_file(b, text, strlen(text));
     sb_pairs *pairs = KEPT(sb_pairs_read_two(a, b, NULL));
-    cr_assert(pairs, "%s", sb_error());
     cr_expect(sb_pairs_count(pairs) == 39 && sb_pairs_skipped(pairs) == 2);
     cr_expect(strstr(sb_pairs_problem(pairs, 0), "b.txt:20: byte 4 (0xff) is not UTF-8"));
     cr_expect(strstr(sb_pairs_problem(pairs, 1), "a.txt:21: the line is empty"));
@@ -262,7 +255,7 @@ CPU_TEST(pairs, exactly_the_requested_number_is_held_out)
 {
     sb_pairs *pairs = KEPT(numbered(0, 1000, 1)), *rest, *held;
     for (int64_t n = 1; n < 1000; n += 333) {
-        cr_assert(sb_pairs_divide(pairs, n, &rest, &held), "%s", sb_error());
+        MUST(sb_pairs_divide(pairs, n, &rest, &held));
         cr_expect(sb_pairs_count(held) == n && sb_pairs_count(rest) == 1000 - n);
         cr_expect(sb_pairs_shared(rest, held) == 0);
         cr_expect(sb_pairs_shared(pairs, held) == n);

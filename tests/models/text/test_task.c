@@ -13,7 +13,7 @@ static sb_task_pair made(sb_task task, const sb_task_options *options, uint64_t 
 {
     sb_task_pair pair;
     memset(&pair, '?', sizeof pair);
-    cr_assert(sb_task_make(task, options, seed, part, index, &pair), "%s", sb_error());
+    MUST(sb_task_make(task, options, seed, part, index, &pair));
     return pair;
 }
 
@@ -300,7 +300,6 @@ CPU_TEST(task, held_out_pairs_have_no_unknown_symbol)
             texts[i] = pair[i].source;
         }
         sb_vocabulary *v = KEPT(sb_vocabulary_new(texts, MANY, NULL));
-        cr_assert(v, "%s", sb_error());
         cr_expect(sb_vocabulary_units(v) ==
                   (task < SB_TASK_ADDITION ? SB_UNITS_WORDS : SB_UNITS_CHARACTERS));
         for (uint64_t i = 0; i < MANY; i++) {

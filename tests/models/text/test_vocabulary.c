@@ -10,8 +10,7 @@ enum { SPECIAL = SB_SPECIAL_SYMBOLS };
 static sb_vocabulary *learn(sb_units units, int64_t size, int64_t count, const char *const *texts)
 {
     sb_vocabulary_options options = {.units = units, .size = size};
-    sb_vocabulary *v = sb_vocabulary_new(texts, count, &options);
-    cr_assert(v, "%s", sb_error());
+    sb_vocabulary *v = MUST(sb_vocabulary_new(texts, count, &options));
     return v;
 }
 
@@ -25,8 +24,7 @@ static sb_vocabulary *learn(sb_units units, int64_t size, int64_t count, const c
 static void expect_ids(const sb_vocabulary *v, const char *text, int64_t count, const int32_t *ids)
 {
     int64_t made = -1;
-    int32_t *encoded = sb_vocabulary_encode(v, text, &made, NULL);
-    cr_assert(encoded, "%s", sb_error());
+    int32_t *encoded = MUST(sb_vocabulary_encode(v, text, &made, NULL));
     cr_assert(made == count, "\"%s\" has %lld ids", text, (long long)made);
     for (int64_t i = 0; i < count; i++)
         cr_expect(encoded[i] == ids[i], "\"%s\": id %lld is %d", text, (long long)i, encoded[i]);
@@ -40,8 +38,7 @@ static void expect_restored(const sb_vocabulary *v, const char *text)
 {
     int64_t count = 0;
     sb_unknown unknown;
-    int32_t *ids = sb_vocabulary_encode(v, text, &count, &unknown);
-    cr_assert(ids, "%s", sb_error());
+    int32_t *ids = MUST(sb_vocabulary_encode(v, text, &count, &unknown));
     char *decoded = sb_vocabulary_decode(v, ids, count);
     cr_expect(unknown.count == 0, "\"%s\" has unknown symbols", text);
     cr_expect_str_eq(decoded, text);
@@ -344,7 +341,7 @@ CPU_TEST(vocabulary, bpe_follows_its_definition)
 static sb_units detected(int64_t count, const char *const *texts)
 {
     sb_units units;
-    cr_assert(sb_units_detect(texts, count, &units), "%s", sb_error());
+    MUST(sb_units_detect(texts, count, &units));
     return units;
 }
 
@@ -411,11 +408,9 @@ CPU_TEST(vocabulary, json_keeps_everything)
     for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS_IDS; units++) {
         sb_vocabulary *v =
             learn((sb_units)units, 0, TEXTS("low  low\xC3\xA4 \"quoted\"\\", "new low\x01 new"));
-        json_t *json = vocabulary_to_json(v);
-        cr_assert(json, "%s", sb_error());
+        json_t *json = MUST(vocabulary_to_json(v));
         char *text = json_dumps(json, 0);
-        sb_vocabulary *again = parsed(text);
-        cr_assert(again, "%s", sb_error());
+        sb_vocabulary *again = MUST(parsed(text));
         cr_expect(sb_vocabulary_units(again) == (sb_units)units);
         cr_assert(sb_vocabulary_size(again) == sb_vocabulary_size(v));
         for (int32_t i = 0; i < sb_vocabulary_size(v); i++)
@@ -546,10 +541,9 @@ CPU_TEST(vocabulary, it_lives_as_long_as_its_last_owner)
 CPU_TEST(vocabulary_ids, a_text_of_ids_is_their_numbers)
 {
     sb_vocabulary *v = KEPT(sb_vocabulary_of_ids(120, 7, 0, 119));
-    cr_assert(v, "%s", sb_error());
     int64_t n;
     int32_t *ids = sb_vocabulary_encode(v, "0 7 119 12", &n, NULL);
-    cr_assert(ids && n == 4, "%s", sb_error());
+    MUST(ids && n == 4);
     cr_expect(ids[0] == 0 && ids[1] == 7 && ids[2] == 119 && ids[3] == 12);
     char *text = sb_vocabulary_decode(v, ids, n);
     cr_expect(text && strcmp(text, "0 7") == 0, "the end, 119, ends it: %s", text);
@@ -570,13 +564,11 @@ CPU_TEST(vocabulary_ids, learned_ids_are_followed_by_begin_and_end)
 {
     const sb_vocabulary_options ids = {.units = SB_UNITS_IDS};
     const char *texts[] = {"3 1", "", "9"};
-    sb_vocabulary *v = sb_vocabulary_new(texts, 3, &ids);
-    cr_assert(v, "%s", sb_error());
+    sb_vocabulary *v = MUST(sb_vocabulary_new(texts, 3, &ids));
     cr_expect(sb_vocabulary_size(v) == 12 && sb_vocabulary_special(v, SB_SYMBOL_BEGIN) == 10 &&
               sb_vocabulary_special(v, SB_SYMBOL_END) == 11);
     json_t *json = vocabulary_to_json(v);
-    sb_vocabulary *again = vocabulary_from_json(json);
-    cr_assert(again, "%s", sb_error());
+    sb_vocabulary *again = MUST(vocabulary_from_json(json));
     cr_expect(sb_vocabulary_size(again) == 12 && sb_vocabulary_special(again, SB_SYMBOL_END) == 11);
     json_decref(json);
     sb_vocabulary_release(again);

@@ -8,13 +8,12 @@
 
 static void save(const struct small_run *run, const char *path, const struct progress *progress)
 {
-    cr_assert(small_run_save(run, path, progress), "%s", sb_error());
+    MUST(small_run_save(run, path, progress));
 }
 
 static struct checkpoint *load(const char *path)
 {
-    struct checkpoint *c = checkpoint_open(path, NULL);
-    cr_assert(c, "%s", sb_error());
+    struct checkpoint *c = MUST(checkpoint_open(path, NULL));
     return c;
 }
 
@@ -63,10 +62,9 @@ TEST(checkpoint, a_program_saves_and_loads_its_own_model)
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 5);
     const char *path = test_temporary("model.safetensors");
-    cr_assert(sb_seq2seq_save(run.model, path), "%s", sb_error());
+    MUST(sb_seq2seq_save(run.model, path));
     sb_parameters *weights = sb_parameters_new(7);
-    sb_seq2seq *model = sb_seq2seq_load(weights, path);
-    cr_assert(model, "%s", sb_error());
+    sb_seq2seq *model = MUST(sb_seq2seq_load(weights, path));
     cr_expect(sb_parameters_fingerprint(weights) == small_run_bits(&run));
     char *before = sb_translate(run.model, "1 2 3", NULL),
          *after = sb_translate(model, "1 2 3", NULL);
@@ -84,7 +82,7 @@ TEST(checkpoint, float64_stays_float64)
 {
     struct settings s = small_settings();
     struct small_run run;
-    cr_assert(small_run_open(&run, &s, NULL, SB_F64), "%s", sb_error());
+    MUST(small_run_open(&run, &s, NULL, SB_F64));
     const char *path = test_temporary("model.safetensors");
     save(&run, path, NULL);
     struct checkpoint *c = load(path);
@@ -143,7 +141,6 @@ static void train_until(struct small_run *run, struct progress *p, const sb_pair
     sb_average *average = sb_trainer_average(run->trainer);
     sb_vocabulary *source = sb_seq2seq_source(run->model), *target = sb_seq2seq_target(run->model);
     sb_data *data = KEPT(sb_data_new(held, source, target, NULL));
-    cr_assert(data, "%s", sb_error());
     while (sb_trainer_steps(run->trainer) < until) {
         small_run_train(run, 1);
         if (sb_trainer_steps(run->trainer) % 5 != 0)
@@ -151,7 +148,7 @@ static void train_until(struct small_run *run, struct progress *p, const sb_pair
         cr_assert(sb_average_swap(average));
         double loss = sb_evaluate_loss(run->model, data);
         cr_assert(sb_average_swap(average));
-        cr_assert(loss > 0, "%s", sb_error());
+        MUST(loss > 0);
         bool best = p->evaluations++ == 0 || loss < p->best.loss;
         p->waited = best ? 0 : p->waited + 1;
         p->best.loss = best ? loss : p->best.loss;
@@ -164,7 +161,7 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
     sb_pairs *held = KEPT(small_pairs(7, 4));
     struct progress p = {0}, q = {0};
     struct small_run whole = small_run(s, pairs), half;
-    cr_assert(small_run_open(&half, s, pairs, SB_F32), "%s", sb_error());
+    MUST(small_run_open(&half, s, pairs, SB_F32));
     char whole_path[256], half_path[256];
     strcpy(whole_path, test_temporary("whole.safetensors"));
     strcpy(half_path, test_temporary("half.safetensors"));
@@ -174,7 +171,7 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
         train_until(&half, &q, held, stop);
         save(&half, half_path, &q);
         small_run_close(&half);
-        cr_assert(small_run_resume(&half, half_path, pairs), "%s", sb_error());
+        MUST(small_run_resume(&half, half_path, pairs));
         q = half.loaded->progress;
     }
     cr_expect(sb_trainer_save(whole.trainer).plateau.reduced > 0,
@@ -237,10 +234,10 @@ TEST(checkpoint, an_average_is_the_mean_of_the_parameters)
     const char *more[] = {path[1], path[2]}, *itself[] = {path[0], path[0]};
     struct checkpoint *c = load(path[0]), *same = load(path[0]);
     uint64_t bits = sb_parameters_fingerprint(same->weights);
-    cr_assert(checkpoint_average(c, 2, more), "%s", sb_error());
+    MUST(checkpoint_average(c, 2, more));
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(c->weights, "output.weight"), 5) - mean) <
               1e-7);
-    cr_assert(checkpoint_average(same, 2, itself), "%s", sb_error());
+    MUST(checkpoint_average(same, 2, itself));
     cr_expect(sb_parameters_fingerprint(same->weights) == bits,
               "the average of one file is that file");
     checkpoint_free(c);
@@ -284,7 +281,7 @@ static void rewrite(const sb_safetensors *file, const char *key, const char *tex
     for (int i = 0; i < n; i++) {
         const char *name = sb_safetensors_name(file, i);
         item[i] = (sb_named_tensor){name, sb_safetensors_tensor(file, name)};
-        cr_assert(item[i].tensor, "%s", sb_error());
+        MUST(item[i].tensor);
     }
     const char *metadata[16][2] = {{key, text}};
     int pairs = text ? 1 : 0;
@@ -292,8 +289,7 @@ static void rewrite(const sb_safetensors *file, const char *key, const char *tex
         metadata[pairs][0] = sb_safetensors_metadata_pair(file, i, &metadata[pairs][1]);
         pairs += strcmp(metadata[pairs][0], key) != 0;
     }
-    cr_assert(sb_safetensors_save(path, n, item, pairs, (const char *const(*)[2])metadata), "%s",
-              sb_error());
+    MUST(sb_safetensors_save(path, n, item, pairs, (const char *const(*)[2])metadata));
     for (int i = 0; i < n; i++)
         sb_tensor_release((sb_tensor *)(uintptr_t)item[i].tensor);
 }
@@ -506,9 +502,8 @@ TEST(checkpoint, a_flipped_bit_in_any_tensor_of_a_state_is_refused)
     too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors_close(sample_file());
     size_t size;
-    unsigned char *bytes =
-        (unsigned char *)file_text("test", test_temporary("good.safetensors"), 1 << 24, &size);
-    cr_assert(bytes, "%s", sb_error());
+    unsigned char *bytes = MUST(
+        (unsigned char *)file_text("test", test_temporary("good.safetensors"), 1 << 24, &size));
     const size_t data = 8 + bytes[0] + 256u * bytes[1] + 65536u * bytes[2];
     for (size_t at = data; at < size; at += 1 + (size - data) / 60) {
         const char *path = test_temporary("bad.safetensors");

@@ -9,7 +9,7 @@ static struct diagnosis diagnose(const struct tiny *tiny)
     struct diagnosis d;
     sb_batch *batch = tiny_batch(tiny->vocabulary, 1, PAIRS, LONGEST);
     const sb_model model = sb_seq2seq_as_model(tiny->model);
-    cr_assert(diagnosis_make(&d, &model, batch), "%s", sb_error());
+    MUST(diagnosis_make(&d, &model, batch));
     sb_batch_free(batch);
     return d;
 }
@@ -54,7 +54,7 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
         cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)), "a gradient is left");
         sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
         TAPE(SB_RECORD);
-        cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s", sb_error());
+        MUST(sb_backward(sb_seq2seq_loss(tiny.model, batch)));
         cr_expect(d.parameters == sb_parameters_count(tiny.weights));
         for (int64_t i = 0; i < d.parameters && options->label_smoothing == 0; i++) {
             const sb_tensor *dw = sb_tensor_grad(sb_parameters_get(tiny.weights, i));

@@ -34,7 +34,7 @@ static void open_with(struct writing *w, const sb_trainer_options *o)
 {
     const sb_source source = sb_data_as_source(w->data);
     w->trainer = sb_trainer_for(&w->model, &source, o);
-    cr_assert(w->trainer, "%s", sb_error());
+    MUST(w->trainer);
 }
 
 /* The trainer of its model. */
@@ -48,8 +48,7 @@ static struct writing begin(const sb_pairs *pairs, sb_dtype dtype,
                             const sb_language_model_options *o)
 {
     struct writing w = {.data = open_data(pairs), .weights = sb_parameters_of(dtype, 5)};
-    sb_language_model *model = sb_language_model_new(w.weights, w.data, o);
-    cr_assert(model, "%s", sb_error());
+    sb_language_model *model = MUST(sb_language_model_new(w.weights, w.data, o));
     w.model = sb_language_model_as_model(model);
     return w;
 }
@@ -58,7 +57,7 @@ static struct writing begin(const sb_pairs *pairs, sb_dtype dtype,
 static struct writing begin_from(const sb_pairs *pairs, const char *path)
 {
     struct writing w = {.data = open_data(pairs), .weights = sb_parameters_new(9)};
-    cr_assert(sb_model_load(&w.model, NULL, w.weights, path), "%s", sb_error());
+    MUST(sb_model_load(&w.model, NULL, w.weights, path));
     return w;
 }
 
@@ -74,7 +73,7 @@ static double train(struct writing *w, int64_t steps)
 {
     sb_trained trained = {0};
     for (int64_t i = 0; i < steps; i++)
-        cr_assert(sb_trainer_step(w->trainer, &trained), "%s", sb_error());
+        MUST(sb_trainer_step(w->trainer, &trained));
     return trained.loss;
 }
 
@@ -89,19 +88,19 @@ TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
     open_trainer(&w);
     const double first = train(&w, 1), last = train(&w, 29);
     cr_expect(last < first, "from %g to %g", first, last);
-    cr_assert(sb_checkpoint_save(w.trainer, whole), "%s", sb_error());
+    MUST(sb_checkpoint_save(w.trainer, whole));
     end(&w);
     w = begin(pairs, SB_F32, &options);
     open_trainer(&w);
     train(&w, 13);
-    cr_assert(sb_checkpoint_save(w.trainer, half), "%s", sb_error());
+    MUST(sb_checkpoint_save(w.trainer, half));
     end(&w);
     w = begin_from(pairs, half);
     open_trainer(&w);
-    cr_assert(sb_checkpoint_resume(w.trainer, half), "%s", sb_error());
+    MUST(sb_checkpoint_resume(w.trainer, half));
     cr_expect(sb_trainer_steps(w.trainer) == 13);
     train(&w, 17);
-    cr_assert(sb_checkpoint_save(w.trainer, half), "%s", sb_error());
+    MUST(sb_checkpoint_save(w.trainer, half));
     end(&w);
     cr_expect(test_same_files(whole, half));
 }
@@ -114,7 +113,7 @@ TEST(model_file, a_model_is_built_from_its_file_as_it_was)
     struct writing w = begin(pairs, SB_F32, &options);
     open_trainer(&w);
     train(&w, 5);
-    cr_assert(sb_model_save(&w.model, path), "%s", sb_error());
+    MUST(sb_model_save(&w.model, path));
     struct writing back = begin_from(pairs, path);
     const sb_language_model_options *o = sb_language_model_options_of(back.model.self);
     cr_expect(o->transformer.gated && o->tie_embeddings && o->label_smoothing == 0.1);
@@ -151,7 +150,7 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     struct writing w = begin(pairs, SB_F32, &options), other;
     open_trainer(&w);
     train(&w, 2);
-    cr_assert(sb_checkpoint_save(w.trainer, path), "%s", sb_error());
+    MUST(sb_checkpoint_save(w.trainer, path));
     sb_language_model_options wider = options;
     wider.transformer.width = 12;
     other = begin(pairs, SB_F32, &wider);
@@ -163,7 +162,7 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     struct small_run run = small_run(&s, pairs);
     cr_expect(!sb_checkpoint_resume(run.trainer, path));
     EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
-    cr_assert(sb_model_save(&w.model, path), "%s", sb_error());
+    MUST(sb_model_save(&w.model, path));
     expect_no_resume(&w, path, "checkpoint: it has a model, but no training state");
     cr_expect(!checkpoint_open(path, &(struct checkpoint_options){.kind = &seq2seq_kind}));
     EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
@@ -179,12 +178,12 @@ TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder)
     strcpy(half, test_temporary("half.safetensors"));
     small_run_train(&run, 7);
     cr_assert(sb_optimiser_set_rate(sb_trainer_optimiser(run.trainer), 0.002)); /* is kept too */
-    cr_assert(sb_checkpoint_save(run.trainer, half), "%s", sb_error());
-    cr_assert(sb_checkpoint_resume(twin.trainer, half), "%s", sb_error());
+    MUST(sb_checkpoint_save(run.trainer, half));
+    MUST(sb_checkpoint_resume(twin.trainer, half));
     small_run_train(&run, 4);
     small_run_train(&twin, 4);
-    cr_assert(sb_checkpoint_save(run.trainer, whole), "%s", sb_error());
-    cr_assert(sb_checkpoint_save(twin.trainer, half), "%s", sb_error());
+    MUST(sb_checkpoint_save(run.trainer, whole));
+    MUST(sb_checkpoint_save(twin.trainer, half));
     cr_expect(test_same_files(whole, half));
     checkpoint_free(checkpoint_open(half, NULL)); /* the program reads it too */
     cr_expect(sb_trainer_model(run.trainer) == run.model);

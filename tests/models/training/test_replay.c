@@ -26,11 +26,10 @@ static void train_with(sb_graphs graphs, double dropout, sb_precision precision,
     sb_trainer_options trainer_options = *given;
     trainer_options.seed = 7;
     trainer_options.graphs = graphs;
-    sb_trainer *trainer = sb_trainer_new(model, data, &trainer_options);
-    cr_assert(trainer, "%s", sb_error());
+    sb_trainer *trainer = MUST(sb_trainer_new(model, data, &trainer_options));
     for (int i = 0; i < STEPS; i++) {
         sb_trained trained;
-        cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
+        MUST(sb_trainer_step(trainer, &trained));
         losses[i] = trained.loss + trained.norm + trained.rate;
     }
     *fingerprint = sb_parameters_fingerprint(weights);

@@ -28,10 +28,10 @@ CPU_TEST(settings, each_setting_reads_what_it_writes)
     for (; setting_name(count); count++) {
         const char *name = setting_name(count);
         struct settings s = usual, back = usual;
-        cr_assert(setting_set(&s, count, other(&usual, count)), "%s", sb_error());
+        MUST(setting_set(&s, count, other(&usual, count)));
         struct field_text value = setting_get(&s, count);
         cr_expect(strcmp(value.text, setting_get(&usual, count).text) != 0, "%s stays", name);
-        cr_assert(setting_set(&back, count, value.text), "%s", sb_error());
+        MUST(setting_set(&back, count, value.text));
         cr_expect(memcmp(&s, &back, sizeof s) == 0, "%s, written as %s", name, value.text);
         cr_expect(setting_find(name) == count, "%s occurs twice", name);
     }
@@ -44,20 +44,17 @@ static void expect_settings_survive(const char *name)
     struct settings s = settings_default();
     const sb_model_kind *kind = sb_model_kind_find(name);
     for (int i = 0; setting_name(i); i++)
-        cr_assert(setting_set(&s, i, other(&s, i)), "%s", sb_error());
+        MUST(setting_set(&s, i, other(&s, i)));
     const char *text = "a b";
     sb_vocabulary *v = KEPT(sb_vocabulary_new(&text, 1, NULL));
     struct metadata d = {.model = sb_description_new(name), .task = (char *)(uintptr_t) ""};
-    cr_assert(settings_write(&s, kind, d.model) &&
-                  sb_description_add_vocabulary(d.model, "source", v) &&
-                  sb_description_add_vocabulary(d.model, "target", v),
-              "%s", sb_error());
+    MUST(settings_write(&s, kind, d.model) && sb_description_add_vocabulary(d.model, "source", v) &&
+         sb_description_add_vocabulary(d.model, "target", v));
     cr_assert(sb_description_add_label(d.model, "cat") && sb_description_add_label(d.model, "dog"));
     char *json = metadata_write(&d);
     struct metadata back;
     struct settings read;
-    cr_assert(json && metadata_read(json, &back) && settings_read(&read, back.model), "%s",
-              sb_error());
+    MUST(json && metadata_read(json, &back) && settings_read(&read, back.model));
     for (int i = 0; setting_name(i); i++) {
         const bool same = strcmp(setting_get(&read, i).text, setting_get(&s, i).text) == 0;
         cr_expect(same == setting_is_of(i, kind), "%s: %s", name, setting_name(i));
@@ -94,7 +91,7 @@ CPU_TEST(settings, numbers_are_written_with_the_fewest_digits_that_give_the_same
     for (int i = 0; i < 1000; i++) {
         struct settings s = settings_default(), back = s;
         s.trainer.optimiser.schedule.lowest = 1e6 * pow(sb_random_uniform(&random), 9);
-        cr_assert(setting_set(&back, rate, setting_get(&s, rate).text), "%s", sb_error());
+        MUST(setting_set(&back, rate, setting_get(&s, rate).text));
         cr_expect(back.trainer.optimiser.schedule.lowest == s.trainer.optimiser.schedule.lowest);
     }
 }

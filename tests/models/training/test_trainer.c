@@ -15,10 +15,10 @@ TEST(trainer, two_accumulated_batches_equal_one_of_twice_the_size)
     s.trainer.optimiser_kind = SB_OPTIMISER_SGD; /* Adam amplifies rounding errors */
     struct small_run two, twice;
     s.trainer.accumulate = 2;
-    cr_assert(small_run_open(&two, &s, NULL, SB_F64), "%s", sb_error());
+    MUST(small_run_open(&two, &s, NULL, SB_F64));
     s.trainer.accumulate = 1;
     s.data.batch_pairs *= 2;
-    cr_assert(small_run_open(&twice, &s, NULL, SB_F64), "%s", sb_error());
+    MUST(small_run_open(&twice, &s, NULL, SB_F64));
     double a = small_run_train(&two, 5), b = small_run_train(&twice, 5);
     cr_expect(fabs(a - b) < 1e-12 * b, "losses %.17g and %.17g", a, b);
     double apart = test_relative(parameters_values(two.weights), parameters_values(twice.weights));
@@ -82,7 +82,7 @@ static void spoil_gradient(struct small_run *run, const char *name)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *w = sb_parameters_find(run->weights, name);
-    cr_assert(sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300)), "%s", sb_error());
+    MUST(sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300)));
     sb_tape_end(&tape);
     sb_tensor_set(sb_tensor_grad(w), 0, INFINITY);
 }
@@ -95,11 +95,11 @@ TEST(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
     uint64_t bits = small_run_bits(&run);
     sb_trained trained;
     spoil_gradient(&run, "output.bias");
-    cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
+    MUST(sb_trainer_step(run.trainer, &trained));
     cr_expect(trained.skipped && isfinite(trained.loss));
     EXPECT_ERROR("the gradient of \"output.bias\" is not finite");
     cr_expect(small_run_bits(&run) == bits && sb_trainer_steps(run.trainer) == 3);
-    cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
+    MUST(sb_trainer_step(run.trainer, &trained));
     cr_expect(!trained.skipped && small_run_bits(&run) != bits);
 }
 
@@ -111,7 +111,7 @@ TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure)
     sb_trained trained;
     for (int i = 0; i < 9; i++) {
         spoil_gradient(&run, "output.bias");
-        cr_assert(sb_trainer_step(run.trainer, &trained) && trained.skipped, "%s", sb_error());
+        MUST(sb_trainer_step(run.trainer, &trained) && trained.skipped);
     }
     spoil_gradient(&run, "output.bias");
     cr_expect(!sb_trainer_step(run.trainer, &trained));
@@ -145,11 +145,11 @@ TEST(trainer, a_parameter_without_gradient_is_named_after_the_first_step)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
-    cr_assert(sb_parameters_add(run.weights, "forgotten", SB_SHAPE(3), one), "%s", sb_error());
+    MUST(sb_parameters_add(run.weights, "forgotten", SB_SHAPE(3), one));
     sb_trained trained;
-    cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
+    MUST(sb_trainer_step(run.trainer, &trained));
     cr_expect_str_eq(trained.without_gradient, "forgotten");
-    cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
+    MUST(sb_trainer_step(run.trainer, &trained));
     cr_expect(trained.without_gradient == NULL);
 }
 
@@ -230,7 +230,7 @@ TEST(trainer, memory_falls_during_backward)
     sb_tensor *loss = sb_seq2seq_loss(run.model, batch);
     double at_loss = (double)memory_in_use().live_bytes - before;
     sb_device_reset_peak(sb_device_in_use());
-    cr_assert(sb_backward(loss), "%s", sb_error());
+    MUST(sb_backward(loss));
     double peak = (double)memory_in_use().peak_bytes - before;
     double after = (double)memory_in_use().live_bytes - before;
     cr_expect(sb_tape_end(&tape));
@@ -258,7 +258,7 @@ TEST(trainer, a_failed_step_can_be_repeated)
             continue;
         EXPECT_ERROR("out of memory");
         cr_expect(sb_trainer_steps(disturbed.trainer) == i);
-        cr_assert(sb_trainer_step(disturbed.trainer, &trained), "%s", sb_error());
+        MUST(sb_trainer_step(disturbed.trainer, &trained));
         failures++;
     }
     cr_expect(failures > (device_opened() ? 5 : 6), "%d steps failed", failures);

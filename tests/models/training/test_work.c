@@ -70,13 +70,12 @@ static struct emulator_work work_of_step(sb_precision precision, sb_graphs graph
     sb_parameters *weights = sb_parameters_new(3);
     sb_seq2seq *model = sb_seq2seq_new(weights, data, &options);
     sb_trainer *trainer =
-        sb_trainer_new(model, data, &(sb_trainer_options){.seed = 7, .graphs = graphs});
-    cr_assert(trainer, "%s", sb_error());
+        MUST(sb_trainer_new(model, data, &(sb_trainer_options){.seed = 7, .graphs = graphs}));
     struct emulator_work before = device_work();
     for (int i = 0; i < step; i++) {
         sb_trained trained;
         before = device_work();
-        cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
+        MUST(sb_trainer_step(trainer, &trained));
     }
     const struct emulator_work work = work_since(&before);
     sb_trainer_free(trainer);
@@ -116,7 +115,7 @@ WORK_TEST(of_a_training_step_in_bf16)
 static struct tiny joined_model(void)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
-    cr_assert(parameters_join(tiny.weights), "%s", sb_error());
+    MUST(parameters_join(tiny.weights));
     return tiny;
 }
 
@@ -129,7 +128,7 @@ WORK_TEST(of_an_evaluation)
     sb_data *data = sb_data_new(pairs, tiny.vocabulary, tiny.vocabulary,
                                 &(sb_data_options){.batch_pairs = 4, .seed = 5});
     sb_pairs_free(pairs);
-    cr_assert(data, "%s", sb_error());
+    MUST(data);
     const struct emulator_work before = device_work();
     cr_expect(isfinite(sb_evaluate_loss(tiny.model, data)), "%s", sb_error());
     const struct emulator_work work = work_since(&before);
