@@ -47,7 +47,6 @@ static void values_are_those_of_plain_kernels(const struct example *e, const cha
     }
     sb_tape_end(&tape);
     release_all(in.n, v);
-    inputs_free(&in);
 }
 
 CPU_TEST(derivative, values_of_a_dual_run_have_the_bits_of_plain_float64)
@@ -77,7 +76,6 @@ static void second_order_is_exact(const struct example *e, const char *shapes)
     if (any && is_smooth(e, shapes) && strcmp(e->name, "detach") != 0)
         cr_expect(sb_gradcheck(run_example, (void *)(uintptr_t)e, in.x, in.n, &options, &result),
                   "%s %s: %s", e->name, shapes, sb_error());
-    inputs_free(&in);
 }
 
 CPU_TEST(derivative, hessians_are_symmetric_and_agree_with_differences_of_gradients)
@@ -94,16 +92,14 @@ static sb_tensor *run_logsumexp(void *unused, sb_tensor *const x[])
 CPU_TEST(derivative, the_hessian_of_log_sum_exp_is_that_of_softmax)
 {
     const double values[3] = {0.5, -1, 2}, direction[3] = {1, 0, 0};
-    sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), values), *hv;
-    sb_tensor *v = sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), direction);
+    sb_tensor *x = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), values)), *hv;
+    sb_tensor *v = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), direction));
     double p[3], sum = 0;
     for (int i = 0; i < 3; i++)
         sum += p[i] = exp(values[i]);
     MUST(sb_hvp(run_logsumexp, NULL, &x, &v, 1, &hv));
     for (int i = 0; i < 3; i++) /* column 0 of diag(p) - p p' */
         cr_expect(fabs(sb_tensor_get(hv, i) - p[i] / sum * ((i == 0) - p[0] / sum)) <= 1e-16);
-    sb_tensor_release(x);
-    sb_tensor_release(v);
     sb_tensor_release(hv);
 }
 
@@ -135,7 +131,6 @@ CPU_TEST(derivative, recomputation_dropout_shared_inputs_and_constants_are_exact
     cr_expect(sb_gradcheck(run_much, NULL, x, 2, &options, &result), "%s", sb_error());
     cr_expect(result.method == SB_GRADCHECK_EXACT && result.error <= 1e-13);
     cr_expect(!sb_tensor_grad(x[0]) && !sb_tensor_grad(x[1]));
-    release_all(2, x);
 }
 
 static sb_tensor *run_padding(void *ids, sb_tensor *const x[])
@@ -147,11 +142,10 @@ static sb_tensor *run_padding(void *ids, sb_tensor *const x[])
 CPU_TEST(derivative, the_row_of_padding_is_a_constant)
 {
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(3, 2));
-    sb_tensor *ids = sb_tensor_from_doubles(SB_I32, SB_SHAPE(4), (double[]){2, 0, 2, 1});
+    sb_tensor *ids = KEPT(sb_tensor_from_doubles(SB_I32, SB_SHAPE(4), (double[]){2, 0, 2, 1}));
     sb_gradcheck_result result;
     sb_gradcheck_options options = {.method = SB_GRADCHECK_EXACT, .second_order = true};
     cr_expect(sb_gradcheck(run_padding, ids, &x, 1, &options, &result), "%s", sb_error());
-    release_all(2, (sb_tensor *[]){x, ids});
 }
 
 static sb_tensor *run_model(void *context, sb_tensor *const x[])
@@ -165,7 +159,7 @@ CPU_TEST(derivative, every_variant_of_a_model_is_exact_to_the_second_order)
 {
     for (int i = 0; tiny_variant(i); i += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F64, 1, &tiny_variant(i)->options);
-        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 4, 2, 4));
+        sb_batch *batch = tiny_batch(tiny.vocabulary, 4, 2, 4);
         sb_tensor **inputs = tiny_parameters(tiny.weights);
         const bool kinks = tiny_variant(i)->options.transformer.activation == SB_ACTIVATION_RELU ||
                            tiny_variant(i)->options.transformer.activation == 0;
@@ -177,7 +171,6 @@ CPU_TEST(derivative, every_variant_of_a_model_is_exact_to_the_second_order)
         cr_expect(sb_gradcheck(run_model, (void *[]){tiny.model, batch}, inputs,
                                (int)sb_parameters_count(tiny.weights), &options, NULL),
                   "%s: %s", tiny_variant(i)->name, sb_error());
-        free(inputs);
     }
 }
 
@@ -261,8 +254,7 @@ static void a_constant_is_constant(struct constant *c)
                            &(sb_gradcheck_options){.second_order = true}, &result),
               "%s", sb_error());
     cr_expect(result.method == SB_GRADCHECK_EXACT);
-    release_all(2, x);
-    release_all(4, (sb_tensor *[]){v[0], y, dy, hv[0]});
+    release_all(3, (sb_tensor *[]){y, dy, hv[0]});
 }
 
 CPU_TEST(derivative, tensors_of_another_dtype_are_constants)
@@ -298,10 +290,9 @@ static sb_tensor *run_softmax(void *unused, sb_tensor *const x[])
 static sb_tensor *run_cached(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     sb_tensor *k = sb_softmax(x[0]),
               *y = sb_kv_cache_append(cache, k, k) ? sb_attention_cached(x[0], cache, NULL) : NULL;
-    sb_kv_cache_free(cache);
     return y;
 }
 
@@ -345,7 +336,6 @@ CPU_TEST(derivative, what_cannot_be_exact_is_refused_with_one_sentence)
               sb_error()); /* usable still */
     sb_tensor_release(y);
     sb_tensor_release(dy);
-    release_all(4, (sb_tensor *[]){x, v, narrow, flat});
 }
 
 CPU_TEST(derivative, data_of_dual_numbers_is_read_as_such)

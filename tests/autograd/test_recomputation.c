@@ -37,16 +37,6 @@ static struct network network_new(void)
     return n;
 }
 
-static void network_free(struct network *n)
-{
-    sb_tensor_release(n->x);
-    sb_tensor_release(n->first);
-    for (int i = 0; i < LAYERS; i++) {
-        sb_tensor_release(n->layer[i].weight);
-        sb_tensor_release(n->layer[i].gain);
-    }
-}
-
 /* The hash of all gradients; `depth` checkpoints around each layer. The input of the layers is used
    after them too, so that its gradient is not zero when they add to it. */
 static uint64_t gradient_bits(struct network *n, int depth)
@@ -88,7 +78,6 @@ TEST(recomputation, gradients_have_the_same_bits_as_without_recomputation)
     cr_expect(gradient_bits(&n, 2) == plain, "nested checkpoints give different bits");
     n.layer[1].dropout = 0.2;
     cr_expect(gradient_bits(&n, 1) != plain);
-    network_free(&n);
 }
 
 /* As a layer in mixed precision: x in bf16, and its weight in f32. */
@@ -108,8 +97,8 @@ static sb_tensor *run_product(void *context, sb_tensor *const x[])
 TEST(recomputation, a_product_has_the_same_bits_as_without_recomputation)
 {
     const int64_t n = test_slow() ? 96 : 768;
-    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(n, n))),
-              *weight = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(n, n)));
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(n, n)),
+              *weight = test_leaf(SB_F64, 2, SB_SHAPE(n, n));
     TAPE(SB_RECORD);
     sb_tensor *plain = sb_linear(x, weight, NULL);
     sb_tensor *again = sb_recompute(run_product, NULL, 0, 2, (sb_tensor *[]){x, weight});
@@ -130,16 +119,12 @@ TEST(recomputation, inputs_of_different_dtypes_get_the_same_gradients)
                              : run_narrow(&n.layer[0], &x);
         MUST(sb_backward(sb_sum(sb_cast(y, SB_F32), SB_ALL, false)));
         for (int i = 0; i < 2; i++) {
-            grad[again][i] = sb_tensor_retain(sb_tensor_grad(leaf[i]));
-            sb_tensor_clear_grad(leaf[i]);
+            grad[again][i] = take_grad(leaf[i]);
         }
     }
     for (int i = 0; i < 2; i++) {
         cr_expect(grad[0][i]->dtype == SB_F32 && test_same_bits(grad[0][i], grad[1][i]));
-        sb_tensor_release(grad[0][i]);
-        sb_tensor_release(grad[1][i]);
     }
-    network_free(&n);
 }
 
 static int64_t peak_bytes(struct network *n, int depth)
@@ -173,7 +158,6 @@ TEST(recomputation, dropout_without_a_random_stream_fails_before_backward)
     FAILED_TAPE(SB_RECORD);
     cr_expect(!run_layer(&n.layer[0], &n.x));
     EXPECT_ERROR("the tape records and has no random stream");
-    network_free(&n);
 }
 
 TEST(recomputation, memory_holds_the_boundaries_and_one_layer)
@@ -181,12 +165,10 @@ TEST(recomputation, memory_holds_the_boundaries_and_one_layer)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum { LONG = 4096 };
     struct network n = network_new();
-    sb_tensor_release(n.x);
     n.x = test_leaf(SB_F32, 1, SB_SHAPE(LONG, WIDTH));
     int64_t row = LONG * WIDTH * 4, plain = peak_bytes(&n, 0), held = peak_bytes(&n, 1);
     cr_expect(plain > 110 * row, "%lld", (long long)(plain / row));
     cr_expect(held < 50 * row, "%lld", (long long)(held / row));
-    network_free(&n);
 }
 
 static sb_tensor *checkpointed(void *context, sb_tensor *const x[])
@@ -204,7 +186,6 @@ TEST(recomputation, the_gradient_check_passes)
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     sb_gradcheck_options options = {.random = &random};
     cr_expect(sb_gradcheck(checkpointed, NULL, x, 3, &options, NULL), "%s", sb_error());
-    release_all(3, x);
 }
 
 static sb_tensor *second_only(void *context, sb_tensor *const x[])
@@ -223,8 +204,6 @@ TEST(recomputation, an_input_that_is_not_used_has_gradient_zero)
     cr_expect(sb_tensor_get(sb_tensor_grad(x[0]), 0) == 0 &&
               sb_tensor_get(sb_tensor_grad(leaf[0]), 1) == 0);
     cr_expect(sb_tensor_get(sb_tensor_grad(leaf[1]), 0) != 0);
-    sb_tensor_release(leaf[0]);
-    sb_tensor_release(leaf[1]);
 }
 
 static sb_tensor *reads_outside(void *context, sb_tensor *const x[])
@@ -254,7 +233,7 @@ TEST(recomputation, invalid_functions_are_reported)
         "recompute: n is 0; it needs at least 1 input",
         "recompute: an input is NULL",
     };
-    sb_tensor *leaf = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2)));
+    sb_tensor *leaf = test_leaf(SB_F32, 1, SB_SHAPE(2));
     for (int i = 0; i < 6; i++) {
         FAILED_TAPE(SB_RECORD);
         sb_tensor *outside = sb_tanh(leaf), *x[] = {i == 5 ? NULL : sb_exp(leaf)};
@@ -270,7 +249,7 @@ TEST(recomputation, invalid_functions_are_reported)
 
 TEST(recomputation, without_recording_it_only_calls_the_function)
 {
-    sb_tensor *leaf = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2))), *x[] = {NULL, leaf};
+    sb_tensor *leaf = test_leaf(SB_F32, 1, SB_SHAPE(2)), *x[] = {NULL, leaf};
     x[0] = leaf;
     TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_recompute(second_only, NULL, 0, 2, x);
@@ -302,5 +281,4 @@ TEST(recomputation, each_allocation_may_fail)
 {
     struct network n = network_new();
     test_each_allocation_fails(small_run, &n);
-    network_free(&n);
 }

@@ -126,7 +126,7 @@ TEST(tape, end_keep_gives_a_constant_to_the_outer_tape)
 
 TEST(tape, end_keep_of_a_failed_tape_fails_the_outer_one)
 {
-    sb_tensor *a = leaf(3);
+    sb_tensor *a = KEPT(leaf(3));
     for (int missing = 0; missing < 2; missing++) {
         sb_tape outer, inner;
         sb_tape_begin(&outer, SB_RECORD);
@@ -144,7 +144,6 @@ TEST(tape, end_keep_of_a_failed_tape_fails_the_outer_one)
     sb_tape_begin(&alone, SB_RECORD);
     cr_expect(!sb_tape_end_keep(&alone, times(a, a)), "there is no outer tape");
     EXPECT_ERROR("tape_end_keep");
-    sb_tensor_release(a);
 }
 
 TEST(tape, a_failed_inner_tape_does_not_fail_the_outer_one)

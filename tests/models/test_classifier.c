@@ -15,7 +15,7 @@ static sb_pairs *labelled_texts(void)
         snprintf(text, sizeof text, "%c%s", "abg"[i % 3], tiny_text((uint64_t)i, 6));
         cr_assert(sb_pairs_add(pairs, text, labels[i % 3 == 0 ? 0 : i % 3 == 1 ? 2 : 1]));
     }
-    return pairs;
+    return KEPT(pairs);
 }
 
 struct judge {
@@ -28,17 +28,9 @@ static struct judge judge_new(sb_dtype dtype, sb_pooling pooling)
 {
     const sb_classifier_options options = {
         .transformer = {.width = 16, .heads = 2, .encoder_layers = 1}, .pooling = pooling};
-    struct judge j = {tiny_vocabulary(), sb_parameters_of(dtype, 2), NULL};
-    j.model = sb_classifier_for(j.weights, j.vocabulary, labels, 3, &options);
-    MUST(j.model);
+    struct judge j = {tiny_vocabulary(), KEPT(sb_parameters_of(dtype, 2)), NULL};
+    j.model = KEPT(sb_classifier_for(j.weights, j.vocabulary, labels, 3, &options));
     return j;
-}
-
-static void judge_free(struct judge *j)
-{
-    sb_classifier_free(j->model);
-    sb_parameters_free(j->weights);
-    sb_vocabulary_release(j->vocabulary);
 }
 
 static sb_labelled *data_of(const struct judge *j, const sb_pairs *pairs)
@@ -47,7 +39,7 @@ static sb_labelled *data_of(const struct judge *j, const sb_pairs *pairs)
     const sb_data_options options = {.seed = 1, .batch_pairs = 8};
     sb_labelled *data = MUST(sb_labelled_new(pairs, j->vocabulary, known, &options));
     sb_labels_free(known);
-    return data;
+    return KEPT(data);
 }
 
 TEST(classifier, it_learns_labels_with_either_pooling)
@@ -55,8 +47,8 @@ TEST(classifier, it_learns_labels_with_either_pooling)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int pooling = test_brief(); pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F32, (sb_pooling)pooling);
-        sb_pairs *pairs = KEPT(labelled_texts());
-        sb_labelled *data = KEPT(data_of(&j, pairs));
+        sb_pairs *pairs = labelled_texts();
+        sb_labelled *data = data_of(&j, pairs);
         const sb_model model = sb_classifier_as_model(j.model);
         const sb_source source = sb_labelled_as_source(data);
         const sb_trainer_options how = {.optimiser = {.learning_rate = 0.01}};
@@ -73,7 +65,6 @@ TEST(classifier, it_learns_labels_with_either_pooling)
         MUST(sb_classify(j.model, &(const char *){"bgf"}, 1, &class));
         cr_expect_str_eq(sb_classifier_label(j.model, class.label), "third");
         cr_expect(class.probability > 0.5 && class.probability <= 1);
-        judge_free(&j);
     }
 }
 
@@ -91,7 +82,6 @@ TEST(classifier, a_label_depends_on_no_other_text_of_the_batch)
                           fabs(alone.probability - together[i].probability) < 1e-12,
                       "text %d", i);
         }
-        judge_free(&j);
     }
 }
 
@@ -132,9 +122,7 @@ CPU_TEST(classifier, its_gradient_is_that_of_dual_numbers)
         sb_parameters *hv = KEPT(sb_parameters_hvp(j.weights, run_loss, context, v));
         cr_expect(hv && sb_parameters_jvp(j.weights, run_loss, context, v, NULL, NULL), "%s",
                   sb_error());
-        free(x);
         sb_batch_free(context[1]);
-        judge_free(&j);
     }
 }
 
@@ -165,7 +153,6 @@ TEST(classifier, its_gradient_is_right)
                       sb_parameters_name(j.weights, i), got, expected);
             sb_parameters_clear(j.weights);
         }
-        judge_free(&j);
     }
 }
 
@@ -182,14 +169,13 @@ TEST(classifier, a_file_keeps_labels_and_pooling)
     cr_expect_str_eq(sb_classifier_label(again, 1), "other");
     cr_expect(sb_parameters_fingerprint(weights) == sb_parameters_fingerprint(j.weights));
     cr_expect(!sb_seq2seq_load(weights, path));
-    judge_free(&j);
 }
 
 TEST(classifier, each_text_comes_once_an_epoch_and_a_position_says_what_comes_next)
 {
     struct judge j = judge_new(SB_F32, SB_POOLING_MEAN);
-    sb_pairs *pairs = KEPT(labelled_texts());
-    sb_labelled *data = KEPT(data_of(&j, pairs));
+    sb_pairs *pairs = labelled_texts();
+    sb_labelled *data = data_of(&j, pairs);
     int64_t count[3] = {0}, met = 0;
     while (sb_labelled_tell(data).epoch == 0) {
         const sb_batch *batch = sb_labelled_next(data);
@@ -202,7 +188,6 @@ TEST(classifier, each_text_comes_once_an_epoch_and_a_position_says_what_comes_ne
     MUST(sb_labelled_seek(data, (sb_data_position){0, 3}));
     cr_expect(sb_labelled_next(data) && sb_labelled_tell(data).batch == 4);
     cr_expect(!sb_labelled_seek(data, (sb_data_position){0, 99}));
-    judge_free(&j);
 }
 
 /* Data number the labels that they were made with. */
@@ -231,7 +216,6 @@ CPU_TEST(classifier, data_that_number_labels_in_another_way_are_refused)
                          "model has first, other, third; make the data with the labels of the "
                          "model");
     }
-    judge_free(&j);
 }
 
 TEST(classifier, a_model_with_more_labels_gives_the_others_the_same_logits)
@@ -242,9 +226,9 @@ TEST(classifier, a_model_with_more_labels_gives_the_others_the_same_logits)
     sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 3));
     for (int64_t i = 0; i < 3; i++)
         cr_assert(sb_tensor_set(sb_parameters_find(j.weights, "output.bias"), i, 10 * (double)i));
-    sb_classifier *grown = MUST(classifier_grow(weights, j.model, known));
+    sb_classifier *grown = KEPT(classifier_grow(weights, j.model, known));
     const int32_t *const ids[] = {(const int32_t[]){4, 5, 6}};
-    sb_batch *batch = sb_labelled_batch_new(1, ids, (const int64_t[]){3}, NULL, j.vocabulary);
+    sb_batch *batch = KEPT(sb_labelled_batch_new(1, ids, (const int64_t[]){3}, NULL, j.vocabulary));
     double old[3], its[5];
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -254,9 +238,6 @@ TEST(classifier, a_model_with_more_labels_gives_the_others_the_same_logits)
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(its[(const int[]){1, 2, 4}[i]] - old[i]) < 1e-12, "%d", i);
     cr_expect(its[0] != 0 && its[3] != 0 && its[0] != its[3]);
-    sb_batch_free(batch);
-    sb_classifier_free(grown);
-    judge_free(&j);
 }
 
 TEST(classifier, bad_calls_are_named)
@@ -272,12 +253,11 @@ TEST(classifier, bad_calls_are_named)
     cr_expect(!sb_labels_new((const char *const[]){"a", ""}, 2));
     cr_expect(strstr(sb_error(), "label 1 is empty"), "%s", sb_error());
     sb_labels *known = KEPT(sb_labels_new(twice, 2));
-    sb_pairs *pairs = KEPT(labelled_texts());
+    sb_pairs *pairs = labelled_texts();
     cr_expect(!sb_labelled_new(pairs, j.vocabulary, known, NULL));
     cr_expect(strstr(sb_error(), "has the label \"first\", which is none of 2 labels"), "%s",
               sb_error());
     cr_expect(!sb_classify(NULL, NULL, 1, NULL) && !sb_labelled_next(NULL));
-    judge_free(&j);
 }
 
 static bool learn_a_little(void *unused)

@@ -68,9 +68,8 @@ TEST(kinds, the_loss_falls_with_every_kind_of_positions)
     for (int k = 0; k < 2; k++)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             const struct settings s = settings_of(place);
-            struct parallel_run run = trained(kinds[k], &s, SB_F32);
+            FREED_BY(parallel_run_free) struct parallel_run run = trained(kinds[k], &s, SB_F32);
             expect_falls(kinds[k], place, &run);
-            parallel_run_free(&run);
         }
 }
 
@@ -80,14 +79,12 @@ static void expect_same_when_recomputed(const char *kind, int place, sb_precisio
     s.model.transformer.dropout = 0.1;
     s.model.transformer.precision = precision;
     const int64_t n = test_brief() ? 3 : steps();
-    struct parallel_run plain = trained_for(n, kind, &s, SB_F32);
+    FREED_BY(parallel_run_free) struct parallel_run plain = trained_for(n, kind, &s, SB_F32);
     s.model.transformer.recompute = true;
-    struct parallel_run again = trained_for(n, kind, &s, SB_F32);
+    FREED_BY(parallel_run_free) struct parallel_run again = trained_for(n, kind, &s, SB_F32);
     cr_expect(plain.bits == again.bits && plain.position == again.position &&
                   memcmp(plain.loss, again.loss, sizeof plain.loss) == 0,
               "%s, %s, precision %d", kind, positions[place], (int)precision);
-    parallel_run_free(&plain);
-    parallel_run_free(&again);
 }
 
 TEST(kinds, recomputation_gives_the_same_bits)
@@ -107,15 +104,13 @@ TEST(kinds, bf16_trains_as_f32_does_but_for_rounding)
     for (int k = 0; k < 2; k++)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             struct settings s = settings_of(place);
-            struct parallel_run exact = trained(kinds[k], &s, SB_F32);
+            FREED_BY(parallel_run_free) struct parallel_run exact = trained(kinds[k], &s, SB_F32);
             s.model.transformer.precision = SB_PRECISION_BF16;
-            struct parallel_run run = trained(kinds[k], &s, SB_F32);
+            FREED_BY(parallel_run_free) struct parallel_run run = trained(kinds[k], &s, SB_F32);
             const struct parallel_compared apart = parallel_compare(&run, &exact);
             cr_expect(apart.gradients > 0 && apart.gradients < 0.05, "%s, %s: gradients %g apart",
                       kinds[k], positions[place], apart.gradients);
             expect_falls(kinds[k], place, &run);
-            parallel_run_free(&exact);
-            parallel_run_free(&run);
         }
 }
 
@@ -126,7 +121,7 @@ static void expect_as_on_one(const char *kind, const struct settings *s, int hea
     struct parallel_ranks job = {
         .one = {.kind = kind, .settings = s, .dtype = SB_F64, .steps = steps(), .heads = heads}};
     mailbox_run(RANKS, parallel_run_rank, &job);
-    struct parallel_run one = trained(kind, s, SB_F64);
+    FREED_BY(parallel_run_free) struct parallel_run one = trained(kind, s, SB_F64);
     const struct parallel_compared apart = parallel_compare(&job.run[1], &one);
     cr_expect(job.run[0].bits == job.run[1].bits, "%s by %s: weights differ", kind, split);
     cr_expect(apart.gradients <= 1e-12 && apart.losses <= 1e-12,
@@ -134,7 +129,6 @@ static void expect_as_on_one(const char *kind, const struct settings *s, int hea
               positions[s->model.transformer.positions], apart.gradients, apart.losses);
     for (int r = 0; r < RANKS; r++)
         parallel_run_free(&job.run[r]);
-    parallel_run_free(&one);
 }
 
 CPU_TEST(kinds, two_ranks_train_like_one)

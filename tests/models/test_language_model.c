@@ -21,18 +21,10 @@ struct writer {
 static struct writer writer_new(sb_dtype dtype, uint64_t seed, int variant)
 {
     sb_language_model_options options = options_of(variant);
-    struct writer w = {tiny_vocabulary(), sb_parameters_of(dtype, seed), NULL};
-    w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
-    MUST(w.model);
+    struct writer w = {tiny_vocabulary(), KEPT(sb_parameters_of(dtype, seed)), NULL};
+    w.model = KEPT(sb_language_model_for(w.weights, w.vocabulary, &options));
     tiny_draw(w.weights, seed, 1);
     return w;
-}
-
-static void writer_free(struct writer *w)
-{
-    sb_language_model_free(w->model);
-    sb_parameters_free(w->weights);
-    sb_vocabulary_release(w->vocabulary);
 }
 
 /* Texts in cyclic alphabetical order, "cdefgab": ids (n, L) with -1 behind each end. */
@@ -51,7 +43,7 @@ static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
     }
     sb_tensor *ids = sb_tensor_from(SB_I32, SB_SHAPE(n, L), id);
     free(id);
-    return ids;
+    return KEPT(ids);
 }
 
 /* The gradient of the tied table after two backward passes, by the loss or the logits. */
@@ -62,9 +54,8 @@ static sb_tensor *table_gradient(bool padded, sb_precision precision, bool by_lo
     options.transformer.padded = padded;
     options.transformer.padding_id = SB_SYMBOL_PADDING;
     options.transformer.precision = precision;
-    struct writer w = {tiny_vocabulary(), sb_parameters_of(SB_F32, 3), NULL};
-    w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
-    MUST(w.model);
+    struct writer w = {tiny_vocabulary(), KEPT(sb_parameters_of(SB_F32, 3)), NULL};
+    w.model = KEPT(sb_language_model_for(w.weights, w.vocabulary, &options));
     tiny_draw(w.weights, 3, 1);
     sb_tensor *ids = circles(1, 5, 9), *table = sb_parameters_get(w.weights, 0);
     cr_assert_str_eq(sb_parameters_name(w.weights, 0), "decoder.embedding.weight");
@@ -75,9 +66,7 @@ static sb_tensor *table_gradient(bool padded, sb_precision precision, bool by_lo
         MUST(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
     }
     sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
-    sb_tensor_release(ids);
-    writer_free(&w);
-    return gradient;
+    return KEPT(gradient);
 }
 
 TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits)
@@ -85,8 +74,8 @@ TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits)
     too_slow(RACES, "its kernels run in shorter tests too");
     for (int way = 0; way < 4; way++) {
         const sb_precision precision = way % 2 ? SB_PRECISION_BF16 : SB_PRECISION_F32;
-        sb_tensor *got = KEPT(table_gradient(true, precision, way > 1)),
-                  *all = KEPT(table_gradient(false, precision, way > 1));
+        sb_tensor *got = table_gradient(true, precision, way > 1),
+                  *all = table_gradient(false, precision, way > 1);
         const int64_t C = sb_tensor_dim(got, 1);
         for (int64_t i = 0; i < sb_tensor_size(got); i++) {
             const bool padding = i / C == SB_SYMBOL_PADDING;
@@ -101,13 +90,12 @@ TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
     struct writer w = writer_new(SB_F64, 1, 0);
-    sb_tensor *ids = KEPT(circles(1, 5, 9));
+    sb_tensor *ids = circles(1, 5, 9);
     TAPE(SB_RECORD);
     sb_tensor *y = sb_language_model_logits(w.model, ids);
     MUST(y && shape_equal(y->rank, y->dim, SB_SHAPE(5, 9, TINY_V)));
     double expected = sb_tensor_value(sb_cross_entropy(y, ids, NULL));
     cr_expect(fabs(sb_tensor_value(sb_language_model_loss(w.model, ids)) - expected) < 1e-12);
-    writer_free(&w);
 }
 
 TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
@@ -117,7 +105,7 @@ TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
     for (int v = tiny_first(6); tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
         sb_language_model_options options = options_of(v);
-        sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+        sb_vocabulary *vocabulary = tiny_vocabulary();
         sb_parameters *weights = KEPT(sb_parameters_new(1));
         sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &options));
         sb_optimiser_options rate = {.learning_rate = 0.02};
@@ -125,7 +113,7 @@ TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
         double first = 0, last = 0;
         for (int step = 0; step < steps; step++) {
-            sb_tensor *ids = KEPT(circles((uint64_t)step, 8, 8));
+            sb_tensor *ids = circles((uint64_t)step, 8, 8);
             TAPE(SB_RECORD);
             sb_tape_random(&tape, &random);
             sb_tensor *loss = sb_language_model_loss(model, ids);
@@ -145,7 +133,7 @@ TEST(language_model, its_gradient_is_correct)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct writer w = writer_new(SB_F64, 1, 5);
-    sb_tensor *ids = KEPT(circles(1, 2, 4));
+    sb_tensor *ids = circles(1, 2, 4);
     for (int64_t i = 0; i < sb_parameters_count(w.weights); i++) {
         sb_tensor *p = sb_parameters_get(w.weights, i);
         double h = 1e-5, value = sb_tensor_get(p, 1), loss[2];
@@ -165,7 +153,6 @@ TEST(language_model, its_gradient_is_correct)
                   got, expected);
         sb_parameters_clear(w.weights);
     }
-    writer_free(&w);
 }
 
 TEST(language_model, a_symbol_does_not_change_what_comes_before_it)
@@ -177,17 +164,15 @@ TEST(language_model, a_symbol_does_not_change_what_comes_before_it)
         double y[2][6 * TINY_V];
         for (int side = 0; side < 2; side++) {
             ids[3] = side ? 10 : 7;
-            sb_tensor *t = sb_tensor_from(SB_I32, SB_SHAPE(1, 6), ids);
+            sb_tensor *t = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, 6), ids));
             TAPE(SB_RECORD);
             sb_tape_random(&tape, NULL);
             MUST(sb_tensor_read(sb_language_model_logits(w.model, t), y[side]));
-            sb_tensor_release(t);
         }
         for (int i = 0; i < 6; i++) { /* the logits of symbol 3 depend on those before it */
             bool same = memcmp(y[0] + i * TINY_V, y[1] + i * TINY_V, sizeof(double[TINY_V])) == 0;
             cr_expect(same == (i <= 3), "%s: position %d", tiny_variant(v)->name, i);
         }
-        writer_free(&w);
     }
 }
 
@@ -195,19 +180,17 @@ TEST(language_model, a_symbol_does_not_change_what_comes_before_it)
 static double *next(const struct writer *w, const char *prompt, const int32_t *ids, int64_t n)
 {
     int64_t length;
-    int32_t *begun = sb_vocabulary_encode(w->vocabulary, prompt, &length, NULL);
+    int32_t *begun = KEPT(sb_vocabulary_encode(w->vocabulary, prompt, &length, NULL));
     int32_t *id = calloc((size_t)(length + n + 1), sizeof *id);
     memcpy(id, begun, (size_t)length * sizeof *id);
     memcpy(id + length, ids, (size_t)n * sizeof *id);
-    sb_tensor *all = sb_tensor_from(SB_I32, SB_SHAPE(1, length + n + 1), id);
+    sb_tensor *all = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, length + n + 1), id));
     free(id);
     TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_log_softmax(sb_language_model_logits(w->model, all));
-    double *values = calloc((size_t)sb_tensor_size(y), sizeof *values);
+    double *values = KEPT(calloc((size_t)sb_tensor_size(y), sizeof *values));
     MUST(sb_tensor_read(y, values));
     memmove(values, values + (length + n) * TINY_V, TINY_V * sizeof *values);
-    sb_tensor_release(all);
-    sb_free(begun);
     return values;
 }
 
@@ -234,14 +217,12 @@ TEST(language_model, it_continues_with_the_most_probable_symbols)
                                : best;
                 cr_expect(best == (t < outputs[i].length ? outputs[i].ids[t] : SB_SYMBOL_END));
                 sum += log_p[best];
-                free(log_p);
             }
             cr_expect(fabs(outputs[i].score - sum) < 1e-12, "%s", tiny_variant(v)->name);
         }
         sb_decoded_free(n, outputs);
         for (int i = 0; i < n; i++)
             free((char *)(uintptr_t)prompts[i]);
-        writer_free(&w);
     }
 }
 
@@ -275,20 +256,19 @@ TEST(language_model, equivalent_decoding_options_agree)
     sb_decoded_free(TEXTS, greedy);
     for (int i = 0; i < TEXTS; i++)
         free((char *)(uintptr_t)prompts[i]);
-    writer_free(&w);
 }
 
 TEST(language_model, it_learns_to_count)
 {
     too_slow(EMULATED, "it trains to the end");
     sb_language_model_options options = options_of(0);
-    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &options));
     sb_optimiser_options rate = {.learning_rate = 0.02};
     sb_optimiser *adam = KEPT(sb_adam_new(weights, &rate));
     for (int step = 0; step < 120; step++) {
-        sb_tensor *ids = KEPT(circles((uint64_t)step, 16, 9));
+        sb_tensor *ids = circles((uint64_t)step, 16, 9);
         TAPE(SB_RECORD);
         MUST(sb_backward(sb_language_model_loss(model, ids)) && sb_optimiser_step(adam));
     }
@@ -325,8 +305,8 @@ TEST(language_model, learned_positions_end_a_text)
         learned++;
     sb_language_model_options options = options_of(learned);
     options.transformer.positions_longest = 5;
-    struct writer w = {tiny_vocabulary(), sb_parameters_new(1), NULL};
-    w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
+    struct writer w = {tiny_vocabulary(), KEPT(sb_parameters_new(1)), NULL};
+    w.model = KEPT(sb_language_model_for(w.weights, w.vocabulary, &options));
     sb_tensor_set(sb_parameters_find(w.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *prompts[] = {"", "abc", "abcd"};
     sb_decoded outputs[3];
@@ -335,7 +315,6 @@ TEST(language_model, learned_positions_end_a_text)
     sb_decoded_free(3, outputs);
     cr_expect(!sb_continue(w.model, "abcde", NULL));
     EXPECT_ERROR("position 5 is beyond the 5 learned ones");
-    writer_free(&w);
 }
 
 TEST(language_model, wrong_arguments_are_refused)
@@ -365,7 +344,6 @@ TEST(language_model, wrong_arguments_are_refused)
         cr_expect(!sb_language_model_loss(w.model, wrong[i]));
         EXPECT_ERROR(i ? "they must be i32 (batch, length)" : "language_model: ids is NULL");
     }
-    writer_free(&w);
 }
 
 static bool build_and_write(void *context)
@@ -385,6 +363,6 @@ static bool build_and_write(void *context)
 TEST(language_model, each_allocation_may_fail)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
-    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(build_and_write, vocabulary) > 100);
 }

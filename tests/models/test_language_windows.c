@@ -18,18 +18,10 @@ struct writer {
 
 static struct writer writer_new(sb_dtype dtype, const sb_language_model_options *options)
 {
-    struct writer w = {tiny_vocabulary(), sb_parameters_of(dtype, 3), NULL};
-    w.model = sb_language_model_for(w.weights, w.vocabulary, options);
-    MUST(w.model);
+    struct writer w = {tiny_vocabulary(), KEPT(sb_parameters_of(dtype, 3)), NULL};
+    w.model = KEPT(sb_language_model_for(w.weights, w.vocabulary, options));
     tiny_draw(w.weights, 3, -8); /* texts do not end */
     return w;
-}
-
-static void writer_free(struct writer *w)
-{
-    sb_language_model_free(w->model);
-    sb_parameters_free(w->weights);
-    sb_vocabulary_release(w->vocabulary);
 }
 
 /* "abcdefgabc...": each letter follows from the one before it. */
@@ -40,15 +32,15 @@ static sb_documents *alphabet(int length)
     for (int i = 0; i < length; i++)
         text[i] = (char)('a' + i % TINY_SYMBOLS);
     cr_assert(sb_documents_add(d, "text", text, (size_t)length, SB_DOCUMENTS_FILES));
-    return d;
+    return KEPT(d);
 }
 
 TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    struct writer w = {tiny_vocabulary(), sb_parameters_new(1), NULL};
-    w.model = sb_language_model_for(w.weights, w.vocabulary, &small);
-    sb_documents *text = KEPT(alphabet(1500));
+    struct writer w = {tiny_vocabulary(), KEPT(sb_parameters_new(1)), NULL};
+    w.model = KEPT(sb_language_model_for(w.weights, w.vocabulary, &small));
+    sb_documents *text = alphabet(1500);
     const sb_windows_options options = {.seed = 1, .length = CONTEXT, .batch_windows = 16};
     sb_windows *windows = KEPT(sb_windows_new(text, w.vocabulary, &options));
     const sb_model model = sb_language_model_as_model(w.model);
@@ -59,10 +51,8 @@ TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
     for (int step = 0; step < (test_brief() ? 60 : 120); step++)
         MUST(sb_trainer_step(trainer, &trained));
     cr_expect(trained.loss < 0.1, "the loss is %g", trained.loss);
-    char *more = sb_continue(w.model, "cde", &(sb_decoding_options){.longest = 20});
+    char *more = KEPT(sb_continue(w.model, "cde", &(sb_decoding_options){.longest = 20}));
     cr_expect_str_eq(more, "fgabcdefgabcdefgabcd");
-    sb_free(more);
-    writer_free(&w);
 }
 
 TEST(language_windows, nothing_is_put_before_a_window)
@@ -79,7 +69,6 @@ TEST(language_windows, nothing_is_put_before_a_window)
     cr_expect(fabs(windows - texts) < 1e-12, "with begin in front both are the same");
     sb_tensor *y = sb_language_model_window_logits(w.model, without);
     MUST(y && sb_tensor_dim(y, 1) == 4);
-    writer_free(&w);
 }
 
 /* The most probable symbol behind ids that are all that the model sees; adds its log probability.
@@ -132,7 +121,6 @@ TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols)
         cr_expect(fabs(d.log_probability - sum) < 1e-9, "%.12g is not %.12g", d.log_probability,
                   sum);
         sb_decoded_free(1, &d);
-        writer_free(&w);
     }
 }
 
@@ -160,7 +148,6 @@ TEST(language_windows, steps_that_the_device_takes_alone_go_on_beyond_the_contex
         sb_decoded_free(PROMPTS, single);
         sb_decoded_free(PROMPTS, ahead);
     }
-    writer_free(&w);
     sb_use_device(NULL);
 }
 
@@ -175,7 +162,6 @@ TEST(language_windows, a_prompt_longer_than_the_context_is_read_from_its_end)
     cr_expect(d[0].slid && !d[1].slid);
     cr_expect(d[0].length == 4 && memcmp(d[0].ids, d[1].ids, 4 * sizeof(int32_t)) == 0);
     sb_decoded_free(2, d);
-    writer_free(&w);
 }
 
 struct heard {
@@ -218,7 +204,6 @@ TEST(language_windows, a_listener_hears_each_symbol_and_may_end_it)
     o.beam_width = 2;
     cr_expect(!sb_continue_texts(w.model, prompts, 1, &o, d));
     cr_expect(strstr(sb_error(), "a beam of 2"), "%s", sb_error());
-    writer_free(&w);
 }
 
 TEST(language_windows, a_file_keeps_context_and_running_text)
@@ -239,7 +224,6 @@ TEST(language_windows, a_file_keeps_context_and_running_text)
     sb_free(b);
     cr_expect(!sb_language_model_load(weights, path), "the set is not empty");
     cr_expect(!sb_seq2seq_load(weights, path));
-    writer_free(&w);
 }
 
 CPU_TEST(language_windows, more_context_than_learned_positions_is_refused)
@@ -247,7 +231,7 @@ CPU_TEST(language_windows, more_context_than_learned_positions_is_refused)
     sb_language_model_options o = small;
     o.transformer.positions = SB_POSITIONS_LEARNED;
     o.transformer.positions_longest = 4;
-    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     cr_expect(!sb_language_model_for(weights, vocabulary, &o));
     cr_expect(strstr(sb_error(), "context is 8, but only 4 positions are learned"), "%s",

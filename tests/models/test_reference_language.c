@@ -47,7 +47,7 @@ static sb_vocabulary *vocabulary_of_letters(void)
     const sb_vocabulary_options options = {.units = SB_UNITS_CHARACTERS};
     sb_vocabulary *vocabulary = sb_vocabulary_new(&text, 1, &options);
     MUST(sb_vocabulary_size(vocabulary) == SB_SPECIAL_SYMBOLS + LETTERS);
-    return vocabulary;
+    return KEPT(vocabulary);
 }
 
 /* One step; the loss before it. */
@@ -72,7 +72,7 @@ static void expect_losses(const sb_safetensors *file, const struct recipe *r, sb
     sb_tensor *losses = KEPT(sb_safetensors_tensor(file, reference_name("losses", r->path).text));
     cr_assert(losses && losses->dtype == SB_F64 && sb_tensor_size(losses) == STEPS);
     const double *expected = test_data(losses);
-    sb_vocabulary *vocabulary = KEPT(vocabulary_of_letters());
+    sb_vocabulary *vocabulary = vocabulary_of_letters();
     sb_parameters *weights = KEPT(sb_parameters_of(dtype, 1));
     sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &r->model));
     reference_read_weights(file, r->path, weights);

@@ -5,7 +5,7 @@ enum { PAIRS = 5, LONGEST = 9 };
 TEST(seq2seq, results_have_the_documented_shapes)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
-    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
     int64_t Ls = sb_tensor_dim(sb_batch_get(batch, "source"), 1),
             Lt = sb_tensor_dim(sb_batch_get(batch, "target_in"), 1);
     cr_assert(Ls > 1 && (Lt == Ls + 1 || sb_device_in_use()->graphs));
@@ -41,15 +41,13 @@ static sb_tensor *table_gradient(bool padded, bool share)
     MUST(sb_backward(sb_seq2seq_loss(tiny.model, batch)));
     cr_assert(sb_tape_end(&tape));
     sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
-    sb_batch_free(batch);
-    return gradient;
+    return KEPT(gradient);
 }
 
 TEST(seq2seq, the_row_of_padding_gets_no_gradient_from_tied_logits)
 {
     for (int share = 0; share < 2; share++) {
-        sb_tensor *got = KEPT(table_gradient(true, share)),
-                  *all = KEPT(table_gradient(false, share));
+        sb_tensor *got = table_gradient(true, share), *all = table_gradient(false, share);
         const int64_t C = sb_tensor_dim(got, 1);
         for (int64_t i = 0; i < sb_tensor_size(got); i++) {
             const bool padding = i / C == SB_SYMBOL_PADDING;
@@ -82,7 +80,7 @@ TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
-    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
     const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
@@ -100,7 +98,7 @@ TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
     sb_seq2seq_options options = tiny_options();
     options.label_smoothing = 0.1;
     struct tiny tiny = tiny_new(SB_F64, 1, &options);
-    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
     TAPE(SB_RECORD);
     sb_tensor *y = sb_seq2seq_logits(tiny.model, batch, NULL);
     double mean[2];
@@ -128,7 +126,7 @@ TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int v = tiny_first(0); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
-        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
+        sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -156,7 +154,7 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
     const int steps = 2 + test_some(28);
     for (int v = tiny_first(1); tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
-        struct tiny tiny = {KEPT(tiny_vocabulary()), KEPT(sb_parameters_new(1)), NULL};
+        struct tiny tiny = {tiny_vocabulary(), KEPT(sb_parameters_new(1)), NULL};
         tiny.model = KEPT(sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary,
                                          &tiny_variant(v)->options));
         sb_optimiser_options rate = {.learning_rate = 0.01};
@@ -164,7 +162,7 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
         double first = 0, last = 0;
         for (int step = 0; step < steps; step++) {
-            sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, (uint64_t)(100 * step), 8, 4));
+            sb_batch *batch = tiny_batch(tiny.vocabulary, (uint64_t)(100 * step), 8, 4);
             TAPE(SB_RECORD);
             sb_tape_random(&tape, &random);
             sb_tensor *loss = sb_seq2seq_loss(tiny.model, batch);
@@ -183,7 +181,7 @@ static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode
     TAPE_WITH(mode, &(sb_context){.batch_invariant = true});
     sb_tape_random(&tape, NULL);
     sb_tensor *y = MUST(sb_seq2seq_logits(tiny->model, batch, NULL));
-    double *values = malloc((size_t)sb_tensor_size(y) * sizeof *values);
+    double *values = KEPT(malloc((size_t)sb_tensor_size(y) * sizeof *values));
     cr_assert(sb_tensor_read(y, values));
     *size = sb_tensor_size(y);
     return values;
@@ -194,7 +192,7 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
     too_slow(RACES, "its kernels run in shorter tests too");
     for (int v = tiny_first(2); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
-        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 3, 1, 30));
+        sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
         int64_t L = sb_tensor_dim(sb_batch_get(batch, "target_in"), 1), n, changed = 0;
         cr_assert(L > 5);
         double *before = logits_of(&tiny, batch, SB_RECORD, &n);
@@ -210,8 +208,6 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
                       tiny_variant(v)->name, (long long)(i / TINY_V));
         }
         cr_expect(changed > (L - L / 2) * TINY_V / 2, "%s: too few change", tiny_variant(v)->name);
-        free(before);
-        free(after);
     }
 }
 
@@ -223,18 +219,16 @@ TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
         for (int record = 0; record < 2; record++) {
             struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
             sb_mode mode = record ? SB_RECORD : SB_NO_RECORD;
-            sb_batch *all = KEPT(tiny_batch(tiny.vocabulary, 20, 7, 30));
+            sb_batch *all = tiny_batch(tiny.vocabulary, 20, 7, 30);
             int64_t Lt = sb_tensor_dim(sb_batch_get(all, "target_in"), 1), n;
             double *together = logits_of(&tiny, all, mode, &n), tolerance = record ? 1e-5 : 0;
             for (int64_t b = 0; b < 7; b++) {
-                sb_batch *one = KEPT(tiny_batch(tiny.vocabulary, 20 + (uint64_t)b, 1, 30));
+                sb_batch *one = tiny_batch(tiny.vocabulary, 20 + (uint64_t)b, 1, 30);
                 double *alone = logits_of(&tiny, one, mode, &n);
                 double error = test_relative_arrays(n, together + b * Lt * TINY_V, alone);
                 cr_expect(error <= tolerance, "%s (record %d): %g", tiny_variant(v)->name, record,
                           error);
-                free(alone);
             }
-            free(together);
         }
 }
 
@@ -245,7 +239,7 @@ TEST(seq2seq, tf32_is_a_precision_of_training)
     struct tiny plain = tiny_new(SB_F32, 1, &options);
     options.transformer.precision = SB_PRECISION_TF32;
     struct tiny rounded = tiny_new(SB_F32, 1, &options);
-    sb_batch *batch = KEPT(tiny_batch(plain.vocabulary, 20, PAIRS, LONGEST));
+    sb_batch *batch = tiny_batch(plain.vocabulary, 20, PAIRS, LONGEST);
     for (sb_mode mode = SB_RECORD; mode <= SB_NO_RECORD; mode++) {
         int64_t n;
         double *with = logits_of(&rounded, batch, mode, &n);
@@ -254,8 +248,6 @@ TEST(seq2seq, tf32_is_a_precision_of_training)
         const double error = test_relative_arrays(n, with, without);
         cr_expect(rounds ? error > 1e-6 && error < 1e-2 : error == 0, "mode %d: %g", (int)mode,
                   error);
-        free(with);
-        free(without);
     }
 }
 
@@ -296,7 +288,7 @@ TEST(seq2seq, parameters_have_dotted_names)
 
 CPU_TEST(seq2seq, wrong_options_are_refused)
 {
-    sb_vocabulary *a = KEPT(tiny_vocabulary()), *b = KEPT(tiny_vocabulary());
+    sb_vocabulary *a = tiny_vocabulary(), *b = tiny_vocabulary();
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_seq2seq_options smooth = {.label_smoothing = 1}, shared = {.share_embeddings = true};
     sb_seq2seq_options lines = {.context = 4}, poolings = {.pooling = 7};
@@ -330,7 +322,7 @@ TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
     options.transformer.positions = SB_POSITIONS_LEARNED;
     options.transformer.positions_longest = 4;
     struct tiny tiny = tiny_new(SB_F32, 1, &options);
-    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 3, 1, 30));
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
     FAILED_TAPE(SB_RECORD);
     cr_expect(!sb_seq2seq_loss(tiny.model, batch));
     EXPECT_ERROR("is beyond the 4 learned ones");
@@ -363,7 +355,7 @@ static bool build_and_step(void *context)
 TEST(seq2seq, each_allocation_may_fail)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(build_and_step, vocabulary) > 200);
 }
 
@@ -378,7 +370,7 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
     sb_tape_random(&tape, &random);
     MUST(sb_backward(sb_seq2seq_loss(t.model, batch)));
     cr_assert(sb_tape_end(&tape));
-    double *all = calloc((size_t)sb_parameters_size(t.weights), sizeof *all);
+    double *all = KEPT(calloc((size_t)sb_parameters_size(t.weights), sizeof *all));
     *n = 0;
     for (int64_t i = 0; i < sb_parameters_count(t.weights); i++) {
         sb_tensor *w = sb_parameters_get(t.weights, i);
@@ -386,7 +378,6 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
             cr_assert(sb_tensor_read(sb_tensor_grad(w), all + *n));
         *n += sb_tensor_size(w);
     }
-    sb_batch_free(batch);
     return all;
 }
 
@@ -402,8 +393,6 @@ TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
         double *again = gradients(&o, SB_F32, &n);
         cr_expect(memcmp(plain, again, (size_t)n * sizeof *plain) == 0, "%s",
                   tiny_variant(i)->name);
-        free(plain);
-        free(again);
     }
 }
 
@@ -419,8 +408,6 @@ TEST(seq2seq, tiles_give_the_same_gradients_in_every_variant)
         o.transformer.attention = SB_ATTENTION_TILED;
         double *tiled = gradients(&o, SB_F64, &n);
         cr_expect(test_relative_arrays(n, tiled, composed) < 1e-12, "%s", tiny_variant(i)->name);
-        free(composed);
-        free(tiled);
     }
 }
 
@@ -428,8 +415,8 @@ static int64_t encoder_peak(bool recompute, int layers)
 {
     const sb_transformer_options o = {
         .width = 32, .encoder_layers = layers, .recompute = recompute};
-    sb_parameters *set = sb_parameters_new(1);
-    sb_encoder *encoder = sb_encoder_new(set, "encoder", 10, &o);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
+    sb_encoder *encoder = KEPT(sb_encoder_new(set, "encoder", 10, &o));
     int64_t before = memory_in_use().live_bytes;
     sb_device_reset_peak(sb_device_in_use());
     sb_tape tape;
@@ -441,8 +428,6 @@ static int64_t encoder_peak(bool recompute, int layers)
     int64_t peak = memory_in_use().peak_bytes - before;
     cr_assert(sb_tape_end(&tape));
     peak -= 2 * sb_parameters_size(set) * (int64_t)sizeof(float); /* their gradients */
-    sb_encoder_free(encoder);
-    sb_parameters_free(set);
     return peak;
 }
 

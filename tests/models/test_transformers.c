@@ -60,7 +60,7 @@ struct language {
 
 static void compare_language(const sb_safetensors *file, const struct language *l, sb_dtype dtype)
 {
-    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_parameters *weights = KEPT(sb_parameters_of(dtype, 1));
     sb_language_model *model = KEPT(sb_language_model_for(weights, vocabulary, &l->options));
     cr_assert(model, "%s: %s", l->path, sb_error());
@@ -150,13 +150,13 @@ static const struct pairs encoder_decoders[] = {
 static sb_safetensors *open_references(void)
 {
     sb_safetensors *file = MUST(sb_safetensors_open(test_path("golden/transformers.safetensors")));
-    return file;
+    return KEPT(file);
 }
 
 TEST(transformers, language_models_are_as_published)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
-    sb_safetensors *file = KEPT(open_references());
+    sb_safetensors *file = open_references();
     for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
         for (int single = 0; single < 2; single++)
             compare_language(file, &languages[i], single ? SB_F32 : SB_F64);
@@ -165,7 +165,7 @@ TEST(transformers, language_models_are_as_published)
 TEST(transformers, marian_bart_and_t5_are_as_published)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
-    sb_safetensors *file = KEPT(open_references());
+    sb_safetensors *file = open_references();
     for (int i = 0; i < 3; i++)
         for (int single = 0; single < 2; single++)
             compare_pairs(file, &encoder_decoders[i], single ? SB_F32 : SB_F64);
@@ -204,7 +204,7 @@ static void compare_bert(const sb_safetensors *file, sb_dtype dtype)
 
 TEST(transformers, bert_is_as_published)
 {
-    sb_safetensors *file = KEPT(open_references());
+    sb_safetensors *file = open_references();
     for (int single = 0; single < 2; single++)
         compare_bert(file, single ? SB_F32 : SB_F64);
 }

@@ -101,8 +101,6 @@ static void expect_worker(int count, const char *job)
     const bool ok = run_workers(count, job);
     char *out = program_read("out", NULL), *err = program_read("err", NULL);
     cr_expect(ok && strcmp(out, "passed\n") == 0, "%d ranks: %s%s", count, out, err);
-    free(out);
-    free(err);
 }
 
 MPI_TEST(ranks_sum_exchange_and_train_like_one_rank)
@@ -118,7 +116,6 @@ static int read_losses(const char *log, double loss[], int most)
     int n = 0;
     for (const char *at = text; at && n < most && (at = strstr(at, "\"loss\":")); at++)
         loss[n++] = atof(at + 7);
-    free(text);
     return n;
 }
 
@@ -133,7 +130,6 @@ MPI_TEST(ranks_on_two_networks_reach_each_other_by_tcp)
     char *out = program_read("out", NULL);
     const char *bytes = strstr(out, "passed\n");
     cr_expect(status == 0 && bytes && atoll(bytes + 7) > 2000000, "%s", out); /* 300,007 numbers */
-    free(out);
 }
 
 /* On the emulated device, whose numbers travel through host memory: gradients, activations with
@@ -211,9 +207,6 @@ MPI_TEST(the_table_of_bytes_in_teach_is_measured)
     char *page = program_read("page", NULL), *table = program_read("table", NULL);
     char *err = program_read("err", NULL);
     cr_expect(code == 0 && count_of(table, "\n") > 9 && strstr(page, table), "%s%s", table, err);
-    free(page);
-    free(table);
-    free(err);
 }
 
 /* ---- resuming ---- */
@@ -329,7 +322,6 @@ static pid_t process_of(pid_t process, int rank)
     snprintf(file, sizeof file, "process");
     char *text = program_read(file, NULL);
     const pid_t found = atoi(text);
-    free(text);
     cr_assert(found > 0, "there is no process of rank %d", rank);
     return found;
 }
@@ -385,7 +377,6 @@ MPI_TEST(a_rank_without_memory_ends_the_job)
     cr_expect(count_of(err, "parallel_worker: rank 1: ") == 1 && strstr(err, "out of memory"), "%s",
               err);
     cr_expect(!strstr(err, "rank 0: "), "%s", err);
-    free(err);
 }
 
 /* ---- ranks that differ ---- */
@@ -407,7 +398,6 @@ static void expect_refused(const char *rest, const char *message)
     cr_expect(count_of(o.err, "softback train: ") == 1, "not once: %s", o.err);
     char *model = program_read("m.state", NULL);
     cr_expect(!model, "a file was written");
-    free(model);
 }
 
 MPI_TEST(ranks_that_differ_are_named_at_the_start)
@@ -518,8 +508,7 @@ static bool run(struct observer *seen, sb_tensor *w, sb_tensor *x)
 
 CPU_TEST(listener, a_gradient_is_complete_after_the_last_announced_node)
 {
-    sb_tensor *w = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(3))),
-              *x = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(3)));
+    sb_tensor *w = test_leaf(SB_F64, 1, SB_SHAPE(3)), *x = test_leaf(SB_F64, 2, SB_SHAPE(3));
     struct observer seen = {.leaf = w};
     MUST(run(&seen, w, x));
     cr_expect(seen.announced == 3, "announced %d times, not 3: w x, and w w twice", seen.announced);
@@ -530,8 +519,7 @@ CPU_TEST(listener, a_gradient_is_complete_after_the_last_announced_node)
 
 CPU_TEST(listener, a_failing_listener_ends_backward)
 {
-    sb_tensor *w = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(3))),
-              *x = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(3)));
+    sb_tensor *w = test_leaf(SB_F64, 1, SB_SHAPE(3)), *x = test_leaf(SB_F64, 2, SB_SHAPE(3));
     struct observer seen = {.leaf = w, .fails = true};
     cr_expect(!run(&seen, w, x) && seen.done == 1);
     EXPECT_ERROR("a planned failure");

@@ -11,7 +11,7 @@ TEST(convolution, it_follows_its_formula)
     expect_shape(sb_parameters_find(weights, "c.weight"), SB_SHAPE(4, 6));
     cr_assert(sb_tensor_write(sb_parameters_find(weights, "c.bias"), (double[]){1, -1, 0.5, 2}));
     TAPE(SB_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 2, SB_SHAPE(2, 5, 3)));
+    sb_tensor *x = test_leaf(SB_F64, 2, SB_SHAPE(2, 5, 3));
     sb_tensor *y = sb_convolution_forward(&layer, x, SB_ACTIVATION_RELU);
     sb_tensor *w = KEPT(sb_tensor_retain(layer.linear.weight));
     sb_tensor *now = sb_linear(x, sb_slice(w, 1, 3, 3), layer.linear.bias);

@@ -81,11 +81,10 @@ TEST(layer_defaults, a_layer_has_the_same_initial_weights_alone_as_in_an_encoder
     sb_parameters *alone = KEPT(sb_parameters_new(1)), *stack = KEPT(sb_parameters_new(1));
     sb_embedding_layer embedding;
     sb_encoder_layer l;
-    sb_encoder *e = sb_encoder_new(stack, "e", 5, &o);
+    sb_encoder *e = KEPT(sb_encoder_new(stack, "e", 5, &o));
     cr_assert(e && sb_embedding_layer_init(&embedding, alone, "e.embedding", 5, &o, NULL) &&
               sb_encoder_layer_init(&l, alone, "e.layers.0", &o));
     for (int64_t i = 0; i < sb_parameters_count(alone); i++)
         cr_expect(test_same_bits(sb_parameters_get(alone, i),
                                  sb_parameters_find(stack, sb_parameters_name(alone, i))));
-    sb_encoder_free(e);
 }

@@ -314,7 +314,7 @@ TEST(layer_init, a_model_that_fails_does_not_change_the_set)
     const sb_seq2seq_options pairs = {.transformer = o};
     const sb_language_model_options text = {.transformer = o};
     const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
-    sb_vocabulary *v = KEPT(tiny_vocabulary());
+    sb_vocabulary *v = tiny_vocabulary();
     sb_parameters *set = KEPT(sb_parameters_new(1));
     cr_assert(sb_parameters_add(set, "output.bias", SB_SHAPE(1), zero));
     cr_expect(!sb_seq2seq_for(set, v, v, &pairs));

@@ -15,20 +15,12 @@ static struct attention attention_new(int64_t key_heads)
 {
     const sb_transformer_options options = {
         .width = C, .heads = H, .key_heads = key_heads, .key_width = KEYS, .value_width = VALUES};
-    struct attention a = {.weights = sb_parameters_of(SB_F64, 1)};
+    struct attention a = {.weights = KEPT(sb_parameters_of(SB_F64, 1))};
     MUST(sb_multi_head_attention_init(&a.layer, a.weights, "attention", &options, false));
     a.x = test_leaf(SB_F64, 1, SB_SHAPE(B, LQ, C));
     a.memory = test_leaf(SB_F64, 2, SB_SHAPE(B, LK, KEYS));
     a.values = test_leaf(SB_F64, 3, SB_SHAPE(B, LK, VALUES));
     return a;
-}
-
-static void attention_free(struct attention *a)
-{
-    sb_parameters_free(a->weights);
-    sb_tensor_release(a->x);
-    sb_tensor_release(a->memory);
-    sb_tensor_release(a->values);
 }
 
 static sb_tensor *attention_run(void *context, sb_tensor *const x[])
@@ -59,7 +51,6 @@ TEST(layer_options, keys_and_values_have_sources_and_widths_of_their_own)
         sb_tensor *joined = sb_concatenate(head, H, 2);
         sb_tensor *expected = sb_linear(joined, m->output.weight, m->output.bias);
         cr_expect(test_relative(y, expected) < 1e-14, "%s", sb_error());
-        attention_free(&a);
     }
 }
 
@@ -76,7 +67,6 @@ TEST(layer_options, separate_sources_have_the_right_gradient)
     in[n++] = a.values;
     sb_gradcheck_result result;
     cr_expect(sb_gradcheck(attention_run, &a, in, n, NULL, &result), "%s", sb_error());
-    attention_free(&a);
 }
 
 /* A decoder may read a memory of another width than its own. */
@@ -87,8 +77,8 @@ TEST(layer_options, cross_attention_reads_a_memory_of_its_width)
     sb_decoder_layer layer;
     MUST(sb_decoder_layer_init(&layer, weights, "layer", &options, true));
     TAPE(SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(B, LQ, C)));
-    sb_tensor *memory = sb_tape_own(test_leaf(SB_F64, 2, SB_SHAPE(B, LK, KEYS)));
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(B, LQ, C));
+    sb_tensor *memory = test_leaf(SB_F64, 2, SB_SHAPE(B, LK, KEYS));
     const sb_attending all = {0};
     sb_tensor *y = sb_decoder_layer_forward(&layer, x, memory, &all, &all);
     cr_expect(y && sb_tensor_dim(y, 2) == C, "%s", sb_error());
@@ -107,7 +97,6 @@ TEST(layer_options, sources_that_do_not_fit_are_refused)
     cr_expect(!sb_multi_head_attention_forward(&a.layer, a.x, a.memory, &flat));
     EXPECT_ERROR("multi_head_attention: values is (8, 7); it must be (batch, length, width)");
     cr_expect(!sb_tape_end(&tape));
-    attention_free(&a);
     const sb_transformer_options negative = {.width = C, .heads = H, .key_width = -1};
     sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
     cr_expect(!sb_multi_head_attention_init(&a.layer, weights, "a", &negative, false));

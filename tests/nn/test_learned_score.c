@@ -44,13 +44,13 @@ static sb_tensor *forward(const struct attention *a, sb_tensor *q, sb_tensor *k,
 
 static struct attention attention_new(enum kind kind, double dropout)
 {
-    struct attention a = {.kind = kind, .weights = sb_parameters_of(SB_F64, 1)};
+    struct attention a = {.kind = kind, .weights = KEPT(sb_parameters_of(SB_F64, 1))};
     const int64_t Dk = kind == COSINE ? DQ : DK;
     a.q = test_leaf(SB_F64, 2, SB_SHAPE(B, LQ, DQ));
     a.k = test_leaf(SB_F64, 3, SB_SHAPE(B, LK, Dk));
     a.v = test_leaf(SB_F64, 4, SB_SHAPE(B, LK, DV));
-    a.lengths = sb_tensor_from(SB_I32, SB_SHAPE(B), (const int32_t[]){3, 2});
-    a.allowed = sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(LQ, 1), (double[]){1, 0, 1});
+    a.lengths = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(B), (const int32_t[]){3, 2}));
+    a.allowed = KEPT(sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(LQ, 1), (double[]){1, 0, 1}));
     MUST(init(&a, "attend", DQ, Dk, dropout));
     for (int64_t i = 0; i < sb_parameters_count(a.weights);
          i++) { /* replaces a bias of 0, which hides mistakes */
@@ -59,13 +59,6 @@ static struct attention attention_new(enum kind kind, double dropout)
             sb_tensor_set(w, n, sb_tensor_get(w, n) + 0.3 * sin((double)(17 * i + 5 * n + 1)));
     }
     return a;
-}
-
-static void attention_free(struct attention *a)
-{
-    sb_tensor *all[] = {a->q, a->k, a->v, a->lengths, a->allowed};
-    release_all(5, all);
-    sb_parameters_free(a->weights);
 }
 
 /* Lengths, and a second query that is fully masked. */
@@ -105,7 +98,7 @@ static const double LN2 = 0.6931471805599453, LN3 = 1.0986122886681098;
    makes the scores ln 2, ln 4 and -ln 2, and the weights those of 4 : 8 : 1. */
 TEST(learned_score, additive_attention_gives_the_hand_worked_weights)
 {
-    struct attention a = {.kind = ADDITIVE, .weights = sb_parameters_of(SB_F64, 1)};
+    struct attention a = {.kind = ADDITIVE, .weights = KEPT(sb_parameters_of(SB_F64, 1))};
     cr_assert(sb_additive_attention_init(&a.additive, a.weights, "", 1, 2, 2, false, 0));
     put_all(a.additive.query.weight, (double[]){0.5, 0});
     put_all(a.additive.key.weight, (double[]){-1, 0, 0, 1});
@@ -115,34 +108,31 @@ TEST(learned_score, additive_attention_gives_the_hand_worked_weights)
     expect_weights(&a, owned(SB_F64, SB_SHAPE(1, 1, 1), &LN3),
                    owned(SB_F64, SB_SHAPE(1, 3, 2), keys),
                    (double[]){4 / 13.0, 8 / 13.0, 1 / 13.0});
-    sb_parameters_free(a.weights);
 }
 
 /* W = (1 2; 0 1) makes W q = (5, 2) of q = (1, 2), and W' q would be (1, 4). Against the keys
    (0, 0), (ln 2, -2 ln 2) and (0, ln 2) the scores are 0, ln 2 and 2 ln 2. */
 TEST(learned_score, multiplicative_attention_gives_the_hand_worked_weights)
 {
-    struct attention a = {.kind = MULTIPLICATIVE, .weights = sb_parameters_of(SB_F64, 1)};
+    struct attention a = {.kind = MULTIPLICATIVE, .weights = KEPT(sb_parameters_of(SB_F64, 1))};
     cr_assert(sb_multiplicative_attention_init(&a.multiplicative, a.weights, "", 2, 2, 0));
     put_all(a.multiplicative.query.weight, (double[]){1, 2, 0, 1});
     TAPE(SB_RECORD);
     expect_weights(&a, owned(SB_F64, SB_SHAPE(1, 1, 2), (double[]){1, 2}),
                    owned(SB_F64, SB_SHAPE(1, 3, 2), (double[]){0, 0, LN2, -2 * LN2, 0, LN2}),
                    (double[]){1 / 7.0, 2 / 7.0, 4 / 7.0});
-    sb_parameters_free(a.weights);
 }
 
 /* Cosines of 1, 0 and -1, for any lengths, over T = 1 / ln 2: the weights are as 4 : 2 : 1. */
 TEST(learned_score, cosine_attention_gives_the_hand_worked_weights)
 {
-    struct attention a = {.kind = COSINE, .weights = sb_parameters_of(SB_F64, 1)};
+    struct attention a = {.kind = COSINE, .weights = KEPT(sb_parameters_of(SB_F64, 1))};
     cr_assert(sb_cosine_attention_init(&a.cosine, a.weights, "", 1 / LN2, 0));
     cr_expect(fabs(sb_tensor_value(a.cosine.log_temperature) + log(LN2)) < 1e-15);
     TAPE(SB_RECORD);
     expect_weights(&a, owned(SB_F64, SB_SHAPE(1, 1, 2), (double[]){3, 0}),
                    owned(SB_F64, SB_SHAPE(1, 3, 2), (double[]){5, 0, 0, 2, -0.25, 0}),
                    (double[]){4 / 7.0, 2 / 7.0, 1 / 7.0});
-    sb_parameters_free(a.weights);
 }
 
 static double element(const sb_tensor *t, int64_t i, int64_t j)
@@ -212,7 +202,6 @@ TEST(learned_score, each_follows_its_formula)
         cr_expect(error < 1e-14, "%s: y differs by %g", names[a.kind], error);
         error = test_relative(found, owned(SB_F64, SB_SHAPE(B, 1, LQ, LK), weights));
         cr_expect(error < 1e-14, "%s: the weights differ by %g", names[a.kind], error);
-        attention_free(&a);
     }
 }
 
@@ -250,7 +239,6 @@ TEST(learned_score, each_has_the_right_gradient)
         a.masked = n % 2;
         cr_expect(sb_parameters_count(a.weights) == counts[a.kind]);
         expect_gradients(&a, dropout > 0 ? &random : NULL);
-        attention_free(&a);
     }
 }
 
@@ -267,7 +255,6 @@ TEST(learned_score, dropout_acts_on_the_weights_if_the_tape_has_a_stream)
         MUST(plain && dropped);
         cr_expect(test_relative(plain, dropped) > 0.01, "%s", names[kind]);
         cr_expect(test_relative(weights[0], weights[1]) == 0, "%s", names[kind]);
-        attention_free(&a);
     }
 }
 
@@ -281,8 +268,8 @@ static struct results run(const struct attention *a)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_keep(forward(a, a->q, a->k, a->v, mask_of(a), &r.weights));
-    sb_tensor_retain(r.y = y);
-    sb_tensor_retain(sb_keep(r.weights));
+    r.y = KEPT(sb_tensor_retain(y));
+    KEPT(sb_tensor_retain(sb_keep(r.weights)));
     cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s: %s", names[a->kind],
               sb_error());
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
@@ -290,12 +277,6 @@ static struct results run(const struct attention *a)
     r.dk = take_grad(a->k);
     r.dv = take_grad(a->v);
     return r;
-}
-
-static void results_free(struct results *r)
-{
-    sb_tensor *all[] = {r->y, r->dq, r->dk, r->dv, r->weights};
-    release_all(5, all);
 }
 
 static void expect_row(const char *name, const sb_tensor *t, int64_t row, double value)
@@ -326,8 +307,6 @@ TEST(learned_score, a_query_without_keys_gets_zeros_and_passes_no_gradient)
                 cr_assert(isfinite(sb_tensor_get(grad, e)), "%s of %s",
                           sb_parameters_name(a.weights, i), names[kind]);
         }
-        results_free(&r);
-        attention_free(&a);
     }
 }
 
@@ -361,9 +340,6 @@ TEST(learned_score, nan_in_blocked_keys_and_values_does_not_leak)
         cr_expect(test_relative(r.dq, clean.dq) == 0, "%s: dq", names[kind]);
         cr_expect(test_relative(r.dv, clean.dv) == 0, "%s: dv", names[kind]);
         expect_kept("dk", &a, r.dk, clean.dk);
-        results_free(&clean);
-        results_free(&r);
-        attention_free(&a);
     }
 }
 
@@ -376,8 +352,6 @@ TEST(learned_score, nan_in_a_kept_key_propagates)
         struct results r = run(&a);
         cr_expect(isnan(element(r.y, 0, 0)) && isnan(element(r.y, 2, 1)), "%s", names[kind]);
         cr_expect(!isnan(element(r.y, LQ, 0)), "%s: the NaN reaches another sequence", names[kind]);
-        results_free(&r);
-        attention_free(&a);
     }
 }
 
@@ -399,7 +373,6 @@ static void expect_parity(enum kind kind, double sign, bool expected)
             worst = fmax(worst, fabs(s[1] - sign * s[0]));
         }
     cr_expect((worst < 1e-13) == expected, "%s, sign %g: %g", names[kind], sign, worst);
-    attention_free(&a);
 }
 
 TEST(learned_score, the_additive_score_is_odd_without_bias_and_the_others_are_even)
@@ -456,7 +429,6 @@ TEST(learned_score, any_allocation_may_fail)
         struct attention a = attention_new((enum kind)kind, 0);
         a.masked = true;
         cr_expect(test_each_allocation_fails(train_step, &a) > 5);
-        attention_free(&a);
     }
 }
 
@@ -469,7 +441,7 @@ TEST(learned_score, any_allocation_may_fail)
         cr_expect(!sb_tape_end(&tape));                                                            \
     } while (0)
 
-#define LEAF(...) sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(__VA_ARGS__)))
+#define LEAF(...) test_leaf(SB_F64, 1, SB_SHAPE(__VA_ARGS__))
 
 TEST(learned_score, wrong_operands_are_named)
 {
@@ -505,6 +477,5 @@ TEST(learned_score, wrong_operands_are_named)
                     NULL));
         cr_expect(!forward(&a, a.q, a.k, a.v, NULL, &weights));
         EXPECT_ERROR("no tape is open");
-        attention_free(&a);
     }
 }

@@ -34,7 +34,7 @@ TEST(lora, layers_whose_names_match_get_adapters_that_change_nothing_at_first)
     cr_expect(sb_tensor_dim(l.query.lora_a, 0) == 2 && sb_tensor_dim(l.query.lora_a, 1) == 4);
     cr_expect(sb_tensor_dim(l.query.lora_b, 0) == 3 && sb_tensor_dim(l.query.lora_b, 1) == 2);
     TAPE(SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
+    sb_tensor *x = test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4});
     sb_tensor *y = sb_linear_layer_forward(&l.query, x, SB_ACTIVATION_GELU);
     sb_tensor *same = sb_linear_activation(x, l.query.weight, l.query.bias, SB_ACTIVATION_GELU);
     cr_expect(test_relative(y, same) < 1e-14);
@@ -49,7 +49,7 @@ TEST(lora, the_adapters_add_their_product)
     fill(l.query.lora_b, 0.7);
     for (int a = SB_ACTIVATION_IDENTITY; a <= SB_ACTIVATION_SIGMOID; a++) {
         TAPE(SB_NO_RECORD);
-        sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
+        sb_tensor *x = test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4});
         sb_tensor *sum =
             sb_add(l.query.weight, sb_scale(sb_matmul(l.query.lora_b, l.query.lora_a), 3.0 / 2));
         const double apart =
@@ -73,7 +73,7 @@ TEST(lora, gradients_of_adapters_are_exact)
     struct layers l = layers_new(&two);
     fill(l.query.lora_b, 0.5);
     MUST(sb_lora_freeze(l.set));
-    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
+    sb_tensor *x = test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4});
     sb_tensor *inputs[] = {x, l.query.lora_a, l.query.lora_b};
     sb_gradcheck_result result;
     cr_expect(sb_gradcheck(forward, &l.query, inputs, 3, NULL, &result), "%s", sb_error());
@@ -85,7 +85,7 @@ TEST(lora, merging_gives_the_same_outputs_and_begins_again)
     struct layers l = layers_new(&two);
     fill(l.query.lora_b, 0.7);
     TAPE(SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
+    sb_tensor *x = test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4});
     sb_tensor *before = sb_linear_layer_forward(&l.query, x, SB_ACTIVATION_IDENTITY);
     sb_tensor *key = sb_linear_layer_forward(&l.key, x, SB_ACTIVATION_IDENTITY);
     MUST(sb_lora_merge(l.set));
@@ -104,7 +104,7 @@ static sb_parameters *by_name(int64_t rows, int64_t W)
     cr_assert(sb_parameters_add(set, "a.weight", SB_SHAPE(rows, W), one));
     cr_assert(sb_parameters_add(set, "a.lora_a", SB_SHAPE(1, W), one));
     cr_assert(sb_parameters_add(set, "a.lora_b", SB_SHAPE(W, 1), one));
-    return set;
+    return KEPT(set);
 }
 
 static void save_scale(const sb_parameters *set, const char *scale, const char *path)
@@ -134,8 +134,6 @@ TEST(lora, a_set_that_names_adapters_merges_them_with_the_scale_of_the_file)
     MUST(sb_parameters_load(flat, "*.lora_a", path, NULL));
     cr_expect(!sb_lora_merge(flat));
     EXPECT_ERROR("lora_merge: the adapters' product is (2, 2), their weight (1, 2): shapes differ");
-    sb_parameters_free(set);
-    sb_parameters_free(flat);
 }
 
 /* A set with adapters of two scales, "a1" and "a2" of 8 / 4 and "b" of 2 / 2. */
@@ -161,7 +159,7 @@ static struct several several_new(double alpha)
 static double several_output(const struct several *s)
 {
     TAPE(SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
+    sb_tensor *x = test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4});
     for (int i = 0; i < 3; i++)
         x = sb_linear_layer_forward(&s->layer[i], x, SB_ACTIVATION_TANH);
     const double y = sb_tensor_value(sb_sum(x, SB_ALL, false));
@@ -243,8 +241,6 @@ TEST(lora, training_moves_the_adapters_alone)
     cr_expect(
         sb_tensor_get(sb_parameters_find(set, "decoder.layers.0.cross_attention.value.lora_b"),
                       3) != 0);
-    free(before);
-    free(after);
 }
 
 CPU_TEST(lora, adapters_are_drawn_in_a_set_that_draws_nothing)

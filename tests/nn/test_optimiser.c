@@ -11,7 +11,7 @@ static sb_parameters *set_new(void)
     const sb_initial one = {SB_INITIAL_CONSTANT, 1};
     MUST(sb_parameters_add(set, "w", SB_SHAPE(3), one));
     MUST(sb_parameters_add(set, "v", SB_SHAPE(2), one));
-    return set;
+    return KEPT(set);
 }
 
 /* Leaves the gradient `scale` * 2 p of the sum of scale * p^2 over all parameters. */
@@ -27,7 +27,7 @@ static void backward(sb_parameters *set, double scale)
 /* Adam's first step is rate * g / (|g| + epsilon): about the rate, for any gradient. */
 TEST(optimiser, the_first_step_of_adam_has_the_size_of_the_rate)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_optimiser *adam = KEPT(sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.25}));
     backward(set, 1000);
     MUST(sb_optimiser_step(adam));
@@ -38,22 +38,21 @@ TEST(optimiser, the_first_step_of_adam_has_the_size_of_the_rate)
 /* u1 = g1 = 2, w = 1 - 0.1*2 = 0.8; u2 = 0.9*2 + 1.6 = 3.4, w = 0.8 - 0.34 = 0.46. */
 TEST(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_optimiser *sgd =
-        sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1, .momentum = 0.9});
+        KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1, .momentum = 0.9}));
     for (int step = 0; step < 2; step++) {
         backward(set, 1);
         MUST(sb_optimiser_step(sgd));
     }
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "v"), 1) - 0.46) < 1e-12);
-    sb_optimiser_free(sgd);
 }
 
 /* Without means and epsilon a step of Adam is rate g / |g|; with the defaults it would be shorter
    from the second step on, since the gradient 2 w falls. */
 TEST(optimiser, zero_is_used_where_it_is_given)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     const sb_optimiser_options o = {
         .learning_rate = 0.25, .beta1 = SB_ZERO, .beta2 = SB_ZERO, .epsilon = SB_ZERO};
     sb_optimiser *adam = sb_adam_new(set, &o);
@@ -71,7 +70,7 @@ TEST(optimiser, zero_is_used_where_it_is_given)
 
 TEST(optimiser, nesterov_without_momentum_is_refused)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     cr_expect(!sb_sgd_new(set, &(sb_optimiser_options){.nesterov = true}));
     EXPECT_ERROR("sgd: nesterov is set and momentum is 0; Nesterov's step needs a momentum");
     sb_optimiser *sgd =
@@ -93,7 +92,7 @@ TEST(optimiser, parameters_of_bf16_are_refused_at_its_making)
 
 TEST(optimiser, a_step_between_forward_and_backward_is_noticed)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_optimiser *sgd = KEPT(sb_sgd_new(set, NULL));
     sb_tensor *w = sb_parameters_find(set, "w");
     backward(set, 1);
@@ -107,7 +106,7 @@ TEST(optimiser, a_step_between_forward_and_backward_is_noticed)
 /* An optimiser that is made between them moves the parameters, and changes none. */
 TEST(optimiser, one_that_is_made_between_forward_and_backward_does_no_harm)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_tensor *w = sb_parameters_find(set, "w");
     sb_tape tape;
     sb_tensor_set(w, 0, 5);
@@ -120,7 +119,7 @@ TEST(optimiser, one_that_is_made_between_forward_and_backward_does_no_harm)
 
 TEST(optimiser, a_step_consumes_the_gradients)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_optimiser *sgd = KEPT(sb_sgd_new(set, NULL));
     backward(set, 1);
     cr_assert(sb_optimiser_step(sgd));
@@ -134,7 +133,7 @@ TEST(optimiser, a_step_consumes_the_gradients)
 
 TEST(optimiser, gradients_of_two_backwards_add_up)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_optimiser *sgd = KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1}));
     backward(set, 1);
     backward(set, 3);
@@ -145,15 +144,14 @@ TEST(optimiser, gradients_of_two_backwards_add_up)
 /* Five gradients of 2 have a norm of sqrt 20. */
 TEST(optimiser, the_gradient_is_clipped_by_its_global_norm)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_optimiser *sgd =
-        sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 1, .clip = sqrt(20) / 4});
+        KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 1, .clip = sqrt(20) / 4}));
     backward(set, 1);
     cr_assert(sb_optimiser_step(sgd));
     cr_expect(fabs(sb_optimiser_norm(sgd) - sqrt(20)) < 1e-12);
     const double scale = sqrt(20) / 4 / (sqrt(20) + 1e-6);
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 0) - (1 - 2 * scale)) < 1e-12);
-    sb_optimiser_free(sgd);
 }
 
 /* The same with sb_parameters_clip: five gradients of 2 become 1/4 of that; below the limit they
@@ -161,7 +159,7 @@ TEST(optimiser, the_gradient_is_clipped_by_its_global_norm)
 TEST(optimiser, gradients_can_be_clipped_before_a_step)
 {
     for (int flat = 0; flat < 2; flat++) {
-        sb_parameters *set = KEPT(set_new());
+        sb_parameters *set = set_new();
         if (flat)
             KEPT(sb_sgd_new(set, NULL));
         sb_tensor *w = sb_parameters_find(set, "w"), *v = sb_parameters_find(set, "v");
@@ -180,7 +178,7 @@ TEST(optimiser, gradients_can_be_clipped_before_a_step)
 
 TEST(optimiser, what_cannot_be_clipped_is_refused_and_unchanged)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     cr_expect(!sb_parameters_clip(NULL, 1, NULL));
     EXPECT_ERROR("parameters_clip: set is NULL");
     cr_expect(!sb_parameters_clip(set, 1, NULL));
@@ -200,7 +198,7 @@ TEST(optimiser, what_cannot_be_clipped_is_refused_and_unchanged)
 
 TEST(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_optimiser *adam = KEPT(sb_adam_new(set, NULL));
     backward(set, 1);
     sb_tensor_set(sb_tensor_grad(sb_parameters_find(set, "v")), 1, NAN);
@@ -213,12 +211,12 @@ TEST(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
 
 TEST(optimiser, adam_skips_a_step_whose_squares_overflow)
 {
-    sb_parameters *set = sb_parameters_of(SB_F32, 1);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_F32, 1));
     const sb_initial one = {SB_INITIAL_CONSTANT, 1};
     cr_assert(sb_parameters_add(set, "w", SB_SHAPE(3), one) &&
               sb_parameters_add(set, "v", SB_SHAPE(2), one));
-    sb_optimiser *adam = sb_adam_new(set, NULL),
-                 *clips = sb_adam_new(set, &(sb_optimiser_options){.clip = 1});
+    sb_optimiser *adam = KEPT(sb_adam_new(set, NULL)),
+                 *clips = KEPT(sb_adam_new(set, &(sb_optimiser_options){.clip = 1}));
     backward(set, 1e25);
     cr_expect(!sb_optimiser_step(adam));
     EXPECT_ERROR("optimiser_step: the gradient has the norm ");
@@ -227,9 +225,6 @@ TEST(optimiser, adam_skips_a_step_whose_squares_overflow)
     cr_expect(sb_optimiser_step_scaled(adam, 1e-20), "%s", sb_error());
     backward(set, 1e25);
     cr_expect(sb_optimiser_step(clips), "%s", sb_error());
-    sb_optimiser_free(adam);
-    sb_optimiser_free(clips);
-    sb_parameters_free(set);
 }
 
 /* More elements than one pass processes: pages of zeros, which need no memory. */
@@ -237,7 +232,7 @@ CPU_TEST(optimiser, the_norm_covers_every_element)
 {
     const int64_t n = ((int64_t)1 << 26) + 5;
     const struct update_kernels *k = kernel_row_if_any(&update_rows, sb_device_cpu(), SB_F32);
-    float *x = calloc((size_t)n, sizeof *x);
+    float *x = KEPT(calloc((size_t)n, sizeof *x));
     cr_assert(k && x);
     double sum;
     int64_t bad;
@@ -247,16 +242,15 @@ CPU_TEST(optimiser, the_norm_covers_every_element)
     cr_expect(k->squares(n, x, &sum, &bad) && sum == 169 && bad == -1, "%g", sum);
     x[n - 2] = NAN;
     cr_expect(k->squares(n, x, &sum, &bad) && isnan(sum) && bad == n - 2);
-    free(x);
 }
 
 /* The norm of a gradient of many slabs, which must not depend on the number of threads. */
 static double norm_with(int threads)
 {
-    sb_parameters *set = sb_parameters_new(3);
+    sb_parameters *set = KEPT(sb_parameters_new(3));
     sb_tensor *w =
         sb_parameters_add(set, "w", SB_SHAPE(100001), (sb_initial){SB_INITIAL_NORMAL, 1});
-    sb_optimiser *adam = sb_adam_new(set, NULL);
+    sb_optimiser *adam = KEPT(sb_adam_new(set, NULL));
     sb_set_threads(threads);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -264,8 +258,6 @@ static double norm_with(int threads)
     sb_tape_end(&tape);
     MUST(sb_optimiser_step(adam));
     const double norm = sb_optimiser_norm(adam);
-    sb_optimiser_free(adam);
-    sb_parameters_free(set);
     return norm;
 }
 
@@ -279,7 +271,7 @@ CPU_TEST(optimiser, the_norm_has_the_same_bits_for_any_number_of_threads)
 
 TEST(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     const sb_optimiser_options o = {.learning_rate = 0.1, .weight_decay = 0.5, .decay_all = true};
     sb_optimiser *adamw = KEPT(sb_adamw_new(set, &o));
     backward(set, 1);
@@ -289,7 +281,7 @@ TEST(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
 
 TEST(optimiser, a_parameter_added_later_is_trained_too)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_optimiser *sgd = KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1}));
     sb_tensor *late =
         sb_parameters_add(set, "late", SB_SHAPE(1), (sb_initial){SB_INITIAL_CONSTANT, 5});
@@ -322,7 +314,7 @@ TEST(parameters, initial_weights_follow_the_order_of_the_stream)
 
 TEST(average, the_average_follows_the_parameters_and_can_replace_them)
 {
-    sb_parameters *set = KEPT(set_new());
+    sb_parameters *set = set_new();
     sb_average *average = KEPT(sb_average_new(set, 0.5));
     sb_tensor *w = sb_parameters_find(set, "w");
     sb_tensor_set(w, 0, 3);

@@ -14,11 +14,6 @@ static struct loss loss_new(sb_dtype dtype)
     return l;
 }
 
-static void loss_free(struct loss *l)
-{
-    sb_batch_free(l->batch);
-}
-
 static sb_tensor *run_loss(void *context, sb_tensor *const x[])
 {
     const struct loss *l = context;
@@ -52,7 +47,6 @@ CPU_TEST(parameters_derivative, products_of_drawn_vectors_are_symmetric)
     cr_expect(fabs(a) > 1e-3 && fabs(a - b) <= 1e-11 * fmax(fabs(a), 1), "%.17g, %.17g", a, b);
     for (int64_t i = 0; i < sb_parameters_count(l.tiny.weights); i++)
         cr_expect(!sb_tensor_grad(sb_parameters_get(l.tiny.weights, i)));
-    loss_free(&l);
 }
 
 /* Adds the gradients of the loss. */
@@ -100,7 +94,6 @@ CPU_TEST(parameters_derivative, a_vector_that_names_one_parameter_moves_it_alone
     const double exact = sb_tensor_get(sb_parameters_get(hv, 0), 0);
     cr_expect(fabs((up[0] - up[1]) / (2 * h) - exact) <= 1e-8 * fmax(1, fabs(exact)), "%g, %g",
               (up[0] - up[1]) / (2 * h), exact);
-    loss_free(&l);
 }
 
 CPU_TEST(parameters_derivative, vectors_that_do_not_fit_are_refused_with_one_sentence)
@@ -130,8 +123,6 @@ CPU_TEST(parameters_derivative, vectors_that_do_not_fit_are_refused_with_one_sen
     }
     cr_expect(!sb_parameters_hvp(v, run_loss, &l, w));
     EXPECT_ERROR("parameters_hvp: v has \"outputs\"");
-    loss_free(&l);
-    loss_free(&narrow);
 }
 
 static sb_tensor *run_square(void *unused, sb_tensor *const x[])
@@ -184,7 +175,7 @@ CPU_TEST(parameters_derivative, the_row_of_padding_of_an_output_head_is_a_consta
 {
     enum { V = 4, C = 3 };
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, C)), test_leaf(SB_F64, 2, SB_SHAPE(V, C)),
-                      sb_tensor_from_doubles(SB_I32, SB_SHAPE(2), (double[]){1, 3})};
+                      KEPT(sb_tensor_from_doubles(SB_I32, SB_SHAPE(2), (double[]){1, 3}))};
     for (int64_t padding = 0; padding < V; padding++) {
         sb_gradcheck_result result;
         const sb_gradcheck_options options = {.method = SB_GRADCHECK_EXACT};
@@ -197,5 +188,4 @@ CPU_TEST(parameters_derivative, the_row_of_padding_of_an_output_head_is_a_consta
         cr_expect(largest_of(hv[0]) == 0 && largest_of(hv[1]) == 0, "row %d", (int)padding);
         release_all(4, (sb_tensor *[]){v[1], dy, hv[0], hv[1]});
     }
-    release_all(3, x);
 }

@@ -21,7 +21,7 @@ static sb_parameters *set_new(sb_communicator *c)
         fprintf(stderr, "%s\n", sb_error());
         abort(); /* the other ranks would wait forever */
     }
-    return set;
+    return KEPT(set);
 }
 
 struct joined {
@@ -35,7 +35,7 @@ static void join(sb_communicator *c, void *context)
 {
     struct joined *j = context;
     const int rank = sb_communicator_rank(c);
-    sb_parameters *set = KEPT(set_new(c));
+    sb_parameters *set = set_new(c);
     sb_tensor *values = parameters_values(set);
     sb_tensor *all = parts_join(set, values, 0, 4);
     j->ok[rank] = all && tensor_read_part(all, 0, NUMBERS, j->number[rank]);
@@ -52,9 +52,9 @@ static void join(sb_communicator *c, void *context)
 
 CPU_TEST(parts, joined_parts_are_the_unsharded_parameters)
 {
-    struct joined *j = calloc(1, sizeof *j);
+    struct joined *j = KEPT(calloc(1, sizeof *j));
     double whole[NUMBERS];
-    sb_parameters *one = KEPT(set_new(NULL));
+    sb_parameters *one = set_new(NULL);
     cr_assert(tensor_read_part(parameters_values(one), 0, NUMBERS, whole));
     mailbox_run(RANKS, join, j);
     for (int r = 0; r < RANKS; r++) {
@@ -63,7 +63,6 @@ CPU_TEST(parts, joined_parts_are_the_unsharded_parameters)
         for (int i = 0; i < 5 + 12; i++)
             cr_expect(j->kept[r][i] == 2 * whole[36 + i], "rank %d: number %d", r, i);
     }
-    free(j);
 }
 
 CPU_TEST(parts, unequal_parts_are_refused)
@@ -71,7 +70,7 @@ CPU_TEST(parts, unequal_parts_are_refused)
     static const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
     struct mailbox *m = mailbox_open(2), *other = mailbox_open(2);
     sb_communicator *c = mailbox_rank(m, 1), *d = mailbox_rank(other, 1);
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     cr_expect(!sb_parameters_add_cut(set, "w", SB_SHAPE(3, 4), zero, (sb_cut){c, 0}));
     EXPECT_ERROR("parameters_add: axis 0 of \"w\" (3, 4) cannot be split into 2 equal parts");
     cr_expect(!sb_parameters_add_cut(set, "w", SB_SHAPE(3, 4), zero, (sb_cut){c, 2}));
@@ -88,9 +87,6 @@ CPU_TEST(parts, unequal_parts_are_refused)
     o = (sb_transformer_options){.feed_forward = 13, .ranks = c};
     cr_expect(!sb_transformer_complete(&o, &complete));
     EXPECT_ERROR("transformer: feed_forward 13 cannot be split over 2 ranks");
-    sb_parameters_free(set);
-    sb_communicator_close(c);
-    sb_communicator_close(d);
     mailbox_close(m);
     mailbox_close(other);
 }
@@ -106,7 +102,7 @@ static void clip(sb_communicator *c, void *context)
 {
     struct clipped *s = context;
     const int rank = sb_communicator_rank(c);
-    sb_parameters *set = KEPT(set_new(c));
+    sb_parameters *set = set_new(c);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *sum = NULL;

@@ -20,7 +20,7 @@ static sb_parameters *read_start(const sb_safetensors *file, sb_dtype dtype)
     MUST(sb_parameters_add(set, "w", SB_SHAPE(3, 4), zero) &&
          sb_parameters_add(set, "v", SB_SHAPE(5), zero));
     reference_read_weights(file, "start", set);
-    return set;
+    return KEPT(set);
 }
 
 /* Leaves each parameter with the gradient that the file has for the step: that of the sum of w g.
@@ -39,7 +39,7 @@ static void set_gradients(const sb_safetensors *file, sb_parameters *set, int st
 static void compare(const sb_safetensors *file, const void *context, sb_dtype dtype)
 {
     const struct optimiser_case *c = context;
-    sb_parameters *set = KEPT(read_start(file, dtype));
+    sb_parameters *set = read_start(file, dtype);
     sb_optimiser *optimiser = KEPT(c->new_optimiser(set, &c->options));
     sb_tensor *after[PARAMETERS][STEPS];
     TAPE(SB_NO_RECORD);
@@ -131,7 +131,7 @@ static sb_parameters *read_groups(const sb_safetensors *file)
                                (sb_initial){SB_INITIAL_CONSTANT, 0}) &&
              sb_parameters_group(set, each[i].name, &each[i].group));
     reference_read_weights(file, "groups.start", set);
-    return set;
+    return KEPT(set);
 }
 
 /* "late" has a gradient at every third step alone. */
@@ -154,7 +154,7 @@ static void set_group_gradients(const sb_safetensors *file, sb_parameters *set, 
 TEST(reference_optimisers, fifty_steps_with_groups_are_as_in_pytorch)
 {
     sb_safetensors *file = KEPT(reference_open("optimisers"));
-    sb_parameters *set = KEPT(read_groups(file));
+    sb_parameters *set = read_groups(file);
     const sb_optimiser_options o = {ADAM(0.01, 0.9, 0.98, 1e-8), .weight_decay = 0.2};
     sb_optimiser *adamw = KEPT(sb_adamw_new(set, &o));
     for (int step = 0; step < GROUP_STEPS; step++) {

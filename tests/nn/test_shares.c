@@ -221,7 +221,7 @@ static struct line line_new(sb_parameters *set)
 
 TEST(shares, a_loop_of_ones_own_gets_the_gradient_of_the_whole_batch)
 {
-    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     struct line line = line_new(set);
     double sums[2], gradients[2];
     for (int i = 0; i < 2; i++) { /* with dropout, which must not depend on the shares */
@@ -243,12 +243,11 @@ TEST(shares, a_loop_of_ones_own_gets_the_gradient_of_the_whole_batch)
     cr_assert(sb_backward_in_shares(set, ITEMS, 2, NULL, line_loss, &line, NULL));
     cr_expect(sb_tensor_get(sb_tensor_grad(line.slope), 0) == 2 * 3 * 1023);
     sb_tensor_release(line.x);
-    sb_parameters_free(set);
 }
 
 TEST(shares, the_first_share_that_fails_gives_the_message)
 {
-    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     struct line line = line_new(set);
     line.fails = 3;
     cr_expect(!sb_backward_in_shares(set, ITEMS, 5, NULL, line_loss, &line, NULL));
@@ -263,7 +262,6 @@ TEST(shares, the_first_share_that_fails_gives_the_message)
     cr_expect(!sb_backward_in_shares(set, ITEMS, 2, NULL, NULL, &line, NULL));
     EXPECT_ERROR("backward_in_shares: loss is NULL");
     sb_tensor_release(line.x);
-    sb_parameters_free(set);
 }
 
 /* ---- exact derivatives inside a share ---- */

@@ -39,8 +39,6 @@ TEST(attention, a_single_key_gives_its_value)
         cr_expect(sb_tensor_get(sb_tensor_grad(k), i) == 0 &&
                   sb_tensor_get(sb_tensor_grad(q), i) == 0);
     sb_tape_end(&tape);
-    sb_tensor *all[] = {q, k, v, dy};
-    release_all(4, all);
 }
 
 TEST(attention, many_options_equal_the_composition_of_simple_operations)
@@ -77,7 +75,6 @@ TEST(attention, gradients_agree_with_differences)
         sb_gradcheck_options options = {.random = &random};
         cr_expect(sb_gradcheck(checked, &c, given, n, &options, NULL), "variant %d: %s", (int)seed,
                   sb_error());
-        release_all(VARIANT_INPUTS, x);
     }
 }
 
@@ -118,7 +115,6 @@ static void run_threads(const struct variant *c, enum way way, int threads,
     variant_inputs(c, SB_F32, x);
     cr_assert(sb_set_threads(threads));
     variant_run(c, x, way, true, result);
-    release_all(VARIANT_INPUTS, x);
 }
 
 CPU_TEST(attention, any_number_of_threads_gives_the_same_bits)
@@ -141,8 +137,6 @@ CPU_TEST(attention, any_number_of_threads_gives_the_same_bits)
             if (one[i])
                 cr_expect(test_same_bits(one[i], many[i]), "way %d, bias %d, result %d", (int)way,
                           bias, i);
-            sb_tensor_release(one[i]);
-            sb_tensor_release(many[i]);
         }
     }
     sb_set_threads(usual);
@@ -155,7 +149,7 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
     enum { B = 3, H = 2, D = 64 };
     int64_t Lp = L + padding, size = H * D;
     TAPE(SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(B, Lp, H, D)));
+    sb_tensor *x = test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(B, Lp, H, D));
     const float *values = test_data(x);
     sb_tensor *alone =
         sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, L, H, D), values + Lp * size));
@@ -207,8 +201,8 @@ TEST(attention, weights_that_are_returned_have_the_right_gradient)
             sb_tape_random(&tape, &random);
             sb_tensor *y = variant_forward(&c, x, way, &weights);
             cr_assert(sb_keep(weights) && sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
-            kept[way] = sb_tensor_retain(weights);
-            grads[way] = sb_tensor_retain(sb_tensor_grad(weights));
+            kept[way] = retained(weights);
+            grads[way] = retained(sb_tensor_grad(weights));
         }
         for (enum way way = COMPOSED; way <= TILED; way++) {
             cr_expect(test_relative(kept[way], kept[OPERATIONS]) < 1e-14);
@@ -220,11 +214,6 @@ TEST(attention, weights_that_are_returned_have_the_right_gradient)
                           sb_tensor_get(grads[way], i), expected);
             }
         }
-        for (enum way way = COMPOSED; way <= OPERATIONS; way++) {
-            sb_tensor_release(kept[way]);
-            sb_tensor_release(grads[way]);
-        }
-        release_all(VARIANT_INPUTS, x);
     }
 }
 
@@ -235,7 +224,7 @@ TEST(attention, dropout_uses_one_position_of_the_stream)
     uint64_t begin = random.position;
     TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(9, 4)));
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(9, 4));
     sb_attention_options o = {.dropout = 0.5};
     sb_tensor *y = sb_attention(x, x, x, &o), *z = sb_attention(x, x, x, &o);
     cr_expect(random.position == begin + 2 && test_relative(y, z) > 0.1);
@@ -247,8 +236,8 @@ TEST(attention, dropout_uses_one_position_of_the_stream)
 TEST(attention, empty_queries_and_keys_are_allowed)
 {
     TAPE(SB_RECORD);
-    sb_tensor *none = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 0, 3)));
-    sb_tensor *some = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3)));
+    sb_tensor *none = test_leaf(SB_F32, 1, SB_SHAPE(2, 0, 3));
+    sb_tensor *some = test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3));
     sb_tensor *y = MUST(sb_keep(sb_attention(some, none, none, NULL)));
     for (int i = 0; i < 24; i++)
         cr_expect(sb_tensor_get(y, i) == 0);
@@ -308,5 +297,4 @@ TEST(attention, each_allocation_may_fail)
     x[4] = test_leaf(SB_F64, 3, SB_SHAPE(2));
     test_each_allocation_fails(everything_composed, x);
     test_each_allocation_fails(everything_tiled, x);
-    release_all(5, x);
 }

@@ -1,12 +1,7 @@
 /* The shapes, layouts and options that attention accepts, and its messages for all others. */
 #include "tests/support/test.h"
 
-static sb_tensor *own(sb_tensor *t)
-{
-    return sb_tape_own(t);
-}
-
-#define LEAF(...) own(test_leaf(SB_F64, 1, SB_SHAPE(__VA_ARGS__)))
+#define LEAF(...) test_leaf(SB_F64, 1, SB_SHAPE(__VA_ARGS__))
 
 TEST(attention_call, inputs_with_fewer_axes_have_one_head)
 {

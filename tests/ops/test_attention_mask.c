@@ -22,12 +22,6 @@ static struct run run_new(sb_dtype dtype)
     return r;
 }
 
-static void run_free(struct run *r)
-{
-    sb_tensor *all[] = {r->q, r->k, r->v, r->dy, r->bias, r->y, r->dq, r->dk, r->dv, r->dbias};
-    release_all(10, all);
-}
-
 static sb_attention_algorithm algorithm = SB_ATTENTION_COMPOSED;
 
 /* Attention and its gradients; the mask is made on the tape. */
@@ -39,7 +33,7 @@ static void run(struct run *r, sb_mask *(*mask)(void), bool biased, double dropo
     sb_tape_random(&tape, &random);
     sb_attention_options o = {.mask = mask(), .bias = biased ? r->bias : NULL, .dropout = dropout};
     o.algorithm = algorithm;
-    r->y = sb_tensor_retain(sb_keep(sb_attention(r->q, r->k, r->v, &o)));
+    r->y = retained(sb_keep(sb_attention(r->q, r->k, r->v, &o)));
     MUST(sb_backward_from(r->y, r->dy));
     cr_assert(sb_tape_end(&tape));
     r->dq = take_grad(r->q);
@@ -143,8 +137,6 @@ static void check_padding(sb_dtype dtype, sb_mask *(*mask)(void), double value, 
         cr_expect(l < 4 || (row_is(spoiled.dk, 1, l, 0) && row_is(spoiled.dv, 1, l, 0)));
     }
     cr_expect(!biased || test_relative(spoiled.dbias, clean.dbias) < 1e-5);
-    run_free(&clean);
-    run_free(&spoiled);
 }
 
 static void check_all_padding(sb_dtype dtype, bool biased, double dropout)
@@ -181,8 +173,6 @@ static void check_groups(sb_dtype dtype, bool biased, double dropout)
                   "row %d", (int)l);
         cr_expect(row_same(spoiled.y, clean.y, 1, l) && row_same(spoiled.dk, clean.dk, 1, l));
     }
-    run_free(&clean);
-    run_free(&spoiled);
 }
 
 TEST(attention_mask, nan_reaches_only_queries_that_attend_to_it)
@@ -201,8 +191,6 @@ static void check_causal(sb_dtype dtype, bool biased, double dropout)
         for (int64_t l = 0; l < L - 1; l++)
             cr_expect(row_same(spoiled.y, clean.y, 0, l) && row_same(spoiled.dq, clean.dq, 0, l));
         cr_expect(row_is_nan(spoiled.y, 0, L - 1) && row_is_nan(spoiled.dq, 0, L - 1));
-        run_free(&clean);
-        run_free(&spoiled);
     }
     (void)dropout;
 }
@@ -232,8 +220,6 @@ static void check_masked_query(sb_dtype dtype, bool biased, double dropout)
     for (int64_t h = 0; biased && h < H; h++)
         for (int64_t j = 0; j < L; j++)
             cr_expect(sb_tensor_get(spoiled.dbias, (h * L + 2) * L + j) == 0);
-    run_free(&clean);
-    run_free(&spoiled);
 }
 
 TEST(attention_mask, a_query_without_keys_is_zero_and_passes_no_gradient)
@@ -267,7 +253,6 @@ static void check_masked_batch(sb_dtype dtype, bool biased, double dropout)
     run(&r, no_keys, biased, dropout);
     cr_expect(is_zero(r.y) && is_zero(r.dq) && is_zero(r.dk) && is_zero(r.dv));
     cr_expect(!biased || is_zero(r.dbias));
-    run_free(&r);
 }
 
 TEST(attention_mask, sequences_of_length_zero_give_zeros)
@@ -291,7 +276,6 @@ static void check_visible(sb_dtype dtype, bool biased, double dropout)
             cr_expect(row_is_nan(r.y, 0, 1));
             cr_expect(row_is_nan(r.y, 0, 3) == (which > 0));
             cr_expect(row_same(r.y, r.y, 1, 1), "a NaN of sequence 0 reaches sequence 1");
-            run_free(&r);
         }
     for (int masked = 0; masked < 2; masked++) {
         struct run r = run_new(dtype);
@@ -303,7 +287,6 @@ static void check_visible(sb_dtype dtype, bool biased, double dropout)
         spoil_row(r.v, 0, 1, NAN);
         run(&r, masked ? four_keys : no_mask, false, 0);
         cr_expect(row_is_nan(r.y, 0, 0), "a weight that rounds to 0 hides a NaN");
-        run_free(&r);
     }
     (void)dropout;
 }
@@ -332,7 +315,6 @@ TEST(attention_mask, the_same_holds_without_recording)
             cr_expect(row_is_nan(y, 0, l) == (l == L - 1) && row_same(y, y, 0, l) == (l < L - 1));
         o.mask = no_keys();
         cr_expect(is_zero(sb_attention(r.q, r.k, r.v, &o)));
-        run_free(&r);
     }
     kernel_use_cpu_set(usual);
 }

@@ -37,16 +37,14 @@ static struct operands operands_new(const struct variant *c)
 
 static sb_tensor *in_f64(const sb_tensor *x)
 {
-    double *values = x ? numbers_of(x) : NULL;
-    sb_tensor *y =
-        x ? sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, x->rank, x->dim, values)) : NULL;
-    free(values);
-    return y;
+    return x ? sb_tensor_requires_grad(
+                   KEPT(sb_tensor_from_doubles(SB_F64, x->rank, x->dim, numbers_of(x))))
+             : NULL;
 }
 
 static sb_tensor *on_cuda(const sb_tensor *x)
 {
-    return x ? sb_tensor_to(x, device_cuda()) : NULL;
+    return x ? KEPT(sb_tensor_to(x, device_cuda())) : NULL;
 }
 
 static struct operands operands_by(sb_tensor *make(const sb_tensor *), const struct operands *from)
@@ -55,13 +53,6 @@ static struct operands operands_by(sb_tensor *make(const sb_tensor *), const str
     for (int i = 0; i < VARIANT_INPUTS; i++)
         of.x[i] = make(from->x[i]);
     return of;
-}
-
-static void operands_free(struct operands *of)
-{
-    for (int i = 0; i < VARIANT_INPUTS; i++)
-        sb_tensor_release(of->x[i]);
-    sb_tensor_release(of->dy);
 }
 
 /* y, the weights, and the gradients of all inputs; to be released. */
@@ -80,10 +71,10 @@ static struct results run(const struct variant *c, const struct operands *of, en
     sb_keep(y);
     sb_keep(weights);
     cr_assert(sb_backward_from(y, of->dy), "variant %d: %s", (int)c->seed, sb_error());
-    r.of[0] = sb_tensor_retain(y);
-    r.of[1] = sb_tensor_retain(weights);
+    r.of[0] = retained(y);
+    r.of[1] = retained(weights);
     for (int i = 0; i < VARIANT_INPUTS; i++) {
-        r.of[2 + i] = of->x[i] ? sb_tensor_retain(sb_tensor_grad(of->x[i])) : NULL;
+        r.of[2 + i] = of->x[i] ? retained(sb_tensor_grad(of->x[i])) : NULL;
         sb_tensor_clear_grad(of->x[i]);
     }
     return r;
@@ -96,7 +87,6 @@ static struct results run_on_cuda(const struct variant *c, const struct operands
     sb_use_device(device_cuda());
     struct results r = run(c, &of, way);
     sb_use_device(NULL);
-    operands_free(&of);
     return r;
 }
 
@@ -105,14 +95,7 @@ static struct results run_in_f64(const struct variant *c, const struct operands 
     struct operands of = operands_by(in_f64, from);
     on_the_cpu();
     struct results r = run(c, &of, COMPOSED);
-    operands_free(&of);
     return r;
-}
-
-static void results_free(struct results *r)
-{
-    for (int i = 0; i < RESULTS; i++)
-        sb_tensor_release(r->of[i]);
 }
 
 /* Any mask, bias, score, temperature, dropout, layout and groups of heads with sizes near those of
@@ -147,8 +130,6 @@ static double error_of(const sb_tensor *a, const sb_tensor *b, double least)
         worst = isnan(worst) || error <= worst ? worst : error;
         size = fmax(size, fabs(y[i]));
     }
-    free(x);
-    free(y);
     return worst == 0 ? 0 : worst / size;
 }
 
@@ -178,9 +159,6 @@ static void expect_few_roundings(const struct variant *c, enum way way, const do
                   (int)c->seed, names[i], error, (int)c->Lq, (int)c->Lk, (int)c->H, (int)c->G,
                   (int)c->D, (int)c->Dv, c->mask, c->bias, c->score, c->temperature);
     }
-    results_free(&exact);
-    results_free(&got);
-    operands_free(&of);
 }
 
 /*
@@ -231,9 +209,6 @@ static void expect_same_bits(const struct variant *c, enum way way)
     for (int i = 0; i < RESULTS; i++)
         cr_expect(!first.of[i] || test_same_bits(first.of[i], again.of[i]), "variant %d, result %d",
                   (int)c->seed, i);
-    results_free(&first);
-    results_free(&again);
-    operands_free(&of);
 }
 
 TEST(attention_bf16, a_second_run_gives_the_same_bits)
@@ -251,7 +226,7 @@ TEST(attention_bf16, tiles_are_used_unless_weights_are_requested)
     sb_use_device(device_cuda());
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_BF16, 1, SB_SHAPE(3, 8))), *weights = NULL;
+    sb_tensor *x = test_leaf(SB_BF16, 1, SB_SHAPE(3, 8)), *weights = NULL;
     sb_tensor *y = sb_attention(x, x, x, NULL);
     cr_expect(sb_attention_weights(y, 0, 3) != NULL, "%s", sb_error());
     cr_expect(sb_attention(x, x, x, &(sb_attention_options){.weights = &weights}) && weights &&
@@ -288,7 +263,6 @@ static struct window window_run(bool f32, int64_t L, int64_t D, int part, int64_
         for (int64_t d = 0; i == part && d < D; d++)
             if (column < 0 || column == d)
                 w.of[i][row * D + d] = value;
-        sb_tensor_release(leaf);
         x[i] = window_leaf(&w, i);
     }
     sb_tape_begin(&tape, SB_RECORD);
@@ -299,15 +273,8 @@ static struct window window_run(bool f32, int64_t L, int64_t D, int part, int64_
     for (int i = 0; i < 3; i++)
         w.of[DQ + i] = numbers_of(sb_tensor_grad(x[i]));
     sb_tape_end(&tape);
-    release_all(4, x);
     sb_use_device(NULL);
     return w;
-}
-
-static void window_free(struct window *w)
-{
-    for (int i = 0; i < PARTS; i++)
-        free(w->of[i]);
 }
 
 /* Asserts that a part is the same in both except for the rows from .. to, and is not finite in one
@@ -352,9 +319,6 @@ static void expect_only_kept_pairs_propagate(bool f32, int64_t D)
     const double infinite = plain.of[Q][(L - 1) * D + 2] > 0 ? -INFINITY : INFINITY;
     struct window last = window_run(f32, L, D, K, L - 1, 2, infinite);
     expect_nonfinite(&last, &plain, DQ, L - 2, L - 1, 2);
-    struct window *all[] = {&plain, &v, &k, &q, &dy, &last};
-    for (int i = 0; i < 6; i++)
-        window_free(all[i]);
 }
 
 TEST(attention_bf16, non_finite_values_propagate_only_through_kept_pairs)
@@ -388,7 +352,7 @@ static void expect_zero_rows(bool f32)
     sb_tensor *keys = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(2), lengths));
     sb_attention_options o = {.mask = sb_mask_lengths(keys), .algorithm = SB_ATTENTION_TILED};
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &o));
-    sb_tensor *dy = sb_tape_own(test_leaf(dtype_of(f32), 9, SB_SHAPE(2, L, D)));
+    sb_tensor *dy = test_leaf(dtype_of(f32), 9, SB_SHAPE(2, L, D));
     MUST(sb_backward_from(y, dy));
     for (int part = 0; part < 4; part++) {
         double *numbers = numbers_of(part ? sb_tensor_grad(x[part - 1]) : y);
@@ -397,10 +361,8 @@ static void expect_zero_rows(bool f32)
             cr_expect((numbers[i] == 0) == blocked, "part %d, element %d: %g", part, (int)i,
                       numbers[i]);
         }
-        free(numbers);
     }
     sb_tape_end(&tape);
-    release_all(3, x);
     sb_use_device(NULL);
 }
 

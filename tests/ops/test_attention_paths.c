@@ -14,7 +14,6 @@ static sb_tensor *normal(uint64_t seed, double deviation, int rank, const int64_
     for (int64_t i = 0; i < n; i++)
         values[i] = deviation * sb_random_normal(&random);
     sb_tensor *t = sb_tape_own(sb_tensor_from_doubles(SB_F64, rank, dim, values));
-    free(values);
     return sb_tensor_requires_grad(t);
 }
 
@@ -221,10 +220,10 @@ static void run_blocks(sb_tensor *const x[3], sb_tensor *dy, int64_t block, bool
     }
     sb_tensor *y = sb_keep(sb_concatenate(parts, n, 1));
     MUST(sb_backward_from(y, dy));
-    result[0] = sb_tensor_retain(y);
+    result[0] = retained(y);
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < 3; i++) {
-        result[1 + i] = sb_tensor_retain(sb_tensor_grad(x[i]));
+        result[1 + i] = retained(sb_tensor_grad(x[i]));
         sb_tensor_clear_grad(x[i]);
     }
 }
@@ -235,7 +234,7 @@ TEST(attention_paths, blocks_of_queries_give_what_all_queries_give)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     static const int64_t blocks[] = {1, 24, 64};
-    sb_tensor *x[3], *dy = KEPT(test_leaf(SB_F64, 4, SB_SHAPE(B, L, H, D)));
+    sb_tensor *x[3], *dy = test_leaf(SB_F64, 4, SB_SHAPE(B, L, H, D));
     for (int i = 0; i < 3; i++)
         x[i] = test_leaf(SB_F64, (uint64_t)i, SB_SHAPE(B, L, H, D));
     for (int run = 0; run < 12; run++) {
@@ -248,9 +247,6 @@ TEST(attention_paths, blocks_of_queries_give_what_all_queries_give)
             bool same_bits = algorithm == SB_ATTENTION_COMPOSED && i < 2;
             cr_expect(error <= (same_bits ? 0 : 2e-15), "run %d, result %d differs by %g", run, i,
                       error);
-            sb_tensor_release(whole[i]);
-            sb_tensor_release(blockwise[i]);
         }
     }
-    release_all(3, x);
 }

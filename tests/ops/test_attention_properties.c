@@ -15,7 +15,6 @@ static sb_tensor *normal(uint64_t seed, int rank, const int64_t *dim)
     for (int64_t i = 0; i < n; i++)
         values[i] = sb_random_normal(&random);
     sb_tensor *t = sb_tape_own(sb_tensor_from_doubles(SB_F64, rank, dim, values));
-    free(values);
     return sb_tensor_requires_grad(t);
 }
 
@@ -35,7 +34,6 @@ static double mean_square(const sb_tensor *x)
     double sum = 0, *numbers = numbers_of(x);
     for (int64_t i = 0; i < sb_tensor_size(x); i++)
         sum += numbers[i] * numbers[i];
-    free(numbers);
     return sum / (double)sb_tensor_size(x);
 }
 
@@ -329,10 +327,9 @@ struct operands {
 
 static struct operands operands_new(void)
 {
-    return (struct operands){sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(B, LQ, H, D))),
-                             sb_tape_own(test_leaf(SB_F64, 2, SB_SHAPE(B, LK, G, D))),
-                             sb_tape_own(test_leaf(SB_F64, 3, SB_SHAPE(B, LK, G, DV))),
-                             sb_tape_own(test_leaf(SB_F64, 4, SB_SHAPE(H, LQ, LK)))};
+    return (struct operands){
+        test_leaf(SB_F64, 1, SB_SHAPE(B, LQ, H, D)), test_leaf(SB_F64, 2, SB_SHAPE(B, LK, G, D)),
+        test_leaf(SB_F64, 3, SB_SHAPE(B, LK, G, DV)), test_leaf(SB_F64, 4, SB_SHAPE(H, LQ, LK))};
 }
 
 /* y[b, i, h] of the formula: query i keeps the keys 0..i + LK - LQ. */
@@ -431,9 +428,8 @@ TEST(attention_softcap, with_a_cache_it_is_refused)
 {
     FAILED_TAPE(SB_NO_RECORD);
     const struct operands x = operands_new();
-    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     MUST(sb_kv_cache_append(cache, x.k, x.v));
     cr_expect(!sb_attention_cached(x.q, cache, &(sb_attention_options){.softcap = 2}));
     EXPECT_ERROR("attention_cached: softcap is 2; it is not available with a cache");
-    sb_kv_cache_free(cache);
 }

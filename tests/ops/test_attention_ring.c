@@ -67,9 +67,9 @@ static bool attend(const struct variant *c, sb_communicator *ring, const sb_part
     options.keys = SB_SEQUENCE_SOURCE;
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &options));
     const bool ok = y && sb_backward_from(y, dy);
-    result[Y] = ok ? sb_tensor_retain(y) : NULL;
+    result[Y] = ok ? retained(y) : NULL;
     for (int i = 0; i < VARIANT_INPUTS; i++) {
-        result[1 + i] = ok && x[i] ? sb_tensor_retain(sb_tensor_grad(x[i])) : NULL;
+        result[1 + i] = ok && x[i] ? retained(sb_tensor_grad(x[i])) : NULL;
         sb_tensor_clear_grad(x[i]);
     }
     return sb_tape_end(&tape) && ok;
@@ -104,7 +104,6 @@ static void attend_rank(sb_communicator *ring, void *context)
     for (int i = 0; i < PARTS; i++)
         x[i] = held(job, &share, here, i);
     need(attend(&c, ring, &share, x + 1, x[Y], job->part[sb_communicator_rank(ring)]), ring);
-    release_all(PARTS, x);
 }
 
 /* Concatenates the ranks' parts of a result. */
@@ -118,17 +117,7 @@ static sb_tensor *joined(const struct job *job, int ranks, int i, const sb_tenso
         share_add(whole, axis < 0 ? 0 : axis, axis < 0 ? &(sb_piece){0} : piece_of(&share, i),
                   job->part[rank][i]);
     }
-    return whole;
-}
-
-static void job_free(struct job *job, int ranks)
-{
-    for (int i = 0; i < PARTS; i++)
-        for (int rank = 0; rank < ranks; rank++)
-            sb_tensor_release(job->part[rank][i]);
-    for (int i = 0; i < VARIANT_INPUTS; i++)
-        sb_tensor_release(job->x[i]);
-    sb_tensor_release(job->dy);
+    return KEPT(whole);
 }
 
 /* The ranks' results differ from those of one rank by no more than limit[i]. */
@@ -155,10 +144,7 @@ static void expect_near(const struct variant *c, sb_dtype dtype, int ranks,
                   "mask %d, bias %d, score %d, dropout %g)",
                   (int)c->seed, ranks, names[i], sb_dtype_name(dtype), difference, (int)c->Lq,
                   (int)c->Lk, (int)c->H, (int)c->G, c->mask, c->bias, (int)c->score, c->dropout);
-        sb_tensor_release(got);
     }
-    release_all(PARTS, expected);
-    job_free(&job, ranks);
 }
 
 static void expect_same(const struct variant *c, int ranks)
@@ -253,8 +239,6 @@ TEST(attention_ring, a_second_run_gives_the_same_bits)
         for (int i = 0; i < PARTS && job[0].part[rank][i]; i++)
             cr_expect(test_same_bits(job[0].part[rank][i], job[1].part[rank][i]), "rank %d: %d",
                       rank, i);
-    for (int n = 0; n < 2; n++)
-        job_free(&job[n], 3);
 }
 
 struct same {
@@ -281,9 +265,9 @@ static void use_same_rank(sb_communicator *c, void *context)
     const int rank = sb_communicator_rank(c);
     int64_t here;
     const sb_piece piece = sb_piece_zigzag(s->x->dim[1], sb_communicator_size(c), rank, &here);
-    sb_tensor *x = KEPT(share_part(s->x, 1, &piece, here));
+    sb_tensor *x = share_part(s->x, 1, &piece, here);
     need(use_same(x, c, &piece), c);
-    sb_tensor *expected = KEPT(share_part(s->dx, 1, &piece, here));
+    sb_tensor *expected = share_part(s->dx, 1, &piece, here);
     cr_expect(test_relative(sb_tensor_grad(x), expected) <= 1e-13, "rank %d: %g", rank,
               test_relative(sb_tensor_grad(x), expected));
 }
@@ -291,7 +275,7 @@ static void use_same_rank(sb_communicator *c, void *context)
 TEST(attention_ring, one_tensor_may_be_queries_keys_and_values)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
-    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3)));
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3));
     MUST(use_same(x, NULL, &(sb_piece){0}));
     for (int ranks = 1; ranks <= 3; ranks++)
         mailbox_run(ranks, use_same_rank, &(struct same){.x = x, .dx = sb_tensor_grad(x)});
@@ -312,13 +296,11 @@ TEST(attention_ring, infinite_scores_of_a_block_do_not_change_the_others)
     }
     MUST(attend(&job.c, NULL, NULL, job.x, job.dy, expected));
     mailbox_run(4, attend_rank, &job);
-    sb_tensor *y = KEPT(joined(&job, 4, Y, expected[Y]));
+    sb_tensor *y = joined(&job, 4, Y, expected[Y]);
     for (int e = 0; e < 16; e++) {
         const double a = sb_tensor_get(y, e), b = sb_tensor_get(expected[Y], e);
         cr_expect(e / 2 == 1 ? isnan(a) && isnan(b) : fabs(a - b) <= 1e-12, "%d: %g, %g", e, a, b);
     }
-    release_all(PARTS, expected);
-    job_free(&job, 4);
 }
 
 /* Non-finite keys and values of one rank reach the same results as on one rank, and no others. */
@@ -347,12 +329,7 @@ TEST(attention_ring, non_finite_numbers_propagate_only_through_kept_pairs)
             }
             cr_expect(nonfinite > 0 && (i > 1 || nonfinite < L * D), "%s, result %d",
                       sb_dtype_name(dtype), i);
-            free(x);
-            free(y);
-            sb_tensor_release(got);
         }
-        release_all(PARTS, expected);
-        job_free(&job, 3);
     }
 }
 
@@ -363,13 +340,13 @@ TEST(attention_ring, wrong_arguments_are_named)
         "attention: 4 queries are not rank 0's zig-zag piece of 5 on 1 ranks",
         "attention: 4 keys are not rank 0's zig-zag piece of 0 on 1 ranks",
     };
-    sb_communicator *alone = communicator_new(NULL, NULL);
+    sb_communicator *alone = KEPT(communicator_new(NULL, NULL));
     for (int i = 0; i < 3; i++) {
         sb_tensor *weights = NULL;
         const sb_partition share = {.source = sb_piece_zigzag(i == 1 ? 5 : 4, 1, 0, &(int64_t){0})};
         sb_tape tape;
         sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &share, .ring = alone});
-        sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3)));
+        sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3));
         sb_attention_options options = {
             .weights = i == 0 ? &weights : NULL,
             .keys = i == 2 ? SB_SEQUENCE_TARGET : SB_SEQUENCE_SOURCE,
@@ -378,7 +355,6 @@ TEST(attention_ring, wrong_arguments_are_named)
         EXPECT_ERROR(messages[i]);
         cr_expect(!sb_tape_end(&tape));
     }
-    sb_communicator_close(alone);
 }
 
 static sb_tensor *small_x;
@@ -401,11 +377,9 @@ static bool small_run(void *alone)
 
 TEST(attention_ring, each_allocation_may_fail)
 {
-    sb_communicator *alone = communicator_new(NULL, NULL);
+    sb_communicator *alone = KEPT(communicator_new(NULL, NULL));
     small_x = test_leaf(SB_F32, 1, SB_SHAPE(1, 5, 2));
     test_each_allocation_fails(small_run, alone);
-    sb_tensor_release(small_x);
-    sb_communicator_close(alone);
 }
 
 /* ---- memory of a rank ---- */
@@ -419,7 +393,7 @@ struct cost {
 
 static sb_tensor *own_leaf(uint64_t seed, int64_t L)
 {
-    return sb_tape_own(test_leaf(SB_F32, seed, SB_SHAPE(1, L, HEADS, SIZE)));
+    return test_leaf(SB_F32, seed, SB_SHAPE(1, L, HEADS, SIZE));
 }
 
 static void attend_long(sb_communicator *ring, void *context)
@@ -502,15 +476,12 @@ static void learn_piece(sb_communicator *ring, void *context)
         sb_batch_part *p = &part.part[i];
         sb_piece *piece = p->along == SB_SEQUENCE_SOURCE ? &share.source : &share.target;
         int64_t here;
-        if (p->along == SB_SEQUENCE_NONE) {
-            sb_tensor_retain(p->t);
+        if (p->along == SB_SEQUENCE_NONE)
             continue;
-        }
         *piece = sb_piece_zigzag(p->t->dim[1], ranks, rank, &here);
         p->t = share_part(p->t, 1, piece, here);
     }
     need(learn(&t->tiny[rank], &part, ring, &share, &t->loss[rank]), ring);
-    batch_release(&part);
 }
 
 /* The largest difference between the ranks' summed gradients and `whole`'s, over its largest. */
@@ -528,7 +499,6 @@ static double gradient_difference(const struct training *t, int ranks, const str
             difference = fmax(difference, isnan(sum) ? INFINITY : fabs(sum - y[e]));
             largest = fmax(largest, fabs(y[e]));
         }
-        free(y);
     }
     return difference / largest;
 }
@@ -536,7 +506,7 @@ static double gradient_difference(const struct training *t, int ranks, const str
 static void expect_training(const char *name, const sb_seq2seq_options *options, int ranks)
 {
     struct tiny whole = tiny_new(SB_F64, 3, options);
-    sb_batch *batch = KEPT(tiny_batch(whole.vocabulary, 8, 3, 11));
+    sb_batch *batch = tiny_batch(whole.vocabulary, 8, 3, 11);
     struct training t = {.batch = batch};
     double expected, loss = 0;
     for (int rank = 0; rank < ranks; rank++)

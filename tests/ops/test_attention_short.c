@@ -53,12 +53,12 @@ static void run(struct call *c)
                               .dropout = c->dropout,
                               .algorithm = SB_ATTENTION_COMPOSED,
                               .weights = &c->weights};
-    c->y = sb_tensor_retain(sb_keep(sb_attention(c->x[0], c->x[1], c->x[2], &o)));
-    sb_tensor_retain(sb_keep(c->weights));
+    c->y = retained(sb_keep(sb_attention(c->x[0], c->x[1], c->x[2], &o)));
+    retained(sb_keep(c->weights));
     MUST(sb_backward_from(c->y, c->dy));
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < 4; i++) {
-        c->dx[i] = sb_tensor_retain(sb_tensor_grad(c->x[i]));
+        c->dx[i] = retained(sb_tensor_grad(c->x[i]));
         sb_tensor_clear_grad(c->x[i]);
     }
 }
@@ -69,12 +69,6 @@ static void same(const struct call *a, const struct call *b, const char *what)
     cr_assert(test_same_bits(a->weights, b->weights), "the weights, %s", what);
     for (int i = 0; i < (a->biased ? 4 : 3); i++)
         cr_assert(test_same_bits(a->dx[i], b->dx[i]), "the gradient of input %d, %s", i, what);
-}
-
-static void forget(struct call *c)
-{
-    sb_tensor *all[] = {c->y, c->weights, c->dx[0], c->dx[1], c->dx[2], c->dx[3]};
-    release_all(6, all);
 }
 
 /* Every kind of mask, with and without a bias and dropout. */
@@ -98,15 +92,10 @@ static void in_all_ways(sb_dtype dtype, int64_t Lq, int64_t Lk)
         run(&range);
         run(&dense);
         same(&range, &dense, what);
-        forget(&range);
-        forget(&dense);
     }
-    for (int i = 0; i < 4; i++)
-        sb_tensor_release(c.x[i]);
-    sb_tensor_release(c.dy);
 }
 
-Test(attention_short, has_the_bits_of_row_by_row)
+CPU_TEST(attention_short, has_the_bits_of_row_by_row)
 {
     const enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)

@@ -52,10 +52,8 @@ static void cast_all(sb_tensor *const x[], sb_dtype dtype, sb_tensor *y[])
         y[i] = NULL;
         if (!x[i])
             continue;
-        double *values = numbers_of(x[i]);
         y[i] = sb_tensor_requires_grad(
-            sb_tensor_from_doubles(dtype, sb_tensor_rank(x[i]), x[i]->dim, values));
-        free(values);
+            KEPT(sb_tensor_from_doubles(dtype, sb_tensor_rank(x[i]), x[i]->dim, numbers_of(x[i]))));
     }
 }
 
@@ -64,7 +62,6 @@ static double largest(const sb_tensor *t)
     double most = 0, *numbers = t ? numbers_of(t) : NULL;
     for (int64_t i = 0; t && i < sb_tensor_size(t); i++)
         most = fmax(most, fabs(numbers[i]));
-    free(numbers);
     return most;
 }
 
@@ -75,8 +72,6 @@ static double error_of(const struct variant *c, int i, sb_tensor *const a[], sb_
            *y = numbers_of(b[i]);
     for (int64_t e = 0; e < sb_tensor_size(b[i]); e++)
         worst = isnan(worst) || fabs(x[e] - y[e]) <= worst ? worst : fabs(x[e] - y[e]);
-    free(x);
-    free(y);
     for (int n = 2; n < 5 && (i >= 5 || size == 0); n++)
         size = fmax(size, largest(b[n]));
     return worst == 0 ? 0 : worst / size;
@@ -115,17 +110,12 @@ TEST(attention_tiled, float32_is_as_exact_as_the_composed_path)
             cr_expect(error <= limit, "variant %d, result %d: %g above %g (Lq %d Lk %d D %d)",
                       (int)seed, i, error, limit, (int)c.Lq, (int)c.Lk, (int)c.D);
         }
-        release_all(RESULTS, exact);
-        release_all(RESULTS, composed);
-        release_all(RESULTS, tiled);
-        release_all(VARIANT_INPUTS, x);
-        release_all(VARIANT_INPUTS, exact_x);
     }
 }
 
 static sb_tensor *own_leaf(uint64_t seed, int64_t L, int64_t H, int64_t D)
 {
-    return sb_tape_own(test_leaf(SB_F32, seed, SB_SHAPE(1, L, H, D)));
+    return test_leaf(SB_F32, seed, SB_SHAPE(1, L, H, D));
 }
 
 /* The peak memory of forward and backward, without inputs, result and gradients. */

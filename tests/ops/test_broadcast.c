@@ -43,8 +43,6 @@ static void expect_gradient(const sb_tensor *x, double *dx, const sb_tensor *a, 
     const double error = test_relative_arrays(sb_tensor_size(x), got, dx);
     cr_expect(error < 3e-7, "the gradient of %s, from %s times %s, differs by %g",
               tensor_shape(x).text, tensor_shape(a).text, tensor_shape(b).text, error);
-    free(got);
-    free(dx);
 }
 
 /* y = a b, with dy = y: da = sum of a b^2 if a is broadcast. */
@@ -65,9 +63,6 @@ static void check_product(sb_tensor *a, sb_tensor *b)
     }
     expect_gradient(a, da, a, b);
     expect_gradient(b, db, a, b);
-    free(value);
-    free(value_a);
-    free(value_b);
 }
 
 /* Shapes that cross strips, column blocks, slabs and threads. */
@@ -92,8 +87,8 @@ TEST(broadcast, long_tensors_agree_with_plain_loops_in_every_instruction_set)
         if (!test_kernel_set(set))
             continue;
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-            sb_tensor *a = KEPT(test_leaf(SB_F32, 2 * i, shapes[i].rank_a, shapes[i].a));
-            sb_tensor *b = KEPT(test_leaf(SB_F32, 2 * i + 1, shapes[i].rank_b, shapes[i].b));
+            sb_tensor *a = test_leaf(SB_F32, 2 * i, shapes[i].rank_a, shapes[i].a);
+            sb_tensor *b = test_leaf(SB_F32, 2 * i + 1, shapes[i].rank_b, shapes[i].b);
             check_product(a, b);
         }
     }
@@ -103,8 +98,8 @@ CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
 {
     const int threads = sb_threads();
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        sb_tensor *a = KEPT(test_leaf(SB_F32, 1, shapes[i].rank_a, shapes[i].a));
-        sb_tensor *b = KEPT(test_leaf(SB_F32, 2, shapes[i].rank_b, shapes[i].b));
+        sb_tensor *a = test_leaf(SB_F32, 1, shapes[i].rank_a, shapes[i].a);
+        sb_tensor *b = test_leaf(SB_F32, 2, shapes[i].rank_b, shapes[i].b);
         sb_tensor *first = NULL;
         for (int t = 1; t <= 4; t++) {
             sb_set_threads(t);
@@ -114,10 +109,9 @@ CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
             MUST(sb_backward(sb_sum(sb_divide(a, b), SB_ALL, false)));
             sb_tape_end(&tape);
             if (!first)
-                first = sb_tensor_retain(sb_tensor_grad(b));
+                first = retained(sb_tensor_grad(b));
             cr_expect(test_same_bits(first, sb_tensor_grad(b)));
         }
-        sb_tensor_release(first);
     }
     sb_set_threads(threads);
 }

@@ -121,10 +121,6 @@ static void list_is_cast_as_its_tensors(void)
             cr_expect(test_same_bits(sb_tensor_grad(one[i]), sb_tensor_grad(all[i])),
                       "step %d: the gradients of %lld numbers differ", step, (long long)size[i]);
     }
-    for (int i = 0; i < TENSORS; i++) {
-        sb_tensor_release(one[i]);
-        sb_tensor_release(all[i]);
-    }
 }
 
 TEST(cast, a_list_of_tensors_is_cast_as_each_of_them)

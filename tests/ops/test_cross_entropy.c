@@ -131,12 +131,11 @@ TEST(cross_entropy, it_is_the_composition_of_its_steps)
 
 TEST(cross_entropy, targets_and_class_weights_get_no_gradient)
 {
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("3x5 +3x5 +5", SB_F32, 1, x) == 3);
+    const struct inputs in = inputs_new("3x5 +3x5 +5", SB_F32, 1);
+    sb_tensor *const *x = in.x;
     TAPE(SB_RECORD);
     MUST(sb_backward(fused(NULL, x)));
     cr_expect(sb_tensor_grad(x[0]) && !sb_tensor_grad(x[1]) && !sb_tensor_grad(x[2]));
-    release_all(3, x);
 }
 
 /* A padded position may have any value, NaN too. */

@@ -11,12 +11,12 @@ TEST(decoding_note, symbols_go_to_the_next_step_and_to_a_ring_for_the_host)
         best[b] = 7 + b;
         log_p[b] = -0.5f * (float)b;
     }
-    sb_tensor *chosen = sb_tensor_from(SB_I32, SB_SHAPE(SEQUENCES), best);
-    sb_tensor *value = sb_tensor_from(SB_F32, SB_SHAPE(SEQUENCES), log_p);
-    sb_tensor *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(SEQUENCES));
-    sb_tensor *at = sb_tensor_full(SB_I32, SB_SHAPE(1), 6);
-    sb_tensor *lengths = sb_tensor_full(SB_I32, SB_SHAPE(SEQUENCES), 7);
-    sb_tensor *noted = sb_tensor_full(SB_F64, SB_SHAPE(STEPS, SEQUENCES, 2), -1);
+    sb_tensor *chosen = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(SEQUENCES), best));
+    sb_tensor *value = KEPT(sb_tensor_from(SB_F32, SB_SHAPE(SEQUENCES), log_p));
+    sb_tensor *ids = KEPT(sb_tensor_zeros(SB_I32, SB_SHAPE(SEQUENCES)));
+    sb_tensor *at = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(1), 6));
+    sb_tensor *lengths = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(SEQUENCES), 7));
+    sb_tensor *noted = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(STEPS, SEQUENCES, 2), -1));
     const struct decoding_kernels *k = kernel_row(&decoding_rows, value);
     const struct decoding_note note = {SEQUENCES, STEPS,    chosen->data,  value->data,
                                        ids->data, at->data, lengths->data, noted->data};
@@ -32,9 +32,6 @@ TEST(decoding_note, symbols_go_to_the_next_step_and_to_a_ring_for_the_host)
     for (int b = 0; b < SEQUENCES; b += 43)
         cr_expect(sb_tensor_get(ids, b) == best[b] && sb_tensor_get(lengths, b) == 9);
     cr_expect(sb_tensor_get(at, 0) == 8);
-    free(rows);
-    sb_tensor *all[] = {chosen, value, ids, at, lengths, noted};
-    release_all(6, all);
 }
 
 /* A step of two beams of 2, with the symbols 2 (end) and 4 to 9, and what it must leave. */
@@ -79,20 +76,19 @@ static void expect_noted(sb_tensor *noted, int64_t step)
                           rows[3 + 2 * i] == (double)log_p[r * READS + i],
                       "row %d, symbol %d: %g, %g", r, i, rows[2 + 2 * i], rows[3 + 2 * i]);
     }
-    free(all);
 }
 
 TEST(decoding_note, a_beam_keeps_its_most_probable_hypotheses_and_that_of_greedy_decoding)
 {
-    sb_tensor *t[] = {sb_tensor_from(SB_I32, SB_SHAPE(ROWS, READS), best),
-                      sb_tensor_from(SB_F32, SB_SHAPE(ROWS, READS), log_p),
-                      sb_tensor_from(SB_F64, SB_SHAPE(ROWS), beams.before),
-                      sb_tensor_from(SB_I32, SB_SHAPE(TEXTS), beams.greedy_before),
-                      sb_tensor_zeros(SB_I32, SB_SHAPE(ROWS)),
-                      sb_tensor_zeros(SB_I32, SB_SHAPE(ROWS)),
-                      sb_tensor_full(SB_I32, SB_SHAPE(1), 4),
-                      sb_tensor_full(SB_I32, SB_SHAPE(ROWS), 5),
-                      sb_tensor_zeros(SB_F64, SB_SHAPE(BEAM_STEPS, ROWS, 2 + 2 * READS))};
+    sb_tensor *t[] = {KEPT(sb_tensor_from(SB_I32, SB_SHAPE(ROWS, READS), best)),
+                      KEPT(sb_tensor_from(SB_F32, SB_SHAPE(ROWS, READS), log_p)),
+                      KEPT(sb_tensor_from(SB_F64, SB_SHAPE(ROWS), beams.before)),
+                      KEPT(sb_tensor_from(SB_I32, SB_SHAPE(TEXTS), beams.greedy_before)),
+                      KEPT(sb_tensor_zeros(SB_I32, SB_SHAPE(ROWS))),
+                      KEPT(sb_tensor_zeros(SB_I32, SB_SHAPE(ROWS))),
+                      KEPT(sb_tensor_full(SB_I32, SB_SHAPE(1), 4)),
+                      KEPT(sb_tensor_full(SB_I32, SB_SHAPE(ROWS), 5)),
+                      KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(BEAM_STEPS, ROWS, 2 + 2 * READS)))};
     const struct decoding_kernels *k = kernel_row(&decoding_rows, t[1]);
     const struct decoding_beam beam = {TEXTS,      WIDTH,      READS,      BEAM_STEPS, 2,
                                        4,          t[0]->data, t[1]->data, t[2]->data, t[3]->data,
@@ -104,8 +100,6 @@ TEST(decoding_note, a_beam_keeps_its_most_probable_hypotheses_and_that_of_greedy
     expect_ids(t[5], ROWS, beams.ids);
     expect_noted(t[8], 1); /* position 4 of a ring of 3 */
     cr_expect(sb_tensor_get(t[6], 0) == 5 && sb_tensor_get(t[7], ROWS - 1) == 6);
-    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
-        sb_tensor_release(t[i]);
 }
 
 /* Caches whose positions have 3 and 8 numbers, so that most blocks are not aligned. */
@@ -114,14 +108,14 @@ TEST(decoding_note, caches_are_rearranged_in_place)
     enum { ROOM = 5, FILLED = 4 };
     static const int32_t from[ROWS] = {1, 2, 1, 0, 1, 0};
     static const int64_t sizes[] = {3, 8};
-    sb_tensor *there = sb_tensor_from(SB_I32, SB_SHAPE(TEXTS, SLOTS), from);
-    sb_tensor *filled = sb_tensor_full(SB_I32, SB_SHAPE(1), FILLED), *cache[2];
+    sb_tensor *there = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(TEXTS, SLOTS), from));
+    sb_tensor *filled = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(1), FILLED)), *cache[2];
     struct decoding_caches caches = {TEXTS, SLOTS, there->data, filled->data, 2, {{0}}};
     for (int c = 0; c < 2; c++) {
         int32_t numbers[ROWS * ROOM * 8];
         for (int32_t i = 0; i < ROWS * ROOM * sizes[c]; i++)
             numbers[i] = i;
-        cache[c] = sb_tensor_from(SB_I32, SB_SHAPE(ROWS, ROOM, sizes[c]), numbers);
+        cache[c] = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(ROWS, ROOM, sizes[c]), numbers));
         caches.cache[c] =
             (struct decoding_cache){cache[c]->data, ROOM * sizes[c] * 4, sizes[c] * 4};
     }
@@ -135,6 +129,4 @@ TEST(decoding_note, caches_are_rearranged_in_place)
             cr_expect(sb_tensor_get(cache[c], i) == (double)expected, "cache %d, %d: %g, not %d", c,
                       (int)i, sb_tensor_get(cache[c], i), (int)expected);
         }
-    sb_tensor *all[] = {there, filled, cache[0], cache[1]};
-    release_all(4, all);
 }

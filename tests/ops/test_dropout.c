@@ -14,7 +14,7 @@ static sb_tensor *drop(sb_tensor *x, double p, sb_random random)
 {
     TAPE(SB_NO_RECORD);
     sb_tape_random(&tape, &random);
-    sb_tensor *y = MUST(sb_tensor_retain(sb_dropout(x, p)));
+    sb_tensor *y = MUST(retained(sb_dropout(x, p)));
     return y;
 }
 
@@ -32,8 +32,7 @@ TEST(dropout, the_published_random_bits_decide)
 {
     const bool half[] = {0, 1, 0, 0, 0, 0, 0, 0}, most[] = {0, 1, 0, 0, 1, 1, 0, 1};
     sb_tensor *x = KEPT(ones(SB_F64, 8));
-    sb_tensor *y = KEPT(drop(x, 0.5, (sb_random){0, 0})),
-              *z = KEPT(drop(x, 0.75, (sb_random){0, 0}));
+    sb_tensor *y = drop(x, 0.5, (sb_random){0, 0}), *z = drop(x, 0.75, (sb_random){0, 0});
     for (int i = 0; i < 8; i++) {
         cr_expect(sb_tensor_get(y, i) == (half[i] ? 0 : 2), "element %d", i);
         cr_expect(sb_tensor_get(z, i) == (most[i] ? 0 : 4), "element %d", i);
@@ -49,7 +48,7 @@ TEST(dropout, every_element_has_its_own_sixteen_bits)
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int n = 0; test_kernel_set(set) && n < 16; n++) {
             sb_tensor *x = KEPT(ones(n % 2 ? SB_F64 : SB_F32, lengths[n / 2]));
-            sb_tensor *y = KEPT(drop(x, 0.3, random));
+            sb_tensor *y = drop(x, 0.3, random);
             for (int64_t i = 0; i < lengths[n / 2]; i++) {
                 struct philox draw = philox(random.seed, random.position, (uint64_t)i / 8);
                 uint32_t bits = draw.word[i % 8 / 2] >> (i % 2 ? 16 : 0) & 0xffff;
@@ -65,7 +64,7 @@ TEST(dropout, a_fraction_p_is_dropped_and_the_mean_is_kept)
     sb_tensor *x = KEPT(ones(SB_F32, 100000));
     const double p[] = {0.1, 0.5, 0.9};
     for (int i = 0; i < 3; i++) {
-        sb_tensor *y = KEPT(drop(x, p[i], sb_random_new(5, SB_STREAM_TRAIN)));
+        sb_tensor *y = drop(x, p[i], sb_random_new(5, SB_STREAM_TRAIN));
         double zeros = fraction_of_zeros(y);
         cr_expect(fabs(zeros - p[i]) < 0.0064, "%g of %g", zeros, p[i]);
         for (int64_t e = 0; e < 1000; e++)
@@ -92,13 +91,12 @@ TEST(dropout, calls_streams_and_seeds_are_independent)
                 both += sb_tensor_get(y[i], e) == 0 && sb_tensor_get(y[j], e) == 0;
             cr_expect(abs(both - 25000) < 4 * 137, "%d of streams %d and %d", both, i, j);
         }
-    release_all(4, y);
 }
 
 TEST(dropout, backward_drops_what_forward_dropped)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
-    sb_tensor *x = KEPT(ones(SB_F64, 1000)), *dy = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(1000)));
+    sb_tensor *x = KEPT(ones(SB_F64, 1000)), *dy = test_leaf(SB_F64, 1, SB_SHAPE(1000));
     TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(sb_dropout(x, 0.4));
@@ -180,41 +178,38 @@ TEST(dropout, residual_dropout_is_dropout_and_add)
 {
     for (int same = 0; same < 2; same++) {
         sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(3, 300)), *y[2], *dx[2], *dbranch[2];
-        sb_tensor *branch = same ? sb_tensor_retain(x) : test_leaf(SB_F64, 2, SB_SHAPE(3, 300));
+        sb_tensor *branch = same ? retained(x) : test_leaf(SB_F64, 2, SB_SHAPE(3, 300));
         sb_tensor *dy = test_leaf(SB_F64, 3, SB_SHAPE(3, 300));
         for (int way = 0; way < 2; way++) {
             sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
             sb_tape_random(&tape, &random);
-            y[way] = sb_tensor_retain(sb_keep(residual(x, branch, way)));
+            y[way] = retained(sb_keep(residual(x, branch, way)));
             sb_tensor *sum = sb_add(y[way], residual(x, branch, way));
             MUST(sb_backward_from(sum, dy));
             sb_tape_end(&tape);
-            dx[way] = sb_tensor_retain(sb_tensor_grad(x));
-            dbranch[way] = sb_tensor_retain(sb_tensor_grad(branch));
+            dx[way] = retained(sb_tensor_grad(x));
+            dbranch[way] = retained(sb_tensor_grad(branch));
             sb_tensor_clear_grad(x);
             sb_tensor_clear_grad(branch);
         }
         cr_expect(test_relative(y[0], y[1]) < 1e-15);
         cr_expect(test_relative(dx[0], dx[1]) < 1e-15);
         cr_expect(test_relative(dbranch[0], dbranch[1]) < 1e-15);
-        sb_tensor *all[] = {x, branch, dy, y[0], y[1], dx[0], dx[1], dbranch[0], dbranch[1]};
-        release_all(9, all);
     }
 }
 
 CPU_TEST(dropout, any_number_of_threads_gives_the_same_bits)
 {
     int usual = sb_threads();
-    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(100001))), *y[3];
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(100001)), *y[3];
     for (int i = 0; i < 3; i++) {
         sb_set_threads(1 + 2 * i);
         y[i] = drop(x, 0.2, sb_random_new(5, SB_STREAM_TRAIN));
         cr_expect(test_same_bits(y[i], y[0]));
     }
     sb_set_threads(usual);
-    release_all(3, y);
 }
 
 TEST(dropout, a_call_that_fails_takes_no_position)

@@ -163,7 +163,7 @@ TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
 {
     const int64_t n = 40013;
     const int threads = sb_threads();
-    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(n)));
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(n));
     sb_tensor *first = NULL;
     for (int t = 1; t <= 3; t++) {
         sb_set_threads(t);
@@ -179,15 +179,11 @@ TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
             cr_assert(fabs(got[i] - z * s) < 1e-6, "y at %lld", (long long)i);
             cr_assert(fabs(got_dx[i] - dx) < 3e-6, "dx at %lld", (long long)i);
         }
-        free(value);
-        free(got);
-        free(got_dx);
         if (!first)
-            first = sb_tensor_retain(sb_tensor_grad(x));
+            first = retained(sb_tensor_grad(x));
         cr_expect(test_same_bits(first, sb_tensor_grad(x)));
     }
     sb_set_threads(threads);
-    sb_tensor_release(first);
 }
 
 TEST(elementwise, an_empty_input_gives_an_empty_result)

@@ -38,8 +38,7 @@ static double number(bool whole)
 
 static void *numbers(const struct product *p, int64_t count, bool whole)
 {
-    void *x = calloc((size_t)count + 1, sizeof(double));
-    cr_assert(x);
+    void *x = KEPT(calloc((size_t)count + 1, sizeof(double)));
     for (int64_t i = 0; i < count; i++)
         put(p, x, i, number(whole));
     return x;
@@ -62,13 +61,6 @@ static struct product product_new(sb_dtype dtype, int transposes, int64_t m, int
     p.b = numbers(&p, (p.transpose_b ? n : k) * p.ldb, whole);
     p.c = numbers(&p, m * p.ldc, whole);
     return p;
-}
-
-static void product_free(struct product *p)
-{
-    free(p->a);
-    free(p->b);
-    free(p->c);
 }
 
 static double element_a(const struct product *p, int64_t i, int64_t l)
@@ -99,8 +91,7 @@ static size_t bytes_c(const struct product *p)
 /* C after one product that starts from p->c, or from NaN where it must not be read. */
 static void *result(const struct product *p, enum kernel_set set, int way, double beta)
 {
-    void *c = malloc(bytes_c(p) + 1);
-    cr_assert(c);
+    void *c = KEPT(malloc(bytes_c(p) + 1));
     memcpy(c, p->c, bytes_c(p));
     for (int64_t i = 0; beta == 0 && i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++)
@@ -123,13 +114,12 @@ static void expect_exact(const struct product *p, enum kernel_set set, int way, 
                       p->transpose_b ? 't' : 'n', sb_dtype_name(p->dtype), (int)set, way, beta,
                       get(p, c, i * p->ldc + j), expected);
         }
-    free(c);
 }
 
 static void expect_exact_everywhere(sb_dtype dtype, int transposes, int64_t m, int64_t n, int64_t k)
 {
     struct product p = product_new(dtype, transposes, m, n, k, m % 3 + n % 2, true);
-    double *sums = calloc((size_t)(m * n) + 1, sizeof *sums);
+    double *sums = KEPT(calloc((size_t)(m * n) + 1, sizeof *sums));
     cr_assert(sums);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++)
@@ -140,8 +130,6 @@ static void expect_exact_everywhere(sb_dtype dtype, int transposes, int64_t m, i
             expect_exact(&p, set, way, 0, sums);
             expect_exact(&p, set, way, transposes % 2 ? 0.5 : 1, sums);
         }
-    free(sums);
-    product_free(&p);
 }
 
 static const int64_t shapes[][3] = {
@@ -191,8 +179,6 @@ CPU_TEST(gemm, sums_are_as_precise_as_their_dtype)
                     worst = fmax(worst, (double)(fabsl(get(&p, c, i * p.n + j) - sum) / size));
                 }
             cr_expect(worst < (wide ? 0x1p-52 : 0x1p-23) * 4, "%g", worst);
-            free(c);
-            product_free(&p);
         }
 }
 
@@ -217,7 +203,6 @@ static void expect_rows_unchanged(const struct product *p, enum kernel_set set, 
         cr_assert(memcmp(row_of(p, c, i), row_of(p, all, i), (size_t)row_bytes(p)) == 0,
                   "row %d of %d differs (%c%c, set %d)", (int)i, (int)rows,
                   p->transpose_a ? 't' : 'n', p->transpose_b ? 't' : 'n', (int)set);
-    free(c);
     if (!p->transpose_a) { /* the last rows, at another position */
         size_t size = p->dtype == SB_F32 ? 4 : 8;
         part.a = (char *)p->a + (size_t)((p->m - rows) * p->lda) * size;
@@ -226,7 +211,6 @@ static void expect_rows_unchanged(const struct product *p, enum kernel_set set, 
             cr_assert(
                 memcmp(row_of(p, c, i), row_of(p, all, p->m - rows + i), (size_t)row_bytes(p)) == 0,
                 "row %d changes at position %d", (int)(p->m - rows + i), (int)i);
-        free(c);
     }
 }
 
@@ -240,8 +224,6 @@ CPU_TEST(gemm, rows_of_the_builtin_do_not_depend_on_their_number_or_position)
                 void *all = result(&p, set, BUILTIN, 0);
                 for (int64_t rows = 1; rows <= 70; rows += rows < 18 || test_long() ? 1 : 13)
                     expect_rows_unchanged(&p, set, all, rows);
-                free(all);
-                product_free(&p);
             }
 }
 
@@ -255,9 +237,6 @@ CPU_TEST(gemm, the_builtin_has_the_same_bits_on_avx2_and_avx512)
         void *x = result(&p, KERNELS_CPU_V3, BUILTIN, 0.3),
              *y = result(&p, KERNELS_CPU_V4, BUILTIN, 0.3);
         cr_expect(memcmp(x, y, bytes_c(&p)) == 0, "transposes %d", transposes);
-        free(x);
-        free(y);
-        product_free(&p);
     }
 }
 
@@ -277,10 +256,7 @@ CPU_TEST(gemm, threads_change_no_bit)
                 void *several = result(&p, kernel_cpu_set(), way, 0.5);
                 cr_expect(memcmp(one, several, bytes_c(&p)) == 0,
                           "shape %d, way %d: %d threads change bits", (int)i, way, threads);
-                free(several);
             }
-            free(one);
-            product_free(&p);
         }
 }
 
@@ -299,10 +275,6 @@ CPU_TEST(gemm, large_products_agree_with_the_builtin_for_any_number_of_threads)
     for (int64_t i = 0; i < p.m * p.n; i++)
         far += !(fabs((double)one[i] - (double)builtin[i]) < 1e-4);
     cr_expect(far == 0, "%lld sums of 1029 products below 1 differ by 1e-4", (long long)far);
-    free(builtin);
-    free(one);
-    free(three);
-    product_free(&p);
 }
 
 CPU_TEST(gemm, calls_from_several_threads_change_no_bit)
@@ -318,17 +290,14 @@ CPU_TEST(gemm, calls_from_several_threads_change_no_bit)
             c[i] = result(&p, kernel_cpu_set(), way, 0);
         for (int i = 0; i < CALLS; i++) {
             cr_expect(memcmp(alone, c[i], bytes_c(&p)) == 0, "way %d, call %d", way, i);
-            free(c[i]);
         }
-        free(alone);
-        product_free(&p);
     }
 }
 
 /* Small whole numbers, which bf16 represents exactly. */
 static uint16_t *narrow_numbers(int64_t count)
 {
-    uint16_t *x = calloc((size_t)count + 1, sizeof *x);
+    uint16_t *x = KEPT(calloc((size_t)count + 1, sizeof *x));
     cr_assert(x);
     for (int64_t i = 0; i < count; i++)
         x[i] = sb_bf16_round((float)number(true));
@@ -341,7 +310,7 @@ static void expect_bf16_exact(enum kernel_set set, int transposes, int64_t m, in
     const bool ta = transposes & 1, tb = transposes & 2;
     const int64_t lda = (ta ? m : k) + spare, ldb = (tb ? k : n) + spare;
     uint16_t *a = narrow_numbers((ta ? k : m) * lda), *b = narrow_numbers((tb ? n : k) * ldb);
-    float *c = calloc((size_t)(m * n) + 1, sizeof *c);
+    float *c = KEPT(calloc((size_t)(m * n) + 1, sizeof *c));
     const struct gemm_kernels *kernels = gemm_rows.row[set][SB_F32];
     cr_assert(c && kernels->bf16(ta, tb, m, n, k, a, lda, b, ldb, 0, c, n));
     cr_assert(kernels->bf16(ta, tb, m, n, k, a, lda, b, ldb, 1, c, n));
@@ -355,9 +324,6 @@ static void expect_bf16_exact(enum kernel_set set, int transposes, int64_t m, in
                       (int)i, (int)j, (int)m, (int)n, (int)k, ta ? 't' : 'n', tb ? 't' : 'n',
                       (int)set, (double)c[i * n + j], (double)(2 * sum));
         }
-    free(a);
-    free(b);
-    free(c);
 }
 
 /* Also odd sizes, whose pairs of numbers are not adjacent. */
@@ -375,8 +341,8 @@ CPU_TEST(gemm, threads_change_no_bit_of_a_product_in_bf16)
 {
     enum { M = 300, N = 320, K = 260 };
     const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][SB_F32];
-    uint16_t *a = calloc(M * K, sizeof *a), *b = calloc(N * K, sizeof *b);
-    float *c = calloc(2 * M * N, sizeof *c);
+    uint16_t *a = KEPT(calloc(M * K, sizeof *a)), *b = KEPT(calloc(N * K, sizeof *b));
+    float *c = KEPT(calloc(2 * M * N, sizeof *c));
     cr_assert(a && b && c);
     for (int i = 0; i < M * K; i++)
         a[i] = sb_bf16_round((float)number(false));
@@ -392,9 +358,6 @@ CPU_TEST(gemm, threads_change_no_bit_of_a_product_in_bf16)
             cr_expect(threads == 1 || memcmp(c, c + M * N, M * N * sizeof *c) == 0,
                       "%d threads change bits", threads);
         }
-    free(a);
-    free(b);
-    free(c);
 }
 
 /* Vectors that reach over an edge have other columns or nothing, which must not change C. */
@@ -411,9 +374,7 @@ CPU_TEST(gemm, a_nan_stays_in_its_row_or_column)
                 for (int64_t s = 0; s < p.n; s++)
                     cr_expect(isfinite(c[r * p.ldc + s]) == (r != i && s != j), "C(%d, %d) is %g",
                               (int)r, (int)s, c[r * p.ldc + s]);
-            free(c);
         }
-        product_free(&p);
     }
 }
 

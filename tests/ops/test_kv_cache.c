@@ -15,9 +15,9 @@ struct sequence {
 
 static struct sequence sequence_new(sb_dtype dtype)
 {
-    return (struct sequence){own(test_leaf(dtype, 1, SB_SHAPE(B, T, H, D))),
-                             own(test_leaf(dtype, 2, SB_SHAPE(B, T, G, D))),
-                             own(test_leaf(dtype, 3, SB_SHAPE(B, T, G, DV)))};
+    return (struct sequence){test_leaf(dtype, 1, SB_SHAPE(B, T, H, D)),
+                             test_leaf(dtype, 2, SB_SHAPE(B, T, G, D)),
+                             test_leaf(dtype, 3, SB_SHAPE(B, T, G, DV))};
 }
 
 /* Decodes `step` positions at a time with a cache; the joined results. */
@@ -47,7 +47,7 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
             struct sequence s = sequence_new(dtype);
             sb_attention_options o = {.score = score, .temperature = temperature == 1 ? 0.6 : 0};
             if (temperature == 2)
-                o.log_temperature = own(test_leaf(dtype, 4, SB_SHAPE(H)));
+                o.log_temperature = test_leaf(dtype, 4, SB_SHAPE(H));
             sb_tensor *y = decode(&s, step, o);
             o.mask = sb_mask_causal();
             o.bias = sb_alibi(dtype, H, T, T);
@@ -89,11 +89,11 @@ TEST(kv_cache, bf16_is_f32_but_for_rounding)
     TAPE(SB_NO_RECORD);
     struct sequence s = sequence_new(SB_BF16);
     struct sequence wide = {sb_cast(s.q, SB_F32), sb_cast(s.k, SB_F32), sb_cast(s.v, SB_F32)};
-    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     sb_tensor *weights, *expected_weights;
     sb_attention_options o = {.weights = &weights, .mask = sb_mask_causal()};
     MUST(sb_kv_cache_append(cache, s.k, s.v));
-    o.bias = own(test_leaf(SB_BF16, 4, SB_SHAPE(H, 1, T)));
+    o.bias = test_leaf(SB_BF16, 4, SB_SHAPE(H, 1, T));
     sb_tensor *y = sb_attention_cached(s.q, cache, &o);
     MUST(y && weights);
     o.weights = &expected_weights;
@@ -103,7 +103,6 @@ TEST(kv_cache, bf16_is_f32_but_for_rounding)
     cr_expect(test_relative(y, expected) < 0x1p-7 &&
                   test_relative(weights, expected_weights) < 0x1p-7,
               "%g, %g", test_relative(y, expected), test_relative(weights, expected_weights));
-    sb_kv_cache_free(cache);
 }
 
 /* q and the result may have heads first; weights always have the default layout. */
@@ -112,7 +111,7 @@ TEST(kv_cache, queries_may_have_either_layout)
     const int order[] = {0, 2, 1, 3};
     TAPE(SB_NO_RECORD);
     struct sequence s = sequence_new(SB_F32);
-    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     MUST(sb_kv_cache_append(cache, s.k, s.v));
     sb_tensor *weights[2];
     sb_attention_options o = {.weights = &weights[0]};
@@ -125,7 +124,6 @@ TEST(kv_cache, queries_may_have_either_layout)
     cr_expect(test_relative(weights[0], weights[1]) == 0);
     cr_expect(fabs(sb_tensor_value(sb_sum(weights[0], SB_ALL, false)) - B * H * T) < 1e-3);
     cr_expect(test_relative(y, sb_attention(s.q, s.k, s.v, NULL)) < 1e-5);
-    sb_kv_cache_free(cache);
 }
 
 /* Sequence 1 alone, and in a batch with padding: the same bits. */
@@ -133,7 +131,7 @@ static void expect_the_same_bits_alone(int64_t L)
 {
     TAPE(SB_NO_RECORD);
     struct sequence s = sequence_new(SB_F32);
-    sb_kv_cache *all = sb_kv_cache_new(), *one = sb_kv_cache_new();
+    sb_kv_cache *all = KEPT(sb_kv_cache_new()), *one = KEPT(sb_kv_cache_new());
     sb_tensor *k = sb_slice(sb_slice(s.k, 0, 1, 1), 1, 0, L);
     sb_tensor *v = sb_slice(sb_slice(s.v, 0, 1, 1), 1, 0, L);
     sb_tensor *q = sb_slice(s.q, 1, 4, 2);
@@ -145,8 +143,6 @@ static void expect_the_same_bits_alone(int64_t L)
     sb_tensor *z = sb_attention_cached(sb_slice(q, 0, 1, 1), one, NULL);
     MUST(y && z);
     cr_expect(test_same_bits(y, z), "length %d", (int)L);
-    sb_kv_cache_free(all);
-    sb_kv_cache_free(one);
 }
 
 TEST(kv_cache, a_sequence_has_the_same_bits_alone_and_in_a_batch)
@@ -177,7 +173,7 @@ static bool append(sb_kv_cache *cache, int64_t batch, int64_t L, const double *v
 TEST(kv_cache, reordering_replaces_one_sequence_by_another)
 {
     TAPE(SB_NO_RECORD);
-    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     MUST(append(cache, 3, 2, (double[]){1, 3, 10, 30, 100, 300}));
     expect_mean(cache, 3, (double[]){2, 20, 200});
     MUST(sb_kv_cache_reorder(cache, 3, (int32_t[]){2, 0, 0}));
@@ -190,13 +186,12 @@ TEST(kv_cache, reordering_replaces_one_sequence_by_another)
     expect_mean(cache, 5, (double[]){3, 300, 4, 134, 150});
     MUST(sb_kv_cache_reorder(cache, 1, (int32_t[]){3}));
     expect_mean(cache, 1, (double[]){134});
-    sb_kv_cache_free(cache);
 }
 
 TEST(kv_cache, truncating_removes_the_last_positions)
 {
     TAPE(SB_NO_RECORD);
-    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     MUST(append(cache, 2, 3, (double[]){1, 3, 100, 10, 30, 200}));
     cr_assert(sb_kv_cache_truncate(cache, 2) && sb_kv_cache_length(cache) == 2);
     expect_mean(cache, 2, (double[]){2, 20});
@@ -204,13 +199,12 @@ TEST(kv_cache, truncating_removes_the_last_positions)
     expect_mean(cache, 2, (double[]){3, 30});
     cr_assert(sb_kv_cache_truncate(cache, 0) && append(cache, 2, 1, (double[]){7, 8}));
     expect_mean(cache, 2, (double[]){7, 8});
-    sb_kv_cache_free(cache);
 }
 
 /* 1,000 steps allocate only seven times: 16, 32, ..., 1024 positions. */
 TEST(kv_cache, the_capacity_doubles)
 {
-    sb_tensor *k = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 1, 8)));
+    sb_tensor *k = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 1, 8));
     sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     int64_t held = 0, times = 0;
     for (int step = 0; step < 1000; step++) {
@@ -290,8 +284,6 @@ TEST(kv_cache, wrong_arguments_are_named_and_do_not_change_the_cache)
     cr_expect(sb_kv_cache_length(NULL) == 0 && sb_kv_cache_batch(NULL) == 0);
     sb_kv_cache_free(cache);
     sb_kv_cache_free(NULL);
-    sb_tensor *all[] = {k, v, wide, rank3, heads, longer};
-    release_all(6, all);
 }
 
 /* The position is read from a tensor, and the mask excludes the rest of the capacity. */
@@ -348,6 +340,6 @@ static bool use(void *x)
 
 TEST(kv_cache, each_allocation_may_fail)
 {
-    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 7, 1, 2)));
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 7, 1, 2));
     test_each_allocation_fails(use, x);
 }

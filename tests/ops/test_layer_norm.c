@@ -20,10 +20,10 @@ TEST(layer_norm, two_numbers_give_the_hand_worked_values)
  */
 TEST(layer_norm, backward_gives_the_hand_worked_gradients)
 {
-    sb_tensor *x =
-        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 3}));
-    sb_tensor *gain =
-        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){4, 6}));
+    sb_tensor *x = KEPT(
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 3})));
+    sb_tensor *gain = KEPT(
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){4, 6})));
     sb_tensor *bias = KEPT(sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2))));
     TAPE(SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(2), (double[]){1, 1});
@@ -34,8 +34,6 @@ TEST(layer_norm, backward_gives_the_hand_worked_gradients)
               sb_tensor_get(sb_tensor_grad(gain), 1) == 0.5);
     cr_expect(sb_tensor_get(sb_tensor_grad(bias), 0) == 1 &&
               sb_tensor_get(sb_tensor_grad(bias), 1) == 1);
-    sb_tensor_release(x);
-    sb_tensor_release(gain);
 }
 
 /* (x - m) / sqrt(v + epsilon), step by step. */
@@ -173,18 +171,14 @@ static sb_tensor *doubled_dropped_before(void *unused, sb_tensor *const x[])
 
 static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const char *shapes)
 {
-    sb_tensor *x[EXAMPLE_INPUTS], *df[EXAMPLE_INPUTS], *dg[EXAMPLE_INPUTS];
-    int n = example_inputs(shapes, dtype, 5, x);
-    sb_tensor *yf = KEPT(run_with_gradients(f, x, n, df)),
-              *yg = KEPT(run_with_gradients(g, x, n, dg));
+    const struct inputs in = inputs_new(shapes, dtype, 5);
+    sb_tensor *df[EXAMPLE_INPUTS], *dg[EXAMPLE_INPUTS];
+    sb_tensor *yf = run_with_gradients(f, in.x, in.n, df),
+              *yg = run_with_gradients(g, in.x, in.n, dg);
     cr_expect(test_same_bits(yf, yg), "\"%s\": values differ", shapes);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < in.n; i++)
         cr_expect(!df[i] || test_same_bits(df[i], dg[i]), "\"%s\": gradients of input %d differ",
                   shapes, i);
-        sb_tensor_release(df[i]);
-        sb_tensor_release(dg[i]);
-        sb_tensor_release(x[i]);
-    }
 }
 
 /* The weights of a trained model must not depend on which of the two it uses. */
@@ -301,14 +295,13 @@ static sb_tensor *norm_and_gradient(sb_dtype dtype, const sb_tensor *like, doubl
     const int64_t C = sb_tensor_dim(like, 1);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(dtype, 1, SB_SHAPE(2, C)));
-    sb_tensor *gain = sb_tape_own(test_leaf(dtype, 2, SB_SHAPE(C)));
-    sb_tensor *dy = sb_tape_own(test_leaf(dtype, 3, SB_SHAPE(2, C)));
+    sb_tensor *x = test_leaf(dtype, 1, SB_SHAPE(2, C));
+    sb_tensor *gain = test_leaf(dtype, 2, SB_SHAPE(C));
+    sb_tensor *dy = test_leaf(dtype, 3, SB_SHAPE(2, C));
     double *numbers = numbers_of(like);
     for (int64_t i = 0; i < 2 * C; i++)
         numbers[i] *= size;
     sb_tensor_write(x, numbers);
-    free(numbers);
     const double epsilon = size > 1 ? 0 : SB_ZERO;
     sb_tensor *y =
         sb_keep(rms ? sb_rms_norm(x, gain, epsilon) : sb_layer_norm(x, gain, NULL, epsilon));
@@ -328,7 +321,6 @@ static double error_of_size(sb_dtype dtype, double size, int64_t C, bool rms)
     for (int64_t i = 0; i < 2 * C; i++) /* in the second row sums of one sign overflow too */
         numbers[i] = sin((double)(i + 1)) + (i < C ? 0 : 2);
     sb_tensor_write(like, numbers);
-    free(numbers);
     sb_tensor *expected = norm_and_gradient(SB_F64, like, 1, rms);
     const double error = test_relative(norm_and_gradient(dtype, like, size, rms), expected);
     return error;
@@ -384,8 +376,8 @@ TEST(layer_norm, a_nan_or_an_infinity_propagates)
 static sb_tensor *with_gain(sb_tensor *x)
 {
     int64_t C = sb_tensor_dim(x, -1);
-    sb_tensor *gain = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(C)));
-    sb_tensor *bias = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(C)));
+    sb_tensor *gain = test_leaf(SB_F32, 1, SB_SHAPE(C));
+    sb_tensor *bias = test_leaf(SB_F32, 2, SB_SHAPE(C));
     return sb_layer_norm(x, gain, bias, 0);
 }
 
@@ -405,15 +397,12 @@ CPU_TEST(layer_norm, gradients_have_the_same_bits_for_any_number_of_threads)
     sb_tensor *dx[2][3];
     for (int i = 0; i < 2; i++) {
         cr_assert(sb_set_threads(i == 0 ? 1 : 3));
-        sb_tensor_release(run_with_gradients(fused, inputs, 3, dx[i]));
+        run_with_gradients(fused, inputs, 3, dx[i]);
     }
     sb_set_threads(usual);
     for (int i = 0; i < 3; i++) {
         cr_expect(test_same_bits(dx[0][i], dx[1][i]),
                   "the gradient of input %d depends on the threads", i);
-        sb_tensor_release(dx[0][i]);
-        sb_tensor_release(dx[1][i]);
-        sb_tensor_release(inputs[i]);
     }
 }
 

@@ -23,10 +23,10 @@ TEST(linear, one_row_gives_the_hand_worked_values)
 /* With dy = (1, 1, 1) and relu, whose third unit alone is positive: dz = (0, 0, 1). */
 TEST(linear, backward_gives_the_hand_worked_gradients)
 {
-    sb_tensor *x =
-        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 2}));
+    sb_tensor *x = KEPT(
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 2})));
     sb_tensor *weight =
-        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 2), weights));
+        KEPT(sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 2), weights)));
     sb_tensor *bias = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13})));
     TAPE(SB_RECORD);
@@ -38,8 +38,6 @@ TEST(linear, backward_gives_the_hand_worked_gradients)
         cr_expect(sb_tensor_get(sb_tensor_grad(weight), i) == dweight[i]);
     for (int i = 0; i < 3; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(bias), i) == (i == 2));
-    sb_tensor_release(x);
-    sb_tensor_release(weight);
 }
 
 static sb_activation activation;
@@ -121,8 +119,8 @@ TEST(linear, gradients_of_a_tied_weight_add_up)
 
 TEST(linear, no_rows_give_zero_gradients)
 {
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("0x2 3x2 3", SB_F32, 1, x) == 3);
+    const struct inputs in = inputs_new("0x2 3x2 3", SB_F32, 1);
+    sb_tensor *const *x = in.x;
     TAPE(SB_RECORD);
     sb_tensor *dy = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3)));
     MUST(sb_backward_from(sb_linear(x[0], x[1], x[2]), dy));
@@ -130,7 +128,6 @@ TEST(linear, no_rows_give_zero_gradients)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
     for (int i = 0; i < 3; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[2]), i) == 0);
-    release_all(3, x);
 }
 
 TEST(linear, a_nan_or_an_infinity_propagates)
@@ -153,9 +150,9 @@ TEST(linear, a_nan_or_an_infinity_propagates)
 static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t every)
 {
     TAPE_WITH(SB_NO_RECORD, &(sb_context){.batch_invariant = true});
-    sb_tensor *weight = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(out, in)));
-    sb_tensor *bias = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(out)));
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 3, SB_SHAPE(rows, in)));
+    sb_tensor *weight = test_leaf(SB_F32, 1, SB_SHAPE(out, in));
+    sb_tensor *bias = test_leaf(SB_F32, 2, SB_SHAPE(out));
+    sb_tensor *x = test_leaf(SB_F32, 3, SB_SHAPE(rows, in));
     const float *values = test_data(x);
     const float *all = test_data(sb_linear_activation(x, weight, bias, SB_ACTIVATION_GELU));
     for (int64_t r = 0; r < rows; r += every) {
@@ -180,9 +177,10 @@ TEST(linear, in_decoding_a_row_does_not_depend_on_its_batch)
 CPU_TEST(linear, results_have_the_same_bits_for_any_number_of_threads)
 {
     int usual = sb_threads();
-    sb_tensor *x[EXAMPLE_INPUTS], *dx[2][3], *y[2];
+    sb_tensor *dx[2][3], *y[2];
     activation = SB_ACTIVATION_SILU;
-    cr_assert(example_inputs("700x33 129x33 129", SB_F32, 1, x) == 3);
+    const struct inputs in = inputs_new("700x33 129x33 129", SB_F32, 1);
+    sb_tensor *const *x = in.x;
     for (int i = 0; i < 2; i++) {
         cr_assert(sb_set_threads(i == 0 ? 1 : 3));
         y[i] = run_with_gradients(fused, x, 3, dx[i]);
@@ -192,29 +190,23 @@ CPU_TEST(linear, results_have_the_same_bits_for_any_number_of_threads)
     for (int i = 0; i < 3; i++) {
         cr_expect(test_same_bits(dx[0][i], dx[1][i]),
                   "the gradient of input %d depends on the threads", i);
-        sb_tensor_release(dx[0][i]);
-        sb_tensor_release(dx[1][i]);
-        sb_tensor_release(x[i]);
     }
-    sb_tensor_release(y[0]);
-    sb_tensor_release(y[1]);
 }
 
 /* y, dx, dW and db of a linear, with TF32 or without. */
 static void run_with_tf32(sb_dtype dtype, bool tf32, bool biased, sb_tensor *got[4])
 {
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("40x96 72x96 72", dtype, 1, x) == 3);
+    const struct inputs in = inputs_new("40x96 72x96 72", dtype, 1);
+    sb_tensor *const *x = in.x;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     tape_open()->tf32 = tf32;
-    sb_tensor *dy = sb_tape_own(test_leaf(dtype, 9, SB_SHAPE(40, 72)));
-    got[0] = sb_tensor_retain(sb_linear(x[0], x[1], biased ? x[2] : NULL));
+    sb_tensor *dy = test_leaf(dtype, 9, SB_SHAPE(40, 72));
+    got[0] = retained(sb_linear(x[0], x[1], biased ? x[2] : NULL));
     MUST(sb_backward_from(got[0], dy));
     sb_tape_end(&tape);
     for (int i = 0; i < 3; i++) {
-        got[1 + i] = sb_tensor_retain(sb_tensor_grad(x[i]));
-        sb_tensor_release(x[i]);
+        got[1 + i] = retained(sb_tensor_grad(x[i]));
     }
 }
 
@@ -234,11 +226,6 @@ TEST(linear, tf32_rounds_the_products_of_f32_on_a_device_alone)
             cr_expect(test_same_bits(with[j], again[j]));
             cr_expect(rounds && j < 3 ? error > 0x1p-18 && error < 0x1p-10 : error == 0,
                       "%s, result %d: %g", sb_dtype_name(dtype), j, error);
-        }
-        for (int j = 0; j < 4; j++) {
-            sb_tensor_release(with[j]);
-            sb_tensor_release(again[j]);
-            sb_tensor_release(without[j]);
         }
     }
 }

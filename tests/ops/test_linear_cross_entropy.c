@@ -64,20 +64,18 @@ TEST(linear_cross_entropy, every_option_gives_the_same_as_in_cross_entropy)
 
 TEST(linear_cross_entropy, negative_ids_are_ignored)
 {
-    sb_tensor *x[EXAMPLE_INPUTS], *df[4], *dg[4];
-    cr_assert(example_inputs("1100x2 3x2 3 i3:1100", SB_F64, 1, x) == 4);
+    sb_tensor *df[4], *dg[4];
+    const struct inputs in = inputs_new("1100x2 3x2 3 i3:1100", SB_F64, 1);
+    sb_tensor *const *x = in.x;
     for (int i = 0; i < 1100; i += 3)
         sb_tensor_set(x[3], i, -1 - i);
-    sb_tensor *yf = KEPT(run_with_gradients(fused, x, 4, df)),
-              *yg = KEPT(run_with_gradients(composed, x, 4, dg));
+    sb_tensor *yf = run_with_gradients(fused, x, 4, df),
+              *yg = run_with_gradients(composed, x, 4, dg);
     cr_expect(test_relative(yf, yg) < 1e-12);
     cr_expect(sb_tensor_get(df[0], 0) == 0 && sb_tensor_get(df[0], 1) == 0 &&
               sb_tensor_get(df[0], 2) != 0);
     for (int i = 0; i < 4; i++) {
         cr_expect(i == 3 || test_relative(df[i], dg[i]) < 1e-12);
-        sb_tensor_release(df[i]);
-        sb_tensor_release(dg[i]);
-        sb_tensor_release(x[i]);
     }
 }
 
@@ -87,24 +85,21 @@ TEST(linear_cross_entropy, the_logits_are_never_all_in_memory)
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const int64_t usual = linear_cross_entropy_logits;
     linear_cross_entropy_logits = 1 << 20;
-    sb_tensor *x[EXAMPLE_INPUTS], *dx[4];
-    cr_assert(example_inputs("4096x2 1000x2 1000 i1000:4096", SB_F32, 1, x) == 4);
+    sb_tensor *dx[4];
+    const struct inputs in = inputs_new("4096x2 1000x2 1000 i1000:4096", SB_F32, 1);
+    sb_tensor *const *x = in.x;
     sb_device_reset_peak(sb_device_in_use());
     int64_t before = memory_in_use().peak_bytes;
-    sb_tensor_release(run_with_gradients(fused, x, 4, dx));
+    run_with_gradients(fused, x, 4, dx);
     int64_t taken = memory_in_use().peak_bytes - before;
     linear_cross_entropy_logits = usual;
     cr_expect(taken < 6 << 20, "it took %lld bytes", (long long)taken);
-    for (int i = 0; i < 4; i++) {
-        sb_tensor_release(dx[i]);
-        sb_tensor_release(x[i]);
-    }
 }
 
 TEST(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
 {
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("0x2 3x2 i3:0", SB_F32, 1, x) == 3);
+    const struct inputs in = inputs_new("0x2 3x2 i3:0", SB_F32, 1);
+    sb_tensor *const *x = in.x;
     TAPE(SB_RECORD);
     sb_tensor *loss = sb_linear_cross_entropy(
         x[0], x[1], NULL, x[2], &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM});
@@ -112,7 +107,6 @@ TEST(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
     MUST(sb_backward(loss));
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
-    release_all(3, x);
 }
 
 /* Forward computes the gradients for dy = 1; backward scales them and adds to existing ones. */
@@ -127,7 +121,6 @@ TEST(linear_cross_entropy, gradients_are_proportional_to_dy)
         sb_tensor *more = sb_sum(sb_scale(x, 5), SB_ALL, false);
         MUST(sb_backward(i ? sb_add(sb_scale(loss, -3), more) : loss));
         cr_assert(sb_tensor_read(sb_tensor_grad(x), grad[i]));
-        inputs_free(&in);
     }
     for (int e = 0; e < 6; e++)
         cr_expect(fabs(grad[1][e] - (5 - 3 * grad[0][e])) < 1e-14, "%g, %g", grad[1][e],
@@ -147,7 +140,6 @@ TEST(linear_cross_entropy, requires_grad_may_change_between_forward_and_backward
         MUST(sb_backward(loss));
         cr_assert(sb_tensor_read(sb_tensor_grad(in.x[1]), grad[late]));
         cr_expect(!late || !sb_tensor_grad(in.x[0]));
-        inputs_free(&in);
     }
     for (int e = 0; e < 8; e++)
         cr_expect(fabs(grad[1][e] - grad[0][e]) < 1e-14, "%g, %g", grad[1][e], grad[0][e]);
@@ -161,5 +153,4 @@ TEST(linear_cross_entropy, a_gradient_that_is_no_longer_wanted_is_left_out)
     in.x[0]->requires_grad = false;
     MUST(sb_backward(loss));
     cr_expect(!sb_tensor_grad(in.x[0]) && sb_tensor_grad(in.x[1]));
-    inputs_free(&in);
 }

@@ -18,7 +18,7 @@ struct scene {
 static struct scene scene_new(sb_dtype dtype, int n, bool biased, bool joined)
 {
     static const char *const names[] = {"query", "key", "value"};
-    struct scene s = {.set = sb_parameters_of(dtype, 3), .n = n};
+    struct scene s = {.set = KEPT(sb_parameters_of(dtype, 3)), .n = n};
     for (int i = 0; i < n; i++) {
         sb_linear_layer layer;
         MUST(sb_linear_layer_init(&layer, s.set, names[i], IN, OUT, biased));
@@ -30,12 +30,6 @@ static struct scene scene_new(sb_dtype dtype, int n, bool biased, bool joined)
     MUST(!joined || parameters_flatten(s.set));
     s.x = test_leaf(dtype, 5, SB_SHAPE(2, LENGTH, IN));
     return s;
-}
-
-static void scene_free(struct scene *s)
-{
-    sb_tensor_release(s->x);
-    sb_parameters_free(s->set);
 }
 
 /* The results, split into heads. */
@@ -79,7 +73,6 @@ static void expect_values(sb_dtype dtype, int n, bool biased, bool joined, sb_mo
     MUST(scene_forward(&s, false, one) && scene_forward(&s, true, all));
     for (int i = 0; i < n; i++)
         expect_near(one[i], all[i], "values");
-    scene_free(&s);
 }
 
 TEST(linear_group, values_are_those_of_single_linears)
@@ -110,8 +103,6 @@ static void expect_same_step(sb_dtype dtype, int n, bool biased, bool joined, in
 {
     struct scene a = scene_new(dtype, n, biased, joined), b = scene_new(dtype, n, biased, joined);
     expect_gradients(&a, &b, unused, joined ? "joined" : "not joined");
-    scene_free(&a);
-    scene_free(&b);
 }
 
 TEST(linear_group, gradients_are_those_of_single_linears)
@@ -134,8 +125,6 @@ TEST(linear_group, a_frozen_weight_stays_without_a_gradient)
         cr_assert(sb_parameters_freeze(i ? b.set : a.set, "key.weight", true));
     expect_gradients(&a, &b, 0, "frozen");
     cr_expect(!sb_tensor_grad(b.weight[1]) && sb_tensor_grad(b.weight[2]));
-    scene_free(&a);
-    scene_free(&b);
 }
 
 static sb_tensor *checked(void *n_, sb_tensor *const x[])
@@ -159,8 +148,6 @@ CPU_TEST(linear_group, gradients_agree_with_dual_numbers_and_differences)
             const sb_gradcheck_options options = {.method = m};
             cr_expect(sb_gradcheck(checked, &n, x, 1 + 2 * n, &options, NULL), "%d linears: %s", n,
                       sb_error());
-            for (int i = 0; i <= 2 * n; i++)
-                sb_tensor_release(x[i]);
         }
 }
 
@@ -186,7 +173,6 @@ TEST(linear_group, results_and_their_gradients_lie_in_a_block_each)
     cr_expect(distance >= 2 * LENGTH * OUT * 4 && distance % 16 == 0);
     cr_expect(bytes_between(y[1], y[2]) == distance);
     cr_expect(bytes_between(dy[0], dy[1]) == distance && bytes_between(dy[1], dy[2]) == distance);
-    scene_free(&s);
 }
 
 static int64_t kernels_until_now(void)
@@ -203,7 +189,7 @@ static int64_t kernels_of_step(const struct scene *s, bool grouped)
     const int64_t before = kernels_until_now();
     MUST(scene_forward(s, grouped, y));
     sb_tensor *all = sb_concatenate(y, s->n, 0);
-    MUST(sb_backward_from(all, sb_tape_own(test_leaf(SB_F32, 9, all->rank, all->dim))));
+    MUST(sb_backward_from(all, test_leaf(SB_F32, 9, all->rank, all->dim)));
     sb_tape_end(&tape);
     return kernels_until_now() - before;
 }
@@ -227,8 +213,6 @@ TEST_AFTER(begin_without_refusals, linear_group, is_one_product_at_equal_distanc
     cr_expect(kernels_of_step(&joined, true) == single - 8, "%lld kernels, of single linears %lld",
               (long long)kernels_of_step(&joined, true), (long long)single);
     cr_expect(kernels_of_step(&apart, true) == single);
-    scene_free(&joined);
-    scene_free(&apart);
 }
 
 static bool step(void *scene)
@@ -246,7 +230,6 @@ TEST(linear_group, each_failing_allocation_is_reported)
 {
     struct scene s = scene_new(SB_F32, 3, true, true);
     cr_expect(test_each_allocation_fails(step, &s) > 0);
-    scene_free(&s);
 }
 
 TEST(linear_group, what_does_not_fit_together_is_refused)
@@ -268,5 +251,4 @@ TEST(linear_group, what_does_not_fit_together_is_refused)
     cr_expect(!linear_group(s.x, 4, s.weight, NULL, 1, y));
     EXPECT_ERROR("linear: a group of 4; it must have 2 to 3");
     cr_expect(!sb_tape_end(&tape));
-    scene_free(&s);
 }

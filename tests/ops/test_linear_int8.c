@@ -12,7 +12,7 @@ static sb_tensor *multiply(bool int8, sb_tensor *x, sb_tensor *weight, sb_tensor
         packed_weights_new(int8 ? SB_WEIGHTS_INT8 : SB_WEIGHTS_AS_STORED);
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.packed = packed});
-    sb_tensor *y = sb_tensor_retain(sb_linear_activation(x, weight, bias, activation));
+    sb_tensor *y = retained(sb_linear_activation(x, weight, bias, activation));
     cr_expect(sb_tape_end(&tape) && y, "%s", sb_error());
     packed_weights_free(packed);
     return y;
@@ -41,11 +41,11 @@ static double bound(const sb_tensor *x, const sb_tensor *weight, int64_t r, int6
 
 static void expect_within_bound(sb_dtype dtype, int64_t rows, int64_t in, int64_t out)
 {
-    sb_tensor *x = KEPT(test_leaf(dtype, 1, SB_SHAPE(rows, in)));
-    sb_tensor *weight = KEPT(test_leaf(dtype, 2, SB_SHAPE(out, in)));
-    sb_tensor *bias = KEPT(test_leaf(dtype, 3, SB_SHAPE(out)));
-    sb_tensor *exact = KEPT(multiply(false, x, weight, bias, SB_ACTIVATION_IDENTITY));
-    sb_tensor *y = KEPT(multiply(true, x, weight, bias, SB_ACTIVATION_IDENTITY));
+    sb_tensor *x = test_leaf(dtype, 1, SB_SHAPE(rows, in));
+    sb_tensor *weight = test_leaf(dtype, 2, SB_SHAPE(out, in));
+    sb_tensor *bias = test_leaf(dtype, 3, SB_SHAPE(out));
+    sb_tensor *exact = multiply(false, x, weight, bias, SB_ACTIVATION_IDENTITY);
+    sb_tensor *y = multiply(true, x, weight, bias, SB_ACTIVATION_IDENTITY);
     for (int64_t i = 0; i < rows * out; i++)
         cr_expect(fabs(sb_tensor_get(y, i) - sb_tensor_get(exact, i)) <=
                       bound(x, weight, i / out, i % out),
@@ -87,7 +87,7 @@ static void expect_integers_exact(void)
         sb_tensor_set(x, i, i % IN == 3 ? -127 : (double)(i * 37 % 201 - 100));
     for (int64_t i = 0; i < OUT * IN; i++)
         sb_tensor_set(weight, i, i % IN == 5 ? 127 : (double)(i * 29 % 251 - 125));
-    sb_tensor *y = KEPT(multiply(true, x, weight, NULL, SB_ACTIVATION_RELU));
+    sb_tensor *y = multiply(true, x, weight, NULL, SB_ACTIVATION_RELU);
     for (int64_t r = 0; r < ROWS; r++)
         for (int64_t o = 0; o < OUT; o++) {
             double sum = 0;
@@ -107,11 +107,10 @@ CPU_TEST(linear_int8, products_of_integers_are_exact)
 CPU_TEST(linear_int8, the_longest_row_does_not_overflow)
 {
     sb_tensor *x = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(1, LINEAR_INT8_LONGEST), 127));
-    sb_tensor *weight =
-        sb_tensor_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(1, LINEAR_INT8_LONGEST), 127));
-    sb_tensor *y = KEPT(multiply(true, x, weight, NULL, SB_ACTIVATION_IDENTITY));
+    sb_tensor *weight = KEPT(
+        sb_tensor_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(1, LINEAR_INT8_LONGEST), 127)));
+    sb_tensor *y = multiply(true, x, weight, NULL, SB_ACTIVATION_IDENTITY);
     cr_expect(sb_tensor_value(y) == 127. * 127 * LINEAR_INT8_LONGEST, "%g", sb_tensor_value(y));
-    sb_tensor_release(weight);
 }
 
 static void expect_values_that_are_not_finite(void)
@@ -120,7 +119,7 @@ static void expect_values_that_are_not_finite(void)
                                                (double[]){1, 2, NAN, 1, -INFINITY, 1, 0, 0}));
     sb_tensor *weight = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F32, SB_SHAPE(3, 2), (double[]){1, 1, INFINITY, 0, 0, 0})));
-    sb_tensor *y = KEPT(multiply(true, x, weight, NULL, SB_ACTIVATION_IDENTITY));
+    sb_tensor *y = multiply(true, x, weight, NULL, SB_ACTIVATION_IDENTITY);
     static const bool is_nan[] = {false, true, false, true,  true, true,
                                   true,  true, true,  false, true, false};
     for (int64_t i = 0; i < 12; i++)
@@ -138,18 +137,18 @@ CPU_TEST(linear_int8, rows_that_are_not_finite_give_nan_and_zero_rows_zero)
 CPU_TEST(linear_int8, a_row_depends_on_no_other)
 {
     enum { ROWS = 7, IN = 33, OUT = 150 };
-    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(ROWS, IN)));
-    sb_tensor *weight = KEPT(test_leaf(SB_F32, 2, SB_SHAPE(OUT, IN)));
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(ROWS, IN));
+    sb_tensor *weight = test_leaf(SB_F32, 2, SB_SHAPE(OUT, IN));
     const int64_t usual = kernel_parallel_work;
     kernel_parallel_work = 0;
-    sb_tensor *all = KEPT(multiply(true, x, weight, NULL, SB_ACTIVATION_GELU));
+    sb_tensor *all = multiply(true, x, weight, NULL, SB_ACTIVATION_GELU);
     kernel_parallel_work = usual;
     for (int64_t r = 0; r < ROWS; r++) {
         double row[IN];
         for (int64_t i = 0; i < IN; i++)
             row[i] = sb_tensor_get(x, r * IN + i);
         sb_tensor *one = KEPT(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, IN), row));
-        sb_tensor *y = KEPT(multiply(true, one, weight, NULL, SB_ACTIVATION_GELU));
+        sb_tensor *y = multiply(true, one, weight, NULL, SB_ACTIVATION_GELU);
         for (int64_t o = 0; o < OUT; o++)
             cr_expect(sb_tensor_get(y, o) == sb_tensor_get(all, r * OUT + o), "(%lld, %lld)",
                       (long long)r, (long long)o);
@@ -160,8 +159,8 @@ CPU_TEST(linear_int8, a_row_depends_on_no_other)
 CPU_TEST(linear_int8, a_weight_takes_a_byte_a_number)
 {
     const int64_t n = 128;
-    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(1, n))), *y[2];
-    sb_tensor *weight = KEPT(test_leaf(SB_F32, 2, SB_SHAPE(n, n)));
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)), *y[2];
+    sb_tensor *weight = test_leaf(SB_F32, 2, SB_SHAPE(n, n));
     struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_INT8);
     const int64_t before = memory_in_use().live_bytes;
     sb_tape tape;

@@ -6,9 +6,8 @@ static const double ln2 = 0.6931471805599453;
 static void expect_picture(sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk,
                            const char *expected)
 {
-    char *text = MUST(sb_mask_text(mask, b, h, Lq, Lk));
+    char *text = KEPT(sb_mask_text(mask, b, h, Lq, Lk));
     cr_expect(strcmp(text, expected) == 0, "the picture is\n%snot\n%s", text, expected);
-    sb_free(text);
 }
 
 TEST(mask, pictures_show_the_kept_pairs)
@@ -79,7 +78,7 @@ static void expect_simple(int64_t Lq, int64_t Lk, double temperature, bool first
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3, Lq, Lk));
     sb_tensor *dy = test_leaf(SB_F64, 2, SB_SHAPE(2, 3, Lq, Lk));
     sb_random random = sb_random_new((uint64_t)Lk, SB_STREAM_USER);
-    sb_tensor *allowed = sb_tensor_zeros(SB_BOOL, SB_SHAPE(2, 1, Lq, Lk));
+    sb_tensor *allowed = KEPT(sb_tensor_zeros(SB_BOOL, SB_SHAPE(2, 1, Lq, Lk)));
     for (int64_t i = 0; i < 2 * Lq * Lk; i++)
         sb_tensor_set(allowed, i, sb_random_uniform(&random) < 0.7 || (first_key && i % Lk == 0));
     sb_tensor *y[2], *dx[2];
@@ -88,17 +87,15 @@ static void expect_simple(int64_t Lq, int64_t Lk, double temperature, bool first
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *keep = sb_cast(allowed, SB_F64);
         sb_mask *mask = sb_mask_allow(allowed);
-        y[way] = sb_tensor_retain(way == 0 ? sb_masked_softmax(x, mask, temperature)
-                                           : simple((sb_tensor *[]){x, keep}, temperature));
+        y[way] = retained(way == 0 ? sb_masked_softmax(x, mask, temperature)
+                                   : simple((sb_tensor *[]){x, keep}, temperature));
         MUST(sb_backward_from(sb_keep(y[way]), dy));
         sb_tape_end(&tape);
-        dx[way] = sb_tensor_retain(sb_tensor_grad(x));
+        dx[way] = retained(sb_tensor_grad(x));
         sb_tensor_clear_grad(x);
     }
     cr_expect(test_relative(y[0], y[1]) < 1e-14);
     cr_expect(test_relative(dx[0], dx[1]) < 1e-12);
-    sb_tensor *all[] = {x, dy, allowed, y[0], y[1], dx[0], dx[1]};
-    release_all(7, all);
 }
 
 TEST(mask, masked_softmax_is_the_composition_of_simple_operations)
@@ -113,7 +110,7 @@ TEST(mask, a_combined_mask_keeps_pairs_that_all_its_masks_keep)
 {
     enum { B = 2, H = 2, Lq = 5, Lk = 7 };
     TAPE(SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 3, SB_SHAPE(B, H, Lq, Lk)));
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(B, H, Lq, Lk));
     sb_tensor *lengths = owned(SB_I32, SB_SHAPE(B), (double[]){4, 7});
     sb_tensor *heads =
         owned(SB_BOOL, SB_SHAPE(H, 1, Lk), (double[]){1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1, 1});
@@ -145,11 +142,9 @@ TEST(mask, a_combined_mask_keeps_pairs_that_all_its_masks_keep)
         cr_expect(test_relative(y, expected) < 1e-15, "kinds %d", kinds);
         for (int64_t b = 0; b < B; b++)
             for (int64_t h = 0; h < H; h++) {
-                char *text = sb_mask_text(mask, b, h, Lq, Lk);
-                char *other = sb_mask_text(sb_mask_allow(pairs), b, h, Lq, Lk);
+                char *text = KEPT(sb_mask_text(mask, b, h, Lq, Lk));
+                char *other = KEPT(sb_mask_text(sb_mask_allow(pairs), b, h, Lq, Lk));
                 cr_expect(strcmp(text, other) == 0, "kinds %d:\n%s\n%s", kinds, text, other);
-                sb_free(text);
-                sb_free(other);
             }
     }
 }
@@ -159,8 +154,8 @@ static void expect_masked_row(sb_dtype dtype, bool dense)
 {
     sb_tensor *x = KEPT(sb_tensor_requires_grad(
         sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){NAN, INFINITY, 1, NAN, 2, 3})));
-    sb_tensor *dy =
-        sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){INFINITY, NAN, 5, NAN, 1, 3});
+    sb_tensor *dy = KEPT(
+        sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){INFINITY, NAN, 5, NAN, 1, 3}));
     TAPE(SB_RECORD);
     sb_tensor *pairs = owned(SB_BOOL, SB_SHAPE(3, 2), (double[]){0, 0, 1, 0, 1, 1});
     sb_mask *mask = dense ? sb_mask_allow(pairs) : sb_mask_causal_last();
@@ -174,7 +169,6 @@ static void expect_masked_row(sb_dtype dtype, bool dense)
         cr_expect(sb_tensor_get(y, 4 + j) > 0.2 &&
                   fabs(sb_tensor_get(sb_tensor_grad(x), 4 + j)) > 0.2);
     }
-    sb_tensor_release(dy);
 }
 
 TEST(mask, a_fully_masked_row_is_exactly_zero_and_so_is_its_gradient)
@@ -254,7 +248,7 @@ TEST(mask, padding_does_not_change_the_bits_of_a_row)
         for (int64_t L = 1; test_kernel_set(set) && L < 70; L++) {
             int64_t Lk = L + 9;
             TAPE(SB_NO_RECORD);
-            sb_tensor *padded = sb_tape_own(test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(3, 1, 1, Lk)));
+            sb_tensor *padded = test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(3, 1, 1, Lk));
             const float *values = test_data(padded);
             sb_tensor *alone = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, L), values + Lk));
             sb_tensor *lengths = owned(SB_I32, SB_SHAPE(3), (double[]){3, (double)L, (double)Lk});
@@ -303,7 +297,7 @@ CPU_TEST(mask, freeing_eight_masks_reads_nothing_behind_the_last)
 
 CPU_TEST(mask, one_that_is_made_later_ends_the_memory_of_one_that_failed)
 {
-    sb_tensor *q = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2, 3)));
+    sb_tensor *q = test_leaf(SB_F32, 1, SB_SHAPE(2, 3));
     cr_expect(!sb_mask_causal());
     EXPECT_ERROR("mask_causal: no tape is open");
     TAPE(SB_RECORD);
@@ -313,7 +307,7 @@ CPU_TEST(mask, one_that_is_made_later_ends_the_memory_of_one_that_failed)
 /* Each way to fail to make a mask, followed by an attention that gets the NULL. */
 TEST(mask, a_mask_that_failed_is_not_taken_for_no_mask)
 {
-    sb_tensor *q = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2, 3)));
+    sb_tensor *q = test_leaf(SB_F32, 1, SB_SHAPE(2, 3));
     sb_tensor *wrong = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(3)));
     for (int way = 0; way < 3; way++) {
         FAILED_TAPE(SB_RECORD);
@@ -352,7 +346,7 @@ static bool make_and_use(void *x)
 
 TEST(mask, each_allocation_may_fail)
 {
-    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 3)));
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
     test_each_allocation_fails(make_and_use, x);
 }
 
@@ -429,21 +423,13 @@ static struct results run(sb_attention_options o, sb_mask *(*mask)(void), bool t
     o.mask = mask();
     o.layout = heads_first ? SB_LAYOUT_HEADS_FIRST : SB_LAYOUT_LENGTH_FIRST;
     o.log_temperature = temperature ? x.log_temperature : NULL;
-    sb_tensor *y = sb_tensor_retain(sb_keep(sb_attention(x.q, x.k, x.v, &o)));
+    sb_tensor *y = retained(sb_keep(sb_attention(x.q, x.k, x.v, &o)));
     MUST(y && sb_backward_from(y, x.dy));
     cr_assert(sb_tape_end(&tape));
     struct results r = {4, {y, take_grad(x.q), take_grad(x.k), take_grad(x.v)}};
     if (temperature)
         r.t[r.n++] = take_grad(x.log_temperature);
-    sb_tensor *all[] = {x.q, x.k, x.v, x.log_temperature, x.dy};
-    release_all(5, all);
     return r;
-}
-
-static void results_free(struct results *r)
-{
-    for (int i = 0; i < r->n; i++)
-        sb_tensor_release(r->t[i]);
 }
 
 static const sb_attention_options ways[] = {
@@ -469,8 +455,6 @@ TEST(mask_queries, nan_in_a_query_without_a_key_reaches_no_gradient)
         for (int i = 0; i < clean.n; i++)
             cr_expect(test_relative(spoiled.t[i], clean.t[i]) <= 1e-15, "way %d, tensor %d: %g",
                       way, i, test_relative(spoiled.t[i], clean.t[i]));
-        results_free(&clean);
-        results_free(&spoiled);
     }
 }
 
@@ -496,15 +480,12 @@ CPU_TEST(mask_queries, exact_derivatives_are_finite_there_too)
         struct attention a = {pairs, way};
         sb_tensor *in[] = {x.q, x.k, x.v, x.log_temperature}, *hv[4], *v[4];
         for (int i = 0; i < 4; i++)
-            v[i] = sb_tensor_full(SB_F64, in[i]->rank, in[i]->dim, 0.5);
+            v[i] = KEPT(sb_tensor_full(SB_F64, in[i]->rank, in[i]->dim, 0.5));
         MUST(sb_hvp(run_loss, &a, in, v, 4, hv));
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 4; i++)
+            KEPT(hv[i]);
+        for (int i = 0; i < 4; i++)
             for (int64_t k = 0; k < sb_tensor_size(hv[i]); k++)
                 cr_assert(isfinite(sb_tensor_get(hv[i], k)), "way %d, input %d", way, i);
-            sb_tensor_release(hv[i]);
-            sb_tensor_release(v[i]);
-            sb_tensor_release(in[i]);
-        }
-        sb_tensor_release(x.dy);
     }
 }

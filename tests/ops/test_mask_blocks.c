@@ -3,9 +3,8 @@
 static void expect_picture(const sb_mask *mask, int64_t Lq, int64_t Lk, const char *picture)
 {
     MUST(mask);
-    char *text = sb_mask_text(mask, 0, 0, Lq, Lk);
+    char *text = KEPT(sb_mask_text(mask, 0, 0, Lq, Lk));
     cr_expect_str_eq(text, picture);
-    sb_free(text);
 }
 
 TEST(mask_blocks, patterns_are_as_documented)
@@ -53,7 +52,7 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
     enum { B = 2, H = 2, D = 4 };
     int64_t n = (L + size - 1) / size;
     TAPE(SB_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(B, L, H, D)));
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(B, L, H, D));
     sb_tensor *kept = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, n, n)));
     sb_tensor *pairs = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, L, L)));
     double *block = numbers_of(kept), *pair = numbers_of(pairs);
@@ -65,8 +64,6 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
         pair[at] = block[(head * n + i / size) * n + j / size];
     }
     MUST(sb_tensor_write(kept, block) && sb_tensor_write(pairs, pair));
-    free(block);
-    free(pair);
     sb_attention_options o = {.mask = sb_mask_blocks(kept, size), .algorithm = algorithm};
     sb_tensor *y = sb_attention(x, x, x, &o);
     o = (sb_attention_options){.mask = sb_mask_allow(pairs), .algorithm = SB_ATTENTION_COMPOSED};

@@ -67,8 +67,8 @@ static double element(const sb_tensor *a, int64_t at_a, bool transpose_a, const 
 static void expect_product(sb_function f, bool transpose_a, bool transpose_b, sb_mode mode,
                            const char *shapes)
 {
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs(shapes, SB_F64, 3, x) == 2);
+    const struct inputs in = inputs_new(shapes, SB_F64, 3);
+    sb_tensor *const *x = in.x;
     TAPE(mode);
     sb_tensor *y = MUST(f(NULL, x));
     int64_t m = sb_tensor_dim(y, -2), n = sb_tensor_dim(y, -1), stride_a[6], stride_b[6];
@@ -88,8 +88,6 @@ static void expect_product(sb_function f, bool transpose_a, bool transpose_b, sb
         worst = fmax(worst, fabs(sb_tensor_get(y, at) - expected));
     }
     cr_expect(worst < 1e-12, "\"%s\": off by %g", shapes, worst);
-    sb_tensor_release(x[0]);
-    sb_tensor_release(x[1]);
 }
 
 TEST(matmul, every_element_follows_the_definition)
@@ -201,8 +199,8 @@ TEST(matmul, one_tensor_may_be_both_factors)
 
 TEST(matmul, an_empty_sum_is_zero)
 {
-    sb_tensor *x[EXAMPLE_INPUTS];
-    cr_assert(example_inputs("0x2x3 3x2", SB_F32, 1, x) == 2);
+    const struct inputs in = inputs_new("0x2x3 3x2", SB_F32, 1);
+    sb_tensor *const *x = in.x;
     TAPE(SB_RECORD);
     sb_tensor *y = sb_matmul(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 0))),
                              sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3))));
@@ -212,8 +210,6 @@ TEST(matmul, an_empty_sum_is_zero)
     MUST(sb_backward_from(sb_matmul(x[0], x[1]), dy));
     for (int i = 0; i < 6; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
-    sb_tensor_release(x[0]);
-    sb_tensor_release(x[1]);
 }
 
 TEST(matmul, a_nan_or_an_infinity_propagates)
@@ -235,7 +231,7 @@ TEST(matmul, a_nan_or_an_infinity_propagates)
 /* Numbers in -2..2. */
 static sb_tensor *whole_numbers(uint64_t seed, int64_t rows, int64_t columns)
 {
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, seed, SB_SHAPE(rows, columns)));
+    sb_tensor *x = test_leaf(SB_F64, seed, SB_SHAPE(rows, columns));
     double *values = test_data(x);
     for (int64_t i = 0; i < rows * columns; i++)
         values[i] = (int)(10 * values[i]) % 3;
@@ -247,9 +243,9 @@ static void expect_rows_alone(matmul f, bool transpose_b, int64_t m, int64_t n, 
                               int64_t every)
 {
     TAPE_WITH(SB_NO_RECORD, &(sb_context){.batch_invariant = true});
-    sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(m, k)));
-    sb_tensor *b = sb_tape_own(transpose_b ? test_leaf(SB_F32, 2, SB_SHAPE(n, k))
-                                           : test_leaf(SB_F32, 2, SB_SHAPE(k, n)));
+    sb_tensor *a = test_leaf(SB_F32, 1, SB_SHAPE(m, k));
+    sb_tensor *b =
+        transpose_b ? test_leaf(SB_F32, 2, SB_SHAPE(n, k)) : test_leaf(SB_F32, 2, SB_SHAPE(k, n));
     sb_tensor *all = f(a, b);
     for (int64_t i = 0; i < m; i += every)
         cr_expect(test_same_bits(f(sb_slice(a, 0, i, 1), b), sb_slice(all, 0, i, 1)),
@@ -280,8 +276,8 @@ TEST(matmul, no_tile_shows_in_the_bits)
     }
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
-    sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(M, K)));
-    sb_tensor *b = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(N, K)));
+    sb_tensor *a = test_leaf(SB_F32, 1, SB_SHAPE(M, K));
+    sb_tensor *b = test_leaf(SB_F32, 2, SB_SHAPE(N, K));
     sb_tensor *vectors = sb_matmul_nt(a, b);
     sb_tensor *strips = sb_matmul(a, sb_transpose(b, 0, 1));
     cr_expect(vectors && strips && test_same_bits(vectors, strips), "%s", sb_error());
@@ -315,8 +311,9 @@ TEST(matmul, every_layout_and_tile_is_right)
 CPU_TEST(matmul, results_have_the_same_bits_for_any_number_of_threads)
 {
     int usual = sb_threads();
-    sb_tensor *x[EXAMPLE_INPUTS], *dx[2][2], *y[2];
-    cr_assert(example_inputs("40x33x17 1x17x29", SB_F32, 1, x) == 2);
+    sb_tensor *dx[2][2], *y[2];
+    const struct inputs in = inputs_new("40x33x17 1x17x29", SB_F32, 1);
+    sb_tensor *const *x = in.x;
     for (int i = 0; i < 2; i++) {
         cr_assert(sb_set_threads(i == 0 ? 1 : 3));
         y[i] = run_with_gradients(nn, x, 2, dx[i]);
@@ -325,9 +322,5 @@ CPU_TEST(matmul, results_have_the_same_bits_for_any_number_of_threads)
     cr_expect(test_same_bits(y[0], y[1]));
     for (int i = 0; i < 2; i++) {
         cr_expect(test_same_bits(dx[0][i], dx[1][i]));
-        sb_tensor_release(dx[0][i]);
-        sb_tensor_release(dx[1][i]);
-        sb_tensor_release(x[i]);
-        sb_tensor_release(y[i]);
     }
 }

@@ -25,7 +25,6 @@ static sb_tensor *whole_numbers(uint64_t seed, int rank, const int64_t *dim)
     for (int64_t i = 0; i < sb_tensor_size(t); i++)
         numbers[i] = floor(9 * sb_random_uniform(&random)) - 4;
     MUST(sb_tensor_write(t, numbers));
-    free(numbers);
     return t;
 }
 
@@ -54,9 +53,6 @@ static void expect_sums(const struct product *p, sb_mode mode, int64_t B, int64_
                   (int)(p - products), (int)mode, (int)i, (int)j, (int)m, (int)n, (int)k, ys[at],
                   rounded(sum));
     }
-    free(as);
-    free(bs);
-    free(ys);
 }
 
 TEST(matmul_bf16, sums_of_whole_numbers_are_exact_and_rounded_once)
@@ -93,20 +89,18 @@ static void expect_rows_alone(matmul f, sb_tensor *a, sb_tensor *b, const double
     cr_expect(memcmp(alone, all + first * n, (size_t)(count * n) * sizeof *alone) == 0,
               "rows %d to %d of %d, %d columns", (int)first, (int)(first + count - 1),
               (int)sb_tensor_dim(a, 0), (int)n);
-    free(alone);
 }
 
 static void expect_no_batch(const struct product *p, int64_t m, int64_t n, int64_t k)
 {
     TAPE_WITH(SB_NO_RECORD, &decoding);
-    sb_tensor *a = sb_tape_own(test_leaf(SB_BF16, 1, SB_SHAPE(m, k)));
-    sb_tensor *b = sb_tape_own(p->transpose_b ? test_leaf(SB_BF16, 2, SB_SHAPE(n, k))
-                                              : test_leaf(SB_BF16, 2, SB_SHAPE(k, n)));
+    sb_tensor *a = test_leaf(SB_BF16, 1, SB_SHAPE(m, k));
+    sb_tensor *b = p->transpose_b ? test_leaf(SB_BF16, 2, SB_SHAPE(n, k))
+                                  : test_leaf(SB_BF16, 2, SB_SHAPE(k, n));
     double *all = numbers_of(p->f(a, b));
     expect_rows_alone(p->f, a, b, all, 0, 1);
     expect_rows_alone(p->f, a, b, all, m - 1, 1);
     expect_rows_alone(p->f, a, b, all, m / 3, m / 2);
-    free(all);
 }
 
 /* The last ones have enough tiles for the large tile: 130 rows, and then 65 and one with others. */

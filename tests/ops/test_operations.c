@@ -34,7 +34,6 @@ static void gradients_of_a_repeated_input_agree(const struct example *e, const c
             example_expect_gradients(e, shapes, &in);
             in.x[i] = b;
         }
-    inputs_free(&in);
 }
 
 TEST(operations, an_input_may_be_used_twice)
@@ -55,10 +54,6 @@ static void f32_agrees(const struct example *e, const char *shapes)
     double relative = results_relative(&a, &b);
     cr_expect(relative <= ROUNDING * FLT_EPSILON, "%s %s: f32 is off by %g ulp", e->name, shapes,
               relative / FLT_EPSILON);
-    results_free(&a);
-    results_free(&b);
-    inputs_free(&single);
-    inputs_free(&real);
 }
 
 TEST(operations, f32_agrees_with_f64)
@@ -82,10 +77,7 @@ static void sets_agree(const struct example *e, const char *shapes)
             double ulps = relative / (dtype == SB_F32 ? FLT_EPSILON : DBL_EPSILON);
             cr_expect(ulps <= ROUNDING, "%s %s in %s: %s is off by %g ulp", e->name, shapes,
                       sb_dtype_name(dtype), kernel_cpu_name(), ulps);
-            results_free(&o);
         }
-        results_free(&baseline);
-        inputs_free(&in);
     }
     kernel_use_cpu_set(best);
 }
@@ -105,7 +97,6 @@ static void run_alone(const struct example *e, const char *shapes)
         struct inputs in = inputs_new(shapes, dtype, 1);
         alone = realloc(alone, (size_t)(outcomes + 1) * sizeof *alone);
         alone[outcomes++] = example_must_run(e, shapes, &in);
-        inputs_free(&in);
     }
 }
 
@@ -117,8 +108,6 @@ static void run_together(const struct example *e, const char *shapes)
         cr_expect(results_same_bits(&o, &alone[next_outcome++]),
                   "%s %s in %s: %d threads change bits", e->name, shapes, sb_dtype_name(dtype),
                   sb_threads());
-        results_free(&o);
-        inputs_free(&in);
     }
 }
 
@@ -134,9 +123,6 @@ CPU_TEST(operations, any_number_of_threads_gives_the_same_bits)
         for_each_example(run_together);
         cr_expect(next_outcome == outcomes);
     }
-    for (int i = 0; i < outcomes; i++)
-        results_free(&alone[i]);
-    free(alone);
     sb_set_threads(threads);
 }
 
@@ -153,9 +139,6 @@ static void streams_agree(const struct example *e, const char *shapes)
             kernel_streamed_bytes = usual;
             cr_expect(results_same_bits(&cached, &streamed), "%s %s in %s: %s: other bits", e->name,
                       shapes, sb_dtype_name(dtype), kernel_cpu_name());
-            results_free(&cached);
-            results_free(&streamed);
-            inputs_free(&in);
         }
     kernel_use_cpu_set(best);
 }
@@ -178,9 +161,6 @@ static void modes_agree(const struct example *e, const char *shapes)
     cr_expect(o.ok && relative <= ROUNDING * FLT_EPSILON,
               "%s %s: without recording it is off by %g", e->name, shapes, relative);
     recorded.parts = 1 + in.n;
-    results_free(&recorded);
-    results_free(&o);
-    inputs_free(&in);
 }
 
 TEST(operations, recording_does_not_change_the_value)
@@ -203,7 +183,6 @@ static bool attempt(void *attempt_)
     struct results o = example_run(attempt->example, attempt->in, SB_RECORD);
     cr_assert(!o.ok || results_same_bits(attempt->expected, &o),
               "%s: an allocation that failed changes the results", attempt->example->name);
-    results_free(&o);
     return o.ok;
 }
 
@@ -215,9 +194,6 @@ static void allocations_fail(const struct example *e, const char *shapes)
     struct results after = example_must_run(e, shapes, &in);
     cr_expect(results_same_bits(&before, &after), "%s %s: a failure changes later results", e->name,
               shapes);
-    results_free(&before);
-    results_free(&after);
-    inputs_free(&in);
 }
 
 TEST(operations, each_allocation_that_fails_is_reported)
@@ -232,7 +208,6 @@ static void expect_failure(const struct example *e, const struct inputs *in, con
     struct results o = example_run(e, in, SB_RECORD);
     cr_expect(!o.ok && strstr(sb_error(), expected), "%s: \"%s\" is without \"%s\"", e->name,
               sb_error(), expected);
-    results_free(&o);
 }
 
 static void bad_inputs_fail(const struct example *e, const char *shapes)
@@ -245,7 +220,6 @@ static void bad_inputs_fail(const struct example *e, const char *shapes)
         struct results o = example_run(e, &in, SB_RECORD); /* an optional argument may be NULL */
         cr_expect(o.ok || strstr(sb_error(), "NULL"), "%s without input %d: %s", e->name, i,
                   sb_error());
-        results_free(&o);
         in.x[i] = sb_tensor_zeros(x->dtype, x->rank, x->dim);
         tensor_free_data(in.x[i]);
         expect_failure(e, &in, "freed by backward");
@@ -262,9 +236,6 @@ static void bad_inputs_fail(const struct example *e, const char *shapes)
     cr_expect(!sb_tape_end(&tape));
     struct results after = example_must_run(e, shapes, &in);
     cr_expect(results_same_bits(&before, &after), "%s: a failure changes later results", e->name);
-    results_free(&before);
-    results_free(&after);
-    inputs_free(&in);
 }
 
 TEST(operations, bad_inputs_are_refused_without_side_effects)
@@ -314,12 +285,7 @@ static void nan_propagates(const struct example *e, const char *shapes)
         if (values_differ(&o[0], &before) && before.real)
             cr_expect(!o[1].ok || has_nan(&o[1]), "%s %s: a NaN in input %d does not propagate",
                       e->name, shapes, i);
-        for (int k = 0; k < 3; k++)
-            results_free(&o[k]);
     }
-    results_free(&before);
-    inputs_free(&in);
-    inputs_free(&other);
 }
 
 TEST(operations, a_nan_propagates)

@@ -2,7 +2,7 @@
 #include "tests/support/compare.h"
 
 /* x W' + b, `times` times, on tapes inside one whose context has packed weights, if it `keeps`; the
-   caller releases the last result. */
+   last result. */
 static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weight, sb_tensor *bias)
 {
     sb_tensor *y = NULL;
@@ -10,9 +10,8 @@ static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weigh
     sb_tape around, tape;
     sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < times; i++) {
-        sb_tensor_release(y);
         sb_tape_begin(&tape, SB_NO_RECORD);
-        y = sb_tensor_retain(sb_linear_activation(x, weight, bias, SB_ACTIVATION_GELU));
+        y = retained(sb_linear_activation(x, weight, bias, SB_ACTIVATION_GELU));
         cr_expect(sb_tape_end(&tape) && y, "%s", sb_error());
     }
     sb_tape_end(&around);
@@ -22,11 +21,11 @@ static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weigh
 
 static void expect_same_bits(sb_dtype dtype, int64_t rows, int64_t in, int64_t out)
 {
-    sb_tensor *x = KEPT(test_leaf(dtype, 1, SB_SHAPE(rows, in)));
-    sb_tensor *weight = KEPT(test_leaf(dtype, 2, SB_SHAPE(out, in)));
-    sb_tensor *bias = KEPT(test_leaf(dtype, 3, SB_SHAPE(out)));
-    sb_tensor *plain = KEPT(multiply(false, 1, x, weight, bias));
-    sb_tensor *packed = KEPT(multiply(true, 3, x, weight, bias));
+    sb_tensor *x = test_leaf(dtype, 1, SB_SHAPE(rows, in));
+    sb_tensor *weight = test_leaf(dtype, 2, SB_SHAPE(out, in));
+    sb_tensor *bias = test_leaf(dtype, 3, SB_SHAPE(out));
+    sb_tensor *plain = multiply(false, 1, x, weight, bias);
+    sb_tensor *packed = multiply(true, 3, x, weight, bias);
     cr_expect(test_same_bits(plain, packed), "%s: (%lld, %lld) times (%lld, %lld)'",
               sb_dtype_name(dtype), (long long)rows, (long long)in, (long long)out, (long long)in);
 }
@@ -68,8 +67,8 @@ static int64_t live_bytes(void)
 CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
 {
     const int64_t n = 64, bytes = n * n * (int64_t)sizeof(float);
-    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(1, n))),
-              *weight = KEPT(test_leaf(SB_F32, 2, SB_SHAPE(n, n)));
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)),
+              *weight = test_leaf(SB_F32, 2, SB_SHAPE(n, n));
     const int64_t before = live_bytes();
     struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
     sb_tape around, tape;
@@ -90,8 +89,8 @@ CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
 CPU_TEST(packed_weights, a_recording_tape_does_not_pack_weights)
 {
     sb_tensor *x = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10}));
-    sb_tensor *weight =
-        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1}));
+    sb_tensor *weight = KEPT(
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1})));
     struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
     sb_tape around, tape;
     sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
@@ -103,5 +102,4 @@ CPU_TEST(packed_weights, a_recording_tape_does_not_pack_weights)
     }
     cr_expect(sb_tape_end(&around));
     packed_weights_free(packed);
-    sb_tensor_release(weight);
 }

@@ -15,8 +15,6 @@ static bool same_decisions(const sb_tensor *a, const sb_tensor *b, double tolera
     double *x = numbers_of(a), *y = numbers_of(b);
     for (int64_t e = 0; same && e < sb_tensor_size(a); e++)
         same = (x[e] == 0) == (y[e] == 0);
-    free(x);
-    free(y);
     return same && (sb_tensor_size(a) == 0 || test_relative(a, b) <= tolerance);
 }
 
@@ -64,7 +62,7 @@ static sb_tensor *run_units(int kind, sb_tensor *const x[2])
     return sb_residual_layer_norm(x[1], x[0], 0.4, gain, NULL, 0, &sum) ? sum : NULL;
 }
 
-/* y and the gradient of x[0]; to be released. */
+/* y and the gradient of x[0]. */
 static void units(int kind, const sb_partition *share, sb_tensor *const x[2], sb_tensor *dy,
                   sb_tensor *result[2])
 {
@@ -74,8 +72,8 @@ static void units(int kind, const sb_partition *share, sb_tensor *const x[2], sb
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(run_units(kind, x));
     MUST(y && sb_backward_from(y, dy));
-    result[0] = sb_tensor_retain(y);
-    result[1] = sb_tensor_retain(sb_tensor_grad(x[0]));
+    result[0] = retained(y);
+    result[1] = retained(sb_tensor_grad(x[0]));
     cr_assert(sb_tape_end(&tape));
     sb_tensor_clear_grad(x[0]);
     sb_tensor_clear_grad(x[1]);
@@ -84,11 +82,8 @@ static void units(int kind, const sb_partition *share, sb_tensor *const x[2], sb
 static sb_tensor *part_of(const sb_tensor *t, const sb_partition *share, int64_t B, int64_t L)
 {
     sb_tensor *sentences =
-        share->items.of ? share_part(t, 0, &share->items, B) : sb_tensor_retain((sb_tensor *)t);
-    sb_tensor *part = share->source.of ? share_part(sentences, 1, &share->source, L)
-                                       : sb_tensor_retain(sentences);
-    sb_tensor_release(sentences);
-    return part;
+        share->items.of ? share_part(t, 0, &share->items, B) : retained((sb_tensor *)t);
+    return share->source.of ? share_part(sentences, 1, &share->source, L) : sentences;
 }
 
 static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition *share, int64_t B,
@@ -102,14 +97,10 @@ static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition
     units(kind, NULL, x, x[2], whole);
     units(kind, share, part, part[2], share_of);
     for (int i = 0; i < 2; i++) {
-        sb_tensor *expected = KEPT(part_of(whole[i], share, B, L));
+        sb_tensor *expected = part_of(whole[i], share, B, L);
         cr_expect(same_decisions(share_of[i], expected, 0), "kind %d, result %d, %d units", kind, i,
                   (int)C);
     }
-    release_all(3, x);
-    release_all(3, part);
-    release_all(2, whole);
-    release_all(2, share_of);
 }
 
 TEST(place, parts_of_activations_drop_the_same_elements)
@@ -153,9 +144,9 @@ static void attend(sb_attention_algorithm algorithm, const sb_partition *share,
     sb_tape_random(&tape, &random);
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &options));
     MUST(y && sb_backward_from(y, dy));
-    result[0] = sb_tensor_retain(y);
+    result[0] = retained(y);
     for (int i = 0; i < 3; i++) {
-        result[1 + i] = sb_tensor_retain(sb_tensor_grad(x[i]));
+        result[1 + i] = retained(sb_tensor_grad(x[i]));
         sb_tensor_clear_grad(x[i]);
     }
 }
@@ -166,10 +157,9 @@ static void operands(sb_dtype dtype, int64_t keys, bool equal, sb_tensor *x[4])
     const int64_t rows[] = {QUERIES, keys, keys, QUERIES};
     for (uint64_t i = 0; i < 4; i++) {
         x[i] = test_leaf(dtype, i + 1, SB_SHAPE(3, rows[i], HEADS, 3));
-        if (equal && i < 2) {
-            sb_tensor_release(x[i]);
-            x[i] = sb_tensor_requires_grad(sb_tensor_zeros(dtype, SB_SHAPE(3, rows[i], HEADS, 3)));
-        }
+        if (equal && i < 2)
+            x[i] = sb_tensor_requires_grad(
+                KEPT(sb_tensor_zeros(dtype, SB_SHAPE(3, rows[i], HEADS, 3))));
     }
 }
 
@@ -184,20 +174,16 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
     sb_tensor *x[4], *part[4], *whole[4], *got[4];
     operands(dtype, keys, false, x);
     for (int i = 0; i < 4; i++)
-        part[i] = axis == 1 && (i == 1 || i == 2) ? sb_tensor_retain(x[i])
-                                                  : share_part(x[i], axis, piece, here);
+        part[i] =
+            axis == 1 && (i == 1 || i == 2) ? retained(x[i]) : share_part(x[i], axis, piece, here);
     *(axis == 0 ? &share.items : axis == 1 ? &share.target : &heads) = *piece;
     attend(algorithm, NULL, &all_heads, x, x[3], whole);
     attend(algorithm, &share, &heads, part, part[3], got);
     for (int i = 0; i < (axis == 1 ? 2 : 4); i++) { /* keys get their gradient from all queries */
-        sb_tensor *expected = KEPT(share_part(whole[i], axis, piece, here));
+        sb_tensor *expected = share_part(whole[i], axis, piece, here);
         cr_expect(test_relative(got[i], expected) <= tolerance, "axis %d, %d keys, result %d: %g",
                   axis, (int)keys, i, test_relative(got[i], expected));
     }
-    release_all(4, x);
-    release_all(4, part);
-    release_all(4, whole);
-    release_all(4, got);
 }
 
 TEST(place, parts_of_attention_weights_drop_the_same_elements)
@@ -227,7 +213,7 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
     sb_tensor *x[4], *whole[4], *got[4];
     operands(SB_F64, keys, true, x);
     attend(algorithm, NULL, &all_heads, x, x[3], whole);
-    double *sum = calloc((size_t)sb_tensor_size(whole[0]), sizeof *sum);
+    double *sum = KEPT(calloc((size_t)sb_tensor_size(whole[0]), sizeof *sum));
     for (int rank = 0; rank < ranks; rank++) {
         int64_t here;
         const sb_partition share = {.source = sb_piece_zigzag(keys, ranks, rank, &here)};
@@ -235,27 +221,19 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
         sb_tensor *part[] = {x[0], share_part(x[1], 1, &share.source, here),
                              share_part(x[2], 1, &share.source, here)};
         attend(algorithm, &share, &all_heads, part, x[3], got);
-        sb_tensor *dv = KEPT(share_part(whole[3], 1, &share.source, here));
+        sb_tensor *dv = share_part(whole[3], 1, &share.source, here);
         double *y = numbers_of(got[0]), *expected = numbers_of(dv);
         for (int64_t e = 0; e < sb_tensor_size(got[0]); e++)
             sum[e] += weight * y[e];
         for (int64_t e = 0; e < sb_tensor_size(dv); e++)
             expected[e] /= weight;
         sb_tensor_write(dv, expected);
-        free(y);
-        free(expected);
         cr_expect(test_relative(got[3], dv) <= 1e-13, "rank %d of %d, %d keys", rank, ranks,
                   (int)keys);
-        release_all(2, part + 1);
-        release_all(4, got);
     }
     double *y = numbers_of(whole[0]);
     const double difference = test_relative_arrays(sb_tensor_size(whole[0]), sum, y);
     cr_expect(difference <= 1e-13, "%d ranks, %d keys: %g", ranks, (int)keys, difference);
-    free(y);
-    free(sum);
-    release_all(4, x);
-    release_all(4, whole);
 }
 
 TEST(place, blocks_of_keys_drop_the_same_elements)
@@ -303,35 +281,29 @@ static void widen(const sb_tensor *a, const sb_tensor *b, double *difference, do
         *difference = fmax(*difference, isnan(x[e]) ? INFINITY : fabs(x[e] - y[e]));
         *largest = fmax(*largest, fabs(y[e]));
     }
-    free(x);
-    free(y);
 }
 
 static void expect_batch(const sb_seq2seq_options *options)
 {
     struct tiny tiny = tiny_new(SB_F64, 3, options);
-    sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 5, 5, 9));
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 5, 5, 9);
     const int64_t cuts[] = {0, 1, 5}, n = sb_parameters_count(tiny.weights);
     const double whole = learn(tiny.model, batch, NULL);
-    sb_tensor **expected = malloc((size_t)n * sizeof *expected);
+    sb_tensor **expected = KEPT(malloc((size_t)n * sizeof *expected));
     for (int64_t i = 0; i < n; i++)
-        expected[i] = sb_tensor_retain(sb_tensor_grad(sb_parameters_get(tiny.weights, i)));
+        expected[i] = retained(sb_tensor_grad(sb_parameters_get(tiny.weights, i)));
     sb_parameters_clear(tiny.weights);
     double sum = 0, difference = 0, largest = 0;
     for (int i = 0; i < 2; i++) {
         sb_batch part = pairs_of(batch, cuts[i], cuts[i + 1]);
         sum += learn(tiny.model, &part, &(sb_partition){.items = {.of = 5, .first = cuts[i]}});
-        batch_release(&part);
     }
     cr_expect(fabs(sum - whole) <= 1e-12 * whole, "%.17g, not %.17g", sum, whole);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         widen(sb_tensor_grad(sb_parameters_get(tiny.weights, i)), expected[i], &difference,
               &largest);
-        sb_tensor_release(expected[i]);
-    }
     cr_expect(difference <= 1e-12 * largest, "gradients up to %g differ by %g", largest,
               difference);
-    free(expected);
     sb_parameters_clear(tiny.weights);
 }
 
@@ -349,7 +321,7 @@ TEST(place, parts_of_a_batch_give_the_gradients_of_the_batch)
 TEST(place, wrong_partitions_are_named)
 {
     sb_random random = random_at;
-    sb_tensor *x = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(3, 2, 4)));
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(3, 2, 4));
     const sb_partition shares[] = {{.items = {.of = 5, .first = 3}},
                                    {.source = {.of = 4, .first = 0, .turn = 1, .second = 4}},
                                    {.source = {.of = 4, .first = -1}}};

@@ -45,11 +45,8 @@ static void fast_agrees(const struct example *e, const char *shapes)
         const double relative = results_relative(&fast, &plain);
         cr_expect(relative <= tolerance, "%s %s: %s is off by %g", e->name, shapes,
                   kernel_cpu_name(), relative);
-        results_free(&fast);
     }
     kernel_use_cpu_set(usual);
-    results_free(&plain);
-    inputs_free(&in);
 }
 
 CPU_TEST(plain, fast_kernels_agree)
@@ -69,21 +66,18 @@ CPU_TEST(plain, gradients_agree_with_differences)
 
 /* ---- Kernels that no example runs ---- */
 
-/* Attention over a cache with these options; retained. */
+/* Attention over a cache with these options. */
 static sb_tensor *cached(sb_score score, sb_tensor *const x[])
 {
     TAPE(SB_NO_RECORD);
-    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     MUST(sb_kv_cache_append(cache, x[1], x[2]));
     const int32_t order[] = {1, 0};
     MUST(sb_kv_cache_reorder(cache, 2, order));
     sb_attention_options o = {.score = score, .temperature = 2, .mask = sb_mask_window(5, 1)};
     if (score == SB_SCORE_SCALED)
         o.bias = x[3];
-    sb_tensor *y = MUST(sb_attention_cached(x[0], cache, &o));
-    y = sb_tensor_retain(y);
-    sb_kv_cache_free(cache);
-    return y;
+    return retained(MUST(sb_attention_cached(x[0], cache, &o)));
 }
 
 CPU_TEST(plain, cached_attention_agrees)
@@ -92,17 +86,16 @@ CPU_TEST(plain, cached_attention_agrees)
     struct inputs in = inputs_new("=2x3x4x5 =2x7x2x5 =2x7x2x3 =4x1x7", SB_F64, 3);
     for (sb_score score = SB_SCORE_SCALED; score <= SB_SCORE_COSINE; score++) {
         kernel_use_cpu_set(KERNELS_PLAIN);
-        sb_tensor *plain = KEPT(cached(score, in.x));
+        sb_tensor *plain = cached(score, in.x);
         for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {
             if (!kernel_use_cpu_set(set))
                 continue;
-            sb_tensor *fast = KEPT(cached(score, in.x));
+            sb_tensor *fast = cached(score, in.x);
             cr_expect(test_relative(fast, plain) <= tolerance, "score %d, %s: off by %g",
                       (int)score, kernel_cpu_name(), test_relative(fast, plain));
         }
     }
     kernel_use_cpu_set(usual);
-    inputs_free(&in);
 }
 
 enum { N = 1000 };

@@ -56,8 +56,8 @@ TEST(positions, rotary_products_depend_on_the_distance)
 {
     enum { D = 16 };
     TAPE(SB_NO_RECORD);
-    sb_tensor *q = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(1, 1, 1, D)));
-    sb_tensor *k = sb_tape_own(test_leaf(SB_F64, 2, SB_SHAPE(1, 1, 1, D)));
+    sb_tensor *q = test_leaf(SB_F64, 1, SB_SHAPE(1, 1, 1, D));
+    sb_tensor *k = test_leaf(SB_F64, 2, SB_SHAPE(1, 1, 1, D));
     double product[3];
     for (int n = 0; n < 3; n++)
         product[n] = sb_tensor_value(
@@ -72,7 +72,7 @@ TEST(positions, rotary_products_depend_on_the_distance)
 TEST(positions, rotary_begins_at_the_given_position)
 {
     TAPE(SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 9, 3, 8)));
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(2, 9, 3, 8));
     sb_tensor *y = sb_rotary(x, 0, 500), *last = sb_rotary(sb_slice(x, 1, 6, 3), 6, 500);
     cr_expect(test_relative(last, sb_slice(y, 1, 6, 3)) == 0);
     sb_tensor *one = sb_slice(sb_slice(x, 0, 1, 1), 2, 2, 1);
@@ -82,7 +82,7 @@ TEST(positions, rotary_begins_at_the_given_position)
 TEST(positions, scaled_rotary_turns_by_positions_in_between)
 {
     TAPE(SB_NO_RECORD);
-    sb_tensor *x = KEPT(test_leaf(SB_F64, 5, SB_SHAPE(1, 9, 2, 6))), *every_third[3];
+    sb_tensor *x = test_leaf(SB_F64, 5, SB_SHAPE(1, 9, 2, 6)), *every_third[3];
     sb_tensor *y = sb_rotary_scaled(x, 6, &(sb_rotary_options){.base = 50, .scaling = 3});
     for (int i = 0; i < 3; i++)
         every_third[i] = sb_rotary(sb_slice(x, 1, 3 * i, 1), 2 + i, 50);
@@ -115,7 +115,7 @@ TEST(positions, rotary_scaling_by_frequency_divides_the_slow_angles)
 /* The gradient is rotated back; gradients of two uses add up. */
 TEST(positions, rotary_backward_rotates_back)
 {
-    sb_tensor *x = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(1, 4, 2, 6)));
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(1, 4, 2, 6));
     TAPE(SB_RECORD);
     sb_tensor *y = sb_rotary(x, 5, 0);
     sb_tensor *loss = sb_add(sb_sum(sb_multiply(y, y), SB_ALL, false),
@@ -152,8 +152,8 @@ TEST(positions, relative_bias_looks_up_the_clipped_distance)
         if (!test_kernel_set((enum kernel_set)(n / 9)))
             continue;
         int64_t R = shapes[n % 9][0], Lq = shapes[n % 9][1], Lk = shapes[n % 9][2];
-        sb_tensor *table = KEPT(test_leaf(SB_F64, 1, SB_SHAPE(2, 2 * R + 1)));
-        sb_tensor *dy = KEPT(test_leaf(SB_F64, 2, SB_SHAPE(1, 2, Lq, Lk)));
+        sb_tensor *table = test_leaf(SB_F64, 1, SB_SHAPE(2, 2 * R + 1));
+        sb_tensor *dy = test_leaf(SB_F64, 2, SB_SHAPE(1, 2, Lq, Lk));
         sb_tensor *expected = KEPT(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 2 * R + 1)));
         TAPE(SB_RECORD);
         sb_tensor *y = sb_keep(sb_relative_bias(table, Lq, Lk));
@@ -189,6 +189,4 @@ TEST(positions, each_allocation_may_fail)
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(1, 2, 2, 4)),
                       test_leaf(SB_F64, 1, SB_SHAPE(2, 3))};
     test_each_allocation_fails(use, x);
-    sb_tensor_release(x[0]);
-    sb_tensor_release(x[1]);
 }

@@ -56,14 +56,11 @@ static void run_rank(sb_communicator *c, void *context)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_keep(run_part(&part, &x));
     need(y && sb_backward(sb_sum(y, SB_ALL, false)));
-    l->y[rank] = sb_tensor_retain(y);
-    l->dx[rank] = sb_tensor_retain(sb_tensor_grad(x));
-    l->dup[rank] = sb_tensor_retain(sb_tensor_grad(part.up));
-    l->ddown[rank] = sb_tensor_retain(sb_tensor_grad(part.down));
+    l->y[rank] = retained(y);
+    l->dx[rank] = retained(sb_tensor_grad(x));
+    l->dup[rank] = retained(sb_tensor_grad(part.up));
+    l->ddown[rank] = retained(sb_tensor_grad(part.down));
     need(sb_tape_end(&tape));
-    sb_tensor_release(x);
-    sb_tensor_release(part.up);
-    sb_tensor_release(part.down);
 }
 
 static struct layer layer_new(void)
@@ -71,16 +68,6 @@ static struct layer layer_new(void)
     return (struct layer){.x = test_leaf(SB_F64, 1, SB_SHAPE(5, IN)),
                           .up = test_leaf(SB_F64, 2, SB_SHAPE(HIDDEN, IN)),
                           .down = test_leaf(SB_F64, 3, SB_SHAPE(OUT, HIDDEN))};
-}
-
-static void layer_free(struct layer *l)
-{
-    sb_tensor *of_all[] = {l->x, l->up, l->down};
-    release_all(3, of_all);
-    for (int r = 0; r < RANKS; r++) {
-        sb_tensor *of_rank[] = {l->y[r], l->dx[r], l->dup[r], l->ddown[r]};
-        release_all(4, of_rank);
-    }
 }
 
 CPU_TEST(ranks, a_sharded_layer_has_the_values_and_gradients_of_the_unsharded_one)
@@ -102,10 +89,6 @@ CPU_TEST(ranks, a_sharded_layer_has_the_values_and_gradients_of_the_unsharded_on
             cr_expect(test_same_bits(cut.y[rank], cut.y[0]) &&
                           test_same_bits(cut.dx[rank], cut.dx[0]),
                       "rank %d of %d has different bits", rank, ranks);
-            sb_tensor_release(dup);
-            sb_tensor_release(ddown);
         }
-        layer_free(&whole);
-        layer_free(&cut);
     }
 }

@@ -15,10 +15,10 @@ TEST(rms_norm, two_numbers_give_the_hand_worked_values)
 /* With dy = (1, 0): u = (10, 0), h = (0.2, 1.4), mean(u h) = 1, dx = (u - h) / 5. */
 TEST(rms_norm, backward_gives_the_hand_worked_gradients)
 {
-    sb_tensor *x =
-        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 7}));
-    sb_tensor *gain =
-        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){10, 20}));
+    sb_tensor *x = KEPT(
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 7})));
+    sb_tensor *gain = KEPT(
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){10, 20})));
     TAPE(SB_RECORD);
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(2), (double[]){1, 0});
     MUST(sb_backward_from(sb_rms_norm(x, gain, SB_ZERO), dy));
@@ -26,8 +26,6 @@ TEST(rms_norm, backward_gives_the_hand_worked_gradients)
     cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), 1) + 0.28) < 1e-14);
     cr_expect(fabs(sb_tensor_get(sb_tensor_grad(gain), 0) - 0.2) < 1e-15 &&
               sb_tensor_get(sb_tensor_grad(gain), 1) == 0);
-    sb_tensor_release(x);
-    sb_tensor_release(gain);
 }
 
 static sb_tensor *fused(void *unused, sb_tensor *const x[])
@@ -78,7 +76,7 @@ TEST(rms_norm, a_nan_or_an_infinity_propagates)
 
 static sb_tensor *with_gain(sb_tensor *x)
 {
-    return sb_rms_norm(x, sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(sb_tensor_dim(x, -1)))), 0);
+    return sb_rms_norm(x, test_leaf(SB_F32, 1, SB_SHAPE(sb_tensor_dim(x, -1))), 0);
 }
 
 TEST(rms_norm, a_row_has_the_same_bits_at_any_position)

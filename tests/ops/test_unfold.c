@@ -27,7 +27,7 @@ TEST(unfold, every_element_is_that_of_the_formula)
         const int64_t span = L + o.left + o.right - o.dilation * (width - 1) - 1;
         if (span < 0)
             continue;
-        sb_tensor *x = sb_tape_own(test_leaf(SB_F32, (uint64_t)round, SB_SHAPE(B, L, C)));
+        sb_tensor *x = test_leaf(SB_F32, (uint64_t)round, SB_SHAPE(B, L, C));
         sb_tensor_set(x, 0, NAN);
         sb_tensor *y = MUST(sb_unfold(x, width, &o));
         expect_shape(y, SB_SHAPE(B, span / o.stride + 1, width * C));
@@ -72,7 +72,7 @@ TEST(unfold, windows_of_zeros_alone_have_gradients)
 {
     for (int64_t L = 0; L < 2; L++) {
         TAPE(SB_RECORD);
-        sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(1, L, 2)));
+        sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(1, L, 2));
         sb_tensor *y = MUST(sb_keep(sb_unfold(x, 1, &(sb_unfold_options){.stride = 9, .left = 3})));
         expect_numbers(y, NUMBERS(0, 0));
         MUST(sb_backward(sb_sum(y, SB_ALL, false)));

@@ -94,7 +94,6 @@ static void expect_log(const char *file, int steps, int evaluations)
         json_decref(json);
     }
     cr_expect(trained == steps && evaluated == evaluations, "%d and %d lines", trained, evaluated);
-    free(text);
 }
 
 CPU_TEST(program, training_prints_its_data_and_writes_model_state_and_log)
@@ -178,7 +177,6 @@ CPU_TEST(program, a_loss_that_is_not_finite_ends_training_and_saves_its_batch)
     expect_text(o.err, "Its batch is in m.safetensors.bad-batch.tsv.\n");
     char *batch = program_read("m.safetensors.bad-batch.tsv", NULL);
     cr_assert(batch && strchr(batch, '\t'), "%s", o.err);
-    free(batch);
 }
 
 CPU_TEST(program, the_number_of_threads_does_not_change_a_byte)
@@ -452,7 +450,6 @@ static int lines_by_now(void)
 {
     char *err = program_read("err", NULL);
     const int lines = err ? count_of(err, "\n") : 0;
-    free(err);
     return lines;
 }
 
@@ -518,7 +515,6 @@ static int losses(const char *file, double loss[], int most)
             loss[n++] = json_number_value(json_object_get(json, "loss"));
         json_decref(json);
     }
-    free(text);
     return n;
 }
 

@@ -29,7 +29,6 @@ static void damage(const char *from, const char *to, size_t size, size_t changed
     cr_assert(bytes && all > changed);
     bytes[changed] ^= 1;
     program_write(to, bytes, size < all ? size : all);
-    free(bytes);
 }
 
 CPU_TEST(program_best, a_missing_or_different_best_model_ends_the_resumed_run)
@@ -153,7 +152,6 @@ static void forge(const char *file, const char *was, const char *is)
     cr_assert(at && strlen(was) == strlen(is), "%s is not in %s", was, file);
     memcpy(at, is, strlen(is));
     program_write(file, bytes, size);
-    free(bytes);
 }
 
 /* As on a machine that computes different bits: at the step of the newer model, the loss is not

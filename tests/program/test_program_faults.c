@@ -125,7 +125,6 @@ CPU_TEST(program_faults, nothing_from_data_or_arguments_reaches_a_terminal_as_a_
     }
     char *page = program_read("page.html", NULL);
     cr_expect(page && is_harmless(page));
-    free(page);
 }
 
 /* ---- numbers that are 0 ---- */
@@ -141,7 +140,6 @@ CPU_TEST(program_faults, a_zero_that_is_given_is_used)
         cr_assert(o.code == 0, "%s: %s", given[i], o.err);
         char *log = program_read("m2.jsonl", NULL);
         cr_expect(i < 2 || (log && strstr(log, "\"rate\":0.0,")), "the rate is not 0: %s", log);
-        free(log);
         o = program_run(COPY "--steps 10 %s --out %s --resume", given[i], model);
         cr_expect(o.code == 0, "%s, resumed: %s", given[i], o.err);
         struct outcome was = program_run("info usual.safetensors | grep fingerprint");

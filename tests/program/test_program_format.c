@@ -37,7 +37,6 @@ CPU_TEST(program_format, files_of_the_first_kept_format_are_read_and_continued)
     o = run_well("report m.safetensors --input '1 2'");
     char *page = program_read("m.html", NULL);
     cr_expect(page && strstr(page, "<h2>Saturated rows</h2>") && strstr(page, "training took"));
-    free(page);
     o = program_run(RESUME);
     cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 20\n"), "%s%s", o.out, o.err);
     char *log = program_read("m.jsonl", NULL);
@@ -45,7 +44,6 @@ CPU_TEST(program_format, files_of_the_first_kept_format_are_read_and_continued)
     cr_expect(fabs(number_after(log, "{\"step\":20,\"held_out_loss\":") - 2.47837) < 1e-12, "%s",
               log);
     cr_expect(fabs(number_after(log, "{\"step\":24,\"held_out_loss\":") - 2.472) < 1e-3, "%s", log);
-    free(log);
 }
 
 /* Changes the last character of a text that a file has. */
@@ -56,7 +54,6 @@ static void change(const char *file, const char *text, char to)
     cr_assert(at, "%s is not in %s", text, file);
     at[strlen(text) - 1] = to;
     program_write(file, bytes, size);
-    free(bytes);
 }
 
 /* Each of the files is made an older one, which the command refuses and leaves as it is. */

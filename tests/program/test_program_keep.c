@@ -194,7 +194,6 @@ static double best_in_log(const char *log, const char *name)
             best = json_number_value(json_object_get(json, name));
         json_decref(json);
     }
-    free(text);
     return best;
 }
 
@@ -209,7 +208,6 @@ static double most_in_log(const char *log, const char *name, int sign)
             most = sign * json_number_value(value);
         json_decref(json);
     }
-    free(text);
     return sign * most;
 }
 

@@ -23,7 +23,6 @@ CPU_TEST(program_paths, a_report_and_a_figure_replace_files_of_their_kind_and_em
     char *page = program_read("empty", NULL);
     static const char begins[] = "<!DOCTYPE html>\n<!-- softback report -->\n<html";
     cr_expect(page && strncmp(page, begins, sizeof begins - 1) == 0, "%.80s", page);
-    free(page);
     for (int i = 0; i < 2; i++) {
         o = run_well("report model --input '3 1' --figure attention --out a.svg");
     }
@@ -42,7 +41,6 @@ CPU_TEST(program_paths, a_log_overwrites_a_log_of_another_run_or_one_that_was_cu
     char *log = program_read("n.jsonl", NULL);
     static const char begins[] = "{\"softback\":\"log\",\"format\":2}\n{\"step\":4,";
     cr_expect(log && strncmp(log, begins, sizeof begins - 1) == 0, "%s", log);
-    free(log);
     o = program_run(TRAIN "--out p --log n.jsonl");
     cr_expect(o.code == 0, "another run does not replace it: %s", o.err);
 }
@@ -73,7 +71,6 @@ CPU_TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
     cr_expect(log && strncmp(log, "{\"softback\":\"log\",", 18) == 0 &&
                   strstr(log, "\"held_out_loss\":"),
               "%s", log);
-    free(log);
 }
 
 CPU_TEST(program_paths, the_batch_of_a_failed_run_is_not_overwritten)

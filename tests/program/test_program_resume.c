@@ -194,7 +194,6 @@ CPU_TEST(program_resume, the_log_has_each_step_once)
         json_decref(json);
     }
     cr_expect(last == 50);
-    free(text);
 }
 
 CPU_TEST(program_resume, patience_ends_a_run_early)
@@ -241,16 +240,15 @@ CPU_TEST(program_resume, the_library_continues_a_state_of_the_program)
         .optimiser = {.beta2 = 0.98, .clip = 1, .schedule = {.rate = 0.01, .warmup = 2}}};
     for (int batch = 4; batch <= 5; batch++) {
         const sb_data_options how = {.seed = 1, .batch_pairs = batch};
-        sb_data *data = sb_data_new(pairs, sb_seq2seq_source(its), sb_seq2seq_target(its), &how);
+        sb_data *data =
+            KEPT(sb_data_new(pairs, sb_seq2seq_source(its), sb_seq2seq_target(its), &how));
         const sb_source source = sb_data_as_source(data);
-        sb_trainer *trainer = MUST(sb_trainer_for(&model, &source, &options));
+        sb_trainer *trainer = KEPT(sb_trainer_for(&model, &source, &options));
         cr_expect(sb_checkpoint_resume(trainer, test_temporary("m.state")) == (batch == 4), "%s",
                   sb_error());
         cr_expect(batch == 5 || sb_trainer_steps(trainer) == 6);
         sb_trained trained;
         cr_expect(batch == 5 || sb_trainer_step(trainer, &trained), "%s", sb_error());
-        sb_trainer_free(trainer);
-        sb_data_free(data);
     }
     EXPECT_ERROR("checkpoint: the data differ from those that its training was started with");
     sb_model_free(&model);

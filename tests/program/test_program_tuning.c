@@ -172,5 +172,4 @@ CPU_TEST(program_tuning, a_report_of_a_folder_leaves_out_adapters)
               "%d %s", o.code, o.err);
     char *page = program_read("page.html", NULL);
     cr_expect(page && strstr(page, "<h1>1 runs in .</h1>"));
-    free(page);
 }

@@ -36,7 +36,7 @@ static void hide_fingerprints(char *text)
 static char *outcome_text(const char *command)
 {
     struct outcome o = program_shell(command);
-    char *text = calloc(strlen(o.out) + strlen(o.err) + 32, 1);
+    char *text = KEPT(calloc(strlen(o.out) + strlen(o.err) + 32, 1));
     strcat(strcat(text, o.out), o.err);
     cr_assert(!strstr(text, "\n\n"), "a blank line would end it: %s", text);
     if (o.code != 0)
@@ -57,7 +57,6 @@ static const char *run_line(const char *line, FILE *written)
     else
         cr_expect(strlen(got) == (size_t)(end - output) && strncmp(got, output, strlen(got)) == 0,
                   "%s\nexpected:\n%.*sgot:\n%s", command, (int)(end - output), output, got);
-    free(got);
     return end;
 }
 
@@ -65,7 +64,7 @@ static char *read_all(const char *path)
 {
     enum { ROOM = 1 << 18 };
     FILE *file = fopen(path, "r");
-    char *text = calloc(ROOM, 1);
+    char *text = KEPT(calloc(ROOM, 1));
     cr_assert(file && fread(text, 1, ROOM, file) < ROOM, "%s", path);
     fclose(file);
     return text;
@@ -86,7 +85,6 @@ static void expect_refusals(const char *name)
     }
     if (written)
         fclose(written);
-    free(text);
 }
 
 CPU_TEST(refusals, of_unknown_words_and_options_that_do_not_fit)

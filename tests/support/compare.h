@@ -2,29 +2,22 @@
 #ifndef SOFTBACK_TESTS_SUPPORT_COMPARE_H
 #define SOFTBACK_TESTS_SUPPORT_COMPARE_H
 
-#include "ops/example.h"
-#include "tests/support/test.h"
+#include "tests/support/examples.h"
 
 /* y = f(x) and the gradients of x, for a dy fixed by y's shape. It runs twice, so that the second
-   gradient is added to the first. The caller releases all. */
+   gradient is added to the first. All belongs to the test. */
 static inline sb_tensor *run_with_gradients(sb_function f, sb_tensor *const x[], int n,
                                             sb_tensor *dx[])
 {
     sb_tensor *y = NULL;
     for (int round = 0; round < 2; round++) {
-        sb_tensor_release(y);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
-        y = MUST(sb_tensor_retain(f(NULL, x)));
-        sb_tensor *dy = sb_tape_own(test_leaf(y->dtype, 99, y->rank, y->dim));
+        TAPE(SB_RECORD);
+        y = KEPT(sb_tensor_retain(f(NULL, x)));
+        sb_tensor *dy = test_leaf(y->dtype, 99, y->rank, y->dim);
         MUST(sb_backward_from(y, dy));
-        sb_tape_end(&tape);
     }
-    for (int i = 0; i < n; i++) {
-        dx[i] = sb_tensor_retain(sb_tensor_grad(x[i]));
-        if (dx[i])
-            sb_tensor_clear_grad(x[i]);
-    }
+    for (int i = 0; i < n; i++)
+        dx[i] = take_grad(x[i]);
     return y;
 }
 
@@ -32,23 +25,16 @@ static inline sb_tensor *run_with_gradients(sb_function f, sb_tensor *const x[],
    inputs that `shapes` describes (see ops/example.h). */
 static inline void expect_same_function(sb_function f, sb_function g, const char *shapes)
 {
-    sb_tensor *x[EXAMPLE_INPUTS], *df[EXAMPLE_INPUTS], *dg[EXAMPLE_INPUTS];
-    int n = example_inputs(shapes, SB_F64, 5, x);
-    MUST(n > 0);
-    sb_tensor *yf = run_with_gradients(f, x, n, df), *yg = run_with_gradients(g, x, n, dg);
+    const struct inputs in = inputs_new(shapes, SB_F64, 5);
+    sb_tensor *df[EXAMPLE_INPUTS], *dg[EXAMPLE_INPUTS];
+    sb_tensor *yf = run_with_gradients(f, in.x, in.n, df),
+              *yg = run_with_gradients(g, in.x, in.n, dg);
     cr_expect(test_relative(yf, yg) <= 1e-12, "\"%s\": values differ by %g", shapes,
               test_relative(yf, yg));
-    for (int i = 0; i < n; i++) {
-        bool wanted = x[i]->requires_grad;
-        cr_expect(!wanted || test_relative(df[i], dg[i]) <= 1e-12,
+    for (int i = 0; i < in.n; i++)
+        cr_expect(!in.x[i]->requires_grad || test_relative(df[i], dg[i]) <= 1e-12,
                   "\"%s\": gradients of input %d differ by %g", shapes, i,
                   test_relative(df[i], dg[i]));
-        sb_tensor_release(df[i]);
-        sb_tensor_release(dg[i]);
-        sb_tensor_release(x[i]);
-    }
-    sb_tensor_release(yf);
-    sb_tensor_release(yg);
 }
 
 /* Asserts that seven equal rows of length C give the same bits, on a tape that does not record:
@@ -58,7 +44,7 @@ static inline void expect_rows_do_not_depend_on_position(sb_tensor *(*f)(sb_tens
     enum { ROWS = 7 };
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *row = sb_tape_own(test_leaf(SB_F32, (uint64_t)C, SB_SHAPE(C)));
+    sb_tensor *row = test_leaf(SB_F32, (uint64_t)C, SB_SHAPE(C));
     sb_tensor *x = sb_expand(row, SB_SHAPE(ROWS, C)), *y = f(x);
     MUST(y);
     const float *bits = test_data(y);

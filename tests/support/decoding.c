@@ -1,25 +1,20 @@
 #include "tests/support/decoding.h"
 #include "models/decoding/device_steps.h"
 
-char **texts_new(uint64_t seed, int n)
+const char **texts_new(uint64_t seed, int n)
 {
-    char **texts = calloc((size_t)n, sizeof *texts);
+    const char **texts = KEPT(calloc((size_t)n, sizeof *texts));
     for (int i = 0; i < n; i++)
-        texts[i] = strdup(tiny_text(seed + (uint64_t)i, 15));
+        texts[i] = KEPT(memory_text(tiny_text(seed + (uint64_t)i, 15)));
     return texts;
 }
 
-void texts_free(int n, char **texts)
-{
-    for (int i = 0; i < n; i++)
-        free(texts[i]);
-    free(texts);
-}
-
-void decode(const struct tiny *tiny, char *const *texts, int64_t n,
+void decode(const struct tiny *tiny, const char *const *texts, int64_t n,
             const sb_decoding_options *options, sb_decoded *outputs)
 {
-    MUST(sb_decode_texts(tiny->model, (const char *const *)texts, n, options, outputs));
+    MUST(sb_decode_texts(tiny->model, texts, n, options, outputs));
+    for (int64_t i = 0; i < n; i++)
+        KEPT(outputs[i].ids);
 }
 
 bool same_symbols(const sb_decoded *a, const sb_decoded *b)
@@ -40,7 +35,7 @@ void expect_bits_of_single_steps(const sb_decoding_options *options)
     enum { SOME = 5 };
     device_needed();
     sb_use_device(device_cuda());
-    char **texts = texts_new(90, SOME);
+    const char **texts = texts_new(90, SOME);
     for (int v = tiny_first(options->longest); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(v % 2 ? SB_F64 : SB_F32, 4, &tiny_variant(v)->options);
         sb_decoded single[SOME], ahead[SOME];
@@ -51,32 +46,22 @@ void expect_bits_of_single_steps(const sb_decoding_options *options)
         for (int i = 0; i < SOME; i++)
             cr_expect(same_bits(&single[i], &ahead[i]), "%s, text %d: %.17g, not %.17g",
                       tiny_variant(v)->name, i, ahead[i].score, single[i].score);
-        sb_decoded_free(SOME, single);
-        sb_decoded_free(SOME, ahead);
     }
-    texts_free(SOME, texts);
     sb_use_device(NULL);
 }
 
 sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *output)
 {
     int64_t length;
-    int32_t *source = sb_vocabulary_encode(tiny->vocabulary, text, &length, NULL);
+    int32_t *source = KEPT(sb_vocabulary_encode(tiny->vocabulary, text, &length, NULL));
     sb_encoded_pair pair = {source, output->ids, length, output->length, NULL};
-    sb_batch *batch = MUST(sb_batch_new(1, &pair));
-    sb_free(source);
-    return batch;
+    return KEPT(sb_batch_new(1, &pair));
 }
 
 double *log_probabilities(const struct tiny *tiny, const char *text, const sb_decoded *output)
 {
     sb_batch *batch = batch_of(tiny, text, output);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = MUST(sb_log_softmax(sb_seq2seq_logits(tiny->model, batch, NULL)));
-    double *values = malloc((size_t)sb_tensor_size(y) * sizeof *values);
-    cr_assert(sb_tensor_read(y, values));
-    sb_tape_end(&tape);
-    sb_batch_free(batch);
-    return values;
+    return numbers_of(y);
 }

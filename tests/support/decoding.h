@@ -6,12 +6,11 @@
 
 enum { TEXTS = 40, LONGEST = 12 };
 
-/* n texts, fixed by the seed, to be freed. */
-char **texts_new(uint64_t seed, int n);
-void texts_free(int n, char **texts);
+/* n texts, fixed by the seed. */
+const char **texts_new(uint64_t seed, int n);
 
-/* Decodes them, which must succeed. */
-void decode(const struct tiny *tiny, char *const *texts, int64_t n,
+/* Decodes them, which must succeed; the outputs belong to the test. */
+void decode(const struct tiny *tiny, const char *const *texts, int64_t n,
             const sb_decoding_options *options, sb_decoded *outputs);
 
 bool same_symbols(const sb_decoded *a, const sb_decoded *b);
@@ -26,7 +25,7 @@ void expect_bits_of_single_steps(const sb_decoding_options *options);
 sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *output);
 
 /* The log-probability of each symbol (Lt, V) that follows the output's, by the forward pass of
-   training; to be freed. */
+   training. */
 double *log_probabilities(const struct tiny *tiny, const char *text, const sb_decoded *output);
 
 #endif

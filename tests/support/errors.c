@@ -20,23 +20,23 @@ static void open_arguments(struct errors *f)
     f->v3 = test_leaf(SB_F32, 3, SB_SHAPE(3));
     f->v4 = test_leaf(SB_F32, 4, SB_SHAPE(4));
     f->d = test_leaf(SB_F64, 5, SB_SHAPE(2, 3));
-    f->s = sb_tensor_scalar(SB_F32, 1.5);
-    f->e = sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3));
-    f->e0 = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 0));
-    f->i2 = sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){1, 2});
-    f->i9 = sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){1, 9});
-    f->in = sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){-1, -1});
-    f->i22 = sb_tensor_zeros(SB_I32, SB_SHAPE(2, 2));
-    f->b = sb_tensor_full(SB_BOOL, SB_SHAPE(2, 3), 1);
+    f->s = KEPT(sb_tensor_scalar(SB_F32, 1.5));
+    f->e = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3)));
+    f->e0 = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 0)));
+    f->i2 = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){1, 2}));
+    f->i9 = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){1, 9}));
+    f->in = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){-1, -1}));
+    f->i22 = KEPT(sb_tensor_zeros(SB_I32, SB_SHAPE(2, 2)));
+    f->b = KEPT(sb_tensor_full(SB_BOOL, SB_SHAPE(2, 3), 1));
     f->q = test_leaf(SB_F32, 6, SB_SHAPE(2, 5, 4, 6));
     f->k = test_leaf(SB_F32, 7, SB_SHAPE(2, 7, 4, 6));
     f->k3 = test_leaf(SB_F32, 8, SB_SHAPE(2, 7, 3, 6));
     f->kd = test_leaf(SB_F32, 9, SB_SHAPE(2, 7, 4, 5));
     f->kb = test_leaf(SB_F32, 10, SB_SHAPE(3, 7, 4, 6));
     f->kl = test_leaf(SB_F32, 11, SB_SHAPE(2, 8, 4, 6));
-    f->len = sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){5, 7});
-    f->len9 = sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){5, 9});
-    f->set = sb_parameters_new(1);
+    f->len = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){5, 7}));
+    f->len9 = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){5, 9}));
+    f->set = KEPT(sb_parameters_new(1));
     sb_parameters_add(f->set, "w", SB_SHAPE(2, 2), (sb_initial){SB_INITIAL_XAVIER, 0});
 }
 
@@ -58,12 +58,6 @@ void errors_close(struct errors *f)
     cr_expect(sb_backward(sb_sum(sb_matmul(f->x, f->y), SB_ALL, false)), "%s", sb_error());
     sb_tape_end(&tape);
     cr_expect(sb_parameters_count(f->set) == 1, "a call that fails has added a parameter");
-    sb_tensor *all[] = {f->x,  f->y,  f->v3, f->v4, f->d,   f->s,   f->e,
-                        f->e0, f->i2, f->i9, f->in, f->i22, f->b,   f->q,
-                        f->k,  f->k3, f->kd, f->kb, f->kl,  f->len, f->len9};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        sb_tensor_release(all[i]);
-    sb_parameters_free(f->set);
     cr_expect(f->writes || fgetc(f->golden) == EOF);
     fclose(f->golden);
 }

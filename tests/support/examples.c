@@ -76,6 +76,8 @@ struct inputs inputs_new(const char *shapes, sb_dtype dtype, uint64_t seed)
     struct inputs in = {0};
     in.n = example_inputs(shapes, dtype, seed, in.x);
     cr_assert(in.n > 0, "%s: %s", shapes, sb_error());
+    for (int i = 0; i < in.n; i++)
+        KEPT(in.x[i]);
     return in;
 }
 
@@ -85,34 +87,20 @@ struct inputs inputs_widened(const struct inputs *from)
     for (int i = 0; i < in.n; i++) {
         const sb_tensor *x = from->x[i];
         sb_dtype dtype = sb_dtype_is_real(x->dtype) ? SB_F64 : x->dtype;
-        double *numbers = numbers_of(x);
-        in.x[i] = sb_tensor_from_doubles(dtype, x->rank, x->dim, numbers);
-        free(numbers);
+        in.x[i] = KEPT(sb_tensor_from_doubles(dtype, x->rank, x->dim, numbers_of(x)));
         if (x->requires_grad)
             sb_tensor_requires_grad(in.x[i]);
     }
     return in;
 }
 
-void inputs_free(struct inputs *in)
-{
-    for (int i = 0; i < in->n; i++)
-        sb_tensor_release(in->x[i]);
-}
-
 static void results_add(struct results *o, const sb_tensor *t)
 {
     int64_t n = t ? tensor_size(t) : 0;
     o->size[o->parts] = n;
-    o->value[o->parts] = malloc((size_t)(n + 1) * sizeof(double));
-    o->ok = o->value[o->parts] && (!t || sb_tensor_read(t, o->value[o->parts])) && o->ok;
+    o->value[o->parts] = KEPT(malloc((size_t)(n + 1) * sizeof(double)));
+    o->ok = (!t || sb_tensor_read(t, o->value[o->parts])) && o->ok;
     o->parts++;
-}
-
-void results_free(struct results *o)
-{
-    for (int i = 0; i < o->parts; i++)
-        free(o->value[i]);
 }
 
 sb_random example_stream;
@@ -128,12 +116,10 @@ void example_begin(sb_tape *tape, sb_mode mode)
 static sb_tensor *gradient_for(const sb_tensor *y)
 {
     const int64_t n = tensor_size(y);
-    double *numbers = malloc((size_t)(n + 1) * sizeof *numbers);
+    double *numbers = KEPT(malloc((size_t)(n + 1) * sizeof *numbers));
     for (int64_t i = 0; i < n; i++)
         numbers[i] = (3 + (double)(i % 10)) / 8;
-    sb_tensor *dy = sb_tape_own(sb_tensor_from_doubles(y->dtype, y->rank, y->dim, numbers));
-    free(numbers);
-    return dy;
+    return owned(y->dtype, y->rank, y->dim, numbers);
 }
 
 struct results example_run(const struct example *e, const struct inputs *in, sb_mode mode)
@@ -199,7 +185,6 @@ void example_gradients_agree(const struct example *e, const char *shapes)
         struct inputs in = inputs_new(shapes, SB_F64, seed);
         if (wants_gradient(e, &in))
             example_expect_gradients(e, shapes, &in);
-        inputs_free(&in);
     }
 }
 

@@ -20,7 +20,6 @@ struct inputs {
 
 struct inputs inputs_new(const char *shapes, sb_dtype dtype, uint64_t seed);
 struct inputs inputs_widened(const struct inputs *from); /* the same values in f64 */
-void inputs_free(struct inputs *in);
 
 /* The elements of the result, then of each input's gradient. */
 struct results {
@@ -38,7 +37,6 @@ void example_begin(sb_tape *tape, sb_mode mode);
 struct results example_run(const struct example *e, const struct inputs *in, sb_mode mode);
 struct results example_must_run(const struct example *e, const char *shapes,
                                 const struct inputs *in);
-void results_free(struct results *results);
 
 /* Expects gradients that agree with exact derivatives and with differences, in float64: those of
    these inputs, or an example_check. */

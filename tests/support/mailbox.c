@@ -228,7 +228,7 @@ sb_communicator *mailbox_rank(struct mailbox *mailbox, int rank)
     *group = (struct group){.mailbox = mailbox, .rank = rank, .size = mailbox->ranks};
     for (int r = 0; r < mailbox->ranks; r++)
         group->member[r] = r;
-    return communicator_new(&plugin, group);
+    return KEPT(communicator_new(&plugin, group));
 }
 
 /* ---- threads ---- */
@@ -261,9 +261,7 @@ void mailbox_run(int ranks, void (*body)(sb_communicator *c, void *context), voi
         rank[i] = (struct rank){.c = mailbox_rank(m, i), .body = body, .context = context};
         cr_assert(pthread_create(&rank[i].thread, NULL, run, &rank[i]) == 0);
     }
-    for (int i = 0; i < ranks; i++) {
+    for (int i = 0; i < ranks; i++)
         pthread_join(rank[i].thread, NULL);
-        sb_communicator_close(rank[i].c);
-    }
     mailbox_close(m);
 }

@@ -9,7 +9,7 @@ struct mailbox;
 
 struct mailbox *mailbox_open(int ranks);
 void mailbox_close(struct mailbox *mailbox);
-/* The communicator of a rank, to be closed. */
+/* The communicator of a rank, until the end of the test. */
 sb_communicator *mailbox_rank(struct mailbox *mailbox, int rank);
 int64_t mailbox_sent(const sb_communicator *c); /* the number of bytes that the rank has sent */
 

@@ -51,14 +51,11 @@ static pid_t start(char *command, int terminal)
     _exit(127);
 }
 
-/* Takes ownership of a text; 64 calls later it is freed. */
-static char *keep(char *text)
+/* The text of a file; none is an empty one. */
+static char *text_of(const char *file)
 {
-    static char *kept[64];
-    static int next;
-    next = (next + 1) % 64;
-    free(kept[next]);
-    return kept[next] = text ? text : strdup("");
+    char *text = program_read(file, NULL);
+    return text ? text : "";
 }
 
 static struct outcome outcome(pid_t process)
@@ -71,8 +68,8 @@ static struct outcome outcome(pid_t process)
 struct outcome program_wait(pid_t process)
 {
     struct outcome o = outcome(process);
-    o.out = keep(program_read("out", NULL));
-    o.err = keep(program_read("err", NULL));
+    o.out = text_of("out");
+    o.err = text_of("err");
     return o;
 }
 
@@ -128,14 +125,14 @@ struct outcome program_on_terminal(const char *format, ...)
     cr_assert(terminal >= 0);
     pid_t process = start(command, terminal);
     close(terminal);
-    char *text = calloc(ROOM, 1);
+    char *text = kept_memory(calloc(ROOM, 1));
     size_t size = 0;
     for (ssize_t n; size < ROOM - 1 && (n = read(master, text + size, ROOM - 1 - size)) > 0;)
         size += (size_t)n;
     close(master);
     struct outcome o = outcome(process);
-    o.out = keep(text);
-    o.err = keep(NULL);
+    o.out = text;
+    o.err = "";
     return o;
 }
 
@@ -211,8 +208,8 @@ char *program_read(const char *file, size_t *size)
     fseek(f, 0, SEEK_END);
     size_t n = (size_t)ftell(f);
     rewind(f);
-    char *text = calloc(n + 1, 1);
-    cr_assert(text && fread(text, 1, n, f) == n);
+    char *text = kept_memory(calloc(n + 1, 1));
+    cr_assert(fread(text, 1, n, f) == n);
     fclose(f);
     if (size)
         *size = n;
@@ -243,8 +240,6 @@ bool program_same(const char *a, const char *b)
         program_cut_seconds(y, &m);
     }
     bool same = x && y && n == m && memcmp(x, y, n) == 0;
-    free(x);
-    free(y);
     return same;
 }
 
@@ -254,7 +249,6 @@ void program_copy(const char *from, const char *to)
     char *bytes = program_read(from, &size);
     cr_assert(bytes, "no %s", from);
     program_write(to, bytes, size);
-    free(bytes);
 }
 
 void program_write_pairs(void)

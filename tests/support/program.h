@@ -5,7 +5,7 @@
 #include "tests/support/test.h"
 #include <sys/types.h>
 
-/* The result of a run; its strings are valid for some more runs. */
+/* The result of a run; its strings are valid until the end of the test. */
 struct outcome {
     int code;  /* exit code; -1: ended by a signal */
     char *out; /* standard output */

@@ -32,9 +32,8 @@ static double stored_error(const sb_safetensors *file, const char *name)
 {
     char full[256];
     snprintf(full, sizeof full, "%s~", name);
-    sb_tensor *error = MUST(sb_safetensors_tensor(file, full));
+    sb_tensor *error = KEPT(sb_safetensors_tensor(file, full));
     double value = sb_tensor_value(error);
-    sb_tensor_release(error);
     return value;
 }
 
@@ -42,13 +41,11 @@ sb_tensor *reference_tensor(const sb_safetensors *file, const char *name, sb_dty
 {
     if (sb_safetensors_find(file, name) < 0)
         return NULL;
-    sb_tensor *t = MUST(sb_safetensors_tensor(file, name));
+    sb_tensor *t = KEPT(sb_safetensors_tensor(file, name));
     if (t->dtype == SB_I32 || t->dtype == SB_BOOL)
         return sb_tape_own(t);
     double *numbers = numbers_of(t);
     sb_tensor *own = MUST(sb_tape_own(sb_tensor_from_doubles(dtype, t->rank, t->dim, numbers)));
-    free(numbers);
-    sb_tensor_release(t);
     return own;
 }
 
@@ -67,15 +64,13 @@ static double largest_difference(const sb_tensor *a, const sb_tensor *b)
         double difference = fabs(x[i] - y[i]);
         worst = difference >= 0 ? fmax(worst, difference) : INFINITY;
     }
-    free(x);
-    free(y);
     return worst;
 }
 
 void reference_expect(const sb_safetensors *file, const char *name, const sb_tensor *got,
                       double largest)
 {
-    sb_tensor *expected = MUST(sb_safetensors_tensor(file, name));
+    sb_tensor *expected = KEPT(sb_safetensors_tensor(file, name));
     cr_assert(got, "%s: there is no result: %s", name, sb_error());
     cr_assert(shape_equal(got->rank, got->dim, expected->rank, expected->dim),
               "%s: the shape is %s, not %s", name, tensor_shape(got).text,
@@ -88,7 +83,6 @@ void reference_expect(const sb_safetensors *file, const char *name, const sb_ten
     const double error = largest_difference(got, expected);
     cr_expect(error <= limit, "%s in %s on %s: differs by %g, more than %g", name,
               sb_dtype_name(got->dtype), kernel_cpu_name(), error, limit);
-    sb_tensor_release(expected);
 }
 
 void reference_expect_value(const sb_safetensors *file, const char *path, const sb_tensor *y)
@@ -108,13 +102,12 @@ void reference_read_weights(const sb_safetensors *file, const char *path, sb_par
 {
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         const struct reference_name name = reference_name(path, sb_parameters_name(set, i));
-        sb_tensor *w = sb_parameters_get(set, i), *stored = sb_safetensors_tensor(file, name.text);
+        sb_tensor *w = sb_parameters_get(set, i),
+                  *stored = KEPT(sb_safetensors_tensor(file, name.text));
         MUST(stored);
         cr_assert(shape_equal(w->rank, w->dim, stored->rank, stored->dim), "%s", name.text);
         double *numbers = numbers_of(stored);
         MUST(sb_tensor_write(w, numbers));
-        free(numbers);
-        sb_tensor_release(stored);
     }
 }
 
@@ -124,9 +117,8 @@ void reference_expect_weights(const sb_safetensors *file, const char *path,
     double largest = 0;
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         const struct reference_name name = gradient_name(path, sb_parameters_name(set, i));
-        sb_tensor *expected = MUST(sb_safetensors_tensor(file, name.text));
+        sb_tensor *expected = KEPT(sb_safetensors_tensor(file, name.text));
         largest = fmax(largest, largest_of(expected));
-        sb_tensor_release(expected);
     }
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         const char *name = sb_parameters_name(set, i);
@@ -192,12 +184,11 @@ void reference_expect_count(const sb_safetensors *file, const char *group, int n
 void reference_compare(const char *theme, const char *group, int n,
                        const struct reference_case cases[])
 {
-    sb_safetensors *file = reference_open(theme);
+    sb_safetensors *file = KEPT(reference_open(theme));
     reference_expect_count(file, group, n);
     for (int i = 0; i < n; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", group, cases[i].name);
         reference_each(compare_operation, file, &(struct operation){path, cases[i].f});
     }
-    sb_safetensors_close(file);
 }

@@ -11,9 +11,6 @@ static void add_product(sb_tensor *z, const sb_tensor *x, const sb_tensor *y)
     for (int64_t k = 0; k < n; k++)
         sum[k] += a[sb_tensor_size(x) == n ? k : 0] * (b ? b[k] : 1);
     sb_tensor_write(z, sum);
-    free(sum);
-    free(a);
-    free(b);
 }
 
 static bool times_backward(sb_node *node)
@@ -53,7 +50,6 @@ sb_tensor *total(sb_tensor *x)
     double sum = 0, *numbers = y ? numbers_of(x) : NULL;
     for (int64_t i = 0; y && i < sb_tensor_size(x); i++)
         sum += numbers[i];
-    free(numbers);
     return y && sb_tensor_set(y, 0, sum) ? y : NULL;
 }
 

@@ -21,13 +21,11 @@ sb_tensor *share_part(const sb_tensor *t, int axis, const sb_piece *piece, int64
     int64_t dim[SB_MAX_RANK];
     memcpy(dim, t->dim, sizeof dim);
     dim[axis] = here;
-    sb_tensor *part = sb_tensor_zeros(t->dtype, t->rank, dim);
+    sb_tensor *part = KEPT(sb_tensor_zeros(t->dtype, t->rank, dim));
     double *numbers = numbers_of(t), *own = numbers_of(part);
     for (int64_t e = 0; e < sb_tensor_size(part); e++)
         own[e] = numbers[element_of(t, axis, piece, here, e)];
     sb_tensor_write(part, own);
-    free(numbers);
-    free(own);
     return sb_dtype_is_real(part->dtype) ? sb_tensor_requires_grad(part) : part;
 }
 
@@ -38,6 +36,4 @@ void share_add(sb_tensor *t, int axis, const sb_piece *piece, const sb_tensor *x
     for (int64_t e = 0; e < sb_tensor_size(x); e++)
         sum[element_of(t, axis, piece, here, e)] += numbers[e];
     sb_tensor_write(t, sum);
-    free(numbers);
-    free(sum);
 }

@@ -68,7 +68,7 @@ static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* ranks of a test a
 
 static void keep(void *object, void (*free_object)(void *))
 {
-    cr_assert(object, "%s", sb_error());
+    MUST(object);
     pthread_mutex_lock(&keeping);
     if (kept_count == kept_room) {
         kept_room = 2 * kept_room + 64;
@@ -91,6 +91,34 @@ static void keep(void *object, void (*free_object)(void *))
         return object;                                                                             \
     }
 KEPT_TYPES(KEPT_DEFINITION)
+
+char *kept_text(char *text)
+{
+    keep(text, memory_free);
+    return text;
+}
+
+int32_t *kept_ids(int32_t *ids)
+{
+    keep(ids, memory_free);
+    return ids;
+}
+
+double *kept_numbers(double *numbers)
+{
+    return kept_memory(numbers);
+}
+
+void *kept_memory(void *memory)
+{
+    keep(memory, free);
+    return memory;
+}
+
+sb_tensor *retained(sb_tensor *t)
+{
+    return t ? KEPT(sb_tensor_retain(t)) : NULL;
+}
 
 static void free_kept(void)
 {
@@ -240,11 +268,23 @@ double test_relative_arrays(int64_t n, const double *a, const double *b)
     return worst == 0 ? 0 : worst / largest;
 }
 
+static double *numbers_new(const sb_tensor *t)
+{
+    double *numbers = calloc((size_t)sb_tensor_size(t) + 1, sizeof *numbers);
+    MUST(numbers && sb_tensor_read(t, numbers));
+    return numbers;
+}
+
+double *numbers_of(const sb_tensor *t)
+{
+    return KEPT(numbers_new(t));
+}
+
 double test_relative(const sb_tensor *a, const sb_tensor *b)
 {
     if (!a || !b || !shape_equal(a->rank, a->dim, b->rank, b->dim))
         return INFINITY;
-    double *x = numbers_of(a), *y = numbers_of(b);
+    double *x = numbers_new(a), *y = numbers_new(b);
     double relative = test_relative_arrays(tensor_size(a), x, y);
     free(x);
     free(y);
@@ -281,13 +321,6 @@ bool test_same_bits(const sb_tensor *a, const sb_tensor *b)
     return same;
 }
 
-double *numbers_of(const sb_tensor *t)
-{
-    double *numbers = calloc((size_t)sb_tensor_size(t) + 1, sizeof *numbers);
-    MUST(numbers && sb_tensor_read(t, numbers));
-    return numbers;
-}
-
 void test_tape_ends(sb_tape *tape)
 {
     cr_expect(sb_tape_end(tape), "%s", sb_error());
@@ -305,7 +338,7 @@ sb_tensor *owned(sb_dtype dtype, int rank, const int64_t *dim, const double *val
 
 sb_tensor *take_grad(sb_tensor *x)
 {
-    sb_tensor *grad = sb_tensor_retain(sb_tensor_grad(x));
+    sb_tensor *grad = retained(sb_tensor_grad(x));
     sb_tensor_clear_grad(x);
     return grad;
 }
@@ -318,7 +351,7 @@ void release_all(int n, sb_tensor *const t[])
 
 double largest_of(const sb_tensor *t)
 {
-    double most = 0, *numbers = numbers_of(t);
+    double most = 0, *numbers = numbers_new(t);
     for (int64_t i = 0; i < sb_tensor_size(t); i++)
         most = isnan(numbers[i]) ? INFINITY : fmax(most, fabs(numbers[i]));
     free(numbers);
@@ -334,7 +367,7 @@ sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim
         values[i] = 4 * sb_random_uniform(&random) - 2;
     sb_tensor *t = sb_tensor_from_doubles(dtype, rank, dim, values);
     free(values);
-    return t ? sb_tensor_requires_grad(t) : NULL;
+    return t ? KEPT(sb_tensor_requires_grad(t)) : NULL;
 }
 
 /* On a slow device only some of the allocations after the first ones fail. */

@@ -75,12 +75,13 @@ double test_relative_arrays(int64_t n, const double *a, const double *b);
 /* The elements of a tensor on any device: a copy in host memory, valid until the end of the
    test. */
 void *test_data(const sb_tensor *t);
-/* All numbers of a tensor, to be freed. */
+/* All numbers of a tensor, until the end of the test. */
 double *numbers_of(const sb_tensor *t);
 /* Whether both are of the same dtype and shape and have the same bits. */
 bool test_same_bits(const sb_tensor *a, const sb_tensor *b);
 
-/* A leaf of values in (-2, 2), which the seed determines; it requires a gradient. */
+/* A leaf of values in (-2, 2), which the seed determines; it requires a gradient and belongs to the
+   test. */
 sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim);
 
 /* Opens a tape until the end of the block, where it must close without an error, or with one. */
@@ -98,7 +99,7 @@ void test_tape_fails(sb_tape *tape);
 
 /* A tensor of these numbers that the open tape owns. */
 sb_tensor *owned(sb_dtype dtype, int rank, const int64_t *dim, const double *values);
-/* The gradient of a leaf, which then has none. */
+/* The gradient of a leaf, which then has none; it belongs to the test. */
 sb_tensor *take_grad(sb_tensor *x);
 void release_all(int n, sb_tensor *const t[]);
 
@@ -110,17 +111,19 @@ void release_all(int n, sb_tensor *const t[]);
         must_value;                                                                                \
     })
 
-/* Objects that a test makes and frees at its end: KEPT(sb_tensor_zeros(...)) is the tensor, which
-   must not be NULL and belongs to the test from now on. The last one is freed first. */
+/* Objects that the test frees at its end, the last one first: KEPT(sb_tensor_zeros(...)) is the
+   tensor, which must not be NULL. Texts and ids are of the library, other arrays of malloc. */
 #define KEPT_TYPES(X)                                                                              \
     X(tensor, release)                                                                             \
     X(parameters, free)                                                                            \
     X(safetensors, close)                                                                          \
+    X(communicator, close)                                                                         \
     X(optimiser, free)                                                                             \
     X(average, free)                                                                               \
     X(kv_cache, free)                                                                              \
     X(decoder_state, free)                                                                         \
     X(encoder, free)                                                                               \
+    X(decoder, free)                                                                               \
     X(vocabulary, release)                                                                         \
     X(pairs, free)                                                                                 \
     X(documents, free)                                                                             \
@@ -137,7 +140,18 @@ void release_all(int n, sb_tensor *const t[]);
 #define KEPT_FUNCTION(type, free) sb_##type *kept_##type(sb_##type *object);
 KEPT_TYPES(KEPT_FUNCTION)
 #define KEPT_CASE(type, free) , sb_##type * : kept_##type
-#define KEPT(...) _Generic((__VA_ARGS__)KEPT_TYPES(KEPT_CASE))(__VA_ARGS__)
+#define KEPT(...)                                                                                  \
+    _Generic((__VA_ARGS__)KEPT_TYPES(KEPT_CASE), char * : kept_text, int32_t * : kept_ids,         \
+             double * : kept_numbers, void * : kept_memory)(__VA_ARGS__)
+char *kept_text(char *text);
+int32_t *kept_ids(int32_t *ids);
+double *kept_numbers(double *numbers);
+void *kept_memory(void *memory);
+/* The tensor for the rest of the test; NULL if it is NULL. */
+sb_tensor *retained(sb_tensor *t);
+
+/* A struct that a function frees at the end of its block. */
+#define FREED_BY(free) __attribute__((cleanup(free)))
 
 /* max |t|; infinite where one is NaN. */
 double largest_of(const sb_tensor *t);

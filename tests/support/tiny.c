@@ -69,7 +69,7 @@ sb_vocabulary *tiny_vocabulary(void)
 {
     const char *text = "abcdefg";
     sb_vocabulary_options options = {.units = SB_UNITS_CHARACTERS};
-    sb_vocabulary *vocabulary = sb_vocabulary_new(&text, 1, &options);
+    sb_vocabulary *vocabulary = KEPT(sb_vocabulary_new(&text, 1, &options));
     MUST(sb_vocabulary_size(vocabulary) == TINY_V);
     return vocabulary;
 }
@@ -92,7 +92,6 @@ void tiny_draw(sb_parameters *weights, uint64_t seed, double end)
         for (int64_t k = 0; k < sb_tensor_size(t); k++)
             values[k] = mean + deviation * sb_random_normal(&random);
         MUST(sb_tensor_write(t, values));
-        free(values);
     }
     sb_tensor *bias = sb_parameters_find(weights, "output.bias");
     sb_tensor_set(bias, SB_SYMBOL_END, sb_tensor_get(bias, SB_SYMBOL_END) + end);
@@ -101,10 +100,9 @@ void tiny_draw(sb_parameters *weights, uint64_t seed, double end)
 struct tiny tiny_new(sb_dtype dtype, uint64_t seed, const sb_seq2seq_options *options)
 {
     sb_seq2seq_options first = tiny_options();
-    struct tiny tiny = {KEPT(tiny_vocabulary()), KEPT(sb_parameters_of(dtype, seed)), NULL};
+    struct tiny tiny = {tiny_vocabulary(), KEPT(sb_parameters_of(dtype, seed)), NULL};
     tiny.model = KEPT(
         sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary, options ? options : &first));
-    MUST(tiny.model);
     tiny_draw(tiny.weights, seed, 1);
     return tiny;
 }
@@ -122,29 +120,22 @@ const char *tiny_text(uint64_t seed, int longest)
 
 sb_batch *tiny_batch(const sb_vocabulary *vocabulary, uint64_t seed, int64_t n, int longest)
 {
-    sb_encoded_pair *pairs = calloc((size_t)n, sizeof *pairs);
+    sb_encoded_pair *pairs = KEPT(calloc((size_t)n, sizeof *pairs));
     for (int64_t i = 0; i < n; i++) {
         int64_t length;
-        int32_t *source =
-            sb_vocabulary_encode(vocabulary, tiny_text(seed + (uint64_t)i, longest), &length, NULL);
-        int32_t *target = calloc((size_t)length + 1, sizeof *target);
+        int32_t *source = KEPT(sb_vocabulary_encode(
+            vocabulary, tiny_text(seed + (uint64_t)i, longest), &length, NULL));
+        int32_t *target = KEPT((void *)calloc((size_t)length + 1, sizeof *target));
         for (int64_t k = 0; k < length; k++)
             target[k] = source[length - 1 - k];
         pairs[i] = (sb_encoded_pair){source, target, length, length, NULL};
     }
-    sb_batch *batch = sb_batch_new(n, pairs);
-    for (int64_t i = 0; i < n; i++) {
-        sb_free((void *)(uintptr_t)pairs[i].source);
-        free((void *)(uintptr_t)pairs[i].target);
-    }
-    free(pairs);
-    MUST(batch);
-    return batch;
+    return KEPT(sb_batch_new(n, pairs));
 }
 
 sb_tensor **tiny_parameters(const sb_parameters *weights)
 {
-    sb_tensor **array = calloc((size_t)sb_parameters_count(weights) + 1, sizeof(sb_tensor *));
+    sb_tensor **array = KEPT(calloc((size_t)sb_parameters_count(weights) + 2, sizeof *array));
     for (int64_t i = 0; i < sb_parameters_count(weights); i++)
         array[i] = sb_parameters_get(weights, i);
     return array;

@@ -45,7 +45,7 @@ const char *tiny_text(uint64_t seed, int longest);
    tiny_text(seed + i, longest). */
 sb_batch *tiny_batch(const sb_vocabulary *vocabulary, uint64_t seed, int64_t n, int longest);
 
-/* The parameters as an array for sb_gradcheck, to be freed. */
+/* The parameters as an array for sb_gradcheck, with room for two more inputs. */
 sb_tensor **tiny_parameters(const sb_parameters *weights);
 
 #endif

@@ -45,7 +45,6 @@ static inline void expect_numbers(const sb_tensor *t, int n, const double *expec
         cr_expect(same || error <= 1e-15 * fabs(expected[i]), "number %d is %.17g, not %.17g", i,
                   got, expected[i]);
     }
-    free(numbers);
 }
 
 #endif

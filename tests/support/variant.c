@@ -89,7 +89,6 @@ static void draw_flags(sb_random *r, double likely, sb_tensor *flags)
     for (int64_t i = 0; i < sb_tensor_size(flags); i++)
         flag[i] = sb_random_uniform(r) < likely;
     sb_tensor_write(flags, flag);
-    free(flag);
 }
 
 static sb_mask *pairs(const struct variant *c)
@@ -98,7 +97,7 @@ static sb_mask *pairs(const struct variant *c)
     sb_tensor *allowed = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(c->B, 1, c->Lq, c->Lk)));
     draw_flags(&r, 0.6, allowed);
     if (c->rows.of)
-        allowed = sb_tape_own(share_part(allowed, 2, &c->rows, c->rows_here));
+        allowed = share_part(allowed, 2, &c->rows, c->rows_here);
     return sb_mask_allow(allowed);
 }
 
@@ -209,9 +208,9 @@ sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], enum w
 /* The sum of y w for weights w fixed by y's shape. */
 static sb_tensor *reduce(sb_tensor *y, uint64_t seed)
 {
-    sb_tensor *w = sb_tape_own(test_leaf(sb_tensor_dtype(y), seed, sb_tensor_rank(y),
-                                         (int64_t[]){sb_tensor_dim(y, 0), sb_tensor_dim(y, 1),
-                                                     sb_tensor_dim(y, 2), sb_tensor_dim(y, 3)}));
+    sb_tensor *w = test_leaf(sb_tensor_dtype(y), seed, sb_tensor_rank(y),
+                             (int64_t[]){sb_tensor_dim(y, 0), sb_tensor_dim(y, 1),
+                                         sb_tensor_dim(y, 2), sb_tensor_dim(y, 3)});
     return sb_sum(sb_multiply(y, w), SB_ALL, false);
 }
 
@@ -230,11 +229,11 @@ void variant_run(const struct variant *c, sb_tensor *const x[], enum way way, bo
     if (weights_count && way != TILED)
         loss = sb_add(loss, reduce(weights, 8));
     cr_assert(sb_backward(loss), "variant %d: %s", (int)c->seed, sb_error());
-    result[0] = sb_tensor_retain(y);
-    result[1] = sb_tensor_retain(weights);
+    result[0] = retained(y);
+    result[1] = retained(weights);
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < VARIANT_INPUTS; i++) {
-        result[2 + i] = x[i] ? sb_tensor_retain(sb_tensor_grad(x[i])) : NULL;
+        result[2 + i] = x[i] ? retained(sb_tensor_grad(x[i])) : NULL;
         sb_tensor_clear_grad(x[i]);
     }
 }
@@ -256,8 +255,6 @@ double variant_difference(const struct variant *c, int i, const sb_tensor *a, co
         worst = isnan(worst) || error <= worst ? worst : error;
         largest = fmax(largest, fabs(y[e]));
     }
-    free(x);
-    free(y);
     largest = fmax(largest, variant_least_size(c, i));
     return worst == 0 ? 0 : largest > 0 ? worst / largest : worst;
 }
@@ -280,8 +277,5 @@ void variant_expect_same(const struct variant *c, sb_dtype dtype, enum way way, 
                       (int)c->seed, names[i], variant_difference(c, i, got[i], expected[i]),
                       (int)c->Lq, (int)c->Lk, (int)c->H, (int)c->G, c->mask, c->bias,
                       (int)c->score);
-        sb_tensor_release(got[i]);
-        sb_tensor_release(expected[i]);
     }
-    release_all(VARIANT_INPUTS, x);
 }

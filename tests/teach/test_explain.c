@@ -157,9 +157,8 @@ CPU_TEST(explain, topics_without_a_golden_text_fit_80_columns_too)
 {
     static const char *const names[] = {"gradcheck", "wrong-gradient", "attention", "matmul"};
     for (int i = 0; i < 4; i++) {
-        char *text = text_of(names[i]);
+        char *text = KEPT(text_of(names[i]));
         expect_narrow(names[i], text);
-        memory_free(text);
     }
     for (int i = 0; topic_at(i); i++)
         expect_text(explain_well("").out, topic_at(i)->name);
@@ -173,13 +172,12 @@ CPU_TEST(explain, each_operation_with_kernels_shows_its_plain_loops_with_code)
         if (!operation->rows)
             continue;
         struct page *page = MUST(operation_page(operation->examples[0].name, true));
-        char *text = page_as_text(page, false), file[64], row[64];
+        char *text = KEPT(page_as_text(page, false)), file[64], row[64];
         snprintf(file, sizeof file, "\nops/plain/%s.c\n", operation->name);
         snprintf(row, sizeof row, "KERNELS(%s) = {", operation->name);
         expect_text(text, file);
         expect_text(text, row);
         expect_narrow(operation->name, text);
-        memory_free(text);
         page_free(page);
     }
 }
@@ -236,14 +234,12 @@ CPU_TEST(explain, json_has_the_numbers_of_the_text)
                                         "layer_norm", "hessian"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct page *page = page_of(names[i]);
-        char *text = page_as_text(page, false), *dump = page_as_json(page);
+        char *text = KEPT(page_as_text(page, false)), *dump = KEPT(page_as_json(page));
         json_t *json = json_loads(dump, 0, NULL);
         cr_assert(json_is_object(json), "%s is not JSON: %s", names[i], dump);
         cr_expect_str_eq(json_string_value(json_object_get(json, "topic")), names[i]);
         cr_expect(expect_numbers(names[i], text, json) >= 9, "%s", names[i]);
         json_decref(json);
-        memory_free(text);
-        memory_free(dump);
         page_free(page);
     }
 }
@@ -288,26 +284,23 @@ CPU_TEST(explain, a_long_line_breaks_between_its_formulas_and_sentences_go_on_af
         "Paper     Vaswani et al. 2017; softcap:\n"
         "          Gemma Team 2024; sinks: Xiao et al. 2024; TF32x3: Ootomo and Yokota 2022; "
         "more\n");
-    char *text = page_as_text(page, false);
+    char *text = KEPT(page_as_text(page, false));
     MUST(text != NULL);
     expect_text(text, "Backward  dx = (u - mean u - h mean(u h)) / s   dgain = sum of dy h\n"
                       "          dbias = sum of dy\n");
     expect_text(text, "softcap: Gemma Team 2024;");
-    memory_free(text);
     page_free(page);
 }
 
 CPU_TEST(explain, a_terminal_gets_colour_and_blocks_for_the_same_words)
 {
     struct page *page = page_of("softmax");
-    char *plain = page_as_text(page, false), *colour = page_as_text(page, true);
+    char *plain = KEPT(page_as_text(page, false)), *colour = KEPT(page_as_text(page, true));
     expect_text(plain, "----|");
     expect_text(plain, "|+++++++");
     expect_text(colour, "\033[38;5;208m████\033[0m|");
     expect_text(colour, "|\033[38;5;33m███████\033[0m");
     expect_text(program_on_terminal("explain softmax").out, "███████");
-    memory_free(plain);
-    memory_free(colour);
     page_free(page);
 }
 

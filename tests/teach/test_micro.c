@@ -69,12 +69,11 @@ static struct twin twin_new(sb_dtype dtype, double rate)
                                             .embedding_scale = 1,
                                             .position_scale = 1};
     const sb_optimiser_options adam_options = {.learning_rate = rate};
-    struct twin t = {.set = sb_parameters_of(dtype, 1)};
-    t.encoder = sb_encoder_new(t.set, "encoder", SYMBOLS, &options);
-    t.decoder = sb_decoder_new(t.set, "decoder", SYMBOLS, &options, true, NULL);
-    MUST(t.encoder && t.decoder &&
-         sb_output_head_init(&t.head, t.set, "scores", WIDTH, SYMBOLS, false, NULL));
-    t.adam = sb_adam_new(t.set, &adam_options);
+    struct twin t = {.set = KEPT(sb_parameters_of(dtype, 1))};
+    t.encoder = KEPT(sb_encoder_new(t.set, "encoder", SYMBOLS, &options));
+    t.decoder = KEPT(sb_decoder_new(t.set, "decoder", SYMBOLS, &options, true, NULL));
+    MUST(sb_output_head_init(&t.head, t.set, "scores", WIDTH, SYMBOLS, false, NULL));
+    t.adam = KEPT(sb_adam_new(t.set, &adam_options));
     cr_assert(sb_parameters_count(t.set) == NAMES && weights.tensors == NAMES);
     for (int w = 0; w < NAMES; w++) {
         sb_tensor *to = sb_parameters_find(t.set, names[w]);
@@ -83,14 +82,6 @@ static struct twin twin_new(sb_dtype dtype, double rate)
             sb_tensor_set(to, place_of(w, i), tape[w].x[i]);
     }
     return t;
-}
-
-static void twin_free(struct twin *t)
-{
-    sb_optimiser_free(t->adam);
-    sb_decoder_free(t->decoder);
-    sb_encoder_free(t->encoder);
-    sb_parameters_free(t->set);
 }
 
 static sb_tensor *ids_of(const int *symbols)
@@ -152,6 +143,4 @@ CPU_TEST(micro, losses_and_gradients_are_those_of_the_library)
         cr_assert(sb_optimiser_step(exact.adam) && sb_optimiser_step(single.adam));
         draw_batch();
     }
-    twin_free(&exact);
-    twin_free(&single);
 }

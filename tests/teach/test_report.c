@@ -101,7 +101,6 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
     cr_expect(count_of(page, "<div class=\"shades strip\"") == 5 + 2);
     cr_expect(count_of(page, "<summary>Each parameter</summary>") == 2 &&
               count_of(page, ">biases of keys</th>") == 2);
-    free(page);
 }
 
 CPU_TEST(report, numbers_are_those_that_a_reader_writes)
@@ -109,10 +108,9 @@ CPU_TEST(report, numbers_are_those_that_a_reader_writes)
     struct html html = {0};
     html_say(&html, "<p class=\"a 1000\">%d %d %.0e %.1e %.2e %.0e %g %.0e &#8226; x%d %s</p>\n",
              999, 1234567, 1e-2, 1.5e-5, 0.0123, 2.0, -0.5, 1e-12, 1234, "a - b --c-1");
-    char *page = html_end(&html);
+    char *page = KEPT(html_end(&html));
     cr_expect_str_eq(page, "<p class=\"a 1000\">999 1,234,567 0.01 1.5·10⁻⁵ 0.0123 2 −0.5 10⁻¹² "
                            "&#8226; x1234 a − b --c-1</p>\n</body>\n</html>\n");
-    memory_free(page);
 }
 
 static char *parts_of(const sb_parameters *set, bool logarithmic, double values[])
@@ -133,12 +131,12 @@ static char *parts_of(const sb_parameters *set, bool logarithmic, double values[
 TEST(report, a_row_of_a_part_has_all_of_its_parameters)
 {
     const sb_initial zeros = {SB_INITIAL_CONSTANT, 0};
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_parameters_add(set, "a.query.weight", SB_SHAPE(3), zeros);
     sb_parameters_add(set, "a.query.bias", SB_SHAPE(1), zeros);
     sb_parameters_add(set, "b.norm.weight", SB_SHAPE(1), zeros);
-    char *norms = parts_of(set, true, (double[]){3, 4, 0}),
-         *shares = parts_of(set, false, (double[]){1, 0, 0.25});
+    char *norms = KEPT(parts_of(set, true, (double[]){3, 4, 0})),
+         *shares = KEPT(parts_of(set, false, (double[]){1, 0, 0.25}));
     cr_expect(strstr(norms, ">queries</th><td style=\"--a:1.00\">5</td>") &&
                   strstr(norms, "a.query.bias</th><td style=\"--a:1.00\">4</td>") &&
                   !strstr(norms, ">keys</th>"),
@@ -146,9 +144,6 @@ TEST(report, a_row_of_a_part_has_all_of_its_parameters)
     cr_expect(strstr(shares, ">queries</th><td style=\"--a:1.00\">0.75</td>") &&
                   strstr(shares, ">norms</th><td style=\"--a:0.33\">0.25</td>"),
               "%s", shares);
-    memory_free(norms);
-    memory_free(shares);
-    sb_parameters_free(set);
 }
 
 /* Gradients of parameters and saturated rows come from a tape in bf16. */
@@ -167,7 +162,6 @@ CPU_TEST(report, a_held_out_text_that_is_too_long_is_not_drawn)
     expect_nested(page);
     cr_expect(strstr(page, "<p>Not drawn: the text has 70 symbols and its output "));
     cr_expect(strstr(page, "<h2>The gradient check</h2>"));
-    free(page);
 }
 
 CPU_TEST(report, training_in_bf16_writes_a_page)
@@ -176,7 +170,6 @@ CPU_TEST(report, training_in_bf16_writes_a_page)
     char *page = program_read("page.html", NULL);
     cr_expect(page && strstr(page, "<h2>Saturated rows</h2>") &&
               strstr(page, " elements agree, 0 differ."));
-    free(page);
 }
 
 /* The whole numbers of an attribute. */
@@ -220,7 +213,6 @@ CPU_TEST(report, its_slider_stays_hidden_until_a_script_runs)
         cr_expect(strstr(page, cells), "there is no %s", cells);
     }
     cr_expect(!strstr(row, "<tr data-weights"));
-    free(page);
 }
 
 /* The last line of the log, as in the table of the curve. */
@@ -244,8 +236,6 @@ CPU_TEST(report, its_numbers_are_those_of_the_log)
         evaluations++;
     }
     cr_expect(rows == 4 && evaluations == 4, "%d rows, %d evaluations", rows, evaluations);
-    free(page);
-    free(log);
 }
 
 /* The verdict of the check on a gradient and its difference, if the largest is 4. */
@@ -287,7 +277,6 @@ CPU_TEST(report, backward_agrees_with_differences_in_each_parameter)
     snprintf(sentence, sizeof sentence, "<strong>%d elements agree, 0 differ.</strong> For %d more",
              agree, zero);
     cr_expect(strstr(part, sentence), "%s", part);
-    free(page);
 }
 
 /* The checks by dual numbers, of every parameter together. */
@@ -302,7 +291,6 @@ CPU_TEST(report, products_with_the_hessian_are_checked)
     *end = 0;
     cr_expect(count_of(part, "<td>agrees</td>") == 3, "%s", part);
     cr_expect(strstr(part, "g'v = J v") && strstr(part, "u'H v = v'H u"), "%s", part);
-    free(page);
 }
 
 /* A model of TRAIN, and a text that goes through it. */
@@ -358,8 +346,6 @@ CPU_TEST(report, each_evaluation_is_a_column)
     static const char columns[] = "<th scope=\"col\">step</th><th scope=\"col\">10</th>"
                                   "<th scope=\"col\">20</th><th scope=\"col\">30</th>";
     cr_expect(strncmp(head, columns, strlen(columns)) == 0, "%.200s", head);
-    free(page);
-    free(log);
 }
 
 static const char *figure_of(const char *arguments)
@@ -406,7 +392,6 @@ CPU_TEST(report, a_figure_is_a_separate_file)
     svg = figure_of("loss --out loss.svg");
     char *file = program_read("loss.svg", NULL);
     cr_expect(file && strcmp(file, kept) == 0 && strcmp(svg, "figure     loss.svg\n") == 0);
-    free(file);
     free(kept);
 }
 
@@ -472,7 +457,6 @@ CPU_TEST(report, texts_are_escaped_in_html)
     cr_assert(page);
     cr_expect(strstr(page, "&#60;b&#62;&#38;1&#34;") && !strstr(page, "<b>"));
     expect_nested(page);
-    free(page);
 }
 
 /* ---- Errors, and two runs ---- */
@@ -490,7 +474,6 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     cr_assert(errors && strstr(page, "Of 2 texts of --data it writes "));
     cr_expect(strstr(errors, "<code>2 2 2 2 2 2</code></td>"), "the expected text is not there");
     cr_expect(strstr(errors, "<h2>Attention of the worst</h2>"));
-    free(page);
     char *text = NULL;
     const struct outcome written = run_well("translate m '3 1 4'");
     cr_assert(asprintf(&text, "3 1 4\t%s", written.out) > 0);
@@ -502,7 +485,6 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     expect_nested(page);
     cr_expect(strstr(page, "Of 1 texts of --data it writes 0 wrong.") &&
               !strstr(page, "data-name=\"Errors\""));
-    free(page);
 }
 
 CPU_TEST(report, two_runs_are_compared)
@@ -520,7 +502,6 @@ CPU_TEST(report, two_runs_are_compared)
     cr_expect(strstr(differ, "<th scope=\"row\">seed</th><td>1</td><td>7</td>"), "%s", differ);
     cr_expect(count_of(differ, "<tr><th scope=\"row\">") == 2, "%s", differ);
     cr_expect(!strstr(page, "nan"));
-    free(page);
 }
 
 /* The better run comes first. A model without a log, as an average, is none. */
@@ -543,7 +524,6 @@ CPU_TEST(report, all_runs_of_a_folder_are_compared)
     cr_expect(first && second && first < second && !strstr(page, "<b>"));
     cr_expect(strstr(page, "<th scope=\"row\">steps</th><td>40</td><td>10</td>") &&
               strstr(page, "training took</th>") && count_of(page, script) == 1);
-    free(page);
 }
 
 /* A comparison of a run with itself, and what is inside it. */
@@ -593,7 +573,6 @@ static void expect_parts(const char *file, const char *const parts[])
         cr_expect(strstr(page, parts[i]), "%s: there is no %s", file, parts[i]);
     cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
     cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is not finite");
-    free(page);
 }
 
 CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attention)
@@ -642,7 +621,6 @@ CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
     o = program_run("report m --input abcd --out plain.html");
     char *page = program_read("plain.html", NULL);
     cr_expect(o.code == 0 && page && !strstr(page, "confuses"), "%s", o.err);
-    free(page);
 }
 
 /* Each number says which texts it is of, and of which step the model is. */

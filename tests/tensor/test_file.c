@@ -46,14 +46,13 @@ CPU_TEST(file, text_is_read_from_a_pipe_as_well)
     cr_assert(pipe(end) == 0);
     char path[40];
     snprintf(path, sizeof path, "/dev/fd/%d", end[0]);
-    char *text = malloc(20001);
+    char *text = KEPT(malloc(20001));
     memset(text, 'x', 20000);
     text[20000] = '\0';
     cr_assert(write(end[1], text, 20000) == 20000);
     close(end[1]);
     cr_expect(holds(path, text), "%s", sb_error());
     close(end[0]);
-    free(text);
 }
 
 CPU_TEST(file, a_file_that_cannot_be_opened_is_named_with_the_reason)
@@ -144,10 +143,9 @@ CPU_TEST(file_replacement, pieces_of_any_size_arrive_in_order)
     }
     MUST(file_commit(file));
     size_t size;
-    char *found = file_text("test", path, total, &size);
+    char *found = KEPT(file_text("test", path, total, &size));
     cr_assert(found && size == total);
     cr_expect(memcmp(found, bytes, total) == 0);
-    memory_free(found);
     free(bytes);
 }
 
@@ -338,9 +336,8 @@ static bool save_repeatedly(const char *path, char letter, int rounds)
 static bool is_one_letter(const char *path)
 {
     size_t size;
-    char *text = file_text("test", path, 64, &size);
+    char *text = KEPT(file_text("test", path, 64, &size));
     bool ok = text && size == 64 && memcmp(text, text + 1, 63) == 0;
-    memory_free(text);
     return ok;
 }
 
@@ -400,7 +397,7 @@ CPU_TEST(file_replacement, each_allocation_may_fail)
 
 static char *long_text(size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = KEPT(malloc(size + 1));
     memset(text, 'n', size);
     text[size] = '\0';
     return text;
@@ -428,7 +425,6 @@ CPU_TEST(file_replacement, at_the_limit_of_file_size_the_old_file_stays)
     EXPECT_ERROR("test: cannot write \"");
     EXPECT_ERROR("a.txt.softback-part\": File too large");
     cr_expect(holds(path, "old") && !file_exists(part(path)));
-    free(text);
 }
 
 CPU_TEST(file_replacement, after_a_failed_write_nothing_more_is_written)
@@ -444,7 +440,6 @@ CPU_TEST(file_replacement, after_a_failed_write_nothing_more_is_written)
     cr_expect(!written && !file_write(file, "more", 4));
     cr_expect(!file_commit(file) && holds(path, "old"));
     EXPECT_ERROR("File too large");
-    free(text);
 }
 
 /* On a file system of 64 kB; needs the right to mount one. */
@@ -460,7 +455,6 @@ CPU_TEST(file_replacement, on_a_full_disk_the_old_file_stays)
     cr_expect(!save(path, text));
     EXPECT_ERROR("disk/a.txt.softback-part\": No space left on device");
     cr_expect(holds(path, "old") && !file_exists(part(path)));
-    free(text);
     cr_assert(umount(folder) == 0);
 }
 
@@ -512,7 +506,6 @@ CPU_TEST(file_replacement, a_process_killed_at_any_system_call_leaves_the_old_or
         cr_assert(holds(path, "next") && !file_exists(part(path)));
     }
     cr_expect(old_left > 8 && new_left > 2, "%d old, %d new", old_left, new_left);
-    free(text);
 }
 
 /* Fails each call with the error and calls expect(path, text, outcome, number). Returns how many.
@@ -554,7 +547,6 @@ CPU_TEST(file_replacement, a_failing_system_call_keeps_the_old_file_and_is_repor
     char *text = long_text(150000);
     int tried = fail_each_call(EIO, text, expect_old_or_new);
     cr_expect(tried > 12, "%d calls", tried);
-    free(text);
 }
 
 static void expect_saved(const char *path, const char *text, int result, long number)
@@ -568,7 +560,6 @@ CPU_TEST(file_replacement, interrupted_calls_are_repeated)
     char *text = long_text(150000);
     int tried = fail_each_call(EINTR, text, expect_saved);
     cr_expect(tried > 12, "%d calls", tried);
-    free(text);
 }
 
 CPU_TEST(file_replacement, short_writes_are_continued)

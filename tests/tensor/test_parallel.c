@@ -286,7 +286,7 @@ static void begin_sums(sb_communicator *c, void *context)
     static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
     struct begun *begun = context;
     const int rank = sb_communicator_rank(c);
-    sb_parameters *set = sb_parameters_new(1);
+    sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *a = sb_parameters_add(set, "a", SB_SHAPE(100), one);
     sb_tensor *b = sb_parameters_add(set, "b", SB_SHAPE(100), one);
     struct shared_gradients *shared = shared_gradients_new(c, set);
@@ -300,7 +300,6 @@ static void begin_sums(sb_communicator *c, void *context)
     begun->ok[rank] &= shared_gradients_finish(shared, NULL);
     begun->sum[rank] = sb_tensor_get(sb_tensor_grad(a), 0) + sb_tensor_get(sb_tensor_grad(b), 99);
     shared_gradients_free(shared);
-    sb_parameters_free(set);
 }
 
 CPU_TEST(parallel, sums_begin_while_backward_runs)
@@ -330,7 +329,7 @@ static void evaluate(sb_communicator *c, void *context)
     const int64_t n = sb_pairs_count(e->pairs);
     struct settings settings = parallel_settings();
     sb_communicator *ranks = sb_communicator_split(c, rank / e->heads, rank);
-    sb_communicator *others = sb_communicator_split(c, rank % e->heads, rank);
+    sb_communicator *others = KEPT(sb_communicator_split(c, rank % e->heads, rank));
     struct small_run run;
     sb_text_score score = {0};
     char *text[64] = {NULL};
@@ -351,7 +350,6 @@ static void evaluate(sb_communicator *c, void *context)
     }
     e->error[rank] = ok ? score.error : NAN;
     small_run_close(&run);
-    sb_communicator_close(others);
     sb_communicator_close(ranks);
 }
 

@@ -143,11 +143,9 @@ static void release(int n, const sb_named_tensor *item)
 static bool same_bytes(const char *a, const char *b)
 {
     size_t size_a = 0, size_b = 0;
-    char *bytes_a = file_text("test", a, 1 << 20, &size_a);
-    char *bytes_b = file_text("test", b, 1 << 20, &size_b);
+    char *bytes_a = KEPT(file_text("test", a, 1 << 20, &size_a));
+    char *bytes_b = KEPT(file_text("test", b, 1 << 20, &size_b));
     bool same = bytes_a && bytes_b && size_a == size_b && memcmp(bytes_a, bytes_b, size_a) == 0;
-    memory_free(bytes_a);
-    memory_free(bytes_b);
     return same;
 }
 
@@ -267,7 +265,7 @@ TEST(safetensors, long_tensors_and_views_survive)
     const char *path = test_temporary("long.safetensors");
     enum { n = 3 * CODEC_ELEMENTS + 17 };
     static unsigned char yes[n];
-    sb_tensor *x = KEPT(test_leaf(SB_F32, 5, SB_SHAPE(n)));
+    sb_tensor *x = test_leaf(SB_F32, 5, SB_SHAPE(n));
     sb_tensor *view = KEPT(tensor_view("test", x, 10, SB_SHAPE(2, 4000)));
     memset(yes, 1, n - 1);
     yes[n - 1] = 7; /* any nonzero byte of a bool becomes 1 in the file */
@@ -346,7 +344,7 @@ CPU_TEST(safetensors, headers_up_to_the_limit_are_written_and_longer_ones_refuse
     const char *path = test_temporary("a.safetensors");
     const size_t around = strlen("{\"__metadata__\":{\"k\":\"\"}}");
     size_t size = HEADER_LIMIT - around;
-    char *text = malloc(size + 2);
+    char *text = KEPT(malloc(size + 2));
     memset(text, 'x', size + 1);
     text[size] = '\0';
     const char *const pair[][2] = {{"k", text}};
@@ -358,7 +356,6 @@ CPU_TEST(safetensors, headers_up_to_the_limit_are_written_and_longer_ones_refuse
     text[size + 1] = '\0';
     cr_expect(!sb_safetensors_save(path, 0, NULL, 1, pair));
     EXPECT_ERROR("safetensors_save: names and metadata make a header of more than 16777216 bytes");
-    free(text);
 }
 
 /* A file of this header, its length and `data` zero bytes, in a block of exactly its size, so that
@@ -624,7 +621,7 @@ CPU_TEST(safetensors_header, opening_takes_little_memory_for_any_header)
     enum { UNITS = 20000, ROOM = 80, VALID = 2 };
     json_memory_count();
     for (int kind = 0; kind < 4; kind++) {
-        char *list = malloc(UNITS * ROOM), *header = malloc(UNITS * ROOM + 60);
+        char *list = KEPT(malloc(UNITS * ROOM)), *header = KEPT(malloc(UNITS * ROOM + 60));
         size_t used = 0, size;
         for (int i = 0; i < UNITS; i++) {
             used += (size_t)sprintf(list + used, "%s", i ? "," : "");
@@ -639,8 +636,6 @@ CPU_TEST(safetensors_header, opening_takes_little_memory_for_any_header)
         int64_t peak = sb_device_memory(sb_device_cpu()).peak_bytes - before + json_memory_peak;
         cr_expect(peak < 40 * (int64_t)length, "%g times the header of kind %d",
                   (double)peak / (double)length, kind);
-        free(list);
-        free(header);
         free(bytes);
     }
     cr_expect(json_memory_live == 0);
@@ -650,29 +645,24 @@ static const char *const metadata[][2] = {{"step", "1"}, {"b", "text"}};
 
 static bool save(const char *path, double value)
 {
-    sb_tensor *weight = sb_tensor_full(SB_F32, SB_SHAPE(150, 200), value);
-    sb_tensor *ids = sb_tensor_full(SB_I32, SB_SHAPE(3), value);
+    sb_tensor *weight = KEPT(sb_tensor_full(SB_F32, SB_SHAPE(150, 200), value));
+    sb_tensor *ids = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(3), value));
     sb_named_tensor item[] = {{"ids", ids}, {"weight", weight}};
     bool ok = weight && ids && sb_safetensors_save(path, 2, item, 2, metadata);
-    sb_tensor_release(ids);
-    sb_tensor_release(weight);
     return ok;
 }
 
 /* The value with which the file was saved; NaN if it is incomplete. */
 static double saved_value(const char *path)
 {
-    sb_safetensors *file = sb_safetensors_open(path);
-    sb_tensor *weight = sb_safetensors_tensor(file, "weight");
-    sb_tensor *ids = sb_safetensors_tensor(file, "ids");
+    sb_safetensors *file = KEPT(sb_safetensors_open(path));
+    sb_tensor *weight = KEPT(sb_safetensors_tensor(file, "weight"));
+    sb_tensor *ids = KEPT(sb_safetensors_tensor(file, "ids"));
     double value = weight && ids ? sb_tensor_get(weight, 0) : NAN;
     for (int64_t i = 0; i < sb_tensor_size(weight); i++)
         value = sb_tensor_get(weight, i) == value ? value : NAN;
     if (sb_tensor_get(ids, 2) != value)
         value = NAN;
-    sb_tensor_release(ids);
-    sb_tensor_release(weight);
-    sb_safetensors_close(file);
     return value;
 }
 
@@ -698,11 +688,9 @@ TEST(safetensors_save, equal_arguments_give_equal_bytes)
     const char *a = test_temporary("a"), *b = test_temporary("b");
     MUST(save(a, 2) && save(b, 2));
     size_t size_a, size_b;
-    char *bytes_a = file_text("test", a, 1 << 20, &size_a);
-    char *bytes_b = file_text("test", b, 1 << 20, &size_b);
+    char *bytes_a = KEPT(file_text("test", a, 1 << 20, &size_a));
+    char *bytes_b = KEPT(file_text("test", b, 1 << 20, &size_b));
     cr_expect(bytes_a && bytes_b && size_a == size_b && memcmp(bytes_a, bytes_b, size_a) == 0);
-    memory_free(bytes_a);
-    memory_free(bytes_b);
 }
 
 TEST(safetensors_save, all_tensors_are_aligned)
@@ -713,7 +701,7 @@ TEST(safetensors_save, all_tensors_are_aligned)
     sb_named_tensor item[] = {{"a", flag}, {"b", x}, {"c", y}, {"d", flag}, {"e", y}};
     MUST(sb_safetensors_save(path, 5, item, 1, metadata));
     size_t size;
-    char *bytes = file_text("test", path, 4096, &size);
+    char *bytes = KEPT(file_text("test", path, 4096, &size));
     uint64_t length;
     cr_assert(bytes != NULL);
     memcpy(&length, bytes, 8);
@@ -723,7 +711,6 @@ TEST(safetensors_save, all_tensors_are_aligned)
     cr_expect(strstr(bytes + 8, "\"b\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[16,20]}"));
     cr_expect(
         strstr(bytes + 8, "\"d\":{\"dtype\":\"BOOL\",\"shape\":[],\"data_offsets\":[21,22]}"));
-    memory_free(bytes);
 }
 
 TEST(safetensors_save, on_a_full_disk_the_old_checkpoint_stays)

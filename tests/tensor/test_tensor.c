@@ -6,20 +6,16 @@ static const sb_dtype dtypes[] = {SB_F32, SB_F64, SB_BF16, SB_I32, SB_BOOL, SB_D
 TEST(tensor, constructors_fill_every_dtype)
 {
     for (int i = 0; i < SB_DTYPES; i++) {
-        sb_tensor *zeros = sb_tensor_zeros(dtypes[i], SB_SHAPE(2, 3));
-        sb_tensor *ones = sb_tensor_full(dtypes[i], SB_SHAPE(2, 3), 1);
+        sb_tensor *zeros = KEPT(sb_tensor_zeros(dtypes[i], SB_SHAPE(2, 3)));
+        sb_tensor *ones = KEPT(sb_tensor_full(dtypes[i], SB_SHAPE(2, 3), 1));
         sb_tensor *values =
-            sb_tensor_from_doubles(dtypes[i], SB_SHAPE(2, 3), (double[]){1, 0, 1, 1, 0, 0});
-        sb_tensor *scalar = sb_tensor_scalar(dtypes[i], 1);
+            KEPT(sb_tensor_from_doubles(dtypes[i], SB_SHAPE(2, 3), (double[]){1, 0, 1, 1, 0, 0}));
+        sb_tensor *scalar = KEPT(sb_tensor_scalar(dtypes[i], 1));
         MUST(zeros && ones && values && scalar);
         for (int k = 0; k < 6; k++)
             cr_expect(sb_tensor_get(zeros, k) == 0 && sb_tensor_get(ones, k) == 1 &&
                       sb_tensor_get(values, k) == (k == 0 || k == 2 || k == 3));
         cr_expect(sb_tensor_value(scalar) == 1 && sb_tensor_rank(scalar) == 0);
-        sb_tensor_release(zeros);
-        sb_tensor_release(ones);
-        sb_tensor_release(values);
-        sb_tensor_release(scalar);
     }
 }
 
@@ -35,10 +31,9 @@ TEST(tensor, from_copies_elements_of_the_dtype)
     const double expected[6][2] = {{1.5, -2},      {1.5, -2}, {1.5, -2},
                                    {7, INT32_MIN}, {1, 0},    {1.5, -2}};
     for (int i = 0; i < SB_DTYPES; i++) {
-        sb_tensor *t = sb_tensor_from(dtypes[i], SB_SHAPE(2), data[i]);
+        sb_tensor *t = KEPT(sb_tensor_from(dtypes[i], SB_SHAPE(2), data[i]));
         cr_expect(sb_tensor_get(t, 0) == expected[i][0] && sb_tensor_get(t, 1) == expected[i][1]);
         cr_expect(t->data != data[i]);
-        sb_tensor_release(t);
     }
 }
 
@@ -144,11 +139,10 @@ TEST(tensor, doubles_are_converted_to_the_dtype)
                  {SB_BOOL, -0.5, 1},
                  {SB_BOOL, -0.0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        sb_tensor *t = sb_tensor_zeros(cases[i].dtype, SB_SHAPE(3));
+        sb_tensor *t = KEPT(sb_tensor_zeros(cases[i].dtype, SB_SHAPE(3)));
         cr_expect(sb_tensor_set(t, 1, cases[i].given));
         cr_expect(sb_tensor_get(t, 1) == cases[i].held, "case %zu", i);
         cr_expect(sb_tensor_get(t, 0) == 0 && sb_tensor_get(t, 2) == 0, "other elements change");
-        sb_tensor_release(t);
     }
 }
 
@@ -159,19 +153,17 @@ TEST(tensor, reading_and_writing_reach_every_element)
         double in[N], out[N + 1];
         for (int k = 0; k < N; k++)
             in[k] = dtypes[i] == SB_BOOL ? k % 3 == 0 : k % 251 - 7;
-        sb_tensor *t = sb_tensor_zeros(dtypes[i], SB_SHAPE(N));
+        sb_tensor *t = KEPT(sb_tensor_zeros(dtypes[i], SB_SHAPE(N)));
         out[N] = -1;
         cr_expect(sb_tensor_write(t, in) && sb_tensor_read(t, out));
         cr_expect(memcmp(in, out, sizeof in) == 0 && out[N] == -1);
         cr_expect(sb_tensor_get(t, 4097) == in[4097]);
-        sb_tensor_release(t);
     }
     cr_expect(!sb_tensor_read(NULL, NULL));
     EXPECT_ERROR("tensor_read: t is NULL");
-    sb_tensor *t = sb_tensor_scalar(SB_F32, 1);
+    sb_tensor *t = KEPT(sb_tensor_scalar(SB_F32, 1));
     cr_expect(!sb_tensor_write(t, NULL));
     EXPECT_ERROR("tensor_write: values is NULL");
-    sb_tensor_release(t);
 }
 
 TEST(tensor, a_tensor_lives_as_long_as_it_has_owners)
@@ -198,14 +190,13 @@ static void *retain_and_release(void *t)
 
 TEST(tensor, threads_may_share_a_tensor)
 {
-    sb_tensor *t = sb_tensor_scalar(SB_F64, 4);
+    sb_tensor *t = KEPT(sb_tensor_scalar(SB_F64, 4));
     pthread_t thread[4];
     for (int i = 0; i < 4; i++)
         cr_assert(pthread_create(&thread[i], NULL, retain_and_release, t) == 0);
     for (int i = 0; i < 4; i++)
         pthread_join(thread[i], NULL);
     cr_expect(t->refs == 1 && sb_tensor_value(t) == 4);
-    sb_tensor_release(t);
 }
 
 TEST(tensor, a_view_shares_data_and_keeps_it_alive)
@@ -242,10 +233,9 @@ TEST(tensor, data_is_freed_with_its_last_holder)
 TEST(tensor, only_real_leaves_require_gradients)
 {
     for (int i = 0; i < SB_DTYPES; i++) {
-        sb_tensor *t = sb_tensor_zeros(dtypes[i], SB_SHAPE(2));
+        sb_tensor *t = KEPT(sb_tensor_zeros(dtypes[i], SB_SHAPE(2)));
         cr_expect((sb_tensor_requires_grad(t) == t) == sb_dtype_is_real(dtypes[i]));
         cr_expect(t->requires_grad == sb_dtype_is_real(dtypes[i]));
-        sb_tensor_release(t);
     }
     EXPECT_ERROR("requires_grad: (2) of bool: only real tensors have gradients");
     cr_expect(!sb_tensor_requires_grad(NULL));
@@ -259,7 +249,7 @@ TEST(tensor, only_real_leaves_require_gradients)
 
 TEST(tensor, clearing_frees_an_own_gradient_and_keeps_a_flat_one)
 {
-    sb_tensor *t = KEPT(test_leaf(SB_F32, 1, SB_SHAPE(2))),
+    sb_tensor *t = test_leaf(SB_F32, 1, SB_SHAPE(2)),
               *flat = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(4)));
     t->grad = sb_tensor_full(SB_F32, SB_SHAPE(2), 3);
     cr_expect(!sb_tensor_grad(t), "a stale gradient is visible");

@@ -17,7 +17,7 @@ static sb_pairs *pairs_new(void)
         char target[4] = {(char)('a' + i % 7), (char)('a' + i / 7 % 7), (char)('a' + i / 49), '\0'};
         MUST(sb_pairs_add(pairs, tiny_text((uint64_t)i, 20), target));
     }
-    return pairs;
+    return KEPT(pairs);
 }
 
 static sb_data *data_new(const sb_data_options *options)
@@ -25,8 +25,6 @@ static sb_data *data_new(const sb_data_options *options)
     sb_pairs *pairs = pairs_new();
     sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_data *data = sb_data_new(pairs, vocabulary, vocabulary, options);
-    sb_vocabulary_release(vocabulary);
-    sb_pairs_free(pairs);
     return data;
 }
 
@@ -188,19 +186,17 @@ static bool make_and_read(void *context)
 
 TEST(data, each_allocation_may_fail)
 {
-    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(make_and_read, vocabulary) > 15);
 }
 
 /* Whether two sets of data have one hash. */
 static bool same_hash(const sb_data_options *a, const sb_data_options *b)
 {
-    sb_data *one = data_new(a), *two = data_new(b);
+    sb_data *one = KEPT(data_new(a)), *two = KEPT(data_new(b));
     MUST(one && two);
     const sb_source source = sb_data_as_source(two);
     const bool same = sb_data_hash(one) == source.hash(source.object);
-    sb_data_free(one);
-    sb_data_free(two);
     return same;
 }
 
@@ -330,7 +326,7 @@ static void sources_open(struct sources *s)
     const sb_data_options options = {.seed = 5, .batch_pairs = 4, .batch_symbols = 64};
     const sb_windows_options cuts = {.seed = 5, .length = 6, .batch_windows = 4};
     const char *const names[] = {"a", "b", "c"};
-    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_labels *labels = KEPT(sb_labels_new(names, 3));
     sb_pairs *pairs = KEPT(sb_pairs_new());
     sb_documents *documents = KEPT(sb_documents_new());
@@ -340,23 +336,14 @@ static void sources_open(struct sources *s)
         cr_assert(!*text ||
                   sb_documents_add(documents, "text", text, strlen(text), SB_DOCUMENTS_FILES));
     }
-    s->task = sb_data_task("sort", 5);
-    s->data = sb_data_new(pairs, vocabulary, vocabulary, &options);
-    s->labelled = sb_labelled_new(pairs, vocabulary, labels, &options);
-    s->windows = sb_windows_new(documents, vocabulary, &cuts);
-    MUST(s->task && s->data && s->labelled && s->windows);
+    s->task = KEPT(sb_data_task("sort", 5));
+    s->data = KEPT(sb_data_new(pairs, vocabulary, vocabulary, &options));
+    s->labelled = KEPT(sb_labelled_new(pairs, vocabulary, labels, &options));
+    s->windows = KEPT(sb_windows_new(documents, vocabulary, &cuts));
     s->at[0] = sb_data_as_source(s->task);
     s->at[1] = sb_data_as_source(s->data);
     s->at[2] = sb_labelled_as_source(s->labelled);
     s->at[3] = sb_windows_as_source(s->windows);
-}
-
-static void sources_close(struct sources *s)
-{
-    sb_data_free(s->task);
-    sb_data_free(s->data);
-    sb_labelled_free(s->labelled);
-    sb_windows_free(s->windows);
 }
 
 /* States of training contain them, and a resumed run compares them. */
@@ -369,7 +356,6 @@ CPU_TEST(cursor, hashes_of_data_never_change)
     for (int i = 0; i < SOURCES; i++)
         cr_expect(s.at[i].hash(s.at[i].object) == stored[i], "source %d: %llx", i,
                   (unsigned long long)s.at[i].hash(s.at[i].object));
-    sources_close(&s);
 }
 
 static uint64_t batch_hash(const sb_source *source)
@@ -405,5 +391,4 @@ TEST(cursor, a_failed_seek_leaves_the_next_batch_as_it_was)
         cr_expect(place.epoch == 0 && place.batch == 3);
         cr_expect(batch_hash(source) == before, "source %d", i);
     }
-    sources_close(&s);
 }

@@ -7,7 +7,7 @@ enum { PAIRS = 5000, LONGEST = 60 };
 static sb_encoded_pair *pairs_of(int64_t n)
 {
     sb_random random = sb_random_new(7, SB_STREAM_USER);
-    sb_encoded_pair *pairs = calloc((size_t)n, sizeof *pairs);
+    sb_encoded_pair *pairs = KEPT(calloc((size_t)n, sizeof *pairs));
     for (int64_t i = 0; i < n; i++) {
         pairs[i].source_length = sb_random_below(&random, LONGEST);
         pairs[i].target_length = sb_random_below(&random, LONGEST);
@@ -28,9 +28,9 @@ static const struct epoch_limits usual = {16, 700};
 CPU_TEST(epoch, each_pair_occurs_exactly_once)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
-    struct epoch epoch = planned(PAIRS, pairs, usual, 1, 3);
-    int *pair_seen = calloc(PAIRS, sizeof *pair_seen);
-    int *batch_seen = calloc((size_t)epoch.batches, sizeof *batch_seen);
+    FREED_BY(epoch_free) struct epoch epoch = planned(PAIRS, pairs, usual, 1, 3);
+    int *pair_seen = KEPT(calloc(PAIRS, sizeof *pair_seen));
+    int *batch_seen = KEPT(calloc((size_t)epoch.batches, sizeof *batch_seen));
     for (int64_t i = 0; i < PAIRS; i++)
         pair_seen[epoch.order[i]]++;
     for (int64_t b = 0; b < epoch.batches; b++)
@@ -40,10 +40,6 @@ CPU_TEST(epoch, each_pair_occurs_exactly_once)
     for (int64_t b = 0; b < epoch.batches; b++)
         cr_assert(batch_seen[b] == 1 && epoch.begin[b] < epoch.begin[b + 1]);
     cr_expect(epoch.begin[0] == 0 && epoch.begin[epoch.batches] == PAIRS);
-    free(pair_seen);
-    free(batch_seen);
-    epoch_free(&epoch);
-    free(pairs);
 }
 
 /* The symbols of a batch, for its longer side, padding included. */
@@ -62,7 +58,7 @@ CPU_TEST(epoch, batches_respect_their_limits)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
     pairs[17].source_length = 5000; /* longer than the limit: a batch of its own */
-    struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);
+    FREED_BY(epoch_free) struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);
     int64_t full = 0;
     for (int64_t b = 0; b < epoch.batches; b++) {
         int64_t n = epoch.begin[b + 1] - epoch.begin[b], size = symbols(&epoch, pairs, b);
@@ -73,14 +69,12 @@ CPU_TEST(epoch, batches_respect_their_limits)
     }
     cr_expect(full > epoch.batches * 9 / 10, "%lld of %lld are full", (long long)full,
               (long long)epoch.batches);
-    epoch_free(&epoch);
-    free(pairs);
 }
 
 CPU_TEST(epoch, batches_hold_pairs_of_similar_length)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
-    struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);
+    FREED_BY(epoch_free) struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);
     int64_t wasted = 0, all = 0;
     for (int64_t b = 0; b < epoch.batches; b++) {
         int64_t longest = 0, sum = 0;
@@ -94,8 +88,6 @@ CPU_TEST(epoch, batches_hold_pairs_of_similar_length)
     }
     cr_expect(wasted * 20 < all, "%lld of %lld target symbols are padding", (long long)wasted,
               (long long)all);
-    epoch_free(&epoch);
-    free(pairs);
 }
 
 static bool same_order(const struct epoch *x, const struct epoch *y)
@@ -108,28 +100,23 @@ static bool same_order(const struct epoch *x, const struct epoch *y)
 CPU_TEST(epoch, the_order_is_a_function_of_seed_and_number)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
-    struct epoch first = planned(PAIRS, pairs, usual, 1, 2);
-    struct epoch again = planned(PAIRS, pairs, usual, 1, 2);
-    struct epoch next = planned(PAIRS, pairs, usual, 1, 3);
-    struct epoch other = planned(PAIRS, pairs, usual, 2, 2);
+    FREED_BY(epoch_free) struct epoch first = planned(PAIRS, pairs, usual, 1, 2);
+    FREED_BY(epoch_free) struct epoch again = planned(PAIRS, pairs, usual, 1, 2);
+    FREED_BY(epoch_free) struct epoch next = planned(PAIRS, pairs, usual, 1, 3);
+    FREED_BY(epoch_free) struct epoch other = planned(PAIRS, pairs, usual, 2, 2);
     cr_expect(same_order(&first, &again));
     cr_expect(!same_order(&first, &next) && !same_order(&first, &other));
     int64_t moved = 0;
     for (int64_t i = 0; i < PAIRS; i++)
         moved += first.order[i] != next.order[i];
     cr_expect(moved > PAIRS * 9 / 10, "only %lld pairs move", (long long)moved);
-    epoch_free(&first);
-    epoch_free(&again);
-    epoch_free(&next);
-    epoch_free(&other);
-    free(pairs);
 }
 
 /* Short pairs must not all come before long ones. */
 CPU_TEST(epoch, batches_are_not_sorted_by_length)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
-    struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);
+    FREED_BY(epoch_free) struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);
     int64_t rises = 0;
     for (int64_t i = 1; i < epoch.batches; i++) {
         int64_t before = pairs[epoch.order[epoch.begin[epoch.batch[i - 1]]]].target_length;
@@ -138,8 +125,6 @@ CPU_TEST(epoch, batches_are_not_sorted_by_length)
     cr_expect(rises > epoch.batches * 4 / 10 && rises < epoch.batches * 6 / 10,
               "%lld of %lld are longer than the one before", (long long)rises,
               (long long)epoch.batches);
-    epoch_free(&epoch);
-    free(pairs);
 }
 
 static bool plan(void *context)
@@ -155,5 +140,4 @@ CPU_TEST(epoch, each_allocation_may_fail)
 {
     sb_encoded_pair *pairs = pairs_of(10);
     cr_expect(test_each_allocation_fails(plan, pairs) == 4);
-    free(pairs);
 }

@@ -14,7 +14,7 @@ static sb_documents *documents_new(int n, const int length[])
             text[t] = (char)('a' + (t * t + i) % TINY_SYMBOLS);
         MUST(sb_documents_add(d, "text", text, (size_t)length[i], SB_DOCUMENTS_FILES));
     }
-    return d;
+    return KEPT(d);
 }
 
 static sb_windows *windows_new(int n, const int length[], const sb_windows_options *options)
@@ -22,9 +22,7 @@ static sb_windows *windows_new(int n, const int length[], const sb_windows_optio
     sb_documents *documents = documents_new(n, length);
     sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_windows *w = MUST(sb_windows_new(documents, vocabulary, options));
-    sb_vocabulary_release(vocabulary);
-    sb_documents_free(documents);
-    return w;
+    return KEPT(w);
 }
 
 static const int lengths[] = {500, 1, 40, 7, 16, 15, 17};
@@ -59,7 +57,7 @@ static int64_t epoch_targets(sb_windows *w, int64_t epoch, int64_t count[TINY_V]
 TEST(windows, each_symbol_is_predicted_once_an_epoch)
 {
     const sb_windows_options options = {.seed = 3, .length = LENGTH, .batch_windows = 8};
-    sb_windows *w = KEPT(windows_new(TEXTS, lengths, &options));
+    sb_windows *w = windows_new(TEXTS, lengths, &options);
     cr_expect(sb_windows_symbols(w) == ALL && sb_windows_bytes(w) == ALL - TEXTS);
     int64_t first[TINY_V] = {0}, begins = 0;
     cr_expect(epoch_targets(w, 0, first, &begins) == ALL && begins == TEXTS);
@@ -85,7 +83,7 @@ TEST(windows, a_position_says_what_comes_next_and_cuts_differ_between_epochs)
     enum { BATCHES = 40 };
     uint64_t mark[BATCHES];
     sb_data_position at[BATCHES];
-    sb_windows *w = KEPT(windows_new(TEXTS, lengths, &options));
+    sb_windows *w = windows_new(TEXTS, lengths, &options);
     for (int i = 0; i < BATCHES; i++) {
         at[i] = sb_windows_tell(w);
         mark[i] = batch_mark(sb_windows_next(w));
@@ -103,7 +101,7 @@ TEST(windows, fixed_ones_are_the_same_in_each_epoch)
 {
     const sb_windows_options options = {
         .length = LENGTH, .batch_windows = 100, .batch_symbols = 1 << 20, .fixed = true};
-    sb_windows *w = KEPT(windows_new(1, lengths, &options));
+    sb_windows *w = windows_new(1, lengths, &options);
     const sb_batch *batch = sb_windows_next(w);
     MUST(batch && batch->items == (500 + LENGTH) / LENGTH);
     cr_expect(sb_windows_tell(w).epoch == 1);
@@ -111,9 +109,9 @@ TEST(windows, fixed_ones_are_the_same_in_each_epoch)
 
 TEST(windows, a_piece_has_no_beginning_and_no_end_of_its_own)
 {
-    sb_documents *all = KEPT(documents_new(1, lengths)), *rest, *held;
+    sb_documents *all = documents_new(1, lengths), *rest, *held;
     MUST(sb_documents_divide(all, 10, &rest, &held));
-    sb_vocabulary *vocabulary = KEPT(tiny_vocabulary());
+    sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_windows *w = sb_windows_new(held, vocabulary, NULL);
     const sb_batch *batch = sb_windows_next(w);
     const int32_t *in = test_data(sb_batch_get(batch, "target_in"));
@@ -129,8 +127,8 @@ TEST(windows, a_piece_has_no_beginning_and_no_end_of_its_own)
 
 CPU_TEST(windows, bad_calls_are_named)
 {
-    sb_documents *d = KEPT(documents_new(1, lengths)), *none = KEPT(sb_documents_new());
-    sb_vocabulary *v = KEPT(tiny_vocabulary());
+    sb_documents *d = documents_new(1, lengths), *none = KEPT(sb_documents_new());
+    sb_vocabulary *v = tiny_vocabulary();
     cr_expect(!sb_windows_new(d, v, &(sb_windows_options){.length = -1}));
     cr_expect(strstr(sb_error(), "length -1"), "%s", sb_error());
     cr_expect(!sb_windows_new(none, v, NULL));

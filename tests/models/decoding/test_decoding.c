@@ -8,7 +8,7 @@ TEST(decoding, greedy_takes_the_most_probable_symbol_each_time)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F64, 2, NULL);
-    char **texts = texts_new(1, TEXTS);
+    const char **texts = texts_new(1, TEXTS);
     sb_decoded outputs[TEXTS];
     decode(&tiny, texts, TEXTS, &plain, outputs);
     int ended = 0, lengths = 0;
@@ -28,12 +28,9 @@ TEST(decoding, greedy_takes_the_most_probable_symbol_each_time)
         cr_expect(o->ended || o->length == LONGEST);
         ended += o->ended;
         lengths |= 1 << o->length;
-        free(log_p);
     }
     cr_expect(ended > TEXTS / 4 && ended < TEXTS, "%d end", ended); /* others reach the limit */
     cr_expect(__builtin_popcount((unsigned)lengths) > 4, "%x", lengths);
-    sb_decoded_free(TEXTS, outputs);
-    texts_free(TEXTS, texts);
 }
 
 /* The same symbols, and scores up to rounding, with and without the cache. */
@@ -43,7 +40,7 @@ static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
     const int n = test_some(TEXTS);
     for (int v = tiny_first(dtype + options->beam_width); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(dtype, 2, &tiny_variant(v)->options);
-        char **texts = texts_new(50, n);
+        const char **texts = texts_new(50, n);
         sb_decoded cached[TEXTS], computed[TEXTS];
         sb_decoding_options without = *options;
         without.no_cache = true;
@@ -54,9 +51,6 @@ static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
             cr_expect(fabs(cached[i].score - computed[i].score) <= tolerance, "%s: %g",
                       tiny_variant(v)->name, cached[i].score - computed[i].score);
         }
-        sb_decoded_free(n, cached);
-        sb_decoded_free(n, computed);
-        texts_free(n, texts);
     }
 }
 
@@ -81,13 +75,14 @@ TEST(decoding, steps_that_the_device_takes_alone_have_the_bits_of_single_steps)
 }
 
 /* Decodes texts in another order and in batches of another size; the bits must be the same. */
-static void expect_same_in_any_batch(const struct tiny *tiny, char *const *texts, int n,
+static void expect_same_in_any_batch(const struct tiny *tiny, const char *const *texts, int n,
                                      const sb_decoding_options *options, bool shuffle)
 {
     static const int64_t batch_pairs[] = {1, 7, 64};
-    sb_decoded *first = calloc((size_t)n, sizeof *first), *again = calloc((size_t)n, sizeof *again);
-    const char **shuffled = calloc((size_t)n, sizeof *shuffled);
-    int64_t *order = calloc((size_t)n, sizeof *order);
+    sb_decoded *first = KEPT(calloc((size_t)n, sizeof *first)),
+               *again = KEPT(calloc((size_t)n, sizeof *again));
+    const char **shuffled = KEPT(calloc((size_t)n, sizeof *shuffled));
+    int64_t *order = KEPT(calloc((size_t)n, sizeof *order));
     for (int k = 0; k < 3; k++) {
         sb_decoding_options o = *options;
         o.batch_pairs = batch_pairs[k];
@@ -97,7 +92,7 @@ static void expect_same_in_any_batch(const struct tiny *tiny, char *const *texts
             order[i] = shuffle && k > 0 ? order[i] : i;
             shuffled[i] = texts[order[i]];
         }
-        MUST(sb_decode_texts(tiny->model, shuffled, n, &o, again));
+        decode(tiny, shuffled, n, &o, again);
         for (int i = 0; i < n; i++) {
             if (k == 0)
                 first[i] = again[i];
@@ -106,14 +101,7 @@ static void expect_same_in_any_batch(const struct tiny *tiny, char *const *texts
                           "\"%s\" in batches of %d: %.17g, not %.17g", shuffled[i],
                           (int)o.batch_pairs, again[i].score, first[order[i]].score);
         }
-        if (k > 0)
-            sb_decoded_free(n, again);
     }
-    sb_decoded_free(n, first);
-    free(first);
-    free(again);
-    free(shuffled);
-    free(order);
 }
 
 TEST(decoding, a_thousand_texts_do_not_depend_on_their_batch)
@@ -121,17 +109,16 @@ TEST(decoding, a_thousand_texts_do_not_depend_on_their_batch)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int many = test_slow() ? 50 : 1000;
     struct tiny tiny = tiny_new(SB_F32, 2, NULL);
-    char **texts = texts_new(1000, many);
+    const char **texts = texts_new(1000, many);
     const sb_decoding_options greedy = {.longest = 6};
     expect_same_in_any_batch(&tiny, texts, many, &greedy, true);
-    texts_free(many, texts);
 }
 
 CPU_TEST(decoding, int8_weights_depend_on_no_batch_and_change_scores_a_little)
 {
     enum { SOME = 40 };
     struct tiny tiny = tiny_new(SB_F32, 2, NULL);
-    char **texts = texts_new(1000, SOME);
+    const char **texts = texts_new(1000, SOME);
     const sb_decoding_options stored = {.longest = 6},
                               int8 = {.longest = 6, .weights = SB_WEIGHTS_INT8};
     expect_same_in_any_batch(&tiny, texts, SOME, &int8, true);
@@ -148,9 +135,6 @@ CPU_TEST(decoding, int8_weights_depend_on_no_batch_and_change_scores_a_little)
         cr_expect(difference < 0.2, "\"%s\": %g", texts[i], difference);
     }
     cr_expect(same > SOME / 2 && other > same / 2, "%d of %d differ", other, same);
-    sb_decoded_free(SOME, of_stored);
-    sb_decoded_free(SOME, of_int8);
-    texts_free(SOME, texts);
 }
 
 TEST(decoding, no_variant_depends_on_the_batch)
@@ -161,11 +145,10 @@ TEST(decoding, no_variant_depends_on_the_batch)
     for (int v = tiny_first(3); tiny_variant(v); v += tiny_step()) {
         const int some = test_slow() ? 4 : 16;
         struct tiny tiny = tiny_new(SB_F32, 4, &tiny_variant(v)->options);
-        char **texts = texts_new(70, some);
+        const char **texts = texts_new(70, some);
         expect_same_in_any_batch(&tiny, texts, some, &greedy, true);
         expect_same_in_any_batch(&tiny, texts, some, &beam, true);
         expect_same_in_any_batch(&tiny, texts, some, &sample, false);
-        texts_free(some, texts);
     }
 }
 
@@ -177,7 +160,7 @@ TEST(decoding, no_kernels_depend_on_the_batch)
     int64_t usual_work = kernel_parallel_work;
     enum { FEW = 8 };
     const sb_decoding_options shortly = {.longest = 4};
-    char **texts = texts_new(70, FEW);
+    const char **texts = texts_new(70, FEW);
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int dtype = SB_F32; dtype <= SB_F64; dtype++) {
             if (!test_kernel_set(set))
@@ -191,11 +174,8 @@ TEST(decoding, no_kernels_depend_on_the_batch)
             kernel_parallel_work = usual_work;
             for (int i = 0; i < FEW; i++)
                 cr_expect(same_bits(&one[i], &several[i]));
-            sb_decoded_free(FEW, one);
-            sb_decoded_free(FEW, several);
         }
     kernel_use_cpu_set(usual);
-    texts_free(FEW, texts);
 }
 
 /* The first symbols of many samples follow their distribution, within five deviations of the number
@@ -206,7 +186,7 @@ TEST(decoding, samples_follow_the_distribution)
     enum { DRAWS = 4000 };
     const int draws = test_some(DRAWS);
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
-    static char *texts[DRAWS];
+    static const char *texts[DRAWS];
     static sb_decoded outputs[DRAWS];
     for (int i = 0; i < draws; i++)
         texts[i] = "fade";
@@ -229,8 +209,6 @@ TEST(decoding, samples_follow_the_distribution)
             cr_expect(fabs(count[v] / draws - expected) <= 5 * deviation, "%d: %g, not %g", v,
                       count[v] / draws, expected);
         }
-        sb_decoded_free(draws, outputs);
-        free(log_p);
     }
 }
 
@@ -239,7 +217,7 @@ TEST(decoding, samples_depend_only_on_seed_and_index)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int n = test_brief() ? 13 : TEXTS;
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
-    char *texts[TEXTS];
+    const char *texts[TEXTS];
     sb_decoded x[TEXTS], y[TEXTS];
     for (int i = 0; i < n; i++)
         texts[i] = "cabbage";
@@ -251,14 +229,11 @@ TEST(decoding, samples_depend_only_on_seed_and_index)
         cr_expect(same_bits(&x[i], &y[i]));
         neighbours += i > 0 && same_symbols(&x[i - 1], &x[i]);
     }
-    sb_decoded_free(n, y);
     o.seed = 2;
     decode(&tiny, texts, n, &o, y);
     for (int i = 0; i < n; i++)
         same += same_symbols(&x[i], &y[i]);
     cr_expect(same < n / 2 && neighbours < n / 2, "%d, %d are the same", same, neighbours);
-    sb_decoded_free(n, x);
-    sb_decoded_free(n, y);
 }
 
 TEST(decoding, special_symbols_are_never_written)
@@ -270,7 +245,7 @@ TEST(decoding, special_symbols_are_never_written)
     sb_tensor_set(bias, SB_SYMBOL_PADDING, 9);
     sb_tensor_set(bias, SB_SYMBOL_BEGIN, 9);
     sb_tensor_set(bias, SB_SYMBOL_UNKNOWN, 9);
-    char **texts = texts_new(1, n);
+    const char **texts = texts_new(1, n);
     sb_decoding_options options[] = {
         plain, {.beam_width = 3, .longest = LONGEST}, {.sample = true, .longest = LONGEST}};
     for (int k = 0; k < 3; k++) {
@@ -279,9 +254,7 @@ TEST(decoding, special_symbols_are_never_written)
         for (int i = 0; i < n; i++)
             for (int64_t t = 0; t < outputs[i].length; t++)
                 cr_assert(outputs[i].ids[t] >= SB_SPECIAL_SYMBOLS);
-        sb_decoded_free(n, outputs);
     }
-    texts_free(n, texts);
 }
 
 TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
@@ -296,9 +269,8 @@ TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
         sb_tensor_set(bias, i, i > 5);
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width, .longest = 3};
-        char *text = MUST(sb_translate(tiny.model, "abc", &o));
+        char *text = KEPT(sb_translate(tiny.model, "abc", &o));
         cr_expect_str_eq(text, "ccc"); /* 4 is a, 6 is c */
-        sb_free(text);
     }
 }
 
@@ -312,9 +284,8 @@ TEST(decoding, outputs_end_at_the_length_limit)
         for (int64_t longest = 0; longest < 4; longest++) {
             sb_decoding_options o = {.beam_width = width, .longest = longest};
             sb_decoded output;
-            MUST(sb_decode_texts(tiny.model, &text, 1, &o, &output));
+            decode(&tiny, &text, 1, &o, &output);
             cr_expect(!output.ended && output.length == (longest ? longest : 2 * 3 + 50));
-            sb_decoded_free(1, &output);
         }
 }
 
@@ -328,9 +299,8 @@ TEST(decoding, learned_positions_end_an_output)
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *text = "abc";
     sb_decoded output;
-    MUST(sb_decode_texts(tiny.model, &text, 1, NULL, &output));
+    decode(&tiny, &text, 1, NULL, &output);
     cr_expect(!output.ended && output.length == 4); /* with "end", it can be scored */
-    sb_decoded_free(1, &output);
     cr_expect(!sb_translate(tiny.model, "abcdef", NULL));
     EXPECT_ERROR("position 5 is beyond the 5 learned ones");
 }
@@ -339,7 +309,7 @@ TEST(decoding, small_batches_need_little_memory)
 {
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
-    char **texts = texts_new(30, TEXTS);
+    const char **texts = texts_new(30, TEXTS);
     int64_t need[2];
     cr_assert(sb_set_threads(1)); /* each thread has a batch */
     for (int large = 0; large < 2; large++) {
@@ -349,10 +319,8 @@ TEST(decoding, small_batches_need_little_memory)
         need[large] = -memory_in_use().live_bytes;
         decode(&tiny, texts, TEXTS, &o, outputs);
         need[large] += memory_in_use().peak_bytes;
-        sb_decoded_free(TEXTS, outputs);
     }
     cr_expect(need[0] * 4 < need[1], "%lld and %lld bytes", (long long)need[0], (long long)need[1]);
-    texts_free(TEXTS, texts);
 }
 
 TEST(decoding, outputs_have_the_order_of_their_texts)
@@ -360,16 +328,14 @@ TEST(decoding, outputs_have_the_order_of_their_texts)
     too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int n = test_brief() ? 13 : TEXTS;
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
-    char **texts = texts_new(30, n), *outputs[TEXTS];
+    const char **texts = texts_new(30, n);
+    char *outputs[TEXTS];
     const sb_decoding_options batches = {.longest = LONGEST, .batch_pairs = 6};
-    MUST(sb_translate_texts(tiny.model, (const char *const *)texts, n, &batches, outputs));
+    MUST(sb_translate_texts(tiny.model, texts, n, &batches, outputs));
     for (int i = 0; i < n; i++) {
-        char *alone = sb_translate(tiny.model, texts[i], &plain);
-        cr_expect_str_eq(outputs[i], alone);
-        sb_free(alone);
-        sb_free(outputs[i]);
+        char *alone = KEPT(sb_translate(tiny.model, texts[i], &plain));
+        cr_expect_str_eq(KEPT(outputs[i]), alone);
     }
-    texts_free(n, texts);
 }
 
 TEST(decoding, empty_texts_and_zero_texts_are_allowed)
@@ -378,8 +344,7 @@ TEST(decoding, empty_texts_and_zero_texts_are_allowed)
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width};
-        char *text = MUST(sb_translate(tiny.model, "", &o));
-        sb_free(text);
+        KEPT(sb_translate(tiny.model, "", &o));
         cr_expect(sb_translate_texts(tiny.model, NULL, 0, &o, NULL), "%s", sb_error());
     }
 }
@@ -394,12 +359,10 @@ TEST(decoding, an_output_may_be_empty)
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width};
         sb_decoded output;
-        MUST(sb_decode_texts(tiny.model, &text, 1, &o, &output));
+        decode(&tiny, &text, 1, &o, &output);
         cr_expect(output.ids && output.length == 0 && output.ended && output.score > -1e-3);
-        sb_decoded_free(1, &output);
-        char *empty = sb_translate(tiny.model, text, &o);
+        char *empty = KEPT(sb_translate(tiny.model, text, &o));
         cr_expect_str_eq(empty, "");
-        sb_free(empty);
     }
 }
 
@@ -410,17 +373,15 @@ TEST(decoding, decoding_does_not_change_an_outer_tape)
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;
     struct tiny tiny = tiny_new(SB_F32, 3, &options);
-    char *outside = sb_translate(tiny.model, "decade", &plain);
+    char *outside = KEPT(sb_translate(tiny.model, "decade", &plain));
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN), before = random;
     TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
-    char *inside = sb_translate(tiny.model, "decade", &plain);
+    char *inside = KEPT(sb_translate(tiny.model, "decade", &plain));
     cr_assert(outside && inside);
     cr_expect_str_eq(inside, outside);
     cr_expect(random.position == before.position);
     cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)));
-    sb_free(inside);
-    sb_free(outside);
 }
 
 TEST(decoding, wrong_options_are_refused)
@@ -534,7 +495,7 @@ TEST(decoding, a_device_without_int8_kernels_says_so)
     const bool ok = sb_decode_texts(tiny.model, &text, 1,
                                     &(sb_decoding_options){.weights = SB_WEIGHTS_INT8}, &output);
     if (ok)
-        sb_decoded_free(1, &output);
+        KEPT(output.ids);
     else
         cr_expect(strstr(sb_error(), "decode: int8 weights are for f32 and f64 on the CPU"), "%s",
                   sb_error());

@@ -5,12 +5,12 @@ static sb_documents *documents_of(const char *text, sb_document_cut cut)
 {
     sb_documents *d = sb_documents_new();
     MUST(d && sb_documents_add(d, "text", text, strlen(text), cut));
-    return d;
+    return KEPT(d);
 }
 
 static void expect_documents(const char *text, sb_document_cut cut, int n, const char *const all[])
 {
-    sb_documents *d = KEPT(documents_of(text, cut));
+    sb_documents *d = documents_of(text, cut);
     cr_expect(sb_documents_count(d) == n, "%d documents", (int)sb_documents_count(d));
     for (int i = 0; i < n && i < sb_documents_count(d); i++) {
         cr_expect_str_eq(sb_documents_text(d, i), all[i]);
@@ -58,7 +58,7 @@ CPU_TEST(documents, few_are_cut_at_a_line_and_the_pieces_say_so)
     char text[2001] = "";
     for (int i = 0; i < 100; i++)
         memcpy(text + 20 * i, "nineteen characters\n", 21);
-    sb_documents *all = KEPT(documents_of(text, SB_DOCUMENTS_FILES)), *rest, *held;
+    sb_documents *all = documents_of(text, SB_DOCUMENTS_FILES), *rest, *held;
     MUST(sb_documents_divide(all, 20, &rest, &held));
     cr_assert(sb_documents_count(rest) == 1 && sb_documents_count(held) == 1);
     cr_expect(sb_documents_begins(rest, 0) && !sb_documents_ends(rest, 0));
@@ -89,7 +89,7 @@ CPU_TEST(documents, of_many_whole_ones_are_held_out_and_equal_ones_stay_together
 
 CPU_TEST(documents, too_little_text_is_not_divided)
 {
-    sb_documents *all = KEPT(documents_of("ab", SB_DOCUMENTS_FILES)), *rest, *held;
+    sb_documents *all = documents_of("ab", SB_DOCUMENTS_FILES), *rest, *held;
     cr_expect(!sb_documents_divide(all, 20, &rest, &held) && !rest && !held);
     cr_expect(strstr(sb_error(), "1 documents of 2 bytes are too few"), "%s", sb_error());
 }

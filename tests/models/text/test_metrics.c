@@ -204,9 +204,8 @@ static void expect_tokens(const char *text, const char *expected)
     cr_assert(tokens_13a(text, strlen(text), &tokens, &scratch));
     for (size_t at = 0; token_next(tokens.bytes, tokens.size, &at, &token);)
         buffer_add(&joined, " ", joined.size > 0), buffer_add(&joined, token.text, token.size);
-    char *result = buffer_take(&joined);
+    char *result = KEPT(buffer_take(&joined));
     cr_expect_str_eq(result, expected);
-    memory_free(result);
     buffer_free(&tokens);
     buffer_free(&scratch);
 }

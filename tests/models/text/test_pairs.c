@@ -110,7 +110,7 @@ CPU_TEST(pairs, long_lines_are_skipped)
 CPU_TEST(pairs, lines_of_any_length_are_read)
 {
     size_t size = 3 * 65536;
-    char *text = memory_new(2 * size + 64);
+    char *text = KEPT(calloc(2 * size + 64, 1));
     memset(text, 'a', 2 * size);
     text[65536] = '\t';
     text[65536 + 65535] = '\n'; /* exactly two reads */
@@ -128,7 +128,6 @@ CPU_TEST(pairs, lines_of_any_length_are_read)
     EXPECT_ERROR(
         "t.tsv: none of 2 lines is a pair; the first: t.tsv:1: 131071 bytes, expected at most "
         "65536");
-    memory_free(text);
 }
 
 CPU_TEST(pairs, only_the_first_problems_are_kept)
@@ -248,12 +247,12 @@ static sb_pairs *numbered(int first, int n, int times)
             cr_assert(sb_pairs_add(pairs, source, target));
         }
     }
-    return pairs;
+    return KEPT(pairs);
 }
 
 CPU_TEST(pairs, exactly_the_requested_number_is_held_out)
 {
-    sb_pairs *pairs = KEPT(numbered(0, 1000, 1)), *rest, *held;
+    sb_pairs *pairs = numbered(0, 1000, 1), *rest, *held;
     for (int64_t n = 1; n < 1000; n += 333) {
         MUST(sb_pairs_divide(pairs, n, &rest, &held));
         cr_expect(sb_pairs_count(held) == n && sb_pairs_count(rest) == 1000 - n);
@@ -268,7 +267,7 @@ CPU_TEST(pairs, exactly_the_requested_number_is_held_out)
 
 CPU_TEST(pairs, the_split_does_not_depend_on_the_order_in_the_file)
 {
-    sb_pairs *a = KEPT(numbered(0, 500, 1)), *b = KEPT(numbered(77, 500, 1)), *rest[2], *held[2];
+    sb_pairs *a = numbered(0, 500, 1), *b = numbered(77, 500, 1), *rest[2], *held[2];
     cr_assert(sb_pairs_divide(a, 50, &rest[0], &held[0]));
     cr_assert(sb_pairs_divide(b, 50, &rest[1], &held[1]));
     cr_expect(sb_pairs_shared(held[0], held[1]) == 50);
@@ -280,7 +279,7 @@ CPU_TEST(pairs, the_split_does_not_depend_on_the_order_in_the_file)
 
 CPU_TEST(pairs, all_pairs_of_a_source_are_in_one_part)
 {
-    sb_pairs *pairs = KEPT(numbered(0, 100, 3)), *rest, *held;
+    sb_pairs *pairs = numbered(0, 100, 3), *rest, *held;
     cr_assert(sb_pairs_divide(pairs, 31, &rest, &held));
     cr_expect(sb_pairs_count(held) == 30); /* ten sources of three pairs; 31 is no multiple */
     cr_expect(sb_pairs_shared(rest, held) == 0);

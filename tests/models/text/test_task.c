@@ -186,7 +186,7 @@ CPU_TEST(task, dates_are_spelled_in_twenty_ways)
 /* No source may mean two days. */
 CPU_TEST(task, every_spelling_means_one_day)
 {
-    struct table table = {0};
+    FREED_BY(table_free) struct table table = {0};
     static char text[SB_TASK_TEXT];
     static int32_t day_of[DATE_SPELLINGS * 1500];
     for (int days = 0; days < 73049; days += test_long() ? 1 : 49) {
@@ -203,7 +203,6 @@ CPU_TEST(task, every_spelling_means_one_day)
                 cr_assert(day_of[index] == days, "\"%s\" means two days", text);
         }
     }
-    table_free(&table);
 }
 
 CPU_TEST(task, drawn_dates_have_every_spelling_in_three_cases)
@@ -247,7 +246,7 @@ CPU_TEST(task, no_meaning_is_in_two_parts)
 {
     sb_task_options lengths = {2, 4}; /* so short that all pairs are drawn */
     for (int task = 0; task < SB_TASKS; task++) {
-        struct table table = {0};
+        FREED_BY(table_free) struct table table = {0};
         static sb_part part_of[3 * MANY];
         for (int i = 0; i < 3 * MANY; i++) {
             sb_part part = (sb_part)(i % 3);
@@ -261,7 +260,6 @@ CPU_TEST(task, no_meaning_is_in_two_parts)
                       sb_task_name((sb_task)task), meaning);
             cr_assert(sb_task_part((sb_task)task, pair.source, pair.target) == part);
         }
-        table_free(&table);
     }
 }
 

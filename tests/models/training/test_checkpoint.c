@@ -31,11 +31,9 @@ TEST(checkpoint, a_model_is_loaded_as_it_was_saved)
     cr_expect(sb_parameters_fingerprint(c->weights) == small_run_bits(&run));
     for (int i = 0; i < 3; i++) {
         const char *text = i == 0 ? "1 2 3" : i == 1 ? "9 9 8 x 1" : "";
-        char *before = sb_translate(run.model, text, NULL),
-             *after = sb_translate(c->subject.self, text, NULL);
+        char *before = KEPT(sb_translate(run.model, text, NULL)),
+             *after = KEPT(sb_translate(c->subject.self, text, NULL));
         cr_expect_str_eq(before, after);
-        sb_free(before);
-        sb_free(after);
     }
     checkpoint_free(c);
 }
@@ -63,19 +61,15 @@ TEST(checkpoint, a_program_saves_and_loads_its_own_model)
     small_run_train(&run, 5);
     const char *path = test_temporary("model.safetensors");
     MUST(sb_seq2seq_save(run.model, path));
-    sb_parameters *weights = sb_parameters_new(7);
-    sb_seq2seq *model = MUST(sb_seq2seq_load(weights, path));
+    sb_parameters *weights = KEPT(sb_parameters_new(7));
+    sb_seq2seq *model = KEPT(sb_seq2seq_load(weights, path));
     cr_expect(sb_parameters_fingerprint(weights) == small_run_bits(&run));
-    char *before = sb_translate(run.model, "1 2 3", NULL),
-         *after = sb_translate(model, "1 2 3", NULL);
+    char *before = KEPT(sb_translate(run.model, "1 2 3", NULL)),
+         *after = KEPT(sb_translate(model, "1 2 3", NULL));
     cr_expect_str_eq(before, after);
     cr_expect(!sb_seq2seq_load(weights, path));
     EXPECT_ERROR("seq2seq_load: the set has 50 parameters already; it must be empty");
     checkpoint_free(load(path)); /* the program reads it too */
-    sb_free(before);
-    sb_free(after);
-    sb_seq2seq_free(model);
-    sb_parameters_free(weights);
 }
 
 TEST(checkpoint, float64_stays_float64)
@@ -391,7 +385,7 @@ static sb_safetensors *sample_file(void)
 TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
-    sb_safetensors *file = sample_file();
+    sb_safetensors *file = KEPT(sample_file());
     const char *text = sb_safetensors_metadata(file, "softback");
     const struct checkpoint_options pairs = {.kind = &seq2seq_kind};
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
@@ -411,7 +405,6 @@ TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message)
         cr_expect(used < 2 << 20, "%s as %s takes %lld bytes", hostile[i].path, hostile[i].value,
                   (long long)used);
     }
-    sb_safetensors_close(file);
 }
 
 TEST(checkpoint, hostile_numbers_of_an_optimiser_are_refused)
@@ -421,7 +414,7 @@ TEST(checkpoint, hostile_numbers_of_an_optimiser_are_refused)
         {"optimiser.rate", "-0x1p-3"},     {"optimiser.plateau_best", "best"},
         {"optimiser.plateau_seen", "nan"}, {"optimiser.plateau_reduced", "2000000"},
         {"optimiser.plateau_waited", ""}};
-    sb_safetensors *file = sample_file();
+    sb_safetensors *file = KEPT(sample_file());
     for (size_t i = 0; i < sizeof hostile_numbers / sizeof hostile_numbers[0]; i++) {
         const char *path = test_temporary("bad.safetensors"), *name = hostile_numbers[i][0];
         char reason[200];
@@ -431,7 +424,6 @@ TEST(checkpoint, hostile_numbers_of_an_optimiser_are_refused)
                   hostile_numbers[i][1]);
         EXPECT_ERROR(reason);
     }
-    sb_safetensors_close(file);
 }
 
 TEST(checkpoint, files_of_another_kind_are_refused)
@@ -468,7 +460,7 @@ TEST(checkpoint, missing_settings_and_additional_keys_are_accepted)
 {
     too_slow(RACES, "its kernels run in shorter tests too");
     static const struct change harmless[] = {{"settings/steps", NULL, NULL}, {"note", "[1]", NULL}};
-    sb_safetensors *file = sample_file();
+    sb_safetensors *file = KEPT(sample_file());
     for (int i = 0; i < 2; i++) {
         json_t *json = changed(sb_safetensors_metadata(file, "softback"), &harmless[i]);
         char *dumped = json_dumps(json, JSON_COMPACT);
@@ -478,7 +470,6 @@ TEST(checkpoint, missing_settings_and_additional_keys_are_accepted)
         free(dumped);
         json_decref(json);
     }
-    sb_safetensors_close(file);
 }
 
 TEST(checkpoint, resuming_needs_a_matching_state)

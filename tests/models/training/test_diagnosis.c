@@ -10,7 +10,6 @@ static struct diagnosis diagnose(const struct tiny *tiny)
     sb_batch *batch = tiny_batch(tiny->vocabulary, 1, PAIRS, LONGEST);
     const sb_model model = sb_seq2seq_as_model(tiny->model);
     MUST(diagnosis_make(&d, &model, batch));
-    sb_batch_free(batch);
     return d;
 }
 
@@ -50,9 +49,9 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
     for (int v = 0; tiny_variant(v); v += 3 * tiny_step()) {
         const sb_seq2seq_options *options = &tiny_variant(v)->options;
         struct tiny tiny = tiny_new(SB_F64, 2, options);
-        struct diagnosis d = diagnose(&tiny);
+        FREED_BY(diagnosis_free) struct diagnosis d = diagnose(&tiny);
         cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)), "a gradient is left");
-        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST));
+        sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
         TAPE(SB_RECORD);
         MUST(sb_backward(sb_seq2seq_loss(tiny.model, batch)));
         cr_expect(d.parameters == sb_parameters_count(tiny.weights));
@@ -68,7 +67,6 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
                       tiny_variant(v)->name, sb_parameters_name(tiny.weights, i), d.gradient[i],
                       sqrt(sum));
         }
-        diagnosis_free(&d);
     }
 }
 
@@ -79,12 +77,11 @@ TEST(diagnosis, equal_weights_are_even_and_not_saturated)
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     scale_parameters(tiny.weights, "query", 0);
-    struct diagnosis d = diagnose(&tiny);
+    FREED_BY(diagnosis_free) struct diagnosis d = diagnose(&tiny);
     cr_expect(d.heads == 3 * options.transformer.heads * options.transformer.encoder_layers);
     for (int64_t h = 0; h < d.heads; h++)
         cr_expect(fabs(d.evenness[h] - 1) < 1e-12 && d.saturated[h] == 0, "head %d: %g, %g", (int)h,
                   d.evenness[h], d.saturated[h]);
-    diagnosis_free(&d);
 }
 
 TEST(diagnosis, heads_with_large_scores_are_saturated)
@@ -93,13 +90,12 @@ TEST(diagnosis, heads_with_large_scores_are_saturated)
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     scale_parameters(tiny.weights, "encoder.layers.1.self_attention.query", 1e4);
-    struct diagnosis d = diagnose(&tiny);
+    FREED_BY(diagnosis_free) struct diagnosis d = diagnose(&tiny);
     const int64_t H = options.transformer.heads;
     cr_expect(mean(H, d.saturated + H) > 0.9 && mean(H, d.evenness + H) < 0.1, "%g, %g",
               mean(H, d.saturated + H), mean(H, d.evenness + H));
     cr_expect(mean(H, d.saturated) < 0.5 && mean(H, d.evenness) > 0.2, "%g, %g",
               mean(H, d.saturated), mean(H, d.evenness));
-    diagnosis_free(&d);
 }
 
 TEST(diagnosis, dropout_is_not_applied)
@@ -111,8 +107,6 @@ TEST(diagnosis, dropout_is_not_applied)
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
-    struct diagnosis d = diagnose(&tiny), again = diagnose(&tiny);
+    FREED_BY(diagnosis_free) struct diagnosis d = diagnose(&tiny), again = diagnose(&tiny);
     cr_expect(memcmp(d.gradient, again.gradient, (size_t)d.parameters * sizeof(double)) == 0);
-    diagnosis_free(&d);
-    diagnosis_free(&again);
 }

@@ -20,21 +20,19 @@ static void train_with(sb_graphs graphs, double dropout, sb_precision precision,
     options.transformer.precision = precision;
     const sb_data_options data_options = {.batch_pairs = 3, .seed = 5};
     sb_data *data =
-        sb_data_task_with(SB_TASK_COPY, &(sb_task_options){.max_length = 4}, &data_options);
+        KEPT(sb_data_task_with(SB_TASK_COPY, &(sb_task_options){.max_length = 4}, &data_options));
     sb_parameters *weights = KEPT(sb_parameters_new(3));
     sb_seq2seq *model = KEPT(sb_seq2seq_new(weights, data, &options));
     sb_trainer_options trainer_options = *given;
     trainer_options.seed = 7;
     trainer_options.graphs = graphs;
-    sb_trainer *trainer = MUST(sb_trainer_new(model, data, &trainer_options));
+    sb_trainer *trainer = KEPT(sb_trainer_new(model, data, &trainer_options));
     for (int i = 0; i < STEPS; i++) {
         sb_trained trained;
         MUST(sb_trainer_step(trainer, &trained));
         losses[i] = trained.loss + trained.norm + trained.rate;
     }
     *fingerprint = sb_parameters_fingerprint(weights);
-    sb_trainer_free(trainer);
-    sb_data_free(data);
 }
 
 static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *losses,
@@ -165,7 +163,7 @@ TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
     double value;
     const sb_partition part = {.items = {.of = 4, .first = 1}}; /* dropout at other positions */
     for (int i = 0; i < 5; i++) {
-        sb_batch *batch = KEPT(tiny_batch(tiny.vocabulary, (uint64_t)i, 2, 4));
+        sb_batch *batch = tiny_batch(tiny.vocabulary, (uint64_t)i, 2, 4);
         const bool again = i > 0 && i < 4;
         batch->partition = i == 4 ? &part : NULL;
         cr_expect(replay_run(replay, batch, true, &random, &value) == again, "batch %d", i);

@@ -51,7 +51,7 @@ static void expect_settings_survive(const char *name)
     MUST(settings_write(&s, kind, d.model) && sb_description_add_vocabulary(d.model, "source", v) &&
          sb_description_add_vocabulary(d.model, "target", v));
     cr_assert(sb_description_add_label(d.model, "cat") && sb_description_add_label(d.model, "dog"));
-    char *json = metadata_write(&d);
+    char *json = KEPT(metadata_write(&d));
     struct metadata back;
     struct settings read;
     MUST(json && metadata_read(json, &back) && settings_read(&read, back.model));
@@ -61,7 +61,6 @@ static void expect_settings_survive(const char *name)
     }
     cr_expect_str_eq(sb_description_label(back.model, 1), "dog");
     cr_expect(!sb_description_label(back.model, 2));
-    sb_free(json);
     sb_description_free(d.model);
     metadata_free(&back);
 }

@@ -66,11 +66,11 @@ static struct emulator_work work_of_step(sb_precision precision, sb_graphs graph
     options.transformer.precision = precision;
     const sb_data_options data_options = {.batch_pairs = 4, .seed = 5};
     const sb_task_options task = {.max_length = 4};
-    sb_data *data = sb_data_task_with(SB_TASK_COPY, &task, &data_options);
-    sb_parameters *weights = sb_parameters_new(3);
-    sb_seq2seq *model = sb_seq2seq_new(weights, data, &options);
+    sb_data *data = KEPT(sb_data_task_with(SB_TASK_COPY, &task, &data_options));
+    sb_parameters *weights = KEPT(sb_parameters_new(3));
+    sb_seq2seq *model = KEPT(sb_seq2seq_new(weights, data, &options));
     sb_trainer *trainer =
-        MUST(sb_trainer_new(model, data, &(sb_trainer_options){.seed = 7, .graphs = graphs}));
+        KEPT(sb_trainer_new(model, data, &(sb_trainer_options){.seed = 7, .graphs = graphs}));
     struct emulator_work before = device_work();
     for (int i = 0; i < step; i++) {
         sb_trained trained;
@@ -78,10 +78,6 @@ static struct emulator_work work_of_step(sb_precision precision, sb_graphs graph
         MUST(sb_trainer_step(trainer, &trained));
     }
     const struct emulator_work work = work_since(&before);
-    sb_trainer_free(trainer);
-    sb_seq2seq_free(model);
-    sb_parameters_free(weights);
-    sb_data_free(data);
     return work;
 }
 
@@ -125,8 +121,8 @@ WORK_TEST(of_an_evaluation)
     sb_pairs *pairs = sb_pairs_new();
     for (int i = 0; i < 8; i++)
         cr_assert(sb_pairs_add(pairs, "abc", "cba"));
-    sb_data *data = sb_data_new(pairs, tiny.vocabulary, tiny.vocabulary,
-                                &(sb_data_options){.batch_pairs = 4, .seed = 5});
+    sb_data *data = KEPT(sb_data_new(pairs, tiny.vocabulary, tiny.vocabulary,
+                                     &(sb_data_options){.batch_pairs = 4, .seed = 5}));
     sb_pairs_free(pairs);
     MUST(data);
     const struct emulator_work before = device_work();
@@ -134,20 +130,18 @@ WORK_TEST(of_an_evaluation)
     const struct emulator_work work = work_since(&before);
     expect_work("an evaluation of two batches", &work,
                 &(struct emulator_work){211, 0, 190, 2, 2372, 24});
-    sb_data_free(data);
 }
 
 static struct emulator_work work_of_decoding(const struct tiny *tiny,
                                              const sb_decoding_options *options)
 {
-    char *text[] = {"abc"};
+    const char *text[] = {"abc"};
     sb_decoded output;
     const struct emulator_work before = device_work();
     decode(tiny, text, 1, options, &output);
     const struct emulator_work work = work_since(&before);
     cr_expect(!output.ended && output.length == options->longest, "%lld symbols",
               (long long)output.length);
-    sb_decoded_free(1, &output);
     return work;
 }
 
