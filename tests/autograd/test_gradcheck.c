@@ -1,5 +1,211 @@
-#include "tests/support/mistaken.h"
+/* The gradient check, and the mistakes that it names. */
+#include "autograd/node.h"
+#include "tests/support/test.h"
 #include <float.h>
+
+/* ---- operations with a correct backward and some wrong ones, and their check ---- */
+
+enum mistake {
+    RIGHT,
+    ASSIGNED,
+    FRESH_ONLY,
+    DOUBLED,
+    HALVED,
+    HALF_MORE,
+    NEGATED,
+    ZERO,
+    ONE_NAN,
+    ONE_WRONG
+};
+
+enum sum_mistake { SUMMED, FIRST_ONLY, LAST_ONLY };
+
+enum product_mistake { PRODUCT_RIGHT, GRADIENT_TRANSPOSED, PRODUCT_TRANSPOSED };
+
+/* The inputs of the checked functions. */
+struct how {
+    double scale;
+    int mistake;
+};
+
+struct square {
+    double scale;
+    enum mistake mistake;
+};
+
+/* y = scale x^2 */
+static bool square_backward(sb_node *node)
+{
+    const struct square *o = sb_node_options(node);
+    const double *x = sb_tensor_data(sb_node_input(node, 0));
+    const double *dy = sb_tensor_data(sb_node_dy(node, 0));
+    double *dx = sb_tensor_data(sb_node_dx(node, 0));
+    for (int64_t i = 0; i < sb_tensor_size(sb_node_input(node, 0)); i++) {
+        double right = 2 * o->scale * x[i] * dy[i];
+        bool fresh = o->mistake == FRESH_ONLY || sb_node_fresh(node, 0);
+        double part[] = {[RIGHT] = right,
+                         [ASSIGNED] = right,
+                         [FRESH_ONLY] = right,
+                         [DOUBLED] = 2 * right,
+                         [HALVED] = right / 2,
+                         [HALF_MORE] = 1.5 * right,
+                         [NEGATED] = -right,
+                         [ZERO] = 0,
+                         [ONE_NAN] = i == 1 ? NAN : right,
+                         [ONE_WRONG] = right + (i == 2) * 1e-3};
+        dx[i] = (o->mistake == ASSIGNED || fresh ? 0 : dx[i]) + part[o->mistake];
+    }
+    return true;
+}
+
+static const sb_operation square_operation = {"square", "x", square_backward, false, false};
+static const sb_operation fresh_square_operation = {"square", "x", square_backward, true, false};
+
+/* y = scale x^2 */
+static sb_tensor *square(sb_tensor *x, double scale, enum mistake mistake)
+{
+    struct square o = {scale, mistake};
+    sb_node *node = sb_node_new(mistake == FRESH_ONLY ? &fresh_square_operation : &square_operation,
+                                1, &x, 1, &o, sizeof o);
+    sb_tensor *y = node ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++)
+        ((double *)y->data)[i] = scale * ((double *)x->data)[i] * ((double *)x->data)[i];
+    return y;
+}
+
+/* y = a + b, where b (one row, one column or one number) is repeated. */
+static bool sum_backward(sb_node *node)
+{
+    enum sum_mistake mistake = *(const enum sum_mistake *)sb_node_options(node);
+    sb_tensor *a = sb_node_input(node, 0), *b = sb_node_input(node, 1);
+    const double *dy = sb_tensor_data(sb_node_dy(node, 0));
+    sb_tensor *da = sb_node_dx(node, 0), *db = sb_node_dx(node, 1);
+    int64_t stride[2], R = a->dim[0], C = a->dim[1];
+    shape_strides(b->rank, b->dim, 2, a->dim, stride);
+    for (int64_t i = 0; da && i < R * C; i++)
+        ((double *)da->data)[i] += dy[i];
+    for (int64_t i = 0; db && i < R * C; i++) {
+        int64_t r = i / C, c = i % C;
+        bool first = r * (stride[0] == 0) + c * (stride[1] == 0) == 0;
+        bool last = (stride[0] || r == R - 1) && (stride[1] || c == C - 1);
+        if (mistake == SUMMED || (mistake == FIRST_ONLY && first) || (mistake == LAST_ONLY && last))
+            ((double *)db->data)[r * stride[0] + c * stride[1]] += dy[i];
+    }
+    return true;
+}
+
+static const sb_operation sum_operation = {"sum", "a b", sum_backward, false, false};
+
+/* y = a + b, where b (one row, one column or one number) is repeated. */
+static sb_tensor *sum(sb_tensor *a, sb_tensor *b, enum sum_mistake mistake)
+{
+    sb_node *node =
+        sb_node_new(&sum_operation, 2, (sb_tensor *[]){a, b}, 1, &mistake, sizeof mistake);
+    sb_tensor *y = node ? sb_node_output(node, a->dtype, a->rank, a->dim) : NULL;
+    int64_t stride[2];
+    shape_strides(b->rank, b->dim, a->rank, a->dim, stride);
+    for (int64_t i = 0; i < sb_tensor_size(y); i++) {
+        int64_t r = i / a->dim[1], c = i % a->dim[1];
+        ((double *)y->data)[i] =
+            ((double *)a->data)[i] + ((double *)b->data)[r * stride[0] + c * stride[1]];
+    }
+    return y;
+}
+
+/* y = a b for a (M, K), b (K, N) */
+static bool product_backward(sb_node *node)
+{
+    enum product_mistake mistake = *(const enum product_mistake *)sb_node_options(node);
+    sb_tensor *a = sb_node_input(node, 0), *b = sb_node_input(node, 1);
+    const double *dy = sb_tensor_data(sb_node_dy(node, 0)), *A = a->data, *B = b->data;
+    double *da = sb_tensor_data(sb_node_dx(node, 0)), *db = sb_tensor_data(sb_node_dx(node, 1));
+    int64_t M = a->dim[0], K = a->dim[1], N = b->dim[1];
+    for (int64_t m = 0; m < M; m++)
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t n = 0; n < N; n++) {
+                int64_t place = mistake == GRADIENT_TRANSPOSED ? k * M + m : m * K + k;
+                da[place] +=
+                    dy[m * N + n] * (mistake == PRODUCT_TRANSPOSED ? B[n * N + k] : B[k * N + n]);
+                db[k * N + n] += A[m * K + k] * dy[m * N + n];
+            }
+    return true;
+}
+
+static const sb_operation product_operation = {"product", "a b", product_backward, false, false};
+
+static sb_tensor *product(sb_tensor *a, sb_tensor *b, enum product_mistake mistake)
+{
+    sb_node *node =
+        sb_node_new(&product_operation, 2, (sb_tensor *[]){a, b}, 1, &mistake, sizeof mistake);
+    int64_t M = a->dim[0], K = a->dim[1], N = b->dim[1];
+    sb_tensor *y = node ? sb_node_output(node, SB_F64, SB_SHAPE(M, N)) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++) {
+        double dot = 0;
+        for (int64_t k = 0; k < K; k++)
+            dot += ((double *)a->data)[i / N * K + k] * ((double *)b->data)[k * N + i % N];
+        ((double *)y->data)[i] = dot;
+    }
+    return y;
+}
+
+static sb_tensor *f_square(void *how_, sb_tensor *const x[])
+{
+    const struct how *how = how_;
+    return square(x[0], how->scale, (enum mistake)how->mistake);
+}
+
+/* one input, used twice */
+static sb_tensor *f_square_twice(void *how_, sb_tensor *const x[])
+{
+    const struct how *how = how_;
+    sb_tensor *a = square(x[0], 1, (enum mistake)how->mistake);
+    sb_tensor *b = square(x[0], 3, (enum mistake)how->mistake);
+    return a && b ? sum(a, b, SUMMED) : NULL;
+}
+
+static sb_tensor *f_sum(void *how_, sb_tensor *const x[])
+{
+    const struct how *how = how_;
+    return sum(x[0], x[1], (enum sum_mistake)how->mistake);
+}
+
+/* of matrices */
+static sb_tensor *f_product(void *how_, sb_tensor *const x[])
+{
+    const struct how *how = how_;
+    return product(x[0], x[1], (enum product_mistake)how->mistake);
+}
+
+static sb_gradcheck_result check(sb_function f, double scale, int mistake, int n,
+                                 sb_tensor *const x[])
+{
+    struct how how = {scale, mistake};
+    sb_gradcheck_result result;
+    bool ok = sb_gradcheck(f, &how, x, n, NULL, &result);
+    cr_expect(ok == result.ok);
+    return result;
+}
+
+/* Checks square at a (2, 3). */
+static sb_gradcheck_result check_square(double scale, enum mistake mistake)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+    sb_gradcheck_result result = check(f_square, scale, mistake, 1, &x);
+    return result;
+}
+
+#define EXPECT_PASS(result)                                                                        \
+    cr_expect((result).ok && (result).error <= 1e-6 && (result).mistake[0] == '\0', "%s",          \
+              sb_error())
+#define EXPECT_MISTAKE(result, part)                                                               \
+    do {                                                                                           \
+        cr_expect(!(result).ok && !((result).error <= 1e-6));                                      \
+        cr_expect(strstr((result).mistake, part), "\"%s\" is without \"%s\"", (result).mistake,    \
+                  part);                                                                           \
+        EXPECT_ERROR("gradcheck: input");                                                          \
+    } while (0)
+
+/* ---- the gradient check ---- */
 
 static sb_tensor *f_identity(void *unused, sb_tensor *const x[])
 {
@@ -420,4 +626,116 @@ CPU_TEST(gradcheck, each_allocation_that_fails_is_reported)
 {
     enum product_mistake mistake = PRODUCT_RIGHT;
     cr_expect(test_each_allocation_fails(whole_check, &mistake) > 50);
+}
+
+/* ---- mistake ---- */
+
+/* y = x, without a backward */
+static const sb_operation cut_operation = {"cut", "x", NULL, false, false};
+static sb_tensor *cut(sb_tensor *x)
+{
+    sb_node *node = sb_node_new(&cut_operation, 1, &x, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    if (y)
+        memcpy(y->data, x->data, tensor_bytes(x));
+    return y;
+}
+
+static sb_tensor *f_cut_first(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *a = cut(x[0]);
+    return a ? sum(a, x[1], SUMMED) : NULL;
+}
+
+CPU_TEST(mistake, a_detached_input_fails)
+{
+    sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, 3)), test_leaf(SB_F64, 2, SB_SHAPE(3))};
+    sb_gradcheck_result result = check(f_cut_first, 0, 0, 2, x);
+    EXPECT_MISTAKE(result, "detached");
+    cr_expect(result.input == 0 && result.backward == 0 && fabs(result.error - 1) < 1e-9);
+}
+
+static sb_tensor *f_cut(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return cut(x[0]);
+}
+
+CPU_TEST(mistake, a_function_detached_from_all_inputs_fails)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
+    EXPECT_MISTAKE(check(f_cut, 0, 0, 1, &x), "detached");
+}
+
+CPU_TEST(mistake, assigning_instead_of_adding_is_named)
+{
+    EXPECT_MISTAKE(check_square(1, ASSIGNED), "assigned instead of added");
+    EXPECT_MISTAKE(check_square(1e-9, ASSIGNED), "assigned instead of added");
+    EXPECT_MISTAKE(check_square(1, FRESH_ONLY), "assigned instead of added");
+}
+
+CPU_TEST(mistake, assigning_where_an_input_is_used_twice_is_named)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+    EXPECT_MISTAKE(check(f_square_twice, 1, ASSIGNED, 1, &x), "assigned instead of added");
+}
+
+CPU_TEST(mistake, a_lost_factor_is_named)
+{
+    EXPECT_MISTAKE(check_square(1, DOUBLED),
+                   "exactly 2.000 times too large everywhere: a factor is lost");
+    EXPECT_MISTAKE(check_square(1, HALVED),
+                   "exactly 2.000 times too small everywhere: a factor is lost");
+}
+
+/* A single number is always a multiple of another: only a simple factor is reported. */
+CPU_TEST(mistake, the_factor_of_a_single_element_is_named_only_if_it_is_an_integer)
+{
+    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_scalar(SB_F64, 0.7)));
+    EXPECT_MISTAKE(check(f_square, 1, HALVED, 1, &x), "exactly 2.000 times too small");
+    sb_gradcheck_result result = check(f_square, 1, HALF_MORE, 1, &x);
+    cr_expect(!result.ok && result.mistake[0] == '\0', "%s", result.mistake);
+    EXPECT_MISTAKE(check_square(1, HALF_MORE), "exactly 1.500 times too large");
+}
+
+CPU_TEST(mistake, a_wrong_sign_is_named)
+{
+    EXPECT_MISTAKE(check_square(1, NEGATED), "sign");
+}
+
+CPU_TEST(mistake, a_transposed_gradient_is_named)
+{
+    for (int64_t M = 3; M <= 4; M++) {
+        sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(M, 4)),
+                          test_leaf(SB_F64, 2, SB_SHAPE(4, 2))};
+        sb_gradcheck_result result = check(f_product, 0, GRADIENT_TRANSPOSED, 2, x);
+        EXPECT_MISTAKE(result, "transposed");
+        cr_expect(result.input == 0);
+    }
+}
+
+CPU_TEST(mistake, a_transposed_product_is_named)
+{
+    sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(4, 4)), test_leaf(SB_F64, 2, SB_SHAPE(4, 4))};
+    double before[16], after[16];
+    sb_tensor_read(x[1], before);
+    EXPECT_MISTAKE(check(f_product, 0, PRODUCT_TRANSPOSED, 2, x), "as if input 1 were transposed");
+    sb_tensor_read(x[1], after);
+    cr_expect(memcmp(before, after, sizeof before) == 0, "the input is not restored");
+}
+
+CPU_TEST(mistake, an_unsummed_broadcast_is_named)
+{
+    static const struct {
+        int rank;
+        int64_t dim[2];
+    } shapes[] = {{1, {3}}, {2, {1, 3}}, {2, {4, 1}}, {2, {1, 1}}, {0, {0}}};
+    for (int i = 0; i < 5; i++) {
+        sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(4, 3)),
+                          test_leaf(SB_F64, 2, shapes[i].rank, shapes[i].dim)};
+        EXPECT_PASS(check(f_sum, 0, SUMMED, 2, x));
+        EXPECT_MISTAKE(check(f_sum, 0, FIRST_ONLY, 2, x), "a broadcast is not summed");
+        EXPECT_MISTAKE(check(f_sum, 0, LAST_ONLY, 2, x), "a broadcast is not summed");
+    }
 }

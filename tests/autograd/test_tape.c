@@ -1,3 +1,5 @@
+/* The tape, and backward. */
+#include "autograd/recomputation.h"
 #include "tests/support/sample.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -330,4 +332,496 @@ TEST(tape, a_tensor_of_another_threads_tape_is_a_constant)
     cr_assert(pthread_create(&visitor.thread, NULL, visit, &visitor) == 0);
     pthread_join(visitor.thread, NULL);
     cr_expect(!visitor.wants_grad);
+}
+
+/* ---- backward ---- */
+
+TEST(backward, it_gives_the_gradient_of_each_leaf)
+{
+    sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5)),
+              *c = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(2), 7));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    MUST(sb_backward(total(times(times(a, b), times(a, c)))));
+    cr_expect(sb_tape_end(&tape));
+    cr_expect(every(sb_tensor_grad(a), 2 * 3 * 5 * 7) && every(sb_tensor_grad(b), 3 * 3 * 7));
+    cr_expect(!sb_tensor_grad(c), "a constant has a gradient");
+}
+
+TEST(backward, an_input_used_twice_in_one_operation_gets_both_parts)
+{
+    sb_tensor *a = KEPT(leaf(3));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(total(times(a, a))));
+    cr_expect(sb_tape_end(&tape));
+    cr_expect(every(sb_tensor_grad(a), 6));
+}
+
+TEST(backward, gradients_add_up_over_tapes_until_they_are_cleared)
+{
+    sb_tensor *a = KEPT(leaf(3));
+    for (int step = 1; step <= 3; step++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward(total(times(a, a))));
+        sb_tape_end(&tape);
+        cr_expect(every(sb_tensor_grad(a), 6 * step));
+    }
+    sb_tensor_clear_grad(a);
+    cr_expect(!sb_tensor_grad(a));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(total(times(a, a))));
+    sb_tape_end(&tape);
+    cr_expect(every(sb_tensor_grad(a), 6));
+}
+
+TEST(backward, backward_from_starts_with_the_given_gradient)
+{
+    sb_tensor *a = KEPT(leaf(3)),
+              *dy = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1}));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward_from(times(a, a), dy));
+    sb_tape_end(&tape);
+    cr_expect(sb_tensor_get(sb_tensor_grad(a), 0) == 12 &&
+              sb_tensor_get(sb_tensor_grad(a), 1) == -6);
+}
+
+/* reshape forwards its gradient, and times then adds to it. */
+TEST(backward, backward_from_leaves_the_given_gradient_as_it_was)
+{
+    sb_tensor *a = KEPT(leaf(3)),
+              *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *b = times(a, a);
+    times(b, b); /* no path to the loss */
+    cr_assert(sb_backward_from(sb_reshape(b, SB_SHAPE(2)), dy));
+    sb_tape_end(&tape);
+    cr_expect(sb_tensor_get(dy, 0) == 2 && sb_tensor_get(dy, 1) == -1 && !sb_tensor_grad(dy));
+    cr_expect(sb_tensor_get(sb_tensor_grad(a), 0) == 12 &&
+              sb_tensor_get(sb_tensor_grad(a), 1) == -6);
+    sb_tensor_release(dy);
+    cr_expect(sb_tensor_get(sb_tensor_grad(a), 0) == 12);
+}
+
+TEST(backward, backward_of_a_leaf_adds_to_its_gradient)
+{
+    sb_tensor *a = KEPT(sb_tensor_requires_grad(sb_tensor_scalar(SB_F64, 3))),
+              *dy = KEPT(sb_tensor_scalar(SB_F64, 5));
+    double expected = 0;
+    for (int step = 0; step < 2; step++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward(a));
+        cr_expect(sb_tape_end(&tape) && sb_tensor_value(sb_tensor_grad(a)) == (expected += 1));
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward_from(a, dy));
+        cr_expect(sb_tape_end(&tape) && sb_tensor_value(sb_tensor_grad(a)) == (expected += 5));
+    }
+    cr_expect(sb_tensor_value(a) == 3);
+}
+
+TEST(backward, a_flat_gradient_is_overwritten_in_place)
+{
+    sb_tensor *a = KEPT(leaf(3)), *flat = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(4), 9));
+    a->grad = tensor_view("test", flat, 2, 1, (int64_t[]){2});
+    for (int step = 1; step <= 2; step++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward(total(times(a, a))));
+        sb_tape_end(&tape);
+        cr_expect(sb_tensor_get(flat, 1) == 9 && sb_tensor_get(flat, 2) == 6 &&
+                  sb_tensor_get(flat, 3) == 6);
+        sb_tensor_clear_grad(a);
+        cr_expect(!sb_tensor_grad(a) && a->grad, "a flat gradient becomes stale and stays");
+    }
+}
+
+/* Writes to a leaf that `times` has read; each is seen, through a view of it too. */
+static void write_one(sb_tensor *a)
+{
+    sb_tensor_set(a, 1, 4);
+}
+
+static void write_all(sb_tensor *a)
+{
+    sb_tensor_write(a, (const double[]){4, 4});
+}
+
+static void write_a_view(sb_tensor *a)
+{
+    sb_tensor_set(sb_reshape(a, SB_SHAPE(2, 1)), 0, 4);
+}
+
+TEST(backward, a_leaf_that_was_written_after_forward_is_refused_and_named)
+{
+    void (*const writes[])(sb_tensor *) = {write_one, write_all, write_a_view};
+    for (int i = 0; i < 3; i++) {
+        sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5));
+        sb_tape tape;
+        sb_tensor_set(a, 0, 3); /* before forward: of no consequence */
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *y = total(times(b, a));
+        writes[i](a);
+        cr_expect(!sb_backward(y));
+        EXPECT_ERROR("backward: times: its input b (2) was written after forward had read it");
+        cr_expect(!sb_tape_end(&tape) && !sb_tensor_grad(a) && !sb_tensor_grad(b));
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_expect(sb_backward(total(times(b, a))), "%s", sb_error());
+        cr_expect(sb_tape_end(&tape));
+    }
+}
+
+TEST(backward, a_write_that_no_gradient_depends_on_is_allowed)
+{
+    sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = total(times(a, a));
+    times(b, b); /* not on the way to y */
+    sb_tensor_set(b, 0, 1);
+    cr_expect(sb_backward(y), "%s", sb_error());
+    cr_expect(sb_tape_end(&tape) && every(sb_tensor_grad(a), 6));
+}
+
+TEST(backward, a_leaf_may_be_released_before_backward)
+{
+    sb_tensor *a = leaf(3), *b = KEPT(leaf(5));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = times(a, b);
+    sb_tensor_release(a);
+    cr_assert(sb_backward(total(y)));
+    sb_tape_end(&tape);
+    cr_expect(every(sb_tensor_grad(b), 3));
+}
+
+TEST(backward, it_frees_intermediate_data_and_reading_it_fails)
+{
+    sb_tensor *a = KEPT(leaf(3));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = times(a, a), *loss = total(y);
+    cr_expect(sb_tensor_get(y, 0) == 9);
+    cr_assert(sb_backward(loss));
+    cr_expect(sb_tensor_value(loss) == 18, "the argument of backward keeps its value");
+    cr_expect(!sb_tensor_grad(y) && !sb_tensor_grad(loss));
+    cr_expect(isnan(sb_tensor_get(y, 0)));
+    EXPECT_ERROR("get: times output (2): freed by backward; call sb_keep() before sb_backward()");
+    cr_expect(!sb_tape_end(&tape), "reading it fails the tape");
+    sb_tape_begin(&tape, SB_RECORD);
+    y = times(a, a);
+    cr_assert(sb_backward(total(y)));
+    cr_expect(!times(a, y));
+    EXPECT_ERROR("times: times output (2): freed by backward");
+    sb_tape_end(&tape);
+}
+
+TEST(backward, keep_keeps_value_and_gradient)
+{
+    sb_tensor *a = leaf(3);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_keep(times(a, a)), *z = sb_keep(times(y, a)), *loss = sb_keep(total(z));
+    sb_tensor_retain(y);
+    cr_assert(sb_backward(loss));
+    cr_expect(every(y, 9) && every(sb_tensor_grad(y), 3));
+    cr_expect(every(z, 27) && every(sb_tensor_grad(z), 1));
+    cr_expect(sb_tensor_value(sb_tensor_grad(loss)) == 1);
+    cr_expect(sb_tape_end(&tape));
+    cr_expect(every(y, 9) && every(sb_tensor_grad(y), 3), "a retained tensor outlives its tape");
+    sb_tensor_release(y);
+    sb_tensor_release(a);
+    cr_expect(!sb_keep(NULL));
+    EXPECT_ERROR("keep: t is NULL");
+}
+
+/* Without reuse of freed blocks, the bytes in use fall from the loss on: each step of backward
+   frees an output and its gradient, and allocates one gradient. */
+TEST(backward, memory_peaks_at_the_loss_and_falls_from_there)
+{
+    enum { DEPTH = 8, SIZE = 1 << 14 };
+    const int64_t one = SIZE * sizeof(double), slack = 4096;
+    sb_tensor *a = KEPT(sb_tensor_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(SIZE), 1)));
+    int64_t before = memory_in_use().live_bytes;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = a;
+    for (int i = 0; i < DEPTH; i++)
+        y = pass(y, NO_FAULT);
+    sb_tensor *loss = total(y);
+    int64_t at_loss = memory_in_use().live_bytes;
+    cr_expect(at_loss >= before + DEPTH * one);
+    backwards = 0;
+    sb_device_reset_peak(sb_device_in_use());
+    cr_assert(sb_backward(loss));
+    cr_expect(backwards == DEPTH + 1);
+    cr_expect(memory_in_use().peak_bytes <= at_loss + 2 * one + slack);
+    for (int i = 2; i < backwards; i++)
+        cr_expect(live_at[i] <= live_at[i - 1] - one, "step %d: %lld bytes after %lld", i,
+                  (long long)live_at[i], (long long)live_at[i - 1]);
+    int64_t after = memory_in_use().live_bytes;
+    cr_expect(after <= before + one + DEPTH * slack, "only the leaf's gradient is left");
+    sb_tape_end(&tape);
+    cr_expect(memory_in_use().live_bytes <= before + one + slack);
+}
+
+/* Calls that sb_backward and sb_backward_from reject, each on a separate tape. */
+static void expect_refused(sb_mode mode, const char *message, bool (*body)(sb_tensor *a))
+{
+    sb_tensor *a = KEPT(leaf(3));
+    sb_tape tape;
+    sb_tape_begin(&tape, mode);
+    cr_expect(!body(a));
+    cr_expect(!sb_tape_end(&tape));
+    EXPECT_ERROR(on_device(message));
+    cr_expect(!sb_tensor_grad(a));
+}
+
+static bool backward_of_null(sb_tensor *a)
+{
+    (void)a;
+    return sb_backward(NULL);
+}
+
+static bool backward_of_a_vector(sb_tensor *a)
+{
+    return sb_backward(times(a, a));
+}
+
+static bool backward_of_a_loss(sb_tensor *a)
+{
+    return sb_backward(total(a));
+}
+
+static bool backward_from_null(sb_tensor *a)
+{
+    return sb_backward_from(times(a, a), NULL);
+}
+
+static bool backward_from_another_shape(sb_tensor *a)
+{
+    return sb_backward_from(times(a, a), sb_tape_own(sb_tensor_scalar(SB_F64, 1)));
+}
+
+static bool backward_from_another_dtype(sb_tensor *a)
+{
+    return sb_backward_from(times(a, a), sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2))));
+}
+
+static bool backward_from_an_outer_tensor(sb_tensor *a)
+{
+    sb_tensor *loss = total(a);
+    sb_tape inner;
+    sb_tape_begin(&inner, SB_RECORD);
+    bool ok = sb_backward(loss);
+    cr_expect(!sb_tape_end(&inner));
+    return ok || sb_fail("%s", sb_error());
+}
+
+TEST(backward, invalid_calls_are_refused)
+{
+    expect_refused(SB_RECORD, "backward: loss is NULL", backward_of_null);
+    expect_refused(SB_RECORD, "backward: the loss is (2), not one number", backward_of_a_vector);
+    expect_refused(SB_NO_RECORD, "backward: the open tape does not record", backward_of_a_loss);
+    expect_refused(SB_RECORD, "backward_from: dy is NULL", backward_from_null);
+    expect_refused(SB_RECORD, "backward_from: y is (2) of f64 on cpu, dy is () of f64 on cpu",
+                   backward_from_another_shape);
+    expect_refused(SB_RECORD, "dy is (2) of f32", backward_from_another_dtype);
+    expect_refused(SB_RECORD, "backward: the argument, of shape (), was made on another tape",
+                   backward_from_an_outer_tensor);
+}
+
+TEST(backward, it_runs_once)
+{
+    sb_tensor *a = KEPT(leaf(3));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *loss = total(times(a, a));
+    cr_assert(sb_backward(loss));
+    cr_expect(!sb_backward(loss));
+    EXPECT_ERROR("backward: it ran already on this tape");
+    cr_expect(!sb_tape_end(&tape));
+    cr_expect(every(sb_tensor_grad(a), 6), "the first gradient stays");
+}
+
+TEST(backward, a_failure_leaves_no_partial_gradient)
+{
+    static const struct {
+        enum fault fault;
+        const char *message;
+    } faults[] = {{RETURNS_FALSE, "pass: backward failed"},
+                  {EXPLAINS, "pass: a planned failure"},
+                  {FAILS_SILENTLY, "tensor_data: t is NULL"},
+                  {LEAVES_A_TAPE_OPEN, "never closed; before that: pass: backward failed"}};
+    for (int i = 0; i < 4; i++) {
+        sb_tensor *early = KEPT(leaf(3)), *late = KEPT(leaf(5));
+        for (int step = 0; step < 2; step++) { /* without an existing gradient, and with one */
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_RECORD);
+            sb_tensor *y = pass(times(early, early), faults[i].fault);
+            cr_expect(!sb_backward(total(times(y, late))));
+            cr_expect(!sb_tape_end(&tape));
+            EXPECT_ERROR(faults[i].message);
+            cr_expect(!sb_tensor_grad(early) && !sb_tensor_grad(late), "fault %d leaves a gradient",
+                      i);
+            sb_tape_begin(&tape, SB_RECORD);
+            cr_assert(sb_backward(total(times(early, late))));
+            cr_expect(sb_tape_end(&tape));
+            cr_expect(every(sb_tensor_grad(early), 5) && every(sb_tensor_grad(late), 3));
+        }
+    }
+}
+
+static bool step(void *leaves)
+{
+    sb_tensor **a = leaves;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = times(pass(times(a[0], a[1]), NO_FAULT), a[2]);
+    sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(2)));
+    bool ok = sb_backward(total(y));
+    ok = sb_tape_end(&tape) && ok;
+    cr_expect(ok || (!sb_tensor_grad(a[0]) && !sb_tensor_grad(a[1]) && !sb_tensor_grad(a[2])));
+    cr_expect(!ok || (every(sb_tensor_grad(a[0]), 15) && every(sb_tensor_grad(a[2]), 6)));
+    for (int i = 0; i < 3; i++)
+        sb_tensor_clear_grad(a[i]);
+    return ok;
+}
+
+TEST(backward, each_allocation_of_a_step_may_fail)
+{
+    sb_tensor *a[] = {leaf(2), leaf(3), leaf(5)};
+    cr_expect(test_each_allocation_fails(step, a) > 20);
+    release_all(3, a);
+}
+
+static void expect_nonfinite(const char *expected)
+{
+    char *text = sb_tape_find_nonfinite();
+    cr_expect(expected ? text && strcmp(text, expected) == 0 : !text, "found %s", text);
+    sb_free(text);
+}
+
+TEST(backward, the_first_value_that_is_not_finite_is_found)
+{
+    sb_tensor *a = KEPT(leaf(1e200)), *b = KEPT(leaf(2)), *bad = KEPT(leaf(2));
+    sb_tensor_set(bad, 1, NAN);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = times(b, b);
+    expect_nonfinite(NULL);
+    sb_tensor *huge = times(a, a); /* finite from finite until here */
+    times(huge, y);
+    expect_nonfinite("times output (2)");
+    sb_tape_end(&tape);
+    sb_tape_begin(&tape, SB_RECORD);
+    times(times(b, bad), y = times(b, b));
+    expect_nonfinite("times input b (2)");
+    cr_assert(sb_backward(total(times(y, bad))));
+    expect_nonfinite(NULL); /* the loss keeps its value, but its inputs are freed */
+    sb_tape_end(&tape);
+}
+
+TEST(backward, after_the_first_step_no_memory_is_requested_from_the_system)
+{
+    sb_tensor *a[] = {leaf(2), leaf(3), leaf(5)};
+    cr_assert(step(a));
+    int64_t calls = memory_in_use().system_calls;
+    for (int i = 0; i < 5; i++)
+        cr_assert(step(a));
+    cr_expect(!POOL_CACHES || memory_in_use().system_calls == calls);
+    release_all(3, a);
+}
+
+/* Backward of another thread, and what it said. */
+struct other {
+    sb_tensor *leaf;
+    bool ok;
+    char message[200];
+};
+
+static void *run_other(void *context)
+{
+    struct other *other = context;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    other->ok = sb_backward(total(times(other->leaf, other->leaf)));
+    snprintf(other->message, sizeof other->message, "%s", sb_error());
+    sb_tape_end(&tape);
+    return NULL;
+}
+
+/* y = x; its backward, which adds dy, lets the other thread run meanwhile. */
+static struct other *meanwhile;
+static bool interrupted_backward(sb_node *node)
+{
+    pthread_t thread;
+    sb_tensor *dx = sb_node_dx(node, 0);
+    cr_assert(pthread_create(&thread, NULL, run_other, meanwhile) == 0);
+    pthread_join(thread, NULL);
+    for (int64_t i = 0; i < sb_tensor_size(dx); i++)
+        sb_tensor_set(dx, i, sb_tensor_get(dx, i) + sb_tensor_get(sb_node_dy(node, 0), i));
+    return true;
+}
+
+static const sb_operation interrupted = {"interrupted", "x", interrupted_backward, false, false};
+
+static sb_tensor *interrupt(sb_tensor *x)
+{
+    sb_node *node = sb_node_new(&interrupted, 1, &x, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++)
+        sb_tensor_set(y, i, sb_tensor_get(x, i));
+    return y;
+}
+
+static void run_both(sb_tensor *a, struct other *other)
+{
+    meanwhile = other;
+    TAPE(SB_RECORD);
+    MUST(sb_backward(total(times(a, interrupt(a)))));
+}
+
+CPU_TEST(claims, two_threads_do_not_add_to_one_leaf_at_the_same_time)
+{
+    sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5));
+    struct other other = {.leaf = a};
+    run_both(a, &other);
+    cr_expect(!other.ok && strstr(other.message, "backward: another thread computes the gradient "
+                                                 "of a leaf (2); run one backward after the other"),
+              "%s", other.message);
+    cr_expect(every(sb_tensor_grad(a), 6), "the other's gradient is in it");
+    other = (struct other){.leaf = b}; /* a leaf of its own */
+    run_both(a, &other);
+    cr_expect(other.ok && every(sb_tensor_grad(b), 10), "%s", other.message);
+    cr_expect(every(sb_tensor_grad(a), 12));
+    other.leaf = a; /* and afterwards the same */
+    run_other(&other);
+    cr_expect(other.ok && every(sb_tensor_grad(a), 18), "%s", other.message);
+}
+
+static sb_tensor *square(void *context, sb_tensor *const x[])
+{
+    sb_tensor *leaf_of_it = *(sb_tensor **)context;
+    return times(x[0], leaf_of_it);
+}
+
+/* Recomputation runs backward on an inner tape, also for leaves that only the inner one reaches. */
+CPU_TEST(claims, an_inner_tape_shares_the_leaves_of_the_outer_one)
+{
+    sb_tensor *a = leaf(3), *b = leaf(5);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_recompute(square, &a, sizeof a, 1, &a);
+    y = sb_recompute(square, &b, sizeof b, 1, &y);
+    MUST(sb_backward(total(times(y, a))));
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    cr_expect(every(sb_tensor_grad(a), 3 * 9 * 5) && every(sb_tensor_grad(b), 27));
+    cr_expect(a->claimed == 0 && b->claimed == 0);
+    sb_tensor_release(a);
+    sb_tensor_release(b);
 }

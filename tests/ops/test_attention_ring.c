@@ -2,7 +2,6 @@
 #include "autograd/node.h"
 #include "models/data/batch_parts.h"
 #include "tests/support/mailbox.h"
-#include "tests/support/share.h"
 #include "tests/support/tiny.h"
 #include "tests/support/variant.h"
 #include <stdio.h>
@@ -193,8 +192,8 @@ TEST(attention_ring, numbers_of_f32_err_as_on_one_rank)
     }
 }
 
-/* Twice the roundings of tests/ops/test_attention_mma.c: one rank and several have that many each.
-   Sums travel in f32; if each part were rounded, they would err by more. */
+/* Twice the roundings of tests/ops/test_attention_tiled.c: one rank and several have that many
+   each. Sums travel in f32; if each part were rounded, they would err by more. */
 TEST(attention_ring, numbers_of_bf16_err_as_on_one_rank)
 {
     too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");

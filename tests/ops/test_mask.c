@@ -1,5 +1,8 @@
+/* Masks: what they block, made of lengths, pairs, numbers and blocks. */
 #include "ops/kernel.h"
+#include "tests/support/compare.h"
 #include "tests/support/test.h"
+#include <float.h>
 
 static const double ln2 = 0.6931471805599453;
 
@@ -385,7 +388,7 @@ static bool is_blocked(sb_mask *(*mask)(void), int b, int h, int i)
 }
 
 /* The result and the gradients. */
-struct results {
+struct outcome {
     int n;
     sb_tensor *t[6];
 };
@@ -414,7 +417,7 @@ static struct operands operands_new(sb_mask *(*mask)(void), bool spoiled)
     return x;
 }
 
-static struct results run(sb_attention_options o, sb_mask *(*mask)(void), bool temperature,
+static struct outcome run(sb_attention_options o, sb_mask *(*mask)(void), bool temperature,
                           bool spoiled)
 {
     struct operands x = operands_new(mask, spoiled);
@@ -426,7 +429,7 @@ static struct results run(sb_attention_options o, sb_mask *(*mask)(void), bool t
     sb_tensor *y = retained(sb_keep(sb_attention(x.q, x.k, x.v, &o)));
     MUST(y && sb_backward_from(y, x.dy));
     cr_assert(sb_tape_end(&tape));
-    struct results r = {4, {y, take_grad(x.q), take_grad(x.k), take_grad(x.v)}};
+    struct outcome r = {4, {y, take_grad(x.q), take_grad(x.k), take_grad(x.v)}};
     if (temperature)
         r.t[r.n++] = take_grad(x.log_temperature);
     return r;
@@ -450,8 +453,8 @@ TEST(mask_queries, nan_in_a_query_without_a_key_reaches_no_gradient)
         sb_mask *(*const mask)(void) = masks[way / 4 % 3];
         const bool temperature = way / 2 % 2;
         heads_first = way % 2;
-        struct results clean = run(o, mask, temperature, false);
-        struct results spoiled = run(o, mask, temperature, true);
+        struct outcome clean = run(o, mask, temperature, false);
+        struct outcome spoiled = run(o, mask, temperature, true);
         for (int i = 0; i < clean.n; i++)
             cr_expect(test_relative(spoiled.t[i], clean.t[i]) <= 1e-15, "way %d, tensor %d: %g",
                       way, i, test_relative(spoiled.t[i], clean.t[i]));
@@ -487,5 +490,150 @@ CPU_TEST(mask_queries, exact_derivatives_are_finite_there_too)
         for (int i = 0; i < 4; i++)
             for (int64_t k = 0; k < sb_tensor_size(hv[i]); k++)
                 cr_assert(isfinite(sb_tensor_get(hv[i], k)), "way %d, input %d", way, i);
+    }
+}
+
+/* ---- Masks that come as numbers with -inf ---- */
+
+static void bias_expect_picture(sb_mask *mask, int64_t Lq, int64_t Lk, const char *expected)
+{
+    char *text = KEPT(sb_mask_text(mask, 0, 0, Lq, Lk));
+    cr_expect(strcmp(text, expected) == 0, "the picture is\n%sand not\n%s", text, expected);
+}
+
+/* Every other number is allowed, NaN too: it must stay visible. */
+TEST(mask_bias, minus_infinity_alone_blocks)
+{
+    const sb_dtype dtypes[] = {SB_F32, SB_F64, SB_BF16};
+    for (int i = 0; i < 3; i++) {
+        const double most = dtypes[i] == SB_F64 ? DBL_MAX : dtypes[i] == SB_F32 ? FLT_MAX : 3.3e38;
+        TAPE(SB_NO_RECORD);
+        sb_tensor *bias =
+            constant(dtypes[i], SB_SHAPE(2, 5),
+                     NUMBERS(0, -INFINITY, -most, most, -1, INFINITY, NAN, -1e-38, 3, -INFINITY));
+        bias_expect_picture(sb_mask_from_bias(bias), 2, 5, "#.###\n####.\n");
+    }
+}
+
+/* As the bias too: blocked pairs have weight 0 in either algorithm, and a query without keys is 0
+   and not NaN. */
+TEST(mask_bias, attention_takes_both_from_one_tensor)
+{
+    const sb_attention_algorithm algorithms[] = {SB_ATTENTION_COMPOSED, SB_ATTENTION_TILED};
+    for (int i = 0; i < 2; i++) {
+        TAPE(SB_RECORD);
+        sb_tensor *q = test_leaf(SB_F64, 1, SB_SHAPE(3, 2));
+        sb_tensor *k = test_leaf(SB_F64, 2, SB_SHAPE(3, 2));
+        sb_tensor *v = test_leaf(SB_F64, 3, SB_SHAPE(3, 2));
+        sb_tensor *bias = leaf(SB_SHAPE(3, 3), NUMBERS(0.5, -INFINITY, 1, -INFINITY, -INFINITY,
+                                                       -INFINITY, -INFINITY, 2, -INFINITY));
+        const sb_attention_options o = {
+            .bias = bias, .mask = sb_mask_from_bias(bias), .algorithm = algorithms[i]};
+        sb_tensor *y = sb_keep(sb_attention(q, k, v, &o));
+        MUST(y && sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
+        double s[2], weight[2];
+        for (int j = 0; j < 2; j++) {
+            s[j] = j + 0.5 * (1 - j); /* the bias */
+            for (int d = 0; d < 2; d++)
+                s[j] += sb_tensor_get(q, d) * sb_tensor_get(k, 4 * j + d) / sqrt(2);
+        }
+        for (int j = 0; j < 2; j++)
+            weight[j] = exp(s[j]) / (exp(s[0]) + exp(s[1]));
+        for (int d = 0; d < 2; d++) {
+            const double expected =
+                weight[0] * sb_tensor_get(v, d) + weight[1] * sb_tensor_get(v, 4 + d);
+            cr_expect(fabs(sb_tensor_get(y, d) - expected) < 1e-14);
+            cr_expect(sb_tensor_get(y, 2 + d) == 0, "the query without keys");
+            cr_expect(fabs(sb_tensor_get(y, 4 + d) - sb_tensor_get(v, 2 + d)) < 1e-15);
+        }
+        for (int64_t n = 0; n < 6; n++)
+            cr_expect(isfinite(sb_tensor_get(sb_tensor_grad(q), n)));
+        cr_expect(sb_tensor_get(sb_tensor_grad(bias), 1) == 0);
+    }
+}
+
+/* ---- mask blocks ---- */
+
+static void blocks_expect_picture(const sb_mask *mask, int64_t Lq, int64_t Lk, const char *picture)
+{
+    MUST(mask);
+    char *text = KEPT(sb_mask_text(mask, 0, 0, Lq, Lk));
+    cr_expect_str_eq(text, picture);
+}
+
+TEST(mask_blocks, patterns_are_as_documented)
+{
+    TAPE(SB_RECORD);
+    blocks_expect_picture(sb_mask_local(5, 5, 2, 0), 5, 5,
+                          "##...\n"
+                          "##...\n"
+                          "..##.\n"
+                          "..##.\n"
+                          "....#\n");
+    blocks_expect_picture(sb_mask_local(4, 6, 1, 1), 4, 6,
+                          "##....\n"
+                          "###...\n"
+                          ".###..\n"
+                          "..###.\n");
+    blocks_expect_picture(sb_mask_strided(6, 6, 1, 0, 3), 6, 6,
+                          "#.#..#\n"
+                          ".##..#\n"
+                          "..#..#\n"
+                          "..##.#\n"
+                          "..#.##\n"
+                          "..#..#\n");
+    blocks_expect_picture(sb_mask_global(5, 5, 1, 0, 1), 5, 5,
+                          "#####\n"
+                          "##...\n"
+                          "#.#..\n"
+                          "#..#.\n"
+                          "#...#\n");
+    const int64_t blocks[][2] = {{0, 1}, {1, 0}, {1, 2}};
+    blocks_expect_picture(sb_mask_block_list(3, 5, 2, 3, blocks), 3, 5,
+                          "..##.\n"
+                          "..##.\n"
+                          "##..#\n");
+    blocks_expect_picture(sb_mask_and(sb_mask_local(4, 4, 2, 0), sb_mask_causal()), 4, 4,
+                          "#...\n"
+                          "##..\n"
+                          "..#.\n"
+                          "..##\n");
+}
+
+/* Different blocks for each head and sequence, compared with a dense mask of the same pairs. */
+static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm algorithm)
+{
+    int64_t n = (L + size - 1) / size;
+    TAPE(SB_RECORD);
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(B, L, H, D));
+    sb_tensor *kept = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, n, n)));
+    sb_tensor *pairs = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, L, L)));
+    double *block = numbers_of(kept), *pair = numbers_of(pairs);
+    sb_random r = sb_random_new(3, SB_STREAM_USER);
+    for (int64_t i = 0; i < B * H * n * n; i++)
+        block[i] = sb_random_uniform(&r) < 0.4;
+    for (int64_t at = 0; at < B * H * L * L; at++) {
+        int64_t head = at / L / L, i = at / L % L, j = at % L;
+        pair[at] = block[(head * n + i / size) * n + j / size];
+    }
+    MUST(sb_tensor_write(kept, block) && sb_tensor_write(pairs, pair));
+    sb_attention_options o = {.mask = sb_mask_blocks(kept, size), .algorithm = algorithm};
+    sb_tensor *y = sb_attention(x, x, x, &o);
+    o = (sb_attention_options){.mask = sb_mask_allow(pairs), .algorithm = SB_ATTENTION_COMPOSED};
+    sb_tensor *z = sb_attention(x, x, x, &o);
+    cr_expect(test_relative(y, z) < 1e-13, "size %d, length %d: %g", (int)size, (int)L,
+              test_relative(y, z));
+}
+
+TEST(mask_blocks, a_block_mask_keeps_the_pairs_of_its_blocks)
+{
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
+    for (int way = 0; way < 2; way++) {
+        sb_attention_algorithm algorithm = way ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
+        expect_like_pairs(1, 5, algorithm);
+        expect_like_pairs(3, 10, algorithm);
+        expect_like_pairs(7, 70, algorithm);
+        expect_like_pairs(64, 300, algorithm);
+        expect_like_pairs(300, 280, algorithm);
     }
 }

@@ -4,6 +4,7 @@
 #define SOFTBACK_TESTS_SUPPORT_MAILBOX_H
 
 #include "tensor/ranks.h"
+#include "tests/support/test.h"
 
 struct mailbox;
 
@@ -16,5 +17,14 @@ int64_t mailbox_sent(const sb_communicator *c); /* the number of bytes that the 
 /* Calls the body once for each rank, each in a thread of its own. Where a device is in use, which
    is one for all of them, they take turns: another rank runs when this one waits for a message. */
 void mailbox_run(int ranks, void (*body)(sb_communicator *c, void *context), void *context);
+
+/* ---- parts of tensors, as ranks hold them ---- */
+
+/* The `here` elements of t along an axis that a piece describes: a leaf, which requires a gradient
+   if it is real. */
+sb_tensor *share_part(const sb_tensor *t, int axis, const sb_piece *piece, int64_t here);
+
+/* Adds x to those elements of t. */
+void share_add(sb_tensor *t, int axis, const sb_piece *piece, const sb_tensor *x);
 
 #endif

@@ -3,7 +3,8 @@
 #ifndef SOFTBACK_TESTS_SUPPORT_PARALLEL_RUN_H
 #define SOFTBACK_TESTS_SUPPORT_PARALLEL_RUN_H
 
-#include "tests/support/parallel_parts.h"
+#include "models/data/windows.h"
+#include "models/training/settings.h"
 
 enum { PARALLEL_STEPS = 20 };
 
@@ -22,7 +23,7 @@ struct parallel_run {
 struct settings parallel_settings(void);
 
 struct parallel_job {
-    const char *kind; /* as in parallel_parts.h */
+    const char *kind; /* as for parallel_parts_open */
     const struct settings *settings;
     const sb_pairs *pairs;
     sb_dtype dtype;

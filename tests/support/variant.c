@@ -1,5 +1,5 @@
 #include "tests/support/variant.h"
-#include "tests/support/share.h"
+#include "tests/support/mailbox.h"
 
 static bool one_in(sb_random *random, uint32_t n)
 {

@@ -1,5 +1,4 @@
 #include "tensor/file.h"
-#include "tests/support/files.h"
 #include "tests/support/test.h"
 #include "tests/support/trace.h"
 #include <errno.h>
@@ -14,6 +13,19 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static bool holds(const char *path, const char *text)
+{
+    size_t size;
+    const char *found = KEPT(file_text("test", path, 1 << 20, &size));
+    return size == strlen(text) && memcmp(found, text, size) == 0;
+}
 
 CPU_TEST(file, text_gives_all_bytes_and_a_nul)
 {

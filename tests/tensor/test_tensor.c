@@ -1,3 +1,6 @@
+/* Tensors, shapes and errors. */
+#include "tensor/failure.h"
+#include "tensor/shape.h"
 #include "tests/support/test.h"
 #include <pthread.h>
 
@@ -303,4 +306,139 @@ CPU_TEST(tensor, the_number_of_threads_is_at_least_one)
     cr_expect(!sb_set_threads(0));
     EXPECT_ERROR("threads: 0 is not in 1..1024");
     cr_expect(sb_threads() == 2 && sb_set_threads(before));
+}
+
+/* ---- shape ---- */
+
+CPU_TEST(shape, a_size_is_the_product_of_the_dimensions)
+{
+    cr_expect(shape_size(0, NULL) == 1, "a scalar has one element");
+    cr_expect(shape_size(3, (int64_t[]){2, 3, 4}) == 24);
+    cr_expect(shape_size(3, (int64_t[]){2, 0, 4}) == 0);
+    cr_expect(shape_size(2, (int64_t[]){(int64_t)1 << 28, (int64_t)1 << 28}) == (int64_t)1 << 56);
+}
+
+CPU_TEST(shape, a_size_that_overflows_is_refused)
+{
+    cr_expect(shape_size(2, (int64_t[]){(int64_t)1 << 28, ((int64_t)1 << 28) + 1}) == -1);
+    cr_expect(shape_size(2, (int64_t[]){INT64_MAX, INT64_MAX}) == -1);
+    cr_expect(shape_size(3, (int64_t[]){INT64_MAX, 0, 2}) == -1, "a zero hides an overflow");
+    cr_expect(shape_size(2, (int64_t[]){3, -1}) == -1);
+}
+
+CPU_TEST(shape, shapes_are_written_as_tuples)
+{
+    cr_expect(strcmp(shape_text(0, NULL).text, "()") == 0);
+    cr_expect(strcmp(shape_text(3, (int64_t[]){2, 3, 4}).text, "(2, 3, 4)") == 0);
+    int64_t longest[SB_MAX_RANK];
+    for (int i = 0; i < SB_MAX_RANK; i++)
+        longest[i] = INT64_MIN;
+    struct shape_text shape = shape_text(SB_MAX_RANK, longest);
+    cr_expect(shape.text[strlen(shape.text) - 1] == ')', "the longest text fits");
+}
+
+CPU_TEST(shape, equal_shapes_have_equal_ranks_and_dimensions)
+{
+    cr_expect(shape_equal(0, NULL, 0, NULL));
+    cr_expect(shape_equal(2, (int64_t[]){2, 3}, 2, (int64_t[]){2, 3}));
+    cr_expect(!shape_equal(2, (int64_t[]){2, 3}, 2, (int64_t[]){3, 2}));
+    cr_expect(!shape_equal(2, (int64_t[]){2, 1}, 1, (int64_t[]){2}));
+}
+
+/* The pairs are NumPy's own examples and its edge cases. */
+CPU_TEST(shape, broadcasting_follows_numpy)
+{
+    static const struct {
+        int rank_a, rank_b, rank; /* rank -1 if they do not broadcast */
+        int64_t a[4], b[4], y[4];
+    } cases[] = {
+        {3, 1, 3, {256, 256, 3}, {3}, {256, 256, 3}},
+        {4, 3, 4, {8, 1, 6, 1}, {7, 1, 5}, {8, 7, 6, 5}},
+        {2, 1, 2, {5, 4}, {1}, {5, 4}},
+        {3, 2, 3, {15, 3, 5}, {3, 1}, {15, 3, 5}},
+        {0, 2, 2, {0}, {2, 3}, {2, 3}},
+        {0, 0, 0, {0}, {0}, {0}},
+        {2, 1, 2, {0, 1}, {4}, {0, 4}},
+        {1, 1, 1, {0}, {1}, {0}},
+        {1, 1, -1, {3}, {4}, {0}},
+        {1, 1, -1, {0}, {3}, {0}},
+        {2, 3, -1, {2, 1}, {8, 4, 3}, {0}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t y[SB_MAX_RANK];
+        for (int swap = 0; swap < 2; swap++) {
+            int rank = -1;
+            bool fits = swap ? shape_broadcast(cases[i].rank_b, cases[i].b, cases[i].rank_a,
+                                               cases[i].a, &rank, y)
+                             : shape_broadcast(cases[i].rank_a, cases[i].a, cases[i].rank_b,
+                                               cases[i].b, &rank, y);
+            cr_expect(fits == (cases[i].rank >= 0), "case %zu", i);
+            cr_expect(!fits || shape_equal(rank, y, cases[i].rank, cases[i].y), "case %zu", i);
+        }
+    }
+}
+
+CPU_TEST(shape, a_broadcast_axis_has_stride_zero)
+{
+    int64_t stride[4];
+    shape_strides(2, (int64_t[]){3, 1}, 3, (int64_t[]){2, 3, 4}, stride);
+    cr_expect(stride[0] == 0 && stride[1] == 1 && stride[2] == 0);
+    shape_strides(3, (int64_t[]){2, 3, 4}, 3, (int64_t[]){2, 3, 4}, stride);
+    cr_expect(stride[0] == 12 && stride[1] == 4 && stride[2] == 1);
+    shape_strides(0, NULL, 2, (int64_t[]){2, 3}, stride);
+    cr_expect(stride[0] == 0 && stride[1] == 0);
+}
+
+CPU_TEST(shape, negative_axes_count_from_the_last)
+{
+    cr_expect(shape_axis(3, 0) == 0 && shape_axis(3, 2) == 2);
+    cr_expect(shape_axis(3, -1) == 2 && shape_axis(3, -3) == 0);
+    cr_expect(shape_axis(3, 3) == -1 && shape_axis(3, -4) == -1 && shape_axis(0, 0) == -1);
+}
+
+/* ---- error ---- */
+
+CPU_TEST(error, a_failure_leaves_its_message)
+{
+    cr_expect(strcmp(sb_error(), "") == 0, "nothing has failed yet");
+    cr_expect(!sb_fail("test: %d is not %s", 7, "even"));
+    cr_expect(strcmp(sb_error(), "test: 7 is not even") == 0);
+    cr_expect(!sb_fail("again: %s", sb_error()), "the old message may be part of the new one");
+    cr_expect(strcmp(sb_error(), "again: test: 7 is not even") == 0);
+}
+
+CPU_TEST(error, a_long_message_is_cut)
+{
+    sb_fail("%02000d", 7);
+    cr_expect(strlen(sb_error()) == 1023);
+}
+
+CPU_TEST(error, a_watched_failure_sets_the_flag_and_keeps_the_first_message)
+{
+    bool failed = false, other = false;
+    failure_watch(&failed);
+    sb_fail("first");
+    sb_fail("second");
+    cr_expect(failed && strcmp(sb_error(), "first") == 0);
+    failure_watch(&other);
+    cr_expect(!other);
+    sb_fail("third");
+    cr_expect(other && strcmp(sb_error(), "third") == 0);
+    failure_watch(NULL);
+    sb_fail("fourth");
+    cr_expect(strcmp(sb_error(), "fourth") == 0);
+}
+
+CPU_TEST(error, the_message_for_null_has_the_unread_failure_that_caused_it)
+{
+    fail_null("add", "a");
+    cr_expect(strcmp(sb_error(), "add: a is NULL") == 0);
+    sb_fail("exp: it broke");
+    fail_null("add", "a");
+    cr_expect(strcmp(sb_error(), "add: a is NULL, because exp: it broke") == 0);
+    fail_null("add", "a");
+    cr_expect(strcmp(sb_error(), "add: a is NULL") == 0, "it was read");
+    failure_settled();
+    fail_null("add", "a");
+    cr_expect(strcmp(sb_error(), "add: a is NULL") == 0);
 }

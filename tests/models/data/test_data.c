@@ -1,4 +1,6 @@
+/* Data of training: pairs, epochs, and windows of documents. */
 #include "models/data/batch_share.h"
+#include "models/data/cursor.h"
 #include "models/data/labelled.h"
 #include "models/data/windows.h"
 #include "tensor/hash.h"
@@ -391,4 +393,309 @@ TEST(cursor, a_failed_seek_leaves_the_next_batch_as_it_was)
         cr_expect(place.epoch == 0 && place.batch == 3);
         cr_expect(batch_hash(source) == before, "source %d", i);
     }
+}
+
+/* ---- epoch ---- */
+
+enum { EPOCH_PAIRS = 5000, LONGEST = 60 };
+
+/* Pairs of all lengths, fixed by the seed; only the lengths are used. */
+static sb_encoded_pair *pairs_of(int64_t n)
+{
+    sb_random random = sb_random_new(7, SB_STREAM_USER);
+    sb_encoded_pair *pairs = KEPT(calloc((size_t)n, sizeof *pairs));
+    for (int64_t i = 0; i < n; i++) {
+        pairs[i].source_length = sb_random_below(&random, LONGEST);
+        pairs[i].target_length = sb_random_below(&random, LONGEST);
+    }
+    return pairs;
+}
+
+static struct epoch planned(int64_t n, const sb_encoded_pair *pairs, struct epoch_limits limits,
+                            uint64_t seed, int64_t number)
+{
+    struct epoch epoch;
+    MUST(epoch_plan(&epoch, n, pairs, limits, seed, number));
+    return epoch;
+}
+
+static const struct epoch_limits usual = {16, 700};
+
+CPU_TEST(epoch, each_pair_occurs_exactly_once)
+{
+    sb_encoded_pair *pairs = pairs_of(EPOCH_PAIRS);
+    FREED_BY(epoch_free) struct epoch epoch = planned(EPOCH_PAIRS, pairs, usual, 1, 3);
+    int *pair_seen = KEPT(calloc(EPOCH_PAIRS, sizeof *pair_seen));
+    int *batch_seen = KEPT(calloc((size_t)epoch.batches, sizeof *batch_seen));
+    for (int64_t i = 0; i < EPOCH_PAIRS; i++)
+        pair_seen[epoch.order[i]]++;
+    for (int64_t batch = 0; batch < epoch.batches; batch++)
+        batch_seen[epoch.batch[batch]]++;
+    for (int64_t i = 0; i < EPOCH_PAIRS; i++)
+        cr_assert(pair_seen[i] == 1, "pair %lld comes %d times", (long long)i, pair_seen[i]);
+    for (int64_t batch = 0; batch < epoch.batches; batch++)
+        cr_assert(batch_seen[batch] == 1 && epoch.begin[batch] < epoch.begin[batch + 1]);
+    cr_expect(epoch.begin[0] == 0 && epoch.begin[epoch.batches] == EPOCH_PAIRS);
+}
+
+/* The symbols of a batch, for its longer side, padding included. */
+static int64_t symbols(const struct epoch *epoch, const sb_encoded_pair *pairs, int64_t batch)
+{
+    int64_t longest = 0;
+    for (int64_t i = epoch->begin[batch]; i < epoch->begin[batch + 1]; i++) {
+        const sb_encoded_pair *p = &pairs[epoch->order[i]];
+        longest = p->source_length > longest ? p->source_length : longest;
+        longest = p->target_length + 1 > longest ? p->target_length + 1 : longest;
+    }
+    return longest * (epoch->begin[batch + 1] - epoch->begin[batch]);
+}
+
+CPU_TEST(epoch, batches_respect_their_limits)
+{
+    sb_encoded_pair *pairs = pairs_of(EPOCH_PAIRS);
+    pairs[17].source_length = 5000; /* longer than the limit: a batch of its own */
+    FREED_BY(epoch_free) struct epoch epoch = planned(EPOCH_PAIRS, pairs, usual, 1, 0);
+    int64_t full = 0;
+    for (int64_t batch = 0; batch < epoch.batches; batch++) {
+        int64_t n = epoch.begin[batch + 1] - epoch.begin[batch],
+                size = symbols(&epoch, pairs, batch);
+        cr_assert(n >= 1 && n <= usual.pairs && (size <= usual.symbols || n == 1),
+                  "batch %lld has %lld pairs, %lld symbols", (long long)batch, (long long)n,
+                  (long long)size);
+        full += n == usual.pairs || size > usual.symbols * 8 / 10;
+    }
+    cr_expect(full > epoch.batches * 9 / 10, "%lld of %lld are full", (long long)full,
+              (long long)epoch.batches);
+}
+
+CPU_TEST(epoch, batches_hold_pairs_of_similar_length)
+{
+    sb_encoded_pair *pairs = pairs_of(EPOCH_PAIRS);
+    FREED_BY(epoch_free) struct epoch epoch = planned(EPOCH_PAIRS, pairs, usual, 1, 0);
+    int64_t wasted = 0, all = 0;
+    for (int64_t batch = 0; batch < epoch.batches; batch++) {
+        int64_t longest = 0, sum = 0;
+        for (int64_t i = epoch.begin[batch]; i < epoch.begin[batch + 1]; i++) {
+            int64_t length = pairs[epoch.order[i]].target_length + 1;
+            longest = length > longest ? length : longest;
+            sum += length;
+        }
+        all += longest * (epoch.begin[batch + 1] - epoch.begin[batch]);
+        wasted += longest * (epoch.begin[batch + 1] - epoch.begin[batch]) - sum;
+    }
+    cr_expect(wasted * 20 < all, "%lld of %lld target symbols are padding", (long long)wasted,
+              (long long)all);
+}
+
+static bool same_order(const struct epoch *x, const struct epoch *y)
+{
+    return x->batches == y->batches &&
+           memcmp(x->order, y->order, EPOCH_PAIRS * sizeof *x->order) == 0 &&
+           memcmp(x->begin, y->begin, (size_t)(x->batches + 1) * sizeof *x->begin) == 0 &&
+           memcmp(x->batch, y->batch, (size_t)x->batches * sizeof *x->batch) == 0;
+}
+
+CPU_TEST(epoch, the_order_is_a_function_of_seed_and_number)
+{
+    sb_encoded_pair *pairs = pairs_of(EPOCH_PAIRS);
+    FREED_BY(epoch_free) struct epoch first = planned(EPOCH_PAIRS, pairs, usual, 1, 2);
+    FREED_BY(epoch_free) struct epoch again = planned(EPOCH_PAIRS, pairs, usual, 1, 2);
+    FREED_BY(epoch_free) struct epoch next = planned(EPOCH_PAIRS, pairs, usual, 1, 3);
+    FREED_BY(epoch_free) struct epoch other = planned(EPOCH_PAIRS, pairs, usual, 2, 2);
+    cr_expect(same_order(&first, &again));
+    cr_expect(!same_order(&first, &next) && !same_order(&first, &other));
+    int64_t moved = 0;
+    for (int64_t i = 0; i < EPOCH_PAIRS; i++)
+        moved += first.order[i] != next.order[i];
+    cr_expect(moved > EPOCH_PAIRS * 9 / 10, "only %lld pairs move", (long long)moved);
+}
+
+/* Short pairs must not all come before long ones. */
+CPU_TEST(epoch, batches_are_not_sorted_by_length)
+{
+    sb_encoded_pair *pairs = pairs_of(EPOCH_PAIRS);
+    FREED_BY(epoch_free) struct epoch epoch = planned(EPOCH_PAIRS, pairs, usual, 1, 0);
+    int64_t rises = 0;
+    for (int64_t i = 1; i < epoch.batches; i++) {
+        int64_t before = pairs[epoch.order[epoch.begin[epoch.batch[i - 1]]]].target_length;
+        rises += pairs[epoch.order[epoch.begin[epoch.batch[i]]]].target_length > before;
+    }
+    cr_expect(rises > epoch.batches * 4 / 10 && rises < epoch.batches * 6 / 10,
+              "%lld of %lld are longer than the one before", (long long)rises,
+              (long long)epoch.batches);
+}
+
+static bool plan(void *context)
+{
+    struct epoch epoch;
+    if (!epoch_plan(&epoch, 10, context, usual, 1, 0))
+        return false;
+    epoch_free(&epoch);
+    return true;
+}
+
+CPU_TEST(epoch, each_allocation_may_fail)
+{
+    sb_encoded_pair *pairs = pairs_of(10);
+    cr_expect(test_each_allocation_fails(plan, pairs) == 4);
+}
+
+/* ---- windows ---- */
+
+enum { LENGTH = 16 };
+
+/* Texts of the letters a to g, one of each of these lengths. */
+static sb_documents *documents_new(int n, const int length[])
+{
+    sb_documents *d = sb_documents_new();
+    for (int i = 0; i < n; i++) {
+        char text[600];
+        for (int t = 0; t < length[i]; t++)
+            text[t] = (char)('a' + (t * t + i) % TINY_SYMBOLS);
+        MUST(sb_documents_add(d, "text", text, (size_t)length[i], SB_DOCUMENTS_FILES));
+    }
+    return KEPT(d);
+}
+
+static sb_windows *windows_new(int n, const int length[], const sb_windows_options *options)
+{
+    sb_documents *documents = documents_new(n, length);
+    sb_vocabulary *vocabulary = tiny_vocabulary();
+    sb_windows *w = MUST(sb_windows_new(documents, vocabulary, options));
+    return KEPT(w);
+}
+
+static const int lengths[] = {500, 1, 40, 7, 16, 15, 17};
+enum { TEXTS = 7, ALL = 500 + 1 + 40 + 7 + 16 + 15 + 17 + TEXTS };
+
+/* How often each symbol is predicted in the batches of an epoch, and what of. */
+static int64_t epoch_targets(sb_windows *w, int64_t epoch, int64_t count[TINY_V], int64_t *begins)
+{
+    int64_t targets = 0;
+    while (sb_windows_tell(w).epoch == epoch) {
+        const sb_batch *batch = MUST(sb_windows_next(w));
+        const int32_t *in = test_data(sb_batch_get(batch, "target_in")),
+                      *out = test_data(sb_batch_get(batch, "target_out")),
+                      *length = test_data(sb_batch_get(batch, "target_lengths"));
+        const int64_t L = sb_tensor_dim(sb_batch_get(batch, "target_in"), 1);
+        cr_expect(L <= LENGTH && batch->items <= 8);
+        for (int64_t row = 0; row < batch->items; row++)
+            for (int64_t i = 0; i < L; i++) {
+                const int64_t at = row * L + i;
+                cr_expect((out[at] >= 0) == (i < length[row]));
+                if (out[at] < 0)
+                    continue;
+                count[out[at]]++;
+                *begins += in[at] == SB_SYMBOL_BEGIN;
+                cr_expect(i + 1 == length[row] || in[at + 1] == out[at], "a window is a text");
+                targets++;
+            }
+    }
+    return targets;
+}
+
+TEST(windows, each_symbol_is_predicted_once_an_epoch)
+{
+    const sb_windows_options options = {.seed = 3, .length = LENGTH, .batch_windows = 8};
+    sb_windows *w = windows_new(TEXTS, lengths, &options);
+    cr_expect(sb_windows_symbols(w) == ALL && sb_windows_bytes(w) == ALL - TEXTS);
+    int64_t first[TINY_V] = {0}, begins = 0;
+    cr_expect(epoch_targets(w, 0, first, &begins) == ALL && begins == TEXTS);
+    cr_expect(first[SB_SYMBOL_END] == TEXTS);
+    for (int epoch = 1; epoch < 4; epoch++) {
+        int64_t count[TINY_V] = {0};
+        cr_expect(epoch_targets(w, epoch, count, &begins) == ALL);
+        cr_expect(memcmp(first, count, sizeof count) == 0, "epoch %d", epoch);
+    }
+}
+
+/* A number that tells batches apart. */
+static uint64_t batch_mark(const sb_batch *batch)
+{
+    MUST(batch);
+    sb_tensor *t = sb_batch_get(batch, "target_in");
+    return hash_add(HASH_START, test_data(t), (size_t)sb_tensor_size(t) * sizeof(int32_t));
+}
+
+TEST(windows, a_position_says_what_comes_next_and_cuts_differ_between_epochs)
+{
+    const sb_windows_options options = {.seed = 1, .length = LENGTH, .batch_windows = 4};
+    enum { BATCHES = 40 };
+    uint64_t mark[BATCHES];
+    sb_data_position at[BATCHES];
+    sb_windows *w = windows_new(TEXTS, lengths, &options);
+    for (int i = 0; i < BATCHES; i++) {
+        at[i] = sb_windows_tell(w);
+        mark[i] = batch_mark(sb_windows_next(w));
+    }
+    cr_expect(at[BATCHES - 1].epoch > 1);
+    for (int i = BATCHES - 1; i >= 0; i -= 7) {
+        MUST(sb_windows_seek(w, at[i]));
+        cr_expect(batch_mark(sb_windows_next(w)) == mark[i], "batch %d", i);
+    }
+    cr_expect(!sb_windows_seek(w, (sb_data_position){0, 1000}));
+    cr_expect(strstr(sb_error(), "no batch 1000 in epoch 0"), "%s", sb_error());
+}
+
+TEST(windows, fixed_ones_are_the_same_in_each_epoch)
+{
+    const sb_windows_options options = {
+        .length = LENGTH, .batch_windows = 100, .batch_symbols = 1 << 20, .fixed = true};
+    sb_windows *w = windows_new(1, lengths, &options);
+    const sb_batch *batch = sb_windows_next(w);
+    MUST(batch && batch->items == (500 + LENGTH) / LENGTH);
+    cr_expect(sb_windows_tell(w).epoch == 1);
+}
+
+TEST(windows, a_piece_has_no_beginning_and_no_end_of_its_own)
+{
+    sb_documents *all = documents_new(1, lengths), *rest, *held;
+    MUST(sb_documents_divide(all, 10, &rest, &held));
+    sb_vocabulary *vocabulary = tiny_vocabulary();
+    sb_windows *w = sb_windows_new(held, vocabulary, NULL);
+    const sb_batch *batch = sb_windows_next(w);
+    const int32_t *in = test_data(sb_batch_get(batch, "target_in"));
+    cr_expect(sb_windows_symbols(w) == sb_documents_bytes(held), "the first symbol is read only");
+    cr_expect(in[0] >= SB_SPECIAL_SYMBOLS);
+    sb_windows_free(w);
+    w = sb_windows_new(rest, vocabulary, NULL);
+    cr_expect(sb_windows_symbols(w) == sb_documents_bytes(rest), "no end, but a beginning");
+    sb_windows_free(w);
+    sb_documents_free(rest);
+    sb_documents_free(held);
+}
+
+CPU_TEST(windows, bad_calls_are_named)
+{
+    sb_documents *d = documents_new(1, lengths), *none = KEPT(sb_documents_new());
+    sb_vocabulary *v = tiny_vocabulary();
+    cr_expect(!sb_windows_new(d, v, &(sb_windows_options){.length = -1}));
+    cr_expect(strstr(sb_error(), "length -1"), "%s", sb_error());
+    cr_expect(!sb_windows_new(none, v, NULL));
+    cr_expect(strstr(sb_error(), "none of 0 documents has a symbol to predict"), "%s", sb_error());
+    cr_expect(!sb_windows_new(NULL, v, NULL) && !sb_windows_next(NULL));
+    cr_expect(!sb_window_batch_new(1, (const int32_t *const[]){(int32_t[]){4}}, (int64_t[]){0}));
+    cr_expect(strstr(sb_error(), "window 0 has 0 symbols to predict"), "%s", sb_error());
+}
+
+static bool read_an_epoch(void *unused)
+{
+    (void)unused;
+    sb_documents *d = sb_documents_new();
+    const sb_windows_options options = {.length = 4, .batch_windows = 2};
+    sb_vocabulary *v = sb_vocabulary_new(&(const char *){"abcdefg"}, 1, NULL);
+    bool ok = d && v && sb_documents_add(d, "text", "abcdefg\nabc", 11, SB_DOCUMENTS_LINES);
+    sb_windows *w = ok ? sb_windows_new(d, v, &options) : NULL;
+    ok = w != NULL;
+    while (ok && sb_windows_tell(w).epoch == 0)
+        ok = sb_windows_next(w) != NULL;
+    sb_windows_free(w);
+    sb_vocabulary_release(v);
+    sb_documents_free(d);
+    return ok;
+}
+
+TEST(windows, each_allocation_may_fail)
+{
+    cr_expect(test_each_allocation_fails(read_an_epoch, NULL) > 20);
 }

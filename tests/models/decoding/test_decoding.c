@@ -1,6 +1,8 @@
 #include "models/decoding/search.h"
 #include "ops/kernel.h"
-#include "tests/support/decoding.h"
+#include "tests/support/tiny.h"
+
+enum { TEXTS = 40, LONGEST = 12 };
 
 static const sb_decoding_options plain = {.longest = LONGEST};
 
