@@ -593,7 +593,7 @@ CPU_TEST(language_windows, more_context_than_learned_positions_is_refused)
 {
     sb_language_model_options o = small;
     o.transformer.positions = SB_POSITIONS_LEARNED;
-    o.transformer.longest = 4;
+    o.transformer.positions_longest = 4;
     sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     cr_expect(!sb_language_model_for(weights, vocabulary, &o));

@@ -249,7 +249,7 @@ static struct settings settings_of(int place)
     s.model.label_smoothing = 0;
     s.model.transformer.width = 16;
     s.model.transformer.positions = (sb_positions)place;
-    s.model.transformer.longest = 12;
+    s.model.transformer.positions_longest = 12;
     s.trainer.optimiser.learning_rate = 0.02;
     return s;
 }

@@ -294,7 +294,7 @@ enum { LANGUAGE_STEPS = 300, LANGUAGE_BATCHES = 6, LONGEST = 16, LETTERS = 27 };
                     .heads = 2,                                                                    \
                     .feed_forward = 32,                                                            \
                     .decoder_layers = 2,                                                           \
-                    .longest = LONGEST,                                                            \
+                    .positions_longest = LONGEST,                                                  \
                     __VA_ARGS__}
 
 struct recipe {

@@ -449,7 +449,7 @@ CPU_TEST(layer_init, heads_that_do_not_divide_the_width_are_refused)
 CPU_TEST(layer_init, sizes_out_of_range_are_refused)
 {
     const sb_transformer_options width = {.width = -1}, heads = {.heads = -2},
-                                 hidden = {.feed_forward = -3}, longest = {.longest = -4},
+                                 hidden = {.feed_forward = -3}, longest = {.positions_longest = -4},
                                  huge = {.width = INT64_MAX};
     expect_refused(kind_of(linear), &width, "linear: out is -1; it must be at least 1");
     expect_refused(kind_of(linear_cut), &width, "linear: in is -1; it must be at least 1");
@@ -457,7 +457,7 @@ CPU_TEST(layer_init, sizes_out_of_range_are_refused)
                    "linear: out is 0; it must be at least 1");
     expect_refused(kind_of(norm), &width, "norm: C is -1; it must be at least 1");
     expect_refused(kind_of(embedding), &longest,
-                   "embedding: longest is -4, not in 1..16777216; 0 gives the default");
+                   "embedding: positions_longest is -4, not in 1..16777216; 0 gives the default");
     expect_refused(kind_of(position_bias), &heads,
                    "position_bias: heads is -2, not in 1..65536; 0 gives the default");
     expect_refused(kind_of(feed_forward), &hidden,
