@@ -17,8 +17,6 @@ static const struct tiny_variant variants[] = {
     {"relative", {TRANSFORMER(.positions = SB_POSITIONS_RELATIVE)}},
     {"no positions", {TRANSFORMER(.positions = SB_POSITIONS_NONE)}},
     {"grouped", {TRANSFORMER(.key_heads = 1)}},
-    {"rotary in each other layer",
-     {TRANSFORMER(.positions = SB_POSITIONS_ROTARY, .rotary_interval = 2)}},
     {"grouped rotary", {TRANSFORMER(.key_heads = 1, .positions = SB_POSITIONS_ROTARY)}},
     {"cosine", {TRANSFORMER(.score = SB_SCORE_COSINE)}},
     {"balanced", {TRANSFORMER(.score = SB_SCORE_BALANCED)}},
@@ -44,6 +42,8 @@ static const struct tiny_variant variants[] = {
     {"no output bias", {TRANSFORMER(.no_output_bias = true), .tie_embeddings = true}},
     {"sandwich", {TRANSFORMER(.norm_place = SB_NORM_SANDWICH)}},
     {"QK norm", {TRANSFORMER(.qk_norm = true, .key_heads = 1)}},
+    {"rotary in each other layer",
+     {TRANSFORMER(.positions = SB_POSITIONS_ROTARY, .rotary_interval = 2)}},
 };
 
 const struct tiny_variant *tiny_variant(int i)
