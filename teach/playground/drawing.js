@@ -207,9 +207,9 @@ const sample = (i) => {
 
 /* Losses over steps with a logarithmic y axis. `all` are up to four {points: [[x, y], ...], name,
    series}; `level` is {value, name}; `spans` are shaded [from, to]; `at` is the step that is shown.
-   Its plot reaches from 46 to 10 pixels from the right edge, as the timeline below it. */
+   Its plot reaches from 52 to 10 pixels from the right edge, as the timeline below it. */
 const CURVES = {
-    left: 46,
+    left: 52,
     right: 10
 };
 const curves = (id, label, {all, lastX, level, spans, at}) => {

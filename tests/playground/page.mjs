@@ -560,6 +560,9 @@ for (const hash of ["#at=200&steps=200", "#at=200&steps=200&teacher=1&scene=3", 
                                  .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)
                                  .filter((x) => x < 13));
                    expectEqual(small, [], "pixels of small letters");
+                   const cut = await page.value(`[...$("loss").querySelectorAll("text")]
+                       .filter((x) => x.getBBox().x < 0).map((x) => x.textContent)`);
+                   expectEqual(cut, [], "labels that begin outside of the chart");
                    await picture(page, "projector" + hash.length);
                }));
 
