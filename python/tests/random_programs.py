@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 UNARY = ("exp", "tanh", "sigmoid", "relu", "gelu", "softmax", "log_softmax", "logsumexp", "negate", "abs", "detach",
          "keep", "squeeze", "transpose", "numpy", "tolist", "item", "argmax", "min", "l2_normalize", "requires_grad_")
@@ -199,8 +200,9 @@ def run(count, seed=0, workers=2, rich=False):
         for worker in range(workers):
             start(worker, seed + worker)
         while running:
-            process = next(iter(running))
-            code = process.wait()
+            while not (ended := [process for process in running if process.poll() is not None]):
+                time.sleep(0.05)
+            process, code = ended[0], ended[0].returncode
             worker, path = running.pop(process)
             if code != 0:
                 with open(path) as log:
