@@ -31,9 +31,8 @@ FUNCTIONS = {getattr(np, name): lambda x, axis=None, *, keepdims=False, own=geta
     np.std: lambda x, axis=None, *, ddof=0, keepdims=False: functions.std(x, axis, ddof, keepdims),
     np.concatenate: lambda arrays, axis=0: f.concatenate(arrays, axis), np.stack: lambda arrays, axis=0: f.stack(arrays, axis),
     np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: lambda x: x.size}
-for function in FUNCTIONS:
-    if FUNCTIONS[function].__name__ == "<lambda>":
-        FUNCTIONS[function].__qualname__ = f"np.{function.__name__}"  # as errors call it
+for function, own in FUNCTIONS.items():  # as errors call it
+    own.__qualname__ = own.__qualname__.replace("<dictcomp>.", "").replace("<lambda>", f"np.{function.__name__}")
 
 
 def values(x, taker, which=lambda x: isinstance(x, Tensor)):

@@ -40,10 +40,9 @@ def array_of(i):
         return i
     array = i.numpy() if isinstance(i, Tensor) else np.asarray(i)
     array = array.astype(int) if array.size == 0 and array.dtype.kind == "f" else array
-    if array.dtype.kind == "b" and array.ndim == 0:
-        raise IndexError(f"index: {i!r} is one truth value, which picks no elements; x[None] adds an axis, and an array of truth values picks elements")
-    if array.dtype.kind not in "iub":
-        raise IndexError(f"index: {i!r} is no whole number, slice, None, ... or array of whole numbers or truth values")
+    if (one := array.dtype.kind == "b" and array.ndim == 0) or array.dtype.kind not in "iub":
+        raise IndexError(f"index: {i!r} is one truth value, which picks no elements; x[None] adds an axis, and an array of truth values picks elements"
+                         if one else f"index: {i!r} is no whole number, slice, None, ... or array of whole numbers or truth values")
     return array
 
 

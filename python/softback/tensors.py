@@ -61,21 +61,16 @@ class OpenTape(sb_tape):
     def __init__(self, tape):
         self.record, self.kept, self.failed, self.owner, frame = tape.record, [], False, weakref.ref(tape), sys._getframe(2)
         self.opener = frame.f_code.co_flags & GENERATORS and id(frame)  # which lives as long as this tape is open
-        self.under = running(frame) if opened.tapes else ()
+        self.under = {id(f) for f, _ in walk_stack(frame)} if opened.tapes else ()  # who called it
 
 
 GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-def running(frame):
-    """The ids of this function's frame and of those that called it."""
-    return {id(f) for f, _ in walk_stack(frame)}
-
-
 def takes_turns():
     """Whether a generator goes on that opened a tape, on which another function opened the innermost one while it waited."""
     *outer, inner = opened.tapes or [None]
-    here = running(sys._getframe(1)) if outer and isinstance(inner, OpenTape) else ()
+    here = {id(f) for f, _ in walk_stack(sys._getframe())} if outer and isinstance(inner, OpenTape) else ()
     return any(t.opener in here and t.opener not in inner.under for t in outer if isinstance(t, OpenTape))
 
 
@@ -106,10 +101,13 @@ class Tape:
         return self
 
     def __exit__(self, kind, error, trace):
+        above = opened.tapes[opened.tapes.index(self.open):] if self.open in opened.tapes else ()
+        if not all(isinstance(tape, OpenTape) for tape in above):
+            self.open.owner = type(None)  # as if it were gone: the next tape ends it
+            raise Error("tape_end: the library calls this function, and the tape was opened outside of it; end it there")
         turns = kind in (None, GeneratorExit) and takes_turns()
         ended = c.sb_tape_end(self.open)
-        if self.open in opened.tapes:
-            del opened.tapes[opened.tapes.index(self.open):]
+        del opened.tapes[len(opened.tapes) - len(above):]
         self.open.kept = None  # what nodes of this tape call: Python functions
         if turns or not ended and kind is None and not self.open.failed:
             raise Error(TURNS) if turns else failure()

@@ -357,6 +357,24 @@ def test_generators_that_open_tapes_do_not_take_turns():
     assert x.grad.tolist() == [2]
 
 
+def test_a_tape_is_not_closed_inside_a_function_that_the_library_calls():
+    weights, one = sb.Parameters.of("f64"), np.ones(2)
+    weights.add("w", (2,), 1.0)
+    calls = (lambda body: sb.jvp(lambda t: (body(), t * t)[1], one, one), lambda body: sb.hvp(lambda t: (body(), (t * t).sum())[1], one, one),
+             lambda body: sb.gradcheck(lambda t: (body(), t * t)[1], one),
+             lambda body: sb.backward_in_shares(weights, 2, 2, lambda first, count: (body(), weights["w"].sum())[1]),
+             lambda body: sb.operation(lambda t: (t * 2, lambda dy: (body(), 2 * dy)[1]))(x).sum().backward())
+    for call in calls:
+        x = sb.tensor([1.0, 2.0], requires_grad=True)
+        waiting = stepwise(sb.tensor([1.0, 2.0], requires_grad=True), [])
+        next(waiting)
+        with pytest.raises(sb.Error, match="tape_end: the library calls this function, and the tape was opened outside of it"):
+            call(waiting.close)
+        with sb.Tape():
+            (x * x).sum().backward()
+        assert x.grad.tolist() == [2, 4] and not sb.tensors.opened.tapes
+
+
 def test_a_manager_that_opens_a_tape_is_no_generator_that_takes_turns():
     @contextlib.contextmanager
     def opened():
