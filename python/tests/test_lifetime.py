@@ -362,7 +362,7 @@ def test_a_tape_is_not_closed_inside_a_function_that_the_library_calls():
     weights.add("w", (2,), 1.0)
     calls = (lambda body: sb.jvp(lambda t: (body(), t * t)[1], one, one), lambda body: sb.hvp(lambda t: (body(), (t * t).sum())[1], one, one),
              lambda body: sb.gradcheck(lambda t: (body(), t * t)[1], one),
-             lambda body: sb.backward_in_shares(weights, 2, 2, lambda first, count: (body(), weights["w"].sum())[1]),
+             lambda body: sb.backward_in_shares(weights, 2, 1, lambda first, count: (body(), weights["w"].sum())[1]),  # on this thread
              lambda body: sb.operation(lambda t: (t * 2, lambda dy: (body(), 2 * dy)[1]))(x).sum().backward())
     for call in calls:
         x = sb.tensor([1.0, 2.0], requires_grad=True)
