@@ -7,7 +7,7 @@
 #include "tensor/storage.h"
 
 /* ---- the function under the check: forward, backward, and derivatives by differences or dual
-   numbers (evaluation.c) ---- */
+   numbers (gradcheck_function.c) ---- */
 
 struct evaluation {
     sb_function f;
