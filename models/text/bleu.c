@@ -1,7 +1,6 @@
 /* BLEU of a corpus, as sacreBLEU computes it. */
 #include "models/text/metrics.h"
 #include "models/text/table.h"
-#include "models/text/tokens_13a.h"
 #include "models/text/unit.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"

@@ -1,5 +1,5 @@
 #include "models/text/metrics.h"
-#include "models/text/tokens_13a.h"
+#include "models/text/unit.h"
 #include "tests/support/test.h"
 #include <stdio.h>
 
