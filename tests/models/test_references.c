@@ -193,8 +193,7 @@ static sb_tensor *read(const sb_safetensors *file, const char *path, const char 
     if (!t || t->dtype != SB_F32)
         return t;
     double *numbers = numbers_of(t);
-    sb_tensor *wide = sb_tensor_from_doubles(SB_F64, t->rank, t->dim, numbers);
-    return wide;
+    return sb_tensor_from_doubles(SB_F64, t->rank, t->dim, numbers);
 }
 
 static void compare_product(const sb_safetensors *file, struct product p)
@@ -345,8 +344,7 @@ static double step_on(const sb_safetensors *file, int i, const sb_language_model
               *targets = reference_tensor(file, reference_name(name, "targets").text, SB_F32),
               *loss = sb_language_model_window_loss(model, input, targets);
     MUST(sb_backward(loss) && sb_optimiser_step(optimiser));
-    const double value = sb_tensor_value(loss);
-    return value;
+    return sb_tensor_value(loss);
 }
 
 /* Each loss, before the step, is within this share of PyTorch's in float64. */

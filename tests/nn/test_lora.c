@@ -162,8 +162,7 @@ static double several_output(const struct several *s)
     sb_tensor *x = test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4});
     for (int i = 0; i < 3; i++)
         x = sb_linear_layer_forward(&s->layer[i], x, SB_ACTIVATION_TANH);
-    const double y = sb_tensor_value(sb_sum(x, SB_ALL, false));
-    return y;
+    return sb_tensor_value(sb_sum(x, SB_ALL, false));
 }
 
 TEST(lora, each_adapter_is_merged_with_the_scale_of_its_layer)

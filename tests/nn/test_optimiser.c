@@ -262,8 +262,7 @@ static double norm_with(int threads)
     MUST(sb_backward(sb_sum(sb_multiply(w, w), SB_ALL, false)));
     sb_tape_end(&tape);
     MUST(sb_optimiser_step(adam));
-    const double norm = sb_optimiser_norm(adam);
-    return norm;
+    return sb_optimiser_norm(adam);
 }
 
 CPU_TEST(optimiser, the_norm_has_the_same_bits_for_any_number_of_threads)

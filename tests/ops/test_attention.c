@@ -466,8 +466,7 @@ static double recall_error(double temperature, sb_attention_algorithm algorithm)
     sb_attention_options o = {.algorithm = algorithm, .scale = 1, .temperature = temperature};
     sb_tensor *recalled = temperature ? sb_attention(cue, stored, stored, &o) : cue;
     sb_tensor *error = MUST(sb_mean_squared_error(recalled, stored, SB_REDUCE_SUM));
-    double result = sqrt(sb_tensor_value(error) / N);
-    return result;
+    return sqrt(sb_tensor_value(error) / N);
 }
 
 /* The average of all patterns has an error of sqrt(1 - 1/N), about 1. */

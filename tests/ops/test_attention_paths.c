@@ -88,8 +88,7 @@ static int recurrent_path(int64_t L)
         h = sb_tanh(sb_add(old, new));
         first = first ? first : x;
     }
-    int edges = path_length(first, h);
-    return edges;
+    return path_length(first, h);
 }
 
 /* Each step adds linear, add and tanh. */

@@ -251,8 +251,7 @@ static double squared_gradient(int64_t d, sb_attention_options o)
     sb_tensor *sign = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, -1}));
     sb_tensor *z = sb_multiply(sb_log(sb_attention(q, k, v, &o)), sign);
     MUST(sb_backward(sb_sum(z, SB_ALL, false)));
-    double result = mean_square(sb_tensor_grad(q)) * (double)d / 2;
-    return result;
+    return mean_square(sb_tensor_grad(q)) * (double)d / 2;
 }
 
 TEST(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when_scaled)

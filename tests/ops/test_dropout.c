@@ -14,8 +14,7 @@ static sb_tensor *drop(sb_tensor *x, double p, sb_random random)
 {
     TAPE(SB_NO_RECORD);
     sb_tape_random(&tape, &random);
-    sb_tensor *y = MUST(retained(sb_dropout(x, p)));
-    return y;
+    return MUST(retained(sb_dropout(x, p)));
 }
 
 static double fraction_of_zeros(const sb_tensor *x)

@@ -323,8 +323,7 @@ static double error_of_size(sb_dtype dtype, double size, int64_t C, bool rms)
         numbers[i] = sin((double)(i + 1)) + (i < C ? 0 : 2);
     sb_tensor_write(like, numbers);
     sb_tensor *expected = norm_and_gradient(SB_F64, like, 1, rms);
-    const double error = test_relative(norm_and_gradient(dtype, like, size, rms), expected);
-    return error;
+    return test_relative(norm_and_gradient(dtype, like, size, rms), expected);
 }
 
 /* Squares of finite numbers overflow; a norm does not. Compares with rows that are 1 / size as

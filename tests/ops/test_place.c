@@ -273,8 +273,7 @@ static double learn(const sb_seq2seq *model, const sb_batch *batch, const sb_par
     sb_tape_random(&tape, &random);
     sb_tensor *loss = sb_seq2seq_loss_sum(model, batch);
     MUST(loss && sb_backward(loss));
-    const double value = sb_tensor_value(loss);
-    return value;
+    return sb_tensor_value(loss);
 }
 
 /* max |a - b|, and of b. */

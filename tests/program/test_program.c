@@ -449,8 +449,7 @@ CPU_TEST(program_progress, without_decoding_there_is_no_score)
 static int lines_by_now(void)
 {
     char *err = program_read("err", NULL);
-    const int lines = err ? count_of(err, "\n") : 0;
-    return lines;
+    return err ? count_of(err, "\n") : 0;
 }
 
 CPU_TEST(program_progress, each_line_is_written_immediately)

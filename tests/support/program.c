@@ -239,8 +239,7 @@ bool program_same(const char *a, const char *b)
         program_cut_seconds(x, &n);
         program_cut_seconds(y, &m);
     }
-    bool same = x && y && n == m && memcmp(x, y, n) == 0;
-    return same;
+    return x && y && n == m && memcmp(x, y, n) == 0;
 }
 
 void program_copy(const char *from, const char *to)

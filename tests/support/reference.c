@@ -10,8 +10,7 @@ sb_safetensors *reference_open(const char *theme)
 {
     char path[128];
     snprintf(path, sizeof path, "golden/references_%s.safetensors", theme);
-    sb_safetensors *file = MUST(sb_safetensors_open(test_path(path)));
-    return file;
+    return MUST(sb_safetensors_open(test_path(path)));
 }
 
 struct reference_name reference_name(const char *path, const char *last)
@@ -33,8 +32,7 @@ static double stored_error(const sb_safetensors *file, const char *name)
     char full[256];
     snprintf(full, sizeof full, "%s~", name);
     sb_tensor *error = KEPT(sb_safetensors_tensor(file, full));
-    double value = sb_tensor_value(error);
-    return value;
+    return sb_tensor_value(error);
 }
 
 sb_tensor *reference_tensor(const sb_safetensors *file, const char *name, sb_dtype dtype)
@@ -43,10 +41,8 @@ sb_tensor *reference_tensor(const sb_safetensors *file, const char *name, sb_dty
         return NULL;
     sb_tensor *t = KEPT(sb_safetensors_tensor(file, name));
     if (t->dtype == SB_I32 || t->dtype == SB_BOOL)
-        return sb_tape_own(t);
-    double *numbers = numbers_of(t);
-    sb_tensor *own = MUST(sb_tape_own(sb_tensor_from_doubles(dtype, t->rank, t->dim, numbers)));
-    return own;
+        return t;
+    return MUST(owned(dtype, t->rank, t->dim, numbers_of(t)));
 }
 
 sb_tensor *reference_input(const sb_safetensors *file, const char *path, const char *last,

@@ -229,17 +229,15 @@ const char *test_path(const char *file)
 
 const char *test_temporary(const char *file)
 {
-    static char path[4][256];
-    static int next;
+    char path[256];
     if (!folder[0]) {
         const char *base = getenv("TMPDIR");
         snprintf(folder, sizeof folder, "%s/softback-XXXXXX",
                  base && strlen(base) < 40 ? base : P_tmpdir);
         cr_assert(mkdtemp(folder) != NULL);
     }
-    next = (next + 1) % 4;
-    snprintf(path[next], sizeof path[next], "%s/%s", folder, file);
-    return path[next];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    return kept_memory(strdup(path));
 }
 
 const char *on_device(const char *text)

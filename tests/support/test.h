@@ -61,7 +61,7 @@ int test_some(int n);
 /* The path of a file of the tests, such as "golden/attention.safetensors"; static storage. */
 const char *test_path(const char *file);
 
-/* A path in a fresh temporary folder that is removed at the end of the test; static storage. */
+/* A path in a fresh temporary folder that is removed at the end of the test. */
 const char *test_temporary(const char *file);
 
 /* Whether two files have the same bytes. */

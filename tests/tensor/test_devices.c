@@ -398,8 +398,7 @@ static const struct late_failure late_failures[] = {
 static bool can_be_read(const sb_tensor *y)
 {
     double *numbers = KEPT(calloc((size_t)sb_tensor_size(y) + 1, sizeof *numbers));
-    const bool ok = sb_tensor_read(y, numbers);
-    return ok;
+    return sb_tensor_read(y, numbers);
 }
 
 /* Runs forward and backward and reads all results; returns whether all succeeded. */

@@ -26,8 +26,7 @@ static sb_data *data_new(const sb_data_options *options)
 {
     sb_pairs *pairs = pairs_new();
     sb_vocabulary *vocabulary = tiny_vocabulary();
-    sb_data *data = sb_data_new(pairs, vocabulary, vocabulary, options);
-    return data;
+    return sb_data_new(pairs, vocabulary, vocabulary, options);
 }
 
 /* A hash of a batch. */
@@ -198,8 +197,7 @@ static bool same_hash(const sb_data_options *a, const sb_data_options *b)
     sb_data *one = KEPT(data_new(a)), *two = KEPT(data_new(b));
     MUST(one && two);
     const sb_source source = sb_data_as_source(two);
-    const bool same = sb_data_hash(one) == source.hash(source.object);
-    return same;
+    return sb_data_hash(one) == source.hash(source.object);
 }
 
 CPU_TEST(data, different_batches_have_different_hashes)

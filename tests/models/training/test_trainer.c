@@ -40,8 +40,7 @@ static uint64_t bits_with_threads(const struct settings *s, int threads)
     cr_assert(sb_set_threads(threads));
     struct small_run run = small_run(s, NULL);
     small_run_train(&run, 20);
-    uint64_t bits = small_run_bits(&run);
-    return bits;
+    return small_run_bits(&run);
 }
 
 CPU_TEST(trainer, the_same_seed_gives_the_same_bits_with_any_number_of_threads)
