@@ -192,8 +192,7 @@ static sb_tensor *read(const sb_safetensors *file, const char *path, const char 
     sb_tensor *t = KEPT(sb_safetensors_tensor(file, reference_name(path, last).text));
     if (!t || t->dtype != SB_F32)
         return t;
-    double *numbers = numbers_of(t);
-    return sb_tensor_from_doubles(SB_F64, t->rank, t->dim, numbers);
+    return KEPT(sb_tensor_from_doubles(SB_F64, t->rank, t->dim, numbers_of(t)));
 }
 
 static void compare_product(const sb_safetensors *file, struct product p)
@@ -215,12 +214,8 @@ static void compare_product(const sb_safetensors *file, struct product p)
     for (int i = 0; i < n; i++) {
         snprintf(last, sizeof last, "h.%d", i);
         if (h[i])
-            expect_near(file, p.path, last, h[i], largest_of(h[i]));
-        sb_tensor_release(x[i]);
-        sb_tensor_release(v[i]);
-        sb_tensor_release(h[i]);
+            expect_near(file, p.path, last, KEPT(h[i]), largest_of(h[i]));
     }
-    sb_tensor_release(p.w);
 }
 
 CPU_TEST(reference_second_order, products_of_operations_are_as_in_pytorch)
