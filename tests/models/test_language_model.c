@@ -34,7 +34,7 @@ static struct writer writer_new(sb_dtype dtype, uint64_t seed, int variant)
 static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
 {
     sb_random random = sb_random_new(seed, SB_STREAM_DATA);
-    int32_t *id = calloc((size_t)(n * L), sizeof *id);
+    int32_t *id = KEPT(calloc((size_t)(n * L), sizeof *id));
     for (int64_t i = 0; i < n * L; i++)
         id[i] = -1;
     for (int64_t i = 0; i < n; i++) {
@@ -44,9 +44,7 @@ static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
             id[i * L + t] = (int32_t)(SB_SPECIAL_SYMBOLS + (first + (uint32_t)t) % TINY_SYMBOLS);
         id[i * L + length] = SB_SYMBOL_END;
     }
-    sb_tensor *ids = sb_tensor_from(SB_I32, SB_SHAPE(n, L), id);
-    free(id);
-    return KEPT(ids);
+    return KEPT(sb_tensor_from(SB_I32, SB_SHAPE(n, L), id));
 }
 
 /* The gradient of the tied table after two backward passes, by the loss or the logits. */
