@@ -356,7 +356,8 @@ class Python:
         """A function or method: what it calls in C, its directive, its signature and what is said of it."""
         nodes, (doc, code, _) = self.stub.functions[owner, name], self.docs.get(owner + name, ("", "", ""))
         calls, struct = sorted(set(re.findall(r"_c\.(sb_\w+)\(", code))), re.search(r"options\((sb_\w+), option", code)
-        struct = struct and nodes[0].args.kwonlyargs and struct[1]
+        struct = struct and nodes[0].args.kwonlyargs and next(  # a typedef of it has the same fields
+            kind for kind, fields in self.headers.structs.items() if fields is self.headers.structs[struct[1]])
         like = name if owner == "Tensor." and ("", name) in self.stub.functions else self.stub.others.get(owner + name)
         own = struct and not like and self.listed.setdefault(struct, (owner + name, doc))[1] == doc
         listed, names = self.options(struct, nodes[0]) if own else ("", [])
