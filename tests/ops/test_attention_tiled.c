@@ -454,7 +454,7 @@ struct window {
 static sb_tensor *window_leaf(const struct window *w, int part)
 {
     return sb_tensor_requires_grad(
-        sb_tensor_from_doubles(dtype_of(w->f32), SB_SHAPE(w->L, w->D), w->of[part]));
+        KEPT(sb_tensor_from_doubles(dtype_of(w->f32), SB_SHAPE(w->L, w->D), w->of[part])));
 }
 
 static struct window window_run(bool f32, int64_t L, int64_t D, int part, int64_t row,
