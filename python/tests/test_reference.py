@@ -296,7 +296,7 @@ def test_losses_of_a_language_model_follow_pytorch(name):
     for dtype, limit in limits.items():
         references, weights = References("language"), sb.Parameters.of(dtype, 1)
         model = sb.LanguageModel.for_(weights, letters, width=16, heads=2, feed_forward=32, decoder_layers=2,
-                                      longest=16, **options)
+                                      positions_longest=16, **options)
         references.read_weights(name, weights)
         follow(references.file.tensor(f"losses.{name}"), new(weights, **recipe), lambda step: model.window_loss(
             *(references.read(f"batch.{step % 6}.{part}") for part in ("input", "targets"))), limit)
