@@ -207,14 +207,15 @@ const sample = (i) => {
 
 /* Losses over steps with a logarithmic y axis. `all` are up to four {points: [[x, y], ...], name,
    series}; `level` is {value, name}; `spans` are shaded [from, to]; `at` is the step that is shown.
-   Its plot reaches from 52 to 10 pixels from the right edge, as the timeline below it. */
-const CURVES = {
-    left: 52,
-    right: 10
+   Its plot reaches from the longest label, 0.0001, to 10 pixels from the right edge, as the timeline below it,
+   whose style has the same margins. */
+const curvesRoom = () => {
+    const letter = parseFloat(getComputedStyle($("loss")).getPropertyValue("--letter"));
+    return {letter, left: 3.7 * letter + 8, right: 10, bottom: letter + 4};
 };
 const curves = (id, label, {all, lastX, level, spans, at}) => {
-    const W = room(id, 1400), H = Math.max(160, Math.min(260, innerHeight / 4.5, innerWidth / 2.4) | 0), {left} = CURVES, right = W - CURVES.right,
-          bottom = 18;
+    const W = room(id, 1400), H = Math.max(160, Math.min(260, innerHeight / 4.5, innerWidth / 2.4) | 0);
+    const {letter, left, right: after, bottom} = curvesRoom(), right = W - after;
     const values =
         all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level.value);
     const top = Math.max(1, Math.ceil(Math.log10(Math.max(...values))));
@@ -227,7 +228,7 @@ const curves = (id, label, {all, lastX, level, spans, at}) => {
     const across = (y, more) => tag("line", {x1: left, x2: right, y1: Y(y), y2: Y(y), ...more});
     const scale = evenTicks([low, top], 1).map((t) => {
         const y = 10 ** t;
-        return [across(y, {class: "axis"}), words(left - 5, Y(y) + 4, "end", axisLabel(y))];
+        return [across(y, {class: "axis"}), words(left - 5, Y(y) + 0.3 * letter, "end", axisLabel(y))];
     });
     const lines = all.map(
         (c) => tag("polyline", {
@@ -246,7 +247,7 @@ const curves = (id, label, {all, lastX, level, spans, at}) => {
                             }));
     picture(id, label, W, H, shade, scale,
             across(level.value, {stroke: "var(--quiet)", "stroke-dasharray": "3 3"}),
-            words(right - 2, Y(level.value) - 4, "end", level.name), lines,
+            lines, words(right - 2, Y(level.value) - 4, "end", level.name, {class: "level"}),
             at >= 0 && tag("line", {class: "cursor", x1: X(at), x2: X(at), y1: 4, y2: H - bottom}),
             words(left, H - 4, "start", "step 0"), words(right, H - 4, "end", "step " + lastX));
 };

@@ -24,8 +24,9 @@ const Teacher = (() => {
         const height = getComputedStyle(header).position === "sticky" ? header.offsetHeight : 0;
         document.documentElement.style.setProperty("--head", height + "px");
     };
+    const setType = () => document.body.classList.toggle("teacher", Boolean(s.teacher));
     const draw = () => {
-        document.body.classList.toggle("teacher", Boolean(s.teacher));
+        setType();
         $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
         $("scenes").hidden = !s.teacher;
         $("scene-caption").hidden = s.scene < 0;
@@ -45,6 +46,7 @@ const Teacher = (() => {
         s.scene = scenes[s.scene] ? s.scene : -1;
         for (const [name, value] of Object.entries(scenes[s.scene]?.[1] ?? {}))
             if (String(s[name]) === String(Address.own[name])) s[name] = structuredClone(value);
+        setType(); /* before anything is drawn */
     };
     const button = (i) => tag("button", {
         type: "button",

@@ -450,7 +450,7 @@ const Race = (() => {
         racers[1].name = Rules.name(s.rule);
     };
     const pointed = (event) => {
-        const box = $("loss").getBoundingClientRect(), {left, right} = CURVES;
+        const box = $("loss").getBoundingClientRect(), {left, right} = curvesRoom();
         const at =
             Math.round((event.clientX - box.x - left) / (box.width - left - right) * s.steps);
         return Math.max(0, Math.min(racers[0].losses.length, at));

@@ -560,10 +560,24 @@ for (const hash of ["#at=200&steps=200", "#at=200&steps=200&teacher=1&scene=3", 
                                  .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)
                                  .filter((x) => x < 13));
                    expectEqual(small, [], "pixels of small letters");
+                   await picture(page, "projector" + hash.length);
+               }));
+
+for (const [options, least] of [[{}, 14], [{...phone}, 12], [{height: 720, hash: "&teacher=1"}, 18]])
+    await test(`all labels of the loss are in its chart at the end, in letters of ${least} pixels`,
+               () => visit({...still, ...options, hash: "#at=600" + (options.hash ?? "")}, async (page) => {
+                   await page.until(`Race.state().step >= 600 && ${idle}`);
                    const cut = await page.value(`[...$("loss").querySelectorAll("text")]
                        .filter((x) => x.getBBox().x < 0).map((x) => x.textContent)`);
                    expectEqual(cut, [], "labels that begin outside of the chart");
-                   await picture(page, "projector" + hash.length);
+                   const [labels, letters] = await page.value(`[$("loss").textContent,
+                       parseFloat(getComputedStyle($("loss").querySelector("text")).fontSize)]`);
+                   expect(labels.includes("0.0001"), labels);
+                   expectEqual(letters, least, "the size of letters");
+                   const [chart, slider] = await page.value(`[$("loss").querySelector(".axis").getBoundingClientRect(),
+                       $("timeline").getBoundingClientRect()].map((x) => [x.left, x.right])`);
+                   expect(Math.abs(chart[0] - slider[0] - 10) <= 3 && Math.abs(slider[1] - chart[1] - 6) <= 3,
+                          `the chart from ${chart}, the timeline from ${slider}`);
                }));
 
 await test("the axis of the loss has numbers as a report has",
