@@ -304,6 +304,7 @@ const Drawer = (() => {
         $("drawer-back").onclick = back;
         $("drawer-edit").onclick = edit;
         $("drawer-follow").onclick = () => {
+            Address.set({live: 1}); /* this row at this step, also without the drawer */
             makeRoom();
             turnTo("follow");
         };

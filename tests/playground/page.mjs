@@ -516,13 +516,15 @@ const inView = (page, ...ids) =>
              ids);
 
 await test("on a phone, the drawer closes before its buttons scroll the page",
-           () => visit({...still, ...phone, hash: "#at=20&drawer=1"}, async (page) => {
-               await page.until(`Race.state().step >= 20 && ${idle}`);
+           () => visit({...still, ...phone, hash: "#at=200&drawer=1"}, async (page, text) => {
+               await page.until(`Race.state().step >= 200 && ${idle}`);
                await page.click("#drawer-edit");
                expect(await page.value('$("drawer").hidden'), "it covers the row");
                await page.value("Drawer.show(0, 0, 1, 1)");
                await page.click("#drawer-follow");
                expect(await page.value('$("drawer").hidden'), "it covers the stops");
+               expect((await text("follow-where")).includes("row 2 of head 1, cross-attention, step 200"),
+                      await text("follow-where"));
            }));
 
 await test("on a phone, the loss and both racers are on the first screen",
