@@ -50,9 +50,9 @@ const Verdict = (() => {
         return 3 * count(most) >= all.length &&
                `${count(most)} of the ${all.length} digits that it writes here are ${most}`;
     };
+    const saturation = ({attentions}) => mean(attentions.flatMap((o) => o.saturated));
     const illness = (frame) => {
-        const drift = largest(scores(frame));
-        const saturated = mean(frame.attentions.flatMap((o) => o.saturated));
+        const drift = largest(scores(frame)), saturated = saturation(frame);
         return list([
             drift > 50 && `a score has drifted from 0 to ${short(drift)}`,
             saturated > 0.2 && `${percent(saturated)} of its rows are saturated`,
@@ -64,6 +64,13 @@ const Verdict = (() => {
         return !sumIsZero ? "The ds of a row do not sum to 0, and nothing holds its scores"
                : shiftFree ? "Its ds sum to 0, and yet they are not the gradient"
                            : "Its ds sum to 0, but that is not enough: shifts of g change them";
+    };
+    const ofRight = (frame) => {
+        const saturated = saturation(frame);
+        return `${percent(frame.share)} of digits right.` +
+               (frame.share < LEARNT && saturated > 0.2
+                    ? ` ${percent(saturated)} of its rows are saturated, so hardly any gradient passes: the ` +
+                          "gradient is correct, and yet too small." : "");
     };
     const ofWrong = (frame, rule) => {
         if (frame.share >= LEARNT) return "This task is learnt all the same.";
@@ -111,7 +118,7 @@ const Verdict = (() => {
         return [
             ["Correct gradient", isSabotaged       ? ofSabotaged(right, a)
                                  : s.events.length ? `sabotaged and repaired, ${percent(a.share)}.`
-                                                   : `${percent(a.share)} of digits right.`],
+                                                   : ofRight(a)],
             [Rules.name(s.rule), `${percent(b.share)} of digits right. ` +
                                  (known ? "It is the correct gradient."
                                   : Rules.name(s.rule).startsWith("0:") ? ofZero() : ofWrong(b, s.rule))],

@@ -800,6 +800,15 @@ await test("after the race, a sentence tells what happened, with its numbers",
                expect(/digits that it writes here are \d|it writes \d+ of 24 digits and stops/.test(said), said);
            }));
 
+await test("where the correct gradient does not learn, a sentence says why",
+           () => visit({...still, hash: "#factor=16&at=200&steps=200"}, async (page, text) => {
+               await page.until(`Race.state().step >= 200 && ${idle}`);
+               const said = await text("race-say"), saturated = await page.value(`((all) => total(all) / all.length)(
+                   Race.state().racers[0].latest.attentions.flatMap((o) => [...o.saturated]))`);
+               const [, found] = said.match(/^Correct gradient: \d\d? % of digits right. (\d+) % of its rows are saturated, so hardly any/) ?? [];
+               expectEqual(+found, Math.round(100 * saturated), said);
+           }));
+
 await test("sabotage after learning is survived, and the page says why",
            () => visit({...still, hash: "#at=600&events=300"}, async (page, text) => {
                await page.until(`Race.state().step >= 600 && ${idle}`);
