@@ -30,9 +30,13 @@ const Teacher = (() => {
         $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
         $("scenes").hidden = !s.teacher;
         $("scene-caption").hidden = s.scene < 0;
-        const waits = s.teacher && s.at < 0 && s.panel <= 0; /* until the class has voted */
-        $("scene-caption").textContent = (scenes[s.scene]?.[2] ?? "") + (waits ? " Vote, then press start." : "");
+        ask();
         measure();
+    };
+    /* The question of the scene, which a class votes on before the race begins. */
+    const ask = () => {
+        const waits = s.teacher && s.at < 0 && s.panel <= 0 && Race.state().step === 0;
+        $("scene-caption").textContent = (scenes[s.scene]?.[2] ?? "") + (waits ? " Vote, then press start." : "");
     };
     /* A scene is an address: the page opens anew with it, from its top. */
     const show = (scene) => {
@@ -58,13 +62,18 @@ const Teacher = (() => {
         const chosen = e.target.closest("[data-scene]");
         if (chosen) show(+chosen.dataset.scene);
     };
-    /* A digit is a scene, except where it is typed. */
+    /* A digit is a scene, and arrows and the keys of a presenter lead to the next and the previous one, except
+       where they are typed, or scroll. */
+    const turns = {ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1};
     const keyed = (e) => {
-        const isTyped = e.ctrlKey || e.altKey || e.metaKey || e.target.closest("input, select");
-        if (s.teacher && !isTyped && scenes[e.key - 1]) show(e.key - 1);
+        const isUsed = e.ctrlKey || e.altKey || e.metaKey || e.defaultPrevented;
+        const scene = turns[e.key] ? s.scene + turns[e.key] : e.key - 1;
+        if (!s.teacher || isUsed || e.target.closest("input, select, .scroll, pre") || !scenes[scene]) return;
+        e.preventDefault();
+        show(scene);
     };
-    /* What to try after a race, for all readers. */
-    const next = () => tag("p", {class: "controls"}, "Next: ", [1, 2, 3].map(button));
+    /* What to try after a race, except in teacher mode, which has all scenes at its top. */
+    const next = () => s.teacher ? "" : tag("p", {class: "controls"}, "Next: ", [1, 2, 3].map(button));
     const open = () => {
         $("scenes").innerHTML = scenes.map((_, i) => button(i)).join("");
         $("scenes").onclick = $("race-say").onclick = pressed;
@@ -83,7 +92,9 @@ const Teacher = (() => {
             Address.set({panel: +link.hash.split("=")[1]});
             turnTo(panels[s.panel]);
         };
-        document.querySelector(`#scenes [data-scene="${s.scene}"]`)?.focus({preventScroll: true});
+        Race.whenDrawn(ask);
+        /* The space bar starts a scene. */
+        if (s.scene >= 0) $(panels[s.panel]).closest("section").querySelector("button.main")?.focus({preventScroll: true});
     };
     /* The panel that the address names, once all panels below have their heights. */
     const turn = () => s.panel > 0 && showExhibit(panels[s.panel]);

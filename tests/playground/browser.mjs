@@ -84,6 +84,8 @@ export const open =
             Tab: 9,
             Enter: 13,
             Escape: 27,
+            PageUp: 33,
+            PageDown: 34,
             " ": 32,
             ArrowLeft: 37,
             ArrowUp: 38,

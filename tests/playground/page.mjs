@@ -740,10 +740,23 @@ await test("a scene of teacher mode waits until the class has voted",
                expect((await text("scene-caption")).endsWith("Vote, then press start."),
                       await text("scene-caption"));
                expect(await page.value("Race.state().step === 0 && !Race.state().playing"), "it runs");
-               await page.click("#play");
+               await page.press(" ");
                await page.until("Race.state().step >= 10");
                await page.click("#play");
                await page.until(idle);
+               expect((await text("scene-caption")).endsWith("go on to learn?"), await text("scene-caption"));
+           }));
+
+await test("arrows and the keys of a presenter turn to the next and the previous scene, except in a field",
+           () => visit({...still, hash: "#scene=1&teacher=1"}, async (page) => {
+               for (const [key, scene] of [["ArrowRight", 2], ["PageDown", 3], ["PageUp", 2], ["ArrowLeft", 1], ["ArrowLeft", 0]]) {
+                   await page.press(key);
+                   await sceneBegins(page, scene);
+               }
+               await page.press("ArrowLeft");
+               await page.value('$("seed").focus()');
+               await page.press("ArrowRight");
+               expect((await page.value("location.hash")).includes("scene=0"), "it turned");
            }));
 
 /* Of each scene of teacher mode, what must be seen besides its question when it begins. */
@@ -771,13 +784,13 @@ for (const [width, height] of [[1280, 720], [1366, 768], [1920, 1080]])
                    }
                }));
 
-await test("a scene of teacher mode is marked, explained, and keeps the focus",
+await test("a scene of teacher mode is marked and explained, and the space bar starts it",
            () => visit({...still, hash: "#teacher=1"}, async (page, text) => {
                expect(await page.value('$("scene-caption").hidden'), "a caption without a scene");
                await page.value('document.querySelector("[data-scene=\'3\']").click()');
                await sceneBegins(page, 3);
-               expectEqual(await page.value("document.activeElement.dataset.scene"), "3", "the focus");
-               expectEqual(await page.value('document.activeElement.getAttribute("aria-pressed")'),
+               expectEqual(await page.value("document.activeElement.id"), "play", "the focus");
+               expectEqual(await page.value(`document.querySelector("[data-scene='3']").getAttribute("aria-pressed")`),
                            "true", "the selected scene");
                expect((await text("scene-caption")).includes("Queries and keys stay"),
                       await text("scene-caption"));
