@@ -3,19 +3,19 @@ const Teacher = (() => {
     const s = Address.state;
     const panels = ["race", "follow", "own", "row", "saturated", "flash"];
     const scenes = [
-        ["The race", {}, "Which of the two models learns, and what goes wrong in the other?"],
-        ["Sabotage at step 50", {events: [50]},
+        ["The race", {}, "How far does the wrong gradient get, and what goes wrong?"],
+        ["Sabotage at 50", {events: [50]},
          "At step 50 the model that learns gets the wrong gradient. Does it go on to learn?"],
-        ["Wrong, but ds sum to 0", {rule: "a * (1 - a) * g - mean(a * (1 - a) * g)"},
+        ["Wrong, ds sum to 0", {rule: "a * (1 - a) * g - mean(a * (1 - a) * g)"},
          "The mistake less its mean: its ds sum to 0. Is that enough to learn?"],
-        ["No gradient: ds = 0", {rule: "0"},
+        ["No gradient", {rule: "0"},
          "Queries and keys stay as they began. All else learns. Is that better than a wrong gradient?"],
         ["Scores × 16", {factor: 16}, "Large scores saturate rows. Does the correct gradient still learn?"],
-        ["A row at step 100", {at: 100, drawer: 1, row: 3},
+        ["One row", {at: 100, drawer: 1, row: 3},
          "One row with its numbers. Why must the ds sum to 0?"],
-        ["32 keys, in blocks", {panel: 5},
+        ["In blocks", {panel: 5},
          "The online softmax reads eight blocks of four keys. What does it hold in memory?"],
-        ["Sabotage at step 300", {events: [300]},
+        ["Sabotage at 300", {events: [300]},
          "At step 300 the model has learnt. Does a wrong gradient still harm it, and why (not)?"],
     ];
     const header = document.querySelector("header");

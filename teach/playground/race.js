@@ -108,9 +108,8 @@ const Verdict = (() => {
         const began = `${percent(before.share)} right at step ${at}, then sabotaged: now ` +
                       `${percent(end.share)}. `;
         if (end.share < LEARNT || before.share < LEARNT) return began + ofWrong(end, s.rule);
-        return `${began}It survives. ${small(before)} But the learning rate falls to ` +
-               `0 at step ${s.steps}. Sabotage it at step 50, or take 1,500 steps: then one larger ` +
-               "loss can start the collapse.";
+        return `${began}It survives. ${small(before)} But the learning rate falls to 0 at step ${s.steps}: ` +
+               "sabotaged at step 50, or with 1,500 steps, one larger loss can start the collapse.";
     };
     const text = ([right, wrong], isSabotaged) => {
         const [a, b] = [right, wrong].map((r) => r.latest);

@@ -541,7 +541,8 @@ await test("on a phone, the loss and both racers are on the first screen",
                       JSON.stringify([one, two]));
            }));
 
-for (const hash of ["#at=200&steps=200", "#at=200&steps=200&teacher=1&scene=3", "#at=200&steps=200&drawer=1"])
+for (const hash of ["#at=200&steps=200", "#at=200&steps=200&teacher=1&scene=3", "#at=200&steps=200&drawer=1",
+                    "#at=600&teacher=1&scene=7"])
     await test(`on a projector of 1280 x 720, the race and its loss are on the first screen, in large letters: ${hash}`,
                () => visit({...still, height: 720, hash}, async (page, text) => {
                    await page.until(`Race.state().step >= 200 && ${idle} && !$("race-say").hidden`);
@@ -552,6 +553,9 @@ for (const hash of ["#at=200&steps=200", "#at=200&steps=200&teacher=1&scene=3", 
                    expectEqual(hidden, [], "below the first screen");
                    const top = await page.run(() => document.getElementById("race-say").getBoundingClientRect().top);
                    expect(top < 600 || hash.includes("drawer"), `the verdict begins at ${top}`);
+                   expect(!hash.includes("teacher") || await inView(page, "race-say"), "the answer is cut off");
+                   const tops = await page.value('[...document.querySelectorAll(".map")].map((x) => Math.round(x.getBoundingClientRect().top))');
+                   expect(hash.includes("drawer") || new Set(tops).size === 1, `maps begin at ${tops}`);
                    if (hash.includes("scene=3"))
                        expect(/stay as they began.* 25 ± 1 %.* 13 ± 1 %.* 100 ± 0 %: no gradient is better than the wrong one/.test(
                                   await text("race-say")),
@@ -771,6 +775,8 @@ for (const [width, height] of [[1280, 720], [1366, 768], [1920, 1080]])
                        const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
                        return bottom > innerHeight || !over?.closest(x) && !document.querySelector(x).contains(over);
                    }), shown);
+                   const tops = await page.value(`[...document.querySelectorAll("#scenes button")].map((x) => x.getBoundingClientRect().top)`);
+                   expect(Math.max(...tops) - Math.min(...tops) < 9, `rows of buttons, which begin at ${tops}`);
                    const cutOff = () => page.run(
                        () => [...document.querySelectorAll("table")]
                                  .filter((x) => x.checkVisibility() && x.scrollWidth > x.parentNode.clientWidth)
