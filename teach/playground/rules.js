@@ -24,6 +24,25 @@ const Rules = (() => {
         return knownRule(rule) ? kind : "your rule: " + kind;
     };
 
+    /* Shares over 8 seeds of a task at a learning rate, from the table of this exhibit. */
+    const measured = (...of) => {
+        const rows = [...document.querySelectorAll("#measured tr")].map(
+            (row) => [...row.cells].map((cell) => cell.textContent.replace(/ \(.*/, "")));
+        return rows.find(([task, rate]) => task === of[0] && rate === of[1]);
+    };
+    /* What wrong rules keep, and their columns in that table. */
+    const kept = [["neither", 3], ["shifts of s", 4], ["shifts of g", 5], ["both", 6]];
+    const drawKept = () => {
+        const rates = ["0.003", "0.01"], head = ["what it keeps", ...rates.map((rate) => "at " + rate)];
+        const cell = (rate, i) => {
+            const shares = ["copy", "reverse"].map((task) => parseInt(measured(task, rate)[i]));
+            const least = Math.min(...shares);
+            return `${least >= 99 ? "learns" : least > 50 ? "in part" : "no"}: ${shares.join(", ")} %`;
+        };
+        $("rule-kept").innerHTML =
+            tableOf(head, kept.map(([name, i]) => rowOf(head, name, rates.map((rate) => cell(rate, i)))));
+    };
+
     const line = (ok, yes, no) =>
         tag("li", {class: ok ? "yes" : "no"}, ok ? "✓ " + yes : "✗ " + no);
     const properties =
@@ -87,7 +106,8 @@ const Rules = (() => {
             draw();
         };
         $("rule-train").onclick = train;
+        drawKept();
         draw();
     };
-    return {open, draw, name, title, RIGHT};
+    return {open, draw, name, title, measured, RIGHT};
 })();

@@ -396,6 +396,13 @@ await test("a rule of the reader's own is checked and trained",
                await page.until("Race.state().step >= 20");
            }));
 
+await test("a table says what a wrong rule must keep to learn, with measured shares",
+           () => visit(still, async (page) => expectEqual(await rowsOf(page, "rule-kept"), [
+               ["neither", "no: 14, 13 %", "no: 12, 13 %"],
+               ["shifts of s", "no: 20, 15 %", "no: 15, 14 %"],
+               ["shifts of g", "in part: 77, 79 %", "no: 20, 20 %"],
+               ["both", "learns: 100, 100 %", "no: 25, 24 %"]], "rows")));
+
 await test("the address restores all settings, and invalid values in it are ignored", async () => {
     const hash =
         "#task=2&factor=4&seed=9&steps=200&rule=a%20*%20g&speed=2&pair=3&at=20&attention=1&racer=1" +
