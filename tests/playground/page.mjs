@@ -544,6 +544,8 @@ await test("on a phone, the loss and both racers are on the first screen",
                        const {top, bottom, left} = $(id).getBoundingClientRect();
                        return {top, bottom, left};
                    }));
+               const tops = await page.value('[...document.querySelectorAll(".maps")].map((x) => Math.round(x.getBoundingClientRect().top))');
+               expectEqual(tops[0], tops[1], "the tops of both models' maps");
                expect(one.left < two.left && one.bottom <= 844 && two.bottom <= 844,
                       JSON.stringify([one, two]));
            }));
