@@ -141,6 +141,19 @@ await test("charts are as wide as the column, and a phone needs no scrolling acr
     await page.tell("Emulation.clearDeviceMetricsOverride", {});
 });
 
+await test("another part begins at its top, below the tabs", async () => {
+    await show("Curves");
+    await page.value("scrollTo(0, document.body.scrollHeight)");
+    await show("Attention");
+    const [tabs, heading] = await page.value(`["#tabs", ".part:not([hidden]) h2"].map(
+        (x) => document.querySelector(x).getBoundingClientRect())
+        .map(({top, bottom}, i) => i ? top : bottom)`);
+    expect(heading >= tabs && heading < tabs + 200, `a heading at ${heading}, tabs to ${tabs}`);
+    await page.value("scrollTo(0, 0)");
+    await show("Curves");
+    expectEqual(await page.value("scrollY"), 0, "what is not scrolled stays");
+});
+
 await test("each map has one line, and the rest is behind a word", async () => {
     await show("Attention");
     const lines = await page.value(`[...document.querySelectorAll(".maps figcaption")].map((x) => {

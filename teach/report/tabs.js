@@ -13,6 +13,8 @@
         tab.addEventListener('click', () => {
             history.replaceState(null, '', '#part=' + encodeURIComponent(tab.textContent));
             show(tab.textContent);
+            const over = part.getBoundingClientRect().top - bar.getBoundingClientRect().bottom;
+            if (over < 0) scrollBy(0, over); /* the part begins below the sticky tabs */
         });
         bar.append(tab);
     }
