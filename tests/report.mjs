@@ -166,6 +166,20 @@ await test("each map has one line, and the rest is behind a word", async () => {
     expectEqual(more, [2, 2, 2], "heads behind the words");
 });
 
+await test("on a phone each error is a card that is not cut off", async () => {
+    await page.tell("Emulation.setDeviceMetricsOverride",
+                    {width: 390, height: 844, deviceScaleFactor: 1, mobile: true});
+    await show("Errors");
+    const [right, ...tops] = await page.value(`{
+        const cells = [...document.querySelectorAll(".errors tr:nth-child(2) td")],
+              texts = [...document.querySelectorAll(".errors code")];
+        [Math.max(...texts.map((x) => x.getBoundingClientRect().right)),
+            ...cells.map((x) => x.getBoundingClientRect().top)]}`);
+    expect(right <= 390, `a text up to ${right}`);
+    expectEqual(new Set(tops).size, 4, "lines");
+    await page.tell("Emulation.clearDeviceMetricsOverride", {});
+});
+
 await test("the tape has arrows that are seen at 100 %", async () => {
     await page.tell("Emulation.setDeviceMetricsOverride",
                     {width: 1280, height: 800, deviceScaleFactor: 1, mobile: false});

@@ -166,11 +166,29 @@ static bool pairs_begin(struct html *html, const struct report *r, const void *f
     return true;
 }
 
-static void cell(struct html *html, const char *text)
+/* A text, marked where it differs: symbol by symbol from one of the same size, otherwise between
+   the same beginnings and the same ends. */
+static void cell(struct html *html, const char *text, const char *other)
 {
-    html_add(html, "<td>");
-    html_code(html, text);
-    html_add(html, "</td>");
+    const size_t size = strlen(text), others = strlen(other);
+    size_t from = 0, to = size;
+    while (text[from] && text[from] == other[from])
+        from++;
+    while (to > from && to + others > from + size && text[to - 1] == other[to + others - size - 1])
+        to--;
+    bool marked = false;
+    html_add(html, "<td><code>");
+    for (size_t i = 0, n; i < size; i += n) {
+        for (n = 1; (text[i + n] & 0xc0) == 0x80;) /* the bytes of a symbol in UTF-8 */
+            n++;
+        const bool differs = i + n > from && i < to &&
+                             (size != others || memcmp(text + i, other + i, n) != 0);
+        if (differs != marked)
+            html_add(html, differs ? "<mark>" : "</mark>");
+        marked = differs;
+        buffer_escape(&html->text, text + i, n, "&<>\"");
+    }
+    html_print(html, "%s</code></td>", marked ? "</mark>" : "");
 }
 
 static void picture(struct html *html, const struct maps *maps)
@@ -189,14 +207,18 @@ static bool add_errors(struct html *html, const struct report *r, const void *fo
     if (e->wrong == 0)
         return true;
     report_part(html, "Errors");
-    html_add(html, "<h2>Errors</h2>\n<div class=\"texts errors\">\n");
+    html_print(html,
+               "<h2>Errors</h2>\n<p>%lld of %lld, the worst first. Bold: where expected and "
+               "written differ.</p>\n<div class=\"texts errors\">\n",
+               (long long)(e->wrong < SHOWN ? e->wrong : SHOWN), (long long)e->wrong);
     html_table(html, "", "text;expected;written;edits");
     for (int64_t n = 0; n < e->wrong && n < SHOWN; n++) {
         const int64_t i = e->found[n].pair;
         html_row(html, NULL);
-        cell(html, sb_pairs_source(r->pairs, i));
-        cell(html, sb_pairs_target(r->pairs, i));
-        cell(html, e->output[i]);
+        const char *source = sb_pairs_source(r->pairs, i), *target = sb_pairs_target(r->pairs, i);
+        cell(html, source, source);
+        cell(html, target, e->output[i]);
+        cell(html, e->output[i], target);
         html_cell(html, "%lld", (long long)e->found[n].distance);
     }
     html_table_end(html);

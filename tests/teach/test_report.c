@@ -472,10 +472,27 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     expect_nested(page);
     const char *errors = strstr(page, "<h2>Errors</h2>");
     cr_assert(errors && strstr(page, "Of 2 texts of --data it writes "));
-    cr_expect(strstr(errors, "<code>2 2 2 2 2 2</code></td>"), "the expected text is not there");
+    cr_expect(strstr(errors, "2</mark></code></td>"), "the expected text is not there");
     cr_expect(strstr(errors, "<h2>Attention of the worst</h2>"));
-    char *text = NULL;
+    char *text = NULL, *marked = NULL;
     const struct outcome written = run_well("translate m '3 1 4'");
+    const int size = (int)strcspn(written.out, "\n");
+    cr_assert(size > 2);
+    cr_assert(asprintf(&text, "3 1 4\té%s3 1 4\tx%.*sx\n", written.out, size - 2,
+                       written.out + 1) > 0);
+    program_write("held.tsv", text, strlen(text));
+    free(text);
+    run_well("report m --input '3 1 4' --data held.tsv --out page.html");
+    page = program_read("page.html", NULL);
+    cr_assert(page && strstr(page, "<p>2 of 2, the worst first."));
+    cr_assert(asprintf(&marked, "<code><mark>é</mark>%.*s</code></td><td><code>%.*s</code>", size,
+                       written.out, size, written.out) > 0);
+    cr_expect(strstr(page, marked), "there is no %s", marked);
+    free(marked);
+    cr_assert(asprintf(&marked, "<code><mark>x</mark>%.*s<mark>x</mark></code>", size - 2,
+                       written.out + 1) > 0);
+    cr_expect(strstr(page, marked), "there is no %s", marked);
+    free(marked);
     cr_assert(asprintf(&text, "3 1 4\t%s", written.out) > 0);
     program_write("held.tsv", text, strlen(text));
     free(text);
