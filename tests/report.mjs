@@ -161,7 +161,7 @@ await test("each map has one line, and the rest is behind a word", async () => {
         text.selectNodeContents(x);
         return new Set([...text.getClientRects()].map((box) => box.top)).size + (x.scrollWidth > x.clientWidth)})`);
     expectEqual([...new Set(lines)], [1], "lines of captions");
-    const more = await page.value(`[...document.querySelectorAll("summary")].filter((x) => x.textContent === "More")
+    const more = await page.value(`[...document.querySelectorAll("summary")].filter((x) => x.textContent.startsWith("More: "))
         .map((x) => x.parentNode.querySelectorAll("tr").length - 1)`);
     expectEqual(more, [2, 2, 2], "heads behind the words");
 });
@@ -177,6 +177,17 @@ await test("on a phone each error is a card that is not cut off", async () => {
             ...cells.map((x) => x.getBoundingClientRect().top)]}`);
     expect(right <= 390, `a text up to ${right}`);
     expectEqual(new Set(tops).size, 4, "lines");
+    await page.tell("Emulation.clearDeviceMetricsOverride", {});
+});
+
+await test("a key of shades is a line of its own", async () => {
+    for (const width of [1280, 390]) {
+        await page.tell("Emulation.setDeviceMetricsOverride",
+                        {width, height: 844, deviceScaleFactor: 1, mobile: width < 500});
+        const found = await page.value(`[...document.querySelectorAll(".shade")].map((x) =>
+            [x.parentNode.textContent.replace(/[^a-z]/g, ""), x.parentNode.scrollWidth > innerWidth].join())`);
+        expectEqual([...new Set(found)], [",false"], `keys at ${width}`);
+    }
     await page.tell("Emulation.clearDeviceMetricsOverride", {});
 });
 

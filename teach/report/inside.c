@@ -120,8 +120,8 @@ void strip_add(struct html *html, const struct strip *strip)
         s.rows = sb_parameters_count(s.weights);
     const double largest = largest_of(&s, s.weights != NULL);
     html_say(html,
-             "<h2>%s</h2>\n<p>%s %.3g <span class=\"shade\">&#160;</span> %.3g. Click for the "
-             "numbers.</p>\n",
+             "<h2>%s</h2>\n<p>%s Click for the numbers.</p>\n<p class=\"scale\">%.3g <span "
+             "class=\"shade\">&#160;</span> %.3g</p>\n",
              s.title, s.text, s.logarithmic ? largest / 1e4 : 0, largest);
     table(html, &s, s.weights != NULL);
     if (!s.weights)

@@ -135,7 +135,7 @@ static void draw_atlas(struct html *html, const struct maps *maps, const sb_exam
     html_print(html, "</h2>\n<p>Rows: %s. Columns: %s.</p>\n<div class=\"maps\">\n", at->rows,
                at->columns);
     each_head(html, maps, at, map);
-    html_add(html, "</div>\n<details><summary>More</summary>\n");
+    html_add(html, "</div>\n<details><summary>More: where each head looks</summary>\n");
     html_table(html,
                "Evenness is the entropy of a row divided by that of equal weights: 1 for equal "
                "weights, 0 for a single symbol.",
@@ -220,8 +220,9 @@ static void draw_all(struct html *html, const struct maps *m)
 {
     const sb_example *e = &m->subject->example;
     html_add(html,
-             "<p>A map has the weights of one head: 0 <span class=\"shade\">&#160;</span> 100 %. "
-             "<strong>Click a map</strong> for its symbols and numbers.</p>\n");
+             "<p>A map has the weights of one head. <strong>Click a map</strong> for its symbols "
+             "and numbers.</p>\n<p class=\"scale\">0 <span class=\"shade\">&#160;</span> 100 "
+             "%</p>\n");
     for (int i = 0; i < e->attentions; i++) {
         const bool cross = !e->attention[i].self;
         if (cross)

@@ -91,7 +91,7 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
                   count_of(page, "<figure class=\"shades\" tabindex=\"0\"") == 3 * 2,
               "an attention map has no table");
     cr_expect(count_of(page, "<summary>The numbers") == 4 + 1 + 1);
-    cr_expect(count_of(page, "<summary>More</summary>") == 3 &&
+    cr_expect(count_of(page, "<summary>More: where each head looks</summary>") == 3 &&
               count_of(page, "evenness</th>") == 3);
     const char *details = strstr(page, "<h2>Details</h2>");
     cr_expect(strstr(details, ">width</th><td>16</td>") && !strstr(details, ">rotary-base</th>") &&
