@@ -43,12 +43,31 @@ static struct verdict_text verdict_of(const struct run_end *end, double guessing
                                      end->held_out_loss > 2 * end->last_loss
                                          ? "it fits its training texts better than others: give it "
                                            "more of them, or <code>--dropout</code>"
-                                         : "train longer (<code>--steps</code>): the curves show "
-                                           "whether the loss still falls"};
+                                         : "train longer (<code>--steps</code>), or a larger "
+                                           "model (<code>--width</code>)"};
     return (struct verdict_text){
         "bad", "It has hardly learnt: its loss is near guessing.",
         "try another <code>--learning-rate</code>; <em>Gradients</em> shows which parameters get "
         "none, <em>Check and tape</em> whether backward is right"};
+}
+
+/* What to do next: of the schedule, where that is known, otherwise as the verdict says. */
+static void add_next(struct html *html, const struct verdict_text *verdict,
+                     const struct run_end *end, const sb_schedule *schedule)
+{
+    html_add(html, "<p>Next: ");
+    if (schedule->warmup > end->steps / 4)
+        html_print(html,
+                   "the warm-up takes %lld of the %.10g steps: give a shorter one (<code>--warmup "
+                   "%.0f</code>) or more steps; then ",
+                   (long long)schedule->warmup, end->steps, floor(end->steps / 10));
+    if (end->falls && !(end->exact >= 99))
+        html_print(html,
+                   "the held-out loss still falls at the end: train longer, <code>--steps "
+                   "%.10g</code>.</p>\n",
+                   3 * end->steps);
+    else
+        html_print(html, "%s.</p>\n", verdict->next);
 }
 
 static void fact(struct html *html, const char *name, int digits, double x, const char *unit)
@@ -74,10 +93,9 @@ static void add_overview(struct html *html, const struct subject *s, const char 
     html_code(html, text);
     html_add(html, " it writes ");
     html_code(html, s->example.target);
-    html_print(html,
-               ".</p>\n<p>Next: %s.</p>\n<details><summary>All numbers</summary>\n<div "
-               "class=\"facts\">\n",
-               verdict.next);
+    html_add(html, ".</p>\n");
+    add_next(html, &verdict, &end, &c->settings.trainer.optimiser.schedule);
+    html_add(html, "<details><summary>All numbers</summary>\n<div class=\"facts\">\n");
     if (c->task[0]) {
         html_add(html, "<p><span>task</span> <strong>");
         html_text(html, c->task);
@@ -181,8 +199,8 @@ static void cell(struct html *html, const char *text, const char *other)
     for (size_t i = 0, n; i < size; i += n) {
         for (n = 1; (text[i + n] & 0xc0) == 0x80;) /* the bytes of a symbol in UTF-8 */
             n++;
-        const bool differs = i + n > from && i < to &&
-                             (size != others || memcmp(text + i, other + i, n) != 0);
+        const bool differs =
+            i + n > from && i < to && (size != others || memcmp(text + i, other + i, n) != 0);
         if (differs != marked)
             html_add(html, differs ? "<mark>" : "</mark>");
         marked = differs;

@@ -220,8 +220,13 @@ struct run_end run_end(const struct run_log *run)
                           .best_step = NAN,
                           .held_out_loss = NAN,
                           .exact = NAN};
+    double least = NAN;
     for (int64_t i = 0; i < run->count; i++) {
-        const double *of = run->line[i].of;
+        const double *of = run->line[i].of, held_out = of[RUN_HELD_OUT_LOSS];
+        if (!isnan(held_out)) {
+            end.falls = held_out < 0.99 * least;
+            least = fmin(held_out, least);
+        }
         end.steps = fmax(end.steps, of[RUN_STEP]);
         if (isnan(end.first_loss))
             end.first_loss = of[RUN_LOSS];

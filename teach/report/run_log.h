@@ -55,6 +55,7 @@ void run_log_free(struct run_log *log);
 struct run_end {
     double steps, first_loss, last_loss; /* of training; last: the mean of a tenth of its lines */
     double best_step, held_out_loss, exact; /* of the evaluation whose model was saved; per cent */
+    bool falls; /* the last held-out loss is by 1 % the least of two or more */
 };
 struct run_end run_end(const struct run_log *run);
 

@@ -478,8 +478,8 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     const struct outcome written = run_well("translate m '3 1 4'");
     const int size = (int)strcspn(written.out, "\n");
     cr_assert(size > 2);
-    cr_assert(asprintf(&text, "3 1 4\té%s3 1 4\tx%.*sx\n", written.out, size - 2,
-                       written.out + 1) > 0);
+    cr_assert(asprintf(&text, "3 1 4\té%s3 1 4\tx%.*sx\n", written.out, size - 2, written.out + 1) >
+              0);
     program_write("held.tsv", text, strlen(text));
     free(text);
     run_well("report m --input '3 1 4' --data held.tsv --out page.html");
@@ -638,6 +638,34 @@ CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
     o = program_run("report m --input abcd --out plain.html");
     char *page = program_read("plain.html", NULL);
     cr_expect(o.code == 0 && page && !strstr(page, "confuses"), "%s", o.err);
+}
+
+/* The held-out loss of the last evaluation is the least, or not. */
+CPU_TEST(text_report, a_verdict_says_how_much_longer_to_train)
+{
+    static const char log[] = "{\"softback\":\"log\",\"format\":2}\n"
+                              "{\"step\":100,\"held_out_loss\":1.5,\"held_out_error\":0.75}\n"
+                              "{\"step\":300,\"held_out_loss\":%d,\"held_out_error\":0.5,"
+                              "\"best\":true}\n";
+    static const char falls[] = "the held-out loss still falls at the end: train longer, "
+                                "<code>--steps 900</code>.</p>";
+    static const char *const still[] = {falls, NULL};
+    char text[300];
+    run_well("train --task copy --schedule constant --warmup 100 --encoder-layers 1 "
+             "--decoder-layers 1 " TINY);
+    snprintf(text, sizeof text, log, 1);
+    program_write("other.log", text, strlen(text));
+    run_well("report m --input 314 --log other.log --out page.html");
+    expect_parts("page.html", still);
+    expect_parts("page.html",
+                 (const char *const[]){"the warm-up takes 100 of the 300 steps: give a "
+                                       "shorter one (<code>--warmup 30</code>)",
+                                       NULL});
+    snprintf(text, sizeof text, log, 2);
+    program_write("other.log", text, strlen(text));
+    run_well("report m --input 314 --log other.log --out page.html");
+    char *page = program_read("page.html", NULL);
+    cr_expect(page && !strstr(page, "still falls"));
 }
 
 /* Each number says which texts it is of, and of which step the model is. */
