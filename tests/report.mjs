@@ -38,6 +38,8 @@ await test("the script draws the whole as the page has it", async () => {
     const after = await page.value(
         "[...document.querySelectorAll('.axes')].map((axes) => axes.innerHTML)");
     expectEqual(after.map(said), before.map(said), "labels");
+    expect(before.at(-1).includes(">0.5</text>") && said(before.at(-1)).endsWith("0.5 1 2"),
+           `norms from 0.4 to 3.9: ${said(before.at(-1))}`);
     before.forEach((axes, i) =>
         expect(close(places(axes), places(after[i]), 0.01), `places of labels ${i}`));
     expectEqual((await steps()).join(" "), "0 200 400 600 800 1,000 1,200 1,400 1,600 1,800 2,000",

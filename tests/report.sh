@@ -70,7 +70,7 @@ write_long_log() {
         for (step = 10; step <= 2000; step += 10) {
             loss = 3 * exp(-step / 600)
             printf "{\"step\":%d,\"loss\":%.4f,\"rate\":0.001,\"norm\":%.4f,\"symbols\":100}\n",
-                step, loss * (0.8 + 0.4 * rand()), 1 + rand()
+                step, loss * (0.8 + 0.4 * rand()), 0.4 + 3.5 * rand()
             if (step % 200 == 0)
                 printf "{\"step\":%d,\"held_out_loss\":%.4f,\"held_out_error\":0.5,\"best\":true}\n",
                     step, loss

@@ -81,8 +81,8 @@ static int even_ticks(const double range[2], double step, double tick[])
     return n;
 }
 
-/* Ticks of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and over
-   less than one even steps of the values themselves. */
+/* Ticks of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and where
+   that makes less than three, even steps of the values themselves. */
 static int logarithmic_ticks(const double range[2], double tick[])
 {
     static const double between[] = {0, 0.30103, 0.69897};
@@ -90,17 +90,16 @@ static int logarithmic_ticks(const double range[2], double tick[])
     int n = 0;
     if (size > 2)
         return even_ticks(range, ceil(size / 6), tick);
-    if (size < 1) {
-        const double values[2] = {pow(10, range[0]), pow(10, range[1])};
-        n = even_ticks(values, round_step(values[1] - values[0], 4), tick);
-        for (int i = 0; i < n; i++)
-            tick[i] = log10(tick[i]);
-        return n;
-    }
     for (double power = floor(range[0]); power <= range[1]; power++)
         for (int i = 0; i < 3; i++)
             if (power + between[i] >= range[0] && power + between[i] <= range[1])
                 tick[n++] = power + between[i];
+    if (n >= 3)
+        return n;
+    const double values[2] = {pow(10, range[0]), pow(10, range[1])};
+    n = even_ticks(values, round_step(values[1] - values[0], 4), tick);
+    for (int i = 0; i < n; i++)
+        tick[i] = log10(tick[i]);
     return n;
 }
 

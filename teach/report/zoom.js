@@ -43,15 +43,16 @@
         const size = (high - low) / n, power = 10 ** Math.floor(Math.log10(size)), rest = size / power;
         return power * (rest < 1.5 ? 1 : rest < 3.5 ? 2 : rest < 7.5 ? 5 : 10);
     };
-    /* Of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and over
-       less than one even steps of the values themselves. */
+    /* Of logarithms: powers of ten; over less than two of them 1, 2 and 5 times these; and where
+       that makes less than three, even steps of the values themselves. */
     const logarithmicTicks = ([low, high]) => {
         const size = high - low, values = [10 ** low, 10 ** high];
         if (size > 2) return evenTicks([low, high], Math.ceil(size / 6));
-        if (size < 1) return evenTicks(values, roundStep(values, 4)).map(Math.log10);
-        return evenTicks([Math.floor(low), high], 1)
+        const ticks = evenTicks([Math.floor(low), high], 1)
             .flatMap((power) => [1, 2, 5].map((t) => power + Math.log10(t)))
             .filter((t) => t >= low && t <= high);
+        return ticks.length >= 3 ? ticks
+                                 : evenTicks(values, roundStep(values, 4)).map(Math.log10);
     };
     const shown = (chart, y) => axisLabel(Number((chart.logarithmic ? 10 ** y : y).toPrecision(3)));
 
