@@ -1,11 +1,11 @@
-/* Zoom and smoothing of a report's curves in Chromium: node tests/report.mjs CHROMIUM PAGE. The log
-   of PAGE has a loss each 10 steps up to 2,000. */
+/* Zoom and smoothing of a report's curves in Chromium: node tests/report.mjs CHROMIUM PAGE
+   SHORT. The log of PAGE has a loss each 10 steps up to 2,000, that of SHORT 4 in all. */
 import fs from "node:fs";
 import process from "node:process";
 import {open} from "./playground/browser.mjs";
 import {end, expect, expectEqual, expectPalette, test} from "./playground/test.mjs";
 
-const [chromium, file] = process.argv.slice(2);
+const [chromium, file, short] = process.argv.slice(2);
 const page = await open(chromium, "file://" + file);
 await page.until("document.getElementById('zoom')?.hidden === false");
 
@@ -224,6 +224,16 @@ await test("the colours are those of the palette, light and dark", async () => {
         await page.tell("Emulation.setEmulatedMedia", {features: [{name: "prefers-color-scheme", value}]});
         await expectPalette(page, value === "dark");
     }
+});
+
+await test("a page whose curves have few points has no slider for their mean", async () => {
+    const hidden = () => page.value("['smoothing', 'smoothed', 'from'].map((id) => "
+        + "document.getElementById(id).offsetParent === null)");
+    await show("Curves");
+    expectEqual(await hidden(), [false, false, false], "many points");
+    await page.go("file://" + short);
+    await page.until(`location.pathname === "${short}" && document.getElementById('tabs')?.hidden === false`);
+    expectEqual(await hidden(), [true, true, false], "few points");
 });
 
 await test("nothing goes wrong in the page", () => expectEqual(page.problems, [], "problems"));

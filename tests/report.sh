@@ -43,9 +43,8 @@ try_tabs() {
     check $? "the script turns the parts into tabs"
     "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --dump-dom \
         "file://$work/reported.html#part=Check%20and%20tape" >"$work/output" 2>/dev/null
-    grep -q '<button aria-pressed="true">Check and tape</button>' "$work/output" &&
-        grep -q '<output id="smoothed" for="smoothing">[0-9]' "$work/output"
-    check $? "the address names a part, and the share of the mean is shown"
+    grep -q '<button aria-pressed="true">Check and tape</button>' "$work/output"
+    check $? "the address names a part"
 }
 
 try_slider() {
@@ -99,7 +98,7 @@ try_palette() {
 }
 
 try_zoom() {
-    node tests/report.mjs "$browser" "$work/long.html" >"$work/output" 2>&1
+    node tests/report.mjs "$browser" "$work/long.html" "$work/chosen.html" >"$work/output" 2>&1
     check $? "curves can be zoomed and smoothed"
 }
 

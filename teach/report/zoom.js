@@ -132,6 +132,8 @@
     all.addEventListener('click', () => zoom(whole));
     if (charts.length) {
         tools.hidden = false;
+        smoothing.parentNode.hidden = smoothed.hidden = !charts.some(({curves}) => curves.some(
+            (curve) => curve.mean && smoothing.value / 100 * curve.points.length >= 2));
         zoom(whole);
     }
 }
