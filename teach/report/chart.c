@@ -341,6 +341,8 @@ void chart_add(struct html *html, const struct chart *c)
     begin(html, c, &s);
     frame(html, c, &s);
     html_add(html, "</div>\n");
+    if (c->note)
+        html_print(html, "<p>%s</p>\n", c->note);
     numbers(html, c, s.x[1]);
 }
 
@@ -368,7 +370,7 @@ void chart_note(struct html *html)
 
 /* ---- the curves of a training log ---- */
 
-static struct chart loss_of(const struct run_log *run, int64_t symbols)
+static struct chart loss_of(const struct run_log *run, int64_t symbols, const char *note)
 {
     return (struct chart){
         .title = "Loss",
@@ -377,13 +379,15 @@ static struct chart loss_of(const struct run_log *run, int64_t symbols)
         .curve = {{"training", run, RUN_LOSS}, {"held out", run, RUN_HELD_OUT_LOSS}},
         .logarithmic = true,
         .level = log((double)symbols),
-        .level_name = "guessing"};
+        .level_name = "guessing",
+        .note = note};
 }
 
-void curves_add(struct html *html, const struct run_log *run, int64_t symbols)
+void curves_add(struct html *html, const struct run_log *run, int64_t symbols,
+                const char *loss_note)
 {
     const struct chart charts[] = {
-        loss_of(run, symbols),
+        loss_of(run, symbols, loss_note),
         {.title = "Held-out texts that are exactly right",
          .unit = "per cent",
          .curves = 1,
@@ -400,7 +404,7 @@ void curves_add(struct html *html, const struct run_log *run, int64_t symbols)
 
 bool curves_loss(struct html *html, const struct run_log *run, int64_t symbols)
 {
-    const struct chart chart = loss_of(run, symbols);
+    const struct chart chart = loss_of(run, symbols, NULL);
     return chart_picture(html, &chart) ||
            sb_fail("the log has no two steps to draw the loss between");
 }

@@ -21,6 +21,7 @@ struct chart {
     bool logarithmic; /* y, which must be positive there */
     double level;     /* a line across, with a name; 0: none */
     const char *level_name;
+    const char *note; /* a line below, as HTML; NULL: none */
 };
 
 /* Adds a heading, the chart and a table of its values; nothing for fewer than two points. zoom.js
@@ -34,8 +35,10 @@ bool chart_picture(struct html *html, const struct chart *chart);
 void chart_controls(struct html *html);
 void chart_note(struct html *html);
 
-/* All curves of a training log; guessing one of `symbols`, the target vocabulary, is one more. */
-void curves_add(struct html *html, const struct run_log *log, int64_t symbols);
+/* All curves of a training log; guessing one of `symbols`, the target vocabulary, is one more.
+   `loss_note`, or NULL, is below the loss. */
+void curves_add(struct html *html, const struct run_log *log, int64_t symbols,
+                const char *loss_note);
 /* The picture of the loss, without its end tag; fails where the log has fewer than two points. */
 bool curves_loss(struct html *html, const struct run_log *log, int64_t symbols);
 

@@ -227,6 +227,15 @@ static void add_model(struct html *html, const struct report *r, const struct re
 
 /* ---- the page ---- */
 
+/* Why the held-out loss may be the smaller one; NULL where nothing acts in training only. */
+static const char *loss_note(const struct text_model *model)
+{
+    return model->options.transformer.dropout > 0 || model->options.label_smoothing > 0
+               ? "Dropout and label smoothing act in training only, so the held-out loss can be "
+                 "below that of training."
+               : NULL;
+}
+
 static bool add_all(struct html *html, const struct report *r, const struct report_kind *kind,
                     void *found)
 {
@@ -235,7 +244,7 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
     html_add(html, "<nav id=\"tabs\" aria-label=\"Parts\" hidden></nav>\n<section class=\"part\" "
                    "data-name=\"Curves\" aria-label=\"Curves\">\n");
     chart_controls(html);
-    curves_add(html, r->log, r->subject->example.choices);
+    curves_add(html, r->log, r->subject->example.choices, loss_note(r->subject->model.self));
     if (kind->curves)
         kind->curves(html, r);
     chart_note(html);

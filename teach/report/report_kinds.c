@@ -110,9 +110,7 @@ static void add_overview(struct html *html, const struct subject *s, const char 
     html_add(html, "</div>\n");
     if (!isnan(end.last_loss))
         html_add(html, "<p>A nat is the unit of natural logarithms: ln 2 = 0.69 nats are one bit. "
-                       "The loss at the end is a mean over the last tenth of the steps, with "
-                       "dropout and label smoothing where they are set. The held-out loss is "
-                       "without them, and so it can be the smaller one.</p>\n");
+                       "The loss at the end is a mean over the last tenth of the steps.</p>\n");
     if (!isnan(end.best_step))
         html_say(html,
                  "<p>The held-out numbers are those of the best evaluation in training, at step "

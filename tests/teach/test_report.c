@@ -668,6 +668,20 @@ CPU_TEST(text_report, a_verdict_says_how_much_longer_to_train)
     cr_expect(page && !strstr(page, "still falls"));
 }
 
+CPU_TEST(text_report, the_loss_says_what_acts_in_training_only)
+{
+    static const char *const options[] = {"--dropout 0 --label-smoothing 0",
+                                          "--dropout 0.1 --label-smoothing 0",
+                                          "--dropout 0 --label-smoothing 0.1"};
+    for (int i = 0; i < 3; i++) {
+        run_well("train --task copy %s --encoder-layers 1 --decoder-layers 1 " TINY "--out m%d",
+                 options[i], i);
+        run_well("report m%d --input 314 --out page.html", i);
+        const char *page = program_read("page.html", NULL);
+        cr_expect(page && !!strstr(page, "act in training only") == (i > 0), "%s", options[i]);
+    }
+}
+
 /* Each number says which texts it is of, and of which step the model is. */
 CPU_TEST(text_report, held_out_numbers_are_those_of_the_saved_model)
 {
