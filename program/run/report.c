@@ -10,6 +10,7 @@
 #include "tensor/utf8.h"
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,6 +90,24 @@ static char *report_of_text(struct report *page, const struct report_request *r,
     return text;
 }
 
+/* "d: dates, 300 steps": what is known of them. */
+struct report_title {
+    char text[512];
+};
+static struct report_title report_title_of(const char *name, const struct checkpoint *c,
+                                           const struct run_log *log)
+{
+    struct report_title title;
+    const double steps = run_end(log).steps;
+    const bool trained = steps > 0;
+    char count[40] = "";
+    if (trained)
+        snprintf(count, sizeof count, "%.10g steps", steps);
+    snprintf(title.text, sizeof title.text, "%s%s%s%s%s", name, c->task[0] || trained ? ": " : "",
+             c->task, c->task[0] && trained ? ", " : "", count);
+    return title;
+}
+
 /* The page or the figure; NULL, with a message, when it cannot be made. */
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
@@ -98,8 +117,9 @@ static char *report_make(const struct report_request *r, const struct run_log *l
     sb_pairs *read = NULL;
     const sb_pairs *pairs = NULL;
     if (c && report_find_pairs(r, c, kind, &read, &pairs)) {
+        const struct report_title title = report_title_of(name ? name : "", c, log);
         struct report page = {.checkpoint = c,
-                              .title = name,
+                              .title = title.text,
                               .text = r->text,
                               .text_given = r->text != NULL,
                               .target_given = r->target != NULL,

@@ -56,6 +56,8 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
     cr_assert(page && size == strlen(page) && size < 1 << 20);
     expect_nested(page);
     static const char *const parts[] = {SIGNATURE_PAGE "<html lang=\"en\">",
+                                        "<title>m: copy, 40 steps</title>",
+                                        "<h1>m: copy, 40 steps</h1>",
                                         "<h2>Loss</h2>",
                                         "guessing",
                                         "<p class=\"verdict\">",
