@@ -59,7 +59,7 @@ static void add_next(struct html *html, const struct verdict_text *verdict,
     if (schedule->warmup > end->steps / 4)
         html_print(html,
                    "the warm-up takes %lld of the %.10g steps: give a shorter one (<code>--warmup "
-                   "%.0f</code>) or more steps; then ",
+                   "%.0f</code>) or more steps; ",
                    (long long)schedule->warmup, end->steps, floor(end->steps / 10));
     if (end->falls && !(end->exact >= 99))
         html_print(html,
