@@ -293,7 +293,8 @@ const Race = (() => {
         const all = [
             ...racers.map((r, i) => ({points: thinned(r.losses), series: i, name: names[i]})), ...earlier
         ];
-        const level = {value: WITHOUT_INPUT, name: "without the input: 8/9 ln 10 = 2.05"};
+        const why = widthOf("loss") < 480 ? "" : "8/9 ln 10 = "; /* where there is room */
+        const level = {value: WITHOUT_INPUT, name: `without the input: ${why}2.05`};
         const label = `loss of each step: correct gradient ${short(racers[0].losses.at(-1))}, ` +
                       `${Rules.title(s.rule)} ${short(racers[1].losses.at(-1))}, ` +
                       `after ${step} steps`;
