@@ -56,7 +56,7 @@ static void add_next(struct html *html, const struct verdict_text *verdict,
                      const struct run_end *end, const sb_schedule *schedule)
 {
     html_add(html, "<p>Next: ");
-    if (schedule->warmup > end->steps / 4)
+    if ((double)schedule->warmup > end->steps / 4)
         html_print(html,
                    "the warm-up takes %lld of the %.10g steps: give a shorter one (<code>--warmup "
                    "%.0f</code>) or more steps; ",
