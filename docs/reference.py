@@ -272,7 +272,12 @@ class Stub:
         return [re.sub(r"\b_[A-Z]\w+", lambda m: self.kind(ast.Name(m[0])), KINDS.get(text, text))]
 
     def kind(self, *nodes):
-        return " | ".join(dict.fromkeys(kind for node in nodes for kind in self.kinds(node)))
+        """A union, where sequences of several things are one of any of them; literals likewise."""
+        merged, between = {}, {"Sequence": " | ", "Literal": ", "}
+        for text in dict.fromkeys(kind for node in nodes for kind in self.kinds(node)):
+            form, bracket, inner = text.partition("[")
+            merged.setdefault(form if form in between else text, []).append(inner[:-1])
+        return " | ".join(f"{form}[{between[form].join(inner)}]" if form in between else form for form, inner in merged.items())
 
     def signature(self, overloads, listed=None):
         """The parameters, and the type of the result. Options have types, or are those that a list below has."""

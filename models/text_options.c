@@ -88,7 +88,7 @@ const struct field transformer_fields[] = {
      "turns in the first training, above which nothing is scaled (0: 4)", 0, 1e12,
      .zero = ZERO_IS_DEFAULT_ALONE},
     {"rotary-interval", ROW(rotary_interval),
-     "each layer of a number that it divides has no rotary positions (0: all have)", 0, 1 << 24},
+     "every N-th layer has no rotary positions (0: all have)", 0, 1 << 24},
     {"position-buckets", ROW(position_buckets), "number of buckets of distances (0: 32)", 0,
      1 << 16},
     {"position-distance", ROW(position_distance),

@@ -84,8 +84,8 @@ typedef struct {
     double rotary_scaling;   /* divides the angles of rotary positions; default 1 */
     int64_t rotary_original; /* scaling by frequency, as sb_rotary_options say; default 0: none */
     double rotary_low_factor, rotary_high_factor; /* of it; default 1 and 4 */
-    int64_t rotary_interval;   /* each layer of a number, from 1 on, that it divides has no rotary
-                                  positions (NoPE; SmolLM3: 4); default 0: all have */
+    int64_t rotary_interval;   /* every so many layers, one has no rotary positions (NoPE; SmolLM3:
+                                  4); default 0: all have */
     int64_t position_buckets;  /* of SB_POSITIONS_BUCKETS, an even number; default 32 */
     int64_t position_distance; /* from which on all share the last bucket; default 128 */
     sb_precision precision;

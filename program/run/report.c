@@ -90,22 +90,16 @@ static char *report_of_text(struct report *page, const struct report_request *r,
     return text;
 }
 
-/* "d: dates, 300 steps": what is known of them. */
-struct report_title {
-    char text[512];
-};
-static struct report_title report_title_of(const char *name, const struct checkpoint *c,
-                                           const struct run_log *log)
+/* "d: dates, 300 steps": what is known of them. For memory_free; NULL without memory. */
+static char *report_title(const char *name, const struct checkpoint *c, const struct run_log *log)
 {
-    struct report_title title;
     const double steps = run_end(log).steps;
     const bool trained = steps > 0;
     char count[40] = "";
     if (trained)
         snprintf(count, sizeof count, "%.10g steps", steps);
-    snprintf(title.text, sizeof title.text, "%s%s%s%s%s", name, c->task[0] || trained ? ": " : "",
-             c->task, c->task[0] && trained ? ", " : "", count);
-    return title;
+    return memory_format("%s%s%s%s%s", name, c->task[0] || trained ? ": " : "", c->task,
+                         c->task[0] && trained ? ", " : "", count);
 }
 
 /* The page or the figure; NULL, with a message, when it cannot be made. */
@@ -113,13 +107,13 @@ static char *report_make(const struct report_request *r, const struct run_log *l
 {
     struct checkpoint *c = checkpoint_open(r->model, NULL);
     const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
-    char *name = report_name_of(r->model), *text = NULL;
+    char *name = report_name_of(r->model), *title = NULL, *text = NULL;
     sb_pairs *read = NULL;
     const sb_pairs *pairs = NULL;
     if (c && report_find_pairs(r, c, kind, &read, &pairs)) {
-        const struct report_title title = report_title_of(name ? name : "", c, log);
+        title = name ? report_title(name, c, log) : NULL;
         struct report page = {.checkpoint = c,
-                              .title = title.text,
+                              .title = title,
                               .text = r->text,
                               .text_given = r->text != NULL,
                               .target_given = r->target != NULL,
@@ -135,7 +129,7 @@ static char *report_make(const struct report_request *r, const struct run_log *l
         if (!page.text)
             sb_fail("report: no --input and no task whose held-out texts could be taken; give "
                     "--input TEXT");
-        else if (!name)
+        else if (!title)
             sb_fail("report: out of memory");
         else
             text = report_of_text(&page, r, kind);
@@ -143,6 +137,7 @@ static char *report_make(const struct report_request *r, const struct run_log *l
     sb_pairs_free(read);
     checkpoint_free(c);
     memory_free(name);
+    memory_free(title);
     return text;
 }
 

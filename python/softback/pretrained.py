@@ -517,7 +517,7 @@ class Pretrained:
 
 
 class PretrainedLanguageModel(Pretrained):
-    """GPT-2, Llama, Mistral, Qwen2 and Qwen3."""
+    """GPT-2, GPT-NeoX, OPT, Llama, Mistral, Phi-3, Qwen2, Qwen3 and SmolLM3."""
 
     def built(self, options):
         return f.LanguageModel.for_(self.weights, self.vocabulary, running_text=True, **options)
@@ -559,7 +559,7 @@ class PretrainedLanguageModel(Pretrained):
 
 
 class PretrainedSeq2Seq(Pretrained):
-    """Marian, BART and T5."""
+    """Marian, BART, mBART, T5 and mT5."""
 
     def built(self, options):
         return f.Seq2Seq.for_(self.weights, self.source, self.vocabulary, **options)
@@ -740,7 +740,7 @@ class PretrainedEncoder(Pretrained):
 
 
 class PretrainedClassifier(PretrainedEncoder):
-    """The same with a head for the label of a text."""
+    """An encoder with a head for the label of a text."""
 
     def built(self, options):
         self.order = np.array(sorted(range(len(self.labels)), key=lambda i: self.labels[i].encode()))  # softback sorts labels
