@@ -112,12 +112,12 @@ def load(path):
     return functions
 
 
-WORDS = MEMBERS | {"SB_RECORD": "record=True", "SB_NO_RECORD": "record=False", "SB_ZERO": "0", "0 for the default": "None for the default"}
+WORDS = MEMBERS | {name: name[3:] for name in FUNCTIONS} | {"SB_RECORD": "record=True", "SB_NO_RECORD": "record=False", "SB_ZERO": "0", "0 for the default": "None for the default"}
 
 
 def spelled(text):
     """A message in the words of Python: C's sb_keep() is keep()."""
-    return re.sub(r"\bSB_\w+|\b0 for the default|\bsb_(?=\w)", lambda found: WORDS.get(found[0], ""), text)
+    return re.sub(r"\b(?:SB|sb)_\w+|\b0 for the default", lambda found: WORDS.get(found[0], found[0]), text)
 
 
 path = find()

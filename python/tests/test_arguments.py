@@ -120,3 +120,9 @@ def test_a_forked_child_has_threads_of_its_own():
         sb.set_threads(3)
         os._exit((x @ x).exp().softmax().sum().item() != expected or sb.threads() != 3)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_messages_keep_the_words_of_a_user():
+    """Only C's own names are said in Python's words."""
+    with pytest.raises(sb.Error, match="cannot open \"sb_nothing/SB_RECORDS/sb_x.safetensors\""):
+        sb.load("sb_nothing/SB_RECORDS/sb_x.safetensors")
