@@ -17,14 +17,13 @@ typedef struct {
     bool share_embeddings;  /* encoder-decoder: one table for source and target, whose vocabularies
                                must be one */
     double label_smoothing; /* of the loss, in [0, 1) */
-    int64_t context;      /* language model: the most symbols that it reads at a time: what follows
-                             a longer text is predicted from its last symbols alone, at least half
-                             of so many; 0: all, as far as it has positions */
-    bool running_text;    /* language model: it was trained on pieces of long texts: a prompt stands
-                             in the middle of one, and "begin" is put before an empty one only */
-    sb_pooling pooling;   /* classifier: of the encoder's outputs */
-    sb_activation hidden; /* classifier: of a layer (C to C) between the pooled output and the
-                             labels, as BERT has one; default (SB_ACTIVATION_IDENTITY): none */
+    int64_t context;        /* language model: the most symbols that it reads at a time; of a longer
+                               text it reads the last half of so many, or more; 0: all */
+    bool running_text;      /* language model: a prompt stands in the middle of a long text; "begin"
+                               is put before an empty one only */
+    sb_pooling pooling;     /* classifier: of the encoder's outputs */
+    sb_activation hidden;   /* classifier: of a layer (C to C) between the pooled output and the
+                               labels, as BERT has one; default (SB_ACTIVATION_IDENTITY): none */
 } sb_text_model_options;
 
 #endif

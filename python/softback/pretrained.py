@@ -640,8 +640,8 @@ def sentences(folder, ignore):
 
 
 class PretrainedEncoder(Pretrained):
-    """BERT, RoBERTa, XLM-RoBERTa, CamemBERT, ELECTRA and DistilBERT: without a head, or with one for masked symbols, for the label of
-    each position, or for numbers (regression). Segments (B, L) are 0, or 1 in the second text of a pair."""
+    """An encoder, such as BERT or RoBERTa, without a head, or with one for masked symbols, labels of positions, or numbers (regression).
+    Segments (B, L) are 0, or 1 in the second text of a pair."""
 
     hidden = norm = output = None
 
@@ -667,9 +667,8 @@ class PretrainedEncoder(Pretrained):
         return y, np.arange(ids.shape[1]) < lengths[:, None]
 
     def encode(self, texts, pooling=None, normalise=None):
-        """The embedding of a text, an array (C), or of each of several, (N, C): the "mean" over its positions, the output of the
-        "first", or BERT's "pooler" of it; normalise: of length 1. What is not given is as sentence-transformers' files in the folder
-        say, which also cut long texts; without them it is the mean, as it is."""
+        """The embedding (C) of a text, or (N, C) of several: the "mean" of the outputs, the "first", or BERT's "pooler"; normalise:
+        of length 1. Defaults: as sentence-transformers' files in the folder say, which also cut long texts; else the mean."""
         rows, many = self.rows(texts)
         pooling, normalise = self.sentences["pooling"] if pooling is None else pooling, self.sentences["normalise"] if normalise is None else normalise
         required(pooling in ("mean", "first") or pooling == "pooler" and self.hidden and not self.output, f"encode: there is no pooling {pooling!r}")
@@ -699,8 +698,8 @@ class PretrainedEncoder(Pretrained):
 
     @on_tape
     def loss(self, texts, labels, segments=None):
-        """Of numbers (B, n), or (B) if there is one, the mean squared error; else the mean cross entropy of labels, for each text
-        as many as it has positions: ids, or names or numbers of labels; negative ones are left out."""
+        """The mean squared error of numbers (B, n) or (B); else the mean cross entropy of labels, one for each position of a text:
+        ids, names or numbers; negative ones are left out."""
         rows, _ = self.rows(texts)
         required(len(rows) == len(labels), f"{len(rows)} texts were given, but labels of {len(labels)}")
         y = self.head(rows, segments)
@@ -720,8 +719,7 @@ class PretrainedEncoder(Pretrained):
         return [self.labels.index(one) if isinstance(one, str) else int(one) for one in labels]
 
     def classify(self, texts):
-        """The most probable label or symbol of each position of a text, or of each of several, with its probability: a list of
-        (label, probability)."""
+        """The most probable label or symbol of each position of a text, or of several: lists of (label, probability)."""
         required(not self.pooled, f"{self.family.architecture} has numbers, not labels: logits gives them")
         rows, many = self.rows(texts)
         made = []
@@ -791,13 +789,11 @@ KINDS = {"language_model": PretrainedLanguageModel, "seq2seq": PretrainedSeq2Seq
 
 
 def from_pretrained(folder, dtype="f32", lora=None, ignore=(), labels=None, **options):
-    """The model of a folder, as save_pretrained of Hugging Face's transformers writes it: the families of softback.families, which
-    docs/python.md lists.
-
-    dtype is that of the weights, "f32" or "f64" (exact derivatives); files have any of f32, f16, bf16. Dropout is 0 unless given as
-    an option. lora={"rank": 8, "alpha": 16, "on": "*.query,*.value"} adds adapters and freezes the rest, but for a head of labels.
-    labels=["bad", "good"] gives an encoder a new head for the label of a text (one label: for a number), whatever its own is. A field of
-    config.json that softback does not know is refused by name, unless `ignore` has it.
+    """The model of a folder that save_pretrained of Hugging Face's transformers wrote; docs/python.md lists the families. dtype is
+    that of the weights, "f32" or "f64" (exact derivatives); files have any of f32, f16, bf16. Dropout is 0 unless given as an
+    option. lora={"rank": 8, "alpha": 16, "on": "*.query,*.value"} adds adapters and freezes the rest, but for a head of labels.
+    labels=["bad", "good"] gives an encoder a new head for the label of a text (one label: for a number), whatever its own is. A
+    field of config.json that softback does not know is refused by name, unless `ignore` has it.
     """
     folder = Path(folder)
     try:
