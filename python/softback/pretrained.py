@@ -219,8 +219,8 @@ def laid_out(array, how, heads, back=False):
 
 
 def read_weights(model, shards, new, replaced):
-    """Fills the parameters, a tensor of the files after the other, in two threads, and notes in model.places where each is: (ours,
-    theirs, how). `new`: its head is; `replaced`: the files may have another head."""
+    """Fills the parameters, a tensor of the files after the other, in two threads (of a device in one: its queue is the caller's), and
+    notes in model.places where each is: (ours, theirs, how). `new`: its head is; `replaced`: the files may have another head."""
     family, order, tensors, groups = model.family, model.order, dict(model.weights.items()), {}
     places = [(name, *place_of(family, name, shards, new)) for name in tensors if not name.endswith((".lora_a", ".lora_b"))]
     for name, theirs, how in places:
@@ -242,7 +242,7 @@ def read_weights(model, shards, new, replaced):
         except (Error, IndexError, ValueError) as error:
             raise Error(f"the tensor {theirs} {error}") from None
 
-    with ThreadPoolExecutor(2) as threads:
+    with ThreadPoolExecutor(2 if all(t.device == "cpu" for t in tensors.values()) else 1) as threads:
         list(threads.map(fill, groups.items()))
     bare = not any(name.startswith(family.prefix) for name in shards.place)
     check_left_over(family, model.weights, shards, {theirs for theirs, _ in groups}, replaced and not bare)
