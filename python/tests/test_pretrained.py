@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ import softback as sb
 from softback.families import FAMILIES, IGNORED
 from softback.show import program
 
-FOLDERS = Path(__file__).parent / "pretrained"
+UNPACKED = tempfile.TemporaryDirectory()
+FOLDERS = Path(shutil.copytree(Path(__file__).parent / "pretrained", UNPACKED.name, dirs_exist_ok=True))
+shutil.unpack_archive(FOLDERS / "folders.zip", FOLDERS)
 NAMES = sorted(path.name for path in FOLDERS.iterdir() if path.is_dir())
 OF = dict.fromkeys(("gpt2", "llama", "mistral", "qwen2", "qwen3", "smollm3", "phi3", "gptneox", "opt"), "lm") | dict.fromkeys(
     ("marian", "bart", "mbart", "t5", "mt5"), "pairs") | dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert"), "texts")

@@ -3,12 +3,12 @@
 writes them, and what transformers computes with them. The suite does not run this script:
 
     environment/bin/pip install torch transformers safetensors tokenizers sentencepiece
-    environment/bin/python python/tests/pretrained/make.py [NAME...]  writes the folders beside it, or those of these names
+    environment/bin/python python/tests/pretrained/make.py [NAME...]  writes the folders, or those of these names
     environment/bin/python python/tests/pretrained/make.py --check A B    whether the models of two folders of folders
                                                                       have equal logits
 
-The folders in the repository were made with PyTorch 2.15 and transformers 5.24 on an x86-64 CPU. expected.safetensors
-has, for each folder,
+Those that the documentation shows are beside it, the others are in folders.zip. They were made with PyTorch 2.15
+and transformers 5.24 on an x86-64 CPU. expected.safetensors has, for each folder,
 
     FOLDER.ids, .lengths, .target    what the model reads; .target of encoder-decoders, .segments of BERT
     FOLDER.logits                    of float64 weights; of models without a head the last layer's outputs; 0 at padding
@@ -18,7 +18,9 @@ has, for each folder,
     FOLDER.greedy, .beam             what generate returns, without the prompt, -1 at the end
 """
 import json
+import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import sentencepiece
@@ -28,6 +30,7 @@ from safetensors.torch import load_file, save_file
 import transformers as t
 
 HERE = Path(__file__).parent
+SHOWN = ("gpt2", "bert_model", "bert_tokens")  # by the documentation
 V, C, L, B = 18, 8, 6, 2
 TIED = dict(tie_word_embeddings=True)
 LLAMA = dict(vocab_size=V, hidden_size=C, intermediate_size=12, num_hidden_layers=1, num_attention_heads=4,
@@ -270,13 +273,25 @@ def check(a, b):
             print(f"{path.name}: the logits differ by {(one - two).abs().max():g}")
 
 
+def pack():
+    """The same bytes for the same files."""
+    with zipfile.ZipFile(HERE / "folders.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(HERE.glob("*/*")):
+            if path.parent.name not in SHOWN:
+                packed.writestr(zipfile.ZipInfo(str(path.relative_to(HERE))), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    for name in set(MODELS) - set(SHOWN):
+        shutil.rmtree(HERE / name)
+
+
 def main():
     torch.set_num_threads(1)
     names = sys.argv[1:] or list(MODELS)
     expected = load_file(HERE / "expected.safetensors") if sys.argv[1:] else {}
+    shutil.unpack_archive(HERE / "folders.zip", HERE)
     for name in names:
         make(name, *MODELS[name], expected)
     save_file(expected, HERE / "expected.safetensors")
+    pack()
     print(f"{sum(p.stat().st_size for p in HERE.rglob('*') if p.is_file()):,} bytes")
 
 
