@@ -31,9 +31,7 @@
 #include "nn/attention.h"
 #include "nn/average.h"
 #include "nn/convolution.h"
-#include "nn/decoder.h"
 #include "nn/embedding.h"
-#include "nn/encoder.h"
 #include "nn/feed_forward.h"
 #include "nn/groups.h"
 #include "nn/learned_score.h"
@@ -48,8 +46,8 @@
 #include "nn/position_bias.h"
 #include "nn/schedule.h"
 #include "nn/shares.h"
+#include "nn/stack.h"
 #include "nn/transformer.h"
 #include "nn/transformer_layer.h"
-#include "ops/weight_format.h"
 
 #endif

@@ -1,6 +1,6 @@
 #include "cuda/ids.cuh"
 #include "cuda/row_exp.cuh"
-#include "ops/cross_entropy.h"
+#include "ops/loss.h"
 
 namespace
 {

@@ -2,7 +2,7 @@
 #include "cuda/ids.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/row_group.cuh"
-#include "ops/embedding.h"
+#include "ops/indexing.h"
 
 namespace
 {

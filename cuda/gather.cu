@@ -1,5 +1,5 @@
 #include "cuda/ids.cuh"
-#include "ops/gather.h"
+#include "ops/indexing.h"
 
 namespace
 {

@@ -1,5 +1,5 @@
 #include "cuda/row_group.cuh"
-#include "ops/l2_normalize.h"
+#include "ops/normalization.h"
 #include "ops/rows.h"
 
 namespace

@@ -1,7 +1,7 @@
 #include "cuda/dropout_row.cuh"
 #include "cuda/lane_row.cuh"
 #include "cuda/slabs.cuh"
-#include "ops/layer_norm.h"
+#include "ops/normalization.h"
 
 namespace
 {
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(SLAB_THREADS<GROUP>,
     store_block_sum(lane, dbias, (int)C, b.partial + slab * 2 * C + C);
 }
 
-template <class T> slab_sum<T> target(const struct layer_norm_gradient &dx)
+template <class T> slab_sum<T> target(const struct norm_gradient &dx)
 {
     return {(T *)dx.to, dx.fresh};
 }

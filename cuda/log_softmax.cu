@@ -1,5 +1,5 @@
 #include "cuda/row_exp.cuh"
-#include "ops/log_softmax.h"
+#include "ops/softmax.h"
 
 namespace
 {

@@ -1,5 +1,5 @@
 #include "cuda/row_group.cuh"
-#include "ops/logsumexp.h"
+#include "ops/softmax.h"
 
 namespace
 {

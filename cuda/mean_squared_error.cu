@@ -1,5 +1,5 @@
 #include "cuda/broadcast.cuh"
-#include "ops/mean_squared_error.h"
+#include "ops/loss.h"
 
 namespace
 {

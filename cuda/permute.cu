@@ -1,5 +1,5 @@
 #include "cuda/broadcast.cuh"
-#include "ops/permute.h"
+#include "ops/shape.h"
 
 namespace
 {

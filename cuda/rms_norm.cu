@@ -1,6 +1,6 @@
 #include "cuda/lane_row.cuh"
 #include "cuda/slabs.cuh"
-#include "ops/rms_norm.h"
+#include "ops/normalization.h"
 
 namespace
 {
@@ -147,8 +147,7 @@ __global__ void __launch_bounds__(SLAB_THREADS<GROUP>,
 
 template <class T>
 bool backward(int64_t rows, int64_t C, const void *x, const void *gain, const void *scale,
-              const void *dy, struct rms_norm_gradient dx, struct rms_norm_gradient dgain,
-              void *partial)
+              const void *dy, struct norm_gradient dx, struct norm_gradient dgain, void *partial)
 {
     const int64_t slabs = device_slab_count(rows);
     const bool whole = whole_packs(C, x, gain, dy, dx.to, partial);

@@ -1,5 +1,5 @@
 #include "cuda/broadcast.cuh"
-#include "ops/slice.h"
+#include "ops/shape.h"
 
 namespace
 {

@@ -1,6 +1,6 @@
 #include "cuda/device.cuh"
 #include "cuda/row_group.cuh"
-#include "ops/topk.h"
+#include "ops/indexing.h"
 
 namespace
 {

@@ -3,7 +3,7 @@
 #ifndef SOFTBACK_MODELS_CLASSIFIER_H
 #define SOFTBACK_MODELS_CLASSIFIER_H
 
-#include "../nn/encoder.h"
+#include "../nn/stack.h"
 #include "data/labelled.h"
 #include "model.h"
 #include "text_options.h"

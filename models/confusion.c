@@ -1,4 +1,4 @@
-#include "models/confusion.h"
+#include "models/score.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef SOFTBACK_MODELS_LANGUAGE_MODEL_H
 #define SOFTBACK_MODELS_LANGUAGE_MODEL_H
 
-#include "../nn/decoder.h"
+#include "../nn/stack.h"
 #include "data/data.h"
 #include "decoding/decoding.h"
 #include "model.h"

@@ -1,5 +1,5 @@
 #include "models/model.h"
-#include "models/data/batch_share.h"
+#include "models/data/batch_parts.h"
 #include "models/decoding/generator.h"
 #include "models/kinds.h"
 #include "nn/flat.h"

@@ -1,8 +1,8 @@
 #include "models/seq2seq.h"
 #include "models/kinds.h"
+#include "models/score.h"
 #include "models/text_model.h"
 #include "models/translation.h"
-#include "models/translation_score.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 

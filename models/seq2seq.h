@@ -2,8 +2,7 @@
 #ifndef SOFTBACK_MODELS_SEQ2SEQ_H
 #define SOFTBACK_MODELS_SEQ2SEQ_H
 
-#include "../nn/decoder.h"
-#include "../nn/encoder.h"
+#include "../nn/stack.h"
 #include "data/data.h"
 #include "model.h"
 #include "text/vocabulary.h"

@@ -1,5 +1,5 @@
-#include "nn/clip.h"
 #include "nn/flat.h"
+#include "nn/optimiser_parts.h"
 #include "ops/ops.h"
 #include "ops/update.h"
 #include "tensor/failure.h"

@@ -1,5 +1,5 @@
 #include "nn/decoder_state.h"
-#include "ops/kv_cache_step.h"
+#include "ops/decoding.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 

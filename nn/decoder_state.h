@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_NN_DECODER_STATE_H
 #define SOFTBACK_NN_DECODER_STATE_H
 
-#include "nn/decoder.h"
+#include "nn/stack.h"
 
 struct sb_decoder_state {
     const sb_decoder *decoder;

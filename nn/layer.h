@@ -1,8 +1,9 @@
-/* Functions that the inits of layers share. */
+/* Functions that the inits of layers share, and the adapters of a linear layer. */
 #ifndef SOFTBACK_NN_LAYER_H
 #define SOFTBACK_NN_LAYER_H
 
 #include "nn/flat.h"
+#include "nn/linear.h"
 #include "nn/transformer.h"
 
 /* A layer under construction. */
@@ -69,5 +70,16 @@ static inline sb_norm_options layer_norm_options(const sb_transformer_options *o
 /* sb_transformer_complete for one layer; `who` opens the message. */
 bool layer_complete(const char *who, unsigned uses, const sb_transformer_options *options,
                     sb_transformer_options *complete);
+
+/* Adds adapters to the layer of this name if the set asks for them (nn/lora.h). `ranks` hold parts
+   of its weight. */
+bool lora_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int64_t in,
+               int64_t out, int ranks);
+
+/* sb_linear_layer_forward of a layer with adapters. */
+sb_tensor *lora_forward(const sb_linear_layer *layer, sb_tensor *x, sb_activation activation);
+
+/* Whether a parameter of this name is an adapter. */
+bool lora_is_adapter(const char *name);
 
 #endif

@@ -1,6 +1,5 @@
 #include "nn/linear.h"
 #include "nn/layer.h"
-#include "nn/lora_layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"

@@ -1,6 +1,6 @@
 #include "nn/lora.h"
 #include "nn/groups.h"
-#include "nn/lora_layer.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/parameter_set.h"
 #include "nn/precision.h"

@@ -2,7 +2,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
-#include "ops/layer_norm.h"
+#include "ops/normalization.h"
 #include "tensor/failure.h"
 
 bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *name, int64_t C,

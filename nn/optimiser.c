@@ -1,5 +1,4 @@
 #include "nn/optimiser.h"
-#include "nn/clip.h"
 #include "nn/flat.h"
 #include "nn/groups.h"
 #include "nn/optimiser_parts.h"

@@ -1,9 +1,10 @@
-/* The parts of an optimiser, for files and for graphs. */
+/* The parts of an optimiser, for files and for graphs, and the clipping of gradients. */
 #ifndef SOFTBACK_NN_OPTIMISER_PARTS_H
 #define SOFTBACK_NN_OPTIMISER_PARTS_H
 
 #include "nn/flat.h"
 #include "nn/optimiser.h"
+#include "nn/parameters.h"
 #include "ops/update.h"
 
 enum { MOST_MOMENTS = 2 };
@@ -88,5 +89,22 @@ bool optimiser_queue_step(const sb_optimiser *o, const struct optimiser_plan *pl
 
 /* A graph has taken the step, at this rate and norm: the next sb_optimiser_step only counts it. */
 void optimiser_step_taken(sb_optimiser *o, double rate, double norm);
+
+/* Who clips, and what follows when it cannot, for messages. */
+struct clip_caller {
+    const char *who, *then;
+};
+
+/*
+ * *norm = `factor` times the global norm of all gradients; *scale = `factor` times
+ * min(1, limit / (*norm + 1e-6)), as in PyTorch's clip_grad_norm_ (limit 0: no clipping). Fails
+ * when there is no gradient, and when the norm is not finite: the message names the first such
+ * parameter. With tensor parallelism all ranks call it and get the same result.
+ */
+bool clip_scale(const struct clip_caller *caller, sb_parameters *set, double limit, double factor,
+                double *norm, double *scale);
+
+/* The name of the first parameter with a value that is not finite, or NULL. */
+const char *clip_bad_parameter(const sb_parameters *set);
 
 #endif

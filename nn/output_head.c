@@ -2,7 +2,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
-#include "ops/slice.h"
+#include "ops/shape.h"
 #include "tensor/failure.h"
 
 bool sb_output_head_init(sb_output_head *head, sb_parameters *set, const char *name, int64_t C,

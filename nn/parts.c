@@ -1,4 +1,4 @@
-#include "nn/parts.h"
+#include "nn/flat.h"
 #include "tensor/memory.h"
 #include <string.h>
 

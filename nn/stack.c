@@ -1,11 +1,10 @@
 /* The encoder and the decoder, and the stack that they share: an embedding, layers, and except with
    post-norm a final norm. */
+#include "nn/stack.h"
 #include "autograd/recomputation.h"
-#include "nn/decoder.h"
 #include "nn/decoder_state.h"
 #include "nn/device_position.h"
 #include "nn/embedding.h"
-#include "nn/encoder.h"
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/position_bias.h"

@@ -1,6 +1,6 @@
 #include "nn/stored.h"
 #include "nn/fingerprint.h"
-#include "nn/parts.h"
+#include "nn/flat.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors_parts.h"

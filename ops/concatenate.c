@@ -2,7 +2,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
-#include "ops/slice.h"
+#include "ops/shape.h"
 #include "tensor/failure.h"
 
 /*

@@ -43,6 +43,12 @@ typedef struct {
  */
 SB_API sb_piece sb_piece_zigzag(int64_t length, int ranks, int rank, int64_t *here);
 
+/* How decoding stores the weights that it multiplies by. */
+typedef enum {
+    SB_WEIGHTS_AS_STORED, /* in the model's dtype */
+    SB_WEIGHTS_INT8,      /* 8 bits a number and one scale for each row; so are inputs */
+} sb_weight_format;
+
 struct packed_weights;
 struct device_position;
 struct rounded_parameters;

@@ -1,7 +1,7 @@
-#include "ops/cross_entropy.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/loss.h"
 #include "tensor/failure.h"
 
 KERNEL_ROWS(cross_entropy);

@@ -1,7 +1,7 @@
-#include "ops/embedding.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/indexing.h"
 #include "ops/ops.h"
 #include "tensor/dual.h"
 

@@ -1,7 +1,7 @@
-#include "ops/gather.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/indexing.h"
 #include "ops/ops.h"
 
 KERNEL_ROWS(gather);

@@ -1,7 +1,6 @@
 #include "ops/attention_call.h"
 #include "ops/call.h"
 #include "ops/decoding.h"
-#include "ops/kv_cache_step.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 

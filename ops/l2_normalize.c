@@ -1,7 +1,7 @@
-#include "ops/l2_normalize.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/normalization.h"
 #include "ops/ops.h"
 
 KERNEL_ROWS(l2_normalize);

@@ -1,17 +1,17 @@
-#include "ops/layer_norm.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/normalization.h"
 #include "ops/ops.h"
 #include "tensor/failure.h"
 #include <math.h>
 
 KERNEL_ROWS_AND_BF16(layer_norm);
 
-static struct layer_norm_gradient layer_norm_gradient(const sb_node *node, int i)
+static struct norm_gradient norm_gradient(const sb_node *node, int i)
 {
     sb_tensor *dx = sb_node_dx(node, i);
-    return (struct layer_norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
+    return (struct norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
 }
 
 /* Scratch, and zeros for dy when only the sum has a gradient; the caller frees both. */
@@ -50,15 +50,15 @@ static bool layer_norm_backward(sb_node *node)
         .mean = sb_node_saved(node, 0)->data,
         .scale = sb_node_saved(node, 1)->data,
         .dsum = dsum ? dsum->data : NULL,
-        .dx = layer_norm_gradient(node, 0),
-        .dgain = layer_norm_gradient(node, gain),
+        .dx = norm_gradient(node, 0),
+        .dgain = norm_gradient(node, gain),
     };
     if (residual) {
-        b.dbranch = layer_norm_gradient(node, 1);
+        b.dbranch = norm_gradient(node, 1);
         b.dropout = *(const struct dropout *)sb_node_options(node);
     }
     if (node->inputs > gain + 1)
-        b.dbias = layer_norm_gradient(node, gain + 1);
+        b.dbias = norm_gradient(node, gain + 1);
     return run_backward(&b, x, sb_node_dy(node, 0));
 }
 

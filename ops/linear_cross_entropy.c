@@ -14,10 +14,10 @@
 #include "ops/call.h"
 #include "ops/cast.h"
 #include "ops/check.h"
-#include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
 #include "ops/linear.h"
+#include "ops/loss.h"
 #include "ops/runs.h"
 
 int64_t linear_cross_entropy_logits = (int64_t)1 << 28;

@@ -1,8 +1,8 @@
-#include "ops/logsumexp.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "ops/softmax.h"
 
 KERNEL_ROWS(logsumexp);
 

@@ -1,7 +1,7 @@
-#include "ops/mean_squared_error.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/loss.h"
 #include "ops/ops.h"
 
 KERNEL_ROWS(mean_squared_error);

@@ -14,8 +14,8 @@
 #define SOFTBACK_OPS_PACKED_WEIGHTS_H
 
 #include "autograd/node.h"
+#include "ops/context.h"
 #include "ops/linear.h"
-#include "ops/weight_format.h"
 
 /* An empty set of packed weights. No parameter may change before it is freed. */
 struct packed_weights *packed_weights_new(sb_weight_format format);

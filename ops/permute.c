@@ -1,8 +1,8 @@
-#include "ops/permute.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "ops/shape.h"
 
 KERNEL_ROWS(permute);
 

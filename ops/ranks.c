@@ -3,7 +3,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
-#include "ops/slice.h"
+#include "ops/shape.h"
 #include "tensor/reduction.h"
 
 struct ranks {

@@ -2,7 +2,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
-#include "ops/slice.h"
+#include "ops/shape.h"
 
 /* y = x: dx = dy */
 static bool reshape_backward(sb_node *node)

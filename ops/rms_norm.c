@@ -1,17 +1,17 @@
-#include "ops/rms_norm.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/normalization.h"
 #include "ops/ops.h"
 #include "tensor/failure.h"
 #include <math.h>
 
 KERNEL_ROWS(rms_norm);
 
-static struct rms_norm_gradient rms_norm_gradient(const sb_node *node, int i)
+static struct norm_gradient norm_gradient(const sb_node *node, int i)
 {
     sb_tensor *dx = sb_node_dx(node, i);
-    return (struct rms_norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
+    return (struct norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
 }
 
 static bool rms_norm_backward(sb_node *node)
@@ -24,7 +24,7 @@ static bool rms_norm_backward(sb_node *node)
                    (int64_t[]){norm_slab_count(x->device == sb_device_cpu(), rows), C});
     bool ok = k && partial &&
               k->backward(rows, C, x->data, gain->data, sb_node_saved(node, 0)->data, dy->data,
-                          rms_norm_gradient(node, 0), rms_norm_gradient(node, 1), partial->data);
+                          norm_gradient(node, 0), norm_gradient(node, 1), partial->data);
     sb_tensor_release(partial);
     return ok;
 }

@@ -1,8 +1,8 @@
-#include "ops/slice.h"
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "ops/shape.h"
 #include "tensor/failure.h"
 
 KERNEL_ROWS_AND_BF16(slice);

@@ -1,6 +1,4 @@
 /* The program `softback`: finds the command and runs it. */
-#include "program/options/machine.h"
-#include "program/options/nearest.h"
 #include "program/options/options.h"
 #include "program/screen/foreign.h"
 #include "tensor/version.h"

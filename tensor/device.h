@@ -25,6 +25,8 @@ SB_API const char *sb_device_name(const sb_device *device);
  * then on the system's library path. The environment variable SOFTBACK_CUDA names another file;
  * "emulated" stands for libsoftback_cuda_emulated.so, which runs the kernels on the CPU: slow, but
  * with memory and race checks.
+ *
+ * A GPU is of one thread at a time: threads that share it take turns.
  */
 SB_API const sb_device *sb_device_cuda(void);
 

@@ -1,8 +1,7 @@
-#include "models/data/batch_share.h"
 #include "models/data/batch_parts.h"
 #include "nn/groups.h"
 #include "ops/runs.h"
-#include "ops/slice.h"
+#include "ops/shape.h"
 #include "tensor/ranks.h"
 #include "tensor/storage.h"
 #include <string.h>

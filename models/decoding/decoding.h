@@ -17,7 +17,7 @@
 #ifndef SOFTBACK_MODELS_DECODING_DECODING_H
 #define SOFTBACK_MODELS_DECODING_DECODING_H
 
-#include "../../ops/weight_format.h"
+#include "../../ops/context.h"
 #include "../../tensor/random.h"
 #include "../../tensor/tensor.h"
 #include <stdbool.h>

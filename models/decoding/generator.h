@@ -9,7 +9,7 @@
 
 #include "models/decoding/decoding.h"
 #include "models/text/vocabulary.h"
-#include "nn/decoder.h"
+#include "nn/stack.h"
 
 struct generator {
     const void *model;

@@ -1,7 +1,7 @@
 /* Greedy decoding and sampling: one output for each text, one symbol at a time. */
 #include "models/decoding/device_steps.h"
 #include "ops/decoding.h"
-#include "ops/log_softmax.h"
+#include "ops/softmax.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"

@@ -1,7 +1,7 @@
 /* Pairs and documents from files: apart from the rest, so that a build without files leaves this
    one out. */
 #include "models/text/documents.h"
-#include "models/text/pairs_read.h"
+#include "models/text/lines.h"
 #include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"

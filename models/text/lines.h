@@ -1,12 +1,13 @@
 /*
- * Lines of text from any source. LF or CRLF ends a line and is not part of it; the last line may
- * lack it, and a byte-order mark at the start is skipped. Of a line that is too long only the
- * length is kept, so untrusted input cannot exhaust memory.
+ * Lines of text from any source, and pairs from them. LF or CRLF ends a line and is not part of it;
+ * the last line may lack it, and a byte-order mark at the start is skipped. Of a line that is too
+ * long only the length is kept, so untrusted input cannot exhaust memory.
  */
 #ifndef SOFTBACK_MODELS_TEXT_LINES_H
 #define SOFTBACK_MODELS_TEXT_LINES_H
 
 #include "models/text/buffer.h"
+#include "models/text/pairs.h"
 #include <stdint.h>
 
 /* Puts up to `room` bytes into `bytes` and returns their number: 0 at the end, -1 on a failure,
@@ -43,5 +44,16 @@ struct lines_problem {
 struct lines_problem lines_problem(const struct lines *lines);
 
 void lines_end(struct lines *lines);
+
+/* Lines and their name. */
+struct pairs_file {
+    const char *name;
+    lines_source *source;
+    void *from;
+};
+
+/* Reads TSV from one file, or from two when `targets` is not NULL. */
+sb_pairs *pairs_read(const char *who, struct pairs_file sources, const struct pairs_file *targets,
+                     const sb_pairs_options *options);
 
 #endif

@@ -1,5 +1,5 @@
 #include "models/text/pairs.h"
-#include "models/text/pairs_read.h"
+#include "models/text/lines.h"
 #include "models/text/table.h"
 #include "models/text/unit.h"
 #include "tensor/failure.h"

@@ -5,7 +5,7 @@
 #include "models/training/metadata.h"
 #include "models/training/model_file.h"
 #include "nn/fingerprint.h"
-#include "nn/lora_layer.h"
+#include "nn/layer.h"
 #include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"

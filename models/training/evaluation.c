@@ -1,7 +1,6 @@
 #include "models/training/evaluation.h"
 #include "autograd/tape.h"
 #include "models/data/batch_parts.h"
-#include "models/data/batch_share.h"
 #include "models/kinds.h"
 #include "models/text_model.h"
 #include "nn/shares_run.h"

@@ -1,4 +1,4 @@
-#include "models/training/fine_tuning.h"
+#include "models/training/settings.h"
 #include "nn/lora.h"
 #include "tensor/error.h"
 #include "tensor/option.h"

@@ -1,6 +1,6 @@
-#include "ops/cross_entropy.h"
 #include "ops/cpu/ids.h"
 #include "ops/cpu/rows.h"
+#include "ops/loss.h"
 
 static int64_t cross_entropy_find_bad_id(int64_t rows, int64_t V, const void *ids)
 {

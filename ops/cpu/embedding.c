@@ -1,6 +1,6 @@
-#include "ops/embedding.h"
 #include "ops/cpu/ids.h"
 #include "ops/cpu/real.h"
+#include "ops/indexing.h"
 
 static int64_t embedding_first_bad(int64_t count, int64_t V, const void *ids)
 {

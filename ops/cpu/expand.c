@@ -1,5 +1,5 @@
-#include "ops/expand.h"
 #include "ops/cpu/broadcast.h"
+#include "ops/shape.h"
 
 /* n copies of one element. */
 static void expand_fill(size_t width, int64_t n, const char *from, char *to)

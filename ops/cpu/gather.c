@@ -1,6 +1,6 @@
-#include "ops/gather.h"
 #include "ops/cpu/ids.h"
 #include "ops/cpu/real.h"
+#include "ops/indexing.h"
 
 static int64_t gather_first_bad(int64_t rows, int64_t C, const void *ids)
 {

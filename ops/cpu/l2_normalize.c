@@ -1,5 +1,5 @@
-#include "ops/l2_normalize.h"
 #include "ops/cpu/rows.h"
+#include "ops/normalization.h"
 
 /* y = x / |x|, and the length |x|. If squares overflow, both are computed from smaller numbers; if
    all of them are rounded to 0, from larger ones. */

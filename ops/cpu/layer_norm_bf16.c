@@ -2,8 +2,8 @@
  * Layer norm in bf16: rows are widened in the cache and computed as in f32; results are rounded
  * once: y, the sum, dx, dbranch, dgain and dbias. y is the norm of the sum before its rounding.
  */
-#include "ops/cpu/bf16.h"
 #include "ops/cpu/layer_norm_row.h"
+#include "ops/cpu/real.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -114,7 +114,7 @@ static void layer_norm_bf16_gradients(const struct layer_norm_backward *b,
 
 /* The sums of the slabs, which `sums` has room for, rounded once. */
 static void layer_norm_add_slabs(const struct layer_norm_backward *b, const real *partial,
-                                 struct layer_norm_gradient gradient, real *sums)
+                                 struct norm_gradient gradient, real *sums)
 {
     if (!gradient.to)
         return;

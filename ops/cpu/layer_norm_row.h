@@ -4,7 +4,7 @@
 
 #include "ops/cpu/dropout_bits.h"
 #include "ops/cpu/rows.h"
-#include "ops/layer_norm.h"
+#include "ops/normalization.h"
 
 struct moments {
     real mean, scale; /* scale = 1 / sqrt(variance + epsilon) */

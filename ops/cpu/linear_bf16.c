@@ -2,9 +2,9 @@
  * linear in bf16: products are summed in f32, and results are rounded once: z, then y of the
  * rounded z, dx, dweight and dbias. With `wide` all of these are f32.
  */
-#include "ops/cpu/bf16.h"
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/linear_row.h"
+#include "ops/cpu/real.h"
 #include "ops/cpu/rows.h"
 #include "tensor/memory.h"
 

@@ -1,5 +1,5 @@
-#include "ops/log_softmax.h"
 #include "ops/cpu/rows.h"
+#include "ops/softmax.h"
 
 static void log_softmax_forward_row(int64_t C, const real *restrict x, real *restrict y)
 {

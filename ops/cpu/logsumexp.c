@@ -1,5 +1,5 @@
-#include "ops/logsumexp.h"
 #include "ops/cpu/rows.h"
+#include "ops/softmax.h"
 
 /* No shift by an infinite maximum: inf - inf is NaN, but the sum is inf or 0. */
 static real logsumexp_forward_row(int64_t C, const real *x)

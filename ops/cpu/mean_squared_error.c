@@ -1,5 +1,5 @@
-#include "ops/mean_squared_error.h"
 #include "ops/cpu/broadcast.h"
+#include "ops/loss.h"
 
 /* In a strip, y is x, a is dy and b is the target. */
 

@@ -1,5 +1,5 @@
-#include "ops/permute.h"
 #include "ops/cpu/broadcast.h"
+#include "ops/shape.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

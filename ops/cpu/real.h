@@ -13,6 +13,7 @@
 #ifndef SOFTBACK_OPS_CPU_REAL_H
 #define SOFTBACK_OPS_CPU_REAL_H
 
+#include "tensor/dtype.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,6 +48,26 @@ static inline real real_sqrt(real x)
 static inline real real_abs(real x)
 {
     return x < 0 ? -x : x;
+}
+
+/* Rows of bf16, which kernels compute in f32 and round once. */
+static inline void bf16_widen(int64_t n, const uint16_t *restrict x, real *restrict y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = sb_bf16_widen(x[i]);
+}
+
+static inline void bf16_round(int64_t n, const real *restrict x, uint16_t *restrict y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = sb_bf16_round((float)x[i]);
+}
+
+/* A gradient: x, rounded, or what y holds plus x. */
+static inline void bf16_add(int64_t n, const real *restrict x, bool fresh, uint16_t *restrict y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = sb_bf16_round(fresh ? (float)x[i] : sb_bf16_widen(y[i]) + (float)x[i]);
 }
 
 #endif

@@ -1,5 +1,5 @@
-#include "ops/rms_norm.h"
 #include "ops/cpu/rows.h"
+#include "ops/normalization.h"
 
 /* 1 / sqrt(mean x^2 + epsilon); of smaller numbers, if squares overflow. */
 static real rms_norm_row_scale(int64_t C, real epsilon, const real *x)
@@ -56,8 +56,8 @@ static void rms_norm_add_row(int64_t C, const real *restrict x, const real *rest
 }
 
 static bool rms_norm_backward(int64_t rows, int64_t C, const void *x_, const void *gain_,
-                              const void *scale_, const void *dy_, struct rms_norm_gradient dx,
-                              struct rms_norm_gradient dgain, void *partial)
+                              const void *scale_, const void *dy_, struct norm_gradient dx,
+                              struct norm_gradient dgain, void *partial)
 {
     const real *x = x_, *gain = gain_, *scale = scale_, *dy = dy_;
     const int64_t slabs = slab_count(rows);

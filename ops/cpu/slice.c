@@ -1,5 +1,5 @@
-#include "ops/slice.h"
 #include "ops/cpu/real.h"
+#include "ops/shape.h"
 
 /* Long runs are split into pieces, so that threads share them. */
 enum { PIECE = 4096 };

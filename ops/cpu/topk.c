@@ -1,5 +1,5 @@
-#include "ops/topk.h"
 #include "ops/cpu/real.h"
+#include "ops/indexing.h"
 
 /* Whether element i of a row comes before element j: it is larger, or as large and further left.
    NaN is the largest. */

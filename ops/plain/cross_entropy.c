@@ -1,4 +1,4 @@
-#include "ops/cross_entropy.h"
+#include "ops/loss.h"
 #include "ops/plain/ids.h"
 #include "ops/plain/real.h"
 

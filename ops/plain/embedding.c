@@ -1,4 +1,4 @@
-#include "ops/embedding.h"
+#include "ops/indexing.h"
 #include "ops/plain/ids.h"
 #include "ops/plain/real.h"
 

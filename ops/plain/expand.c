@@ -1,5 +1,5 @@
-#include "ops/expand.h"
 #include "ops/plain/broadcast.h"
+#include "ops/shape.h"
 #include <string.h>
 
 /* y repeats x along the stretched axes; elements of any dtype */

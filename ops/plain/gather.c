@@ -1,4 +1,4 @@
-#include "ops/gather.h"
+#include "ops/indexing.h"
 #include "ops/plain/ids.h"
 #include "ops/plain/real.h"
 

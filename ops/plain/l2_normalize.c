@@ -1,4 +1,4 @@
-#include "ops/l2_normalize.h"
+#include "ops/normalization.h"
 #include "ops/plain/real.h"
 
 /* y = x / max(|x|, 1e-12), |x| the Euclidean length of a row */

@@ -1,4 +1,4 @@
-#include "ops/layer_norm.h"
+#include "ops/normalization.h"
 #include "ops/plain/dropout.h"
 
 /* What is normed: x, or of residual_layer_norm sum = x + dropout(branch) */

@@ -1,5 +1,5 @@
-#include "ops/log_softmax.h"
 #include "ops/plain/real.h"
+#include "ops/softmax.h"
 
 /* y_i = x_i - logsumexp(x), for each row */
 static bool log_softmax_forward(int64_t rows, int64_t C, const void *x_,

@@ -1,5 +1,5 @@
-#include "ops/logsumexp.h"
 #include "ops/plain/real.h"
+#include "ops/softmax.h"
 
 /* y = max x + ln sum_j exp(x_j - max x), for each row; an infinite maximum is
    no shift, since inf - inf is NaN */

@@ -1,4 +1,4 @@
-#include "ops/mean_squared_error.h"
+#include "ops/loss.h"
 #include "ops/plain/broadcast.h"
 
 /* y = sum of (x - target)^2 / n, n being the divisor; with SB_REDUCE_NONE each

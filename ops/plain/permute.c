@@ -1,5 +1,5 @@
-#include "ops/permute.h"
 #include "ops/plain/broadcast.h"
+#include "ops/shape.h"
 #include <string.h>
 
 /* y = x with its axes in another order; elements of any dtype. Backward is the

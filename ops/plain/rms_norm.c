@@ -1,4 +1,4 @@
-#include "ops/rms_norm.h"
+#include "ops/normalization.h"
 #include "ops/plain/real.h"
 
 /* y = gain x / s, s = sqrt(mean(x^2) + epsilon), for each row; scale = 1 / s
@@ -24,8 +24,8 @@ static bool rms_norm_forward(int64_t rows, int64_t C, double epsilon,
    dgain = sum of dy h */
 static bool rms_norm_backward(int64_t rows, int64_t C, const void *x_,
                               const void *gain_, const void *scale_,
-                              const void *dy_, struct rms_norm_gradient to_x,
-                              struct rms_norm_gradient to_gain, void *unused)
+                              const void *dy_, struct norm_gradient to_x,
+                              struct norm_gradient to_gain, void *unused)
 {
     const real *x = x_, *gain = gain_, *scale = scale_, *dy = dy_;
     real *dx = to_x.to, *dgain = to_gain.to;

@@ -1,5 +1,5 @@
-#include "ops/slice.h"
 #include "ops/plain/real.h"
+#include "ops/shape.h"
 #include <string.h>
 
 /* y = x, run by run: the parts that slice, split, concatenate and stack move.

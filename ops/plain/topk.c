@@ -1,4 +1,4 @@
-#include "ops/topk.h"
+#include "ops/indexing.h"
 #include "ops/plain/real.h"
 
 /* Whether element i of a row comes before element j: it is larger, or as large

@@ -4,7 +4,7 @@
 #include "nn/flat.h"
 #include "nn/shares_run.h"
 #include "ops/attention.h"
-#include "ops/cross_entropy.h"
+#include "ops/loss.h"
 #include "program/bench/bench.h"
 #include "tensor/device.h"
 #include <stdio.h>

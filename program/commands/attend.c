@@ -1,7 +1,7 @@
 /* softback attend: attention as a picture in the terminal. */
 #include "autograd/tape.h"
 #include "models/training/checkpoint.h"
-#include "program/options/machine.h"
+#include "program/options/options.h"
 #include "program/screen/foreign.h"
 #include "program/screen/stream.h"
 #include "teach/explain/model.h"

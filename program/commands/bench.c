@@ -1,6 +1,6 @@
 /* softback bench: what training, decoding and single operations cost on a device. */
 #include "program/bench/bench.h"
-#include "program/options/machine.h"
+#include "program/options/options.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

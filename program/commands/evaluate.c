@@ -1,5 +1,5 @@
 /* softback evaluate */
-#include "program/options/decoding.h"
+#include "program/options/options.h"
 #include "program/run/kind.h"
 #include <string.h>
 

@@ -1,12 +1,11 @@
 /* softback explain: explanations whose numbers the library computes when it prints them. */
 #include "models/training/checkpoint.h"
-#include "program/options/machine.h"
-#include "program/options/nearest.h"
+#include "program/options/options.h"
 #include "program/run/stored_twin.h"
 #include "program/screen/foreign.h"
 #include "teach/explain/model.h"
 #include "teach/explain/topic.h"
-#include "teach/report/figure.h"
+#include "teach/report/report.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
 #include <math.h>

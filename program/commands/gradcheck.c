@@ -1,8 +1,7 @@
 /* softback gradcheck */
 #include "autograd/gradcheck.h"
 #include "ops/example.h"
-#include "program/options/machine.h"
-#include "program/options/nearest.h"
+#include "program/options/options.h"
 #include "program/run/stored_twin.h"
 #include "program/screen/command.h"
 #include "program/screen/progress.h"

@@ -4,7 +4,7 @@
 #include "models/training/checkpoint.h"
 #include "nn/fingerprint.h"
 #include "ops/kernel.h"
-#include "program/options/machine.h"
+#include "program/options/options.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "tensor/storage.h"

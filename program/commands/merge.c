@@ -1,7 +1,7 @@
 /* softback merge */
 #include "models/training/checkpoint.h"
+#include "nn/layer.h"
 #include "nn/lora.h"
-#include "nn/lora_layer.h"
 #include "program/options/options.h"
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"

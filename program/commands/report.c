@@ -1,6 +1,6 @@
 /* softback report: a model on one page of HTML. */
 #include "program/run/report.h"
-#include "program/options/machine.h"
+#include "program/options/options.h"
 #include "program/screen/foreign.h"
 #include "tensor/memory.h"
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* softback train */
 #include "models/kinds.h"
-#include "program/options/machine.h"
+#include "program/options/options.h"
 #include "program/run/kind.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "models/translation.h"
-#include "program/options/decoding.h"
+#include "program/options/options.h"
 #include "program/run/kind.h"
 #include "program/screen/foreign.h"
 #include "program/screen/stream.h"

@@ -1,7 +1,7 @@
 /* Classifiers, trained and evaluated on texts with labels. */
-#include "models/confusion.h"
 #include "models/data/data_source.h"
 #include "models/kinds.h"
+#include "models/score.h"
 #include "models/text/buffer.h"
 #include "models/text/labels_parts.h"
 #include "models/text/task.h"

@@ -1,10 +1,10 @@
 /* Encoder-decoders, trained and evaluated on pairs of texts. */
 #include "models/description_parts.h"
 #include "models/kinds.h"
+#include "models/score.h"
 #include "models/text/buffer.h"
 #include "models/text/metrics.h"
 #include "models/training/evaluation.h"
-#include "models/translation_score.h"
 #include "program/kinds/pairs.h"
 #include "program/run/kind.h"
 #include "program/run/log.h"

@@ -1,4 +1,4 @@
-#include "program/options/decoding.h"
+#include "program/options/options.h"
 
 static const char *const formats[] = {
     [SB_WEIGHTS_AS_STORED] = "stored", [SB_WEIGHTS_INT8] = "int8", NULL};

@@ -1,5 +1,5 @@
-#include "program/options/machine.h"
 #include "ops/gemm.h"
+#include "program/options/options.h"
 #include "program/screen/foreign.h"
 #include "tensor/device.h"
 #include <stdio.h>

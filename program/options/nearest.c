@@ -1,4 +1,4 @@
-#include "program/options/nearest.h"
+#include "program/options/options.h"
 #include <string.h>
 
 /* The edit distance (Levenshtein 1966). */

@@ -1,5 +1,4 @@
 #include "program/options/options.h"
-#include "program/options/nearest.h"
 #include "tensor/error.h"
 #include <argp.h>
 #include <assert.h>

@@ -5,6 +5,7 @@
 #ifndef SOFTBACK_PROGRAM_OPTIONS_OPTIONS_H
 #define SOFTBACK_PROGRAM_OPTIONS_OPTIONS_H
 
+#include "models/decoding/decoding.h"
 #include "models/training/settings.h"
 #include "program/screen/command.h"
 
@@ -55,5 +56,28 @@ int options_read(struct options *options, void *request);
 /* Whether an option is given; the first given one with a bit in `kind`, NULL for none. */
 bool option_given(const struct options *options, const char *name);
 const char *options_given(const struct options *options, unsigned kind);
+
+/* --threads alone, and both; they take effect at once. */
+extern const struct field threads_fields[], machine_fields[];
+
+/* Prints a device: "cpu     AVX-512 kernels, 2 threads, ...". */
+void machine_print_cpu(void);
+void machine_print_cuda(void);
+
+enum { OF_SAMPLING = 1 }; /* the kind of the rows of sampling */
+
+/* Of sb_decoding_options: --weights; --temperature, --top-k, --top-p and --seed; those that
+   translate and evaluate share, and --threads and --device. */
+extern const struct field weights_fields[], sampling_fields[], decoding_fields[];
+
+/* --base, for a model that may be a file of LoRA adapters. */
+#define BASE_FIELD(owner)                                                                          \
+    "base", FIELD(owner, base), "for a file of LoRA adapters: the model that they are for",        \
+        .argument = "FILE"
+
+/* The one of name(list, 0), name(list, 1), ... up to a NULL with the least edit distance; NULL when
+   none is near. */
+const char *nearest_word(const char *word, const char *(*name)(const void *list, int i),
+                         const void *list);
 
 #endif

@@ -1,7 +1,7 @@
 /* The description that a training run prints. */
 #include "models/kinds.h"
 #include "nn/fingerprint.h"
-#include "nn/parts.h"
+#include "nn/flat.h"
 #include "program/run/kind.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"

@@ -3,7 +3,7 @@
 #define SOFTBACK_PROGRAM_RUN_REPORT_H
 
 #include "models/text/pairs.h"
-#include "teach/report/figure.h"
+#include "teach/report/report.h"
 
 struct report_request {
     const char *model;         /* or a folder of runs, to compare all of them */

@@ -1,6 +1,6 @@
-#include "teach/report/figure.h"
 #include "teach/report/chart.h"
 #include "teach/report/maps.h"
+#include "teach/report/report.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <string.h>

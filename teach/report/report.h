@@ -1,7 +1,8 @@
 /*
  * The report on a model: one file of HTML, which a browser shows without scripts and without any
  * other file. Curves of its training, if there is a log; its attention on one text; the gradient
- * check and the tape of that text's loss; what it gets wrong. And a page that compares runs.
+ * check and the tape of that text's loss; what it gets wrong. And a page that compares runs, and
+ * pictures alone: files of SVG, legible on light and dark pages.
  */
 #ifndef SOFTBACK_TEACH_REPORT_REPORT_H
 #define SOFTBACK_TEACH_REPORT_REPORT_H
@@ -9,6 +10,7 @@
 #include "models/text/pairs.h"
 #include "models/training/checkpoint.h"
 #include "teach/explain/model.h"
+#include "teach/explain/row.h"
 #include "teach/report/html.h"
 #include "teach/report/run_log.h"
 
@@ -77,5 +79,16 @@ void compare_sort(int64_t n, struct compared runs[]);
 /* The page as a text for memory_free; NULL, with a message, when it cannot be made. Curves are only
    those of the first runs, as many as a chart has. */
 char *compare_page(const char *title, int64_t n, const struct compared runs[]);
+
+/* Pictures of a model's report. */
+enum figure { NO_FIGURE, FIGURE_ATTENTION, FIGURE_ALIGNMENT, FIGURE_LOSS };
+
+/* NO_FIGURE, with a message, when there is none of that name. */
+enum figure figure_named(const char *name);
+
+/* Texts for memory_free; NULL, with a message, when one cannot be made. */
+char *figure_svg(enum figure figure, const struct subject *subject, const struct run_log *log);
+/* The Jacobian of a row of softmax. */
+char *jacobian_svg(const struct row *row);
 
 #endif

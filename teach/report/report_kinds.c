@@ -1,8 +1,7 @@
 /* What a report says of each kind of model. */
 #include "models/classifier.h"
-#include "models/confusion.h"
+#include "models/score.h"
 #include "models/translation.h"
-#include "models/translation_score.h"
 #include "teach/report/chart.h"
 #include "teach/report/maps.h"
 #include "teach/report/report.h"

@@ -1,7 +1,6 @@
 /* Gradients and parameters that ranks share. */
-#include "nn/clip.h"
 #include "nn/flat.h"
-#include "nn/parts.h"
+#include "nn/optimiser_parts.h"
 #include "nn/shares_run.h"
 #include "nn/transformer.h"
 #include "tensor/threads.h"

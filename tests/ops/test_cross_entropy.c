@@ -1,5 +1,5 @@
 /* Cross-entropy, of logits and of the linear layer that makes them. */
-#include "ops/cross_entropy.h"
+#include "ops/loss.h"
 #include "tests/support/compare.h"
 #include "tests/support/examples.h"
 

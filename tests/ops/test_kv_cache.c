@@ -1,7 +1,6 @@
 /* What decoding keeps between its steps. */
 #include "ops/decoding.h"
 #include "ops/kernel.h"
-#include "ops/kv_cache_step.h"
 #include "tests/support/compare.h"
 #include "tests/support/test.h"
 

@@ -1,8 +1,6 @@
 /* Operations that move elements or choose some of them. */
-#include "ops/expand.h"
 #include "ops/kernel.h"
-#include "ops/permute.h"
-#include "ops/slice.h"
+#include "ops/shape.h"
 #include "tests/support/compare.h"
 
 TEST(reshape, the_elements_keep_their_order)

@@ -1,6 +1,6 @@
 /* All operations by the examples that they list. */
 #include "autograd/node.h"
-#include "nn/encoder.h"
+#include "nn/stack.h"
 #include "ops/kv_cache.h"
 #include "ops/update.h"
 #include "tests/support/compare.h"

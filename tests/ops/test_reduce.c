@@ -1,7 +1,6 @@
 /* Sums, means and other reductions, and softmax. */
 #include "ops/kernel.h"
-#include "ops/log_softmax.h"
-#include "ops/mean_squared_error.h"
+#include "ops/loss.h"
 #include "ops/reduce.h"
 #include "ops/softmax.h"
 #include "tests/support/compare.h"

@@ -1,7 +1,7 @@
 #include "tests/support/parallel_run.h"
 #include "models/kinds.h"
 #include "models/text_model.h"
-#include "nn/parts.h"
+#include "nn/flat.h"
 #include "tensor/hash.h"
 #include "tensor/random.h"
 #include <math.h>

@@ -2,9 +2,9 @@
 #ifndef SOFTBACK_TESTS_SUPPORT_SMALL_RUN_H
 #define SOFTBACK_TESTS_SUPPORT_SMALL_RUN_H
 
+#include "models/score.h"
 #include "models/training/checkpoint.h"
 #include "models/training/evaluation.h"
-#include "models/translation_score.h"
 #include "tests/support/test.h"
 
 /* A model of width 8 with one layer on each side, dropout, four pairs a batch, f32. */

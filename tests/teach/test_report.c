@@ -2,7 +2,6 @@
    softback explain softmax. */
 #include "models/model_twin.h"
 #include "teach/report/check.h"
-#include "teach/report/figure.h"
 #include "teach/report/html.h"
 #include "teach/report/inside.h"
 #include "teach/report/report.h"

@@ -1,5 +1,5 @@
 /* Data of training: pairs, epochs, and windows of documents. */
-#include "models/data/batch_share.h"
+#include "models/data/batch_parts.h"
 #include "models/data/cursor.h"
 #include "models/data/labelled.h"
 #include "models/data/windows.h"

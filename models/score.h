@@ -1,9 +1,11 @@
-/* Scores of a model's outputs for the sources of pairs, compared with the targets. */
-#ifndef SOFTBACK_MODELS_TRANSLATION_SCORE_H
-#define SOFTBACK_MODELS_TRANSLATION_SCORE_H
+/* Scores of a model's outputs, compared with the targets of pairs: of an encoder-decoder, and which
+   labels a classifier confuses. */
+#ifndef SOFTBACK_MODELS_SCORE_H
+#define SOFTBACK_MODELS_SCORE_H
 
 #include "../tensor/communicator.h"
 #include "decoding/decoding.h"
+#include "models/classifier.h"
 #include "models/text/pairs.h"
 #include "models/text/vocabulary.h"
 #include "seq2seq.h"
@@ -31,5 +33,20 @@ struct translation_error {
  * *wrong: how many. An array for memory_free, or NULL. */
 struct translation_error *translation_errors(const sb_vocabulary *vocabulary, const sb_pairs *pairs,
                                              char *const outputs[], int64_t n, int64_t *wrong);
+
+struct confusion {
+    int64_t labels, texts;
+    int64_t *cell; /* (labels, labels): texts by label, and by predicted label */
+    double f1;     /* macro-F1: the mean over the labels that occur */
+};
+
+/* Classifies the sources of pairs, whose targets are labels; fails where the model lacks one. To be
+   freed with confusion_free. */
+bool confusion_measure(struct confusion *confusion, const sb_classifier *model,
+                       const sb_pairs *pairs);
+void confusion_free(struct confusion *confusion);
+
+int64_t confusion_at(const struct confusion *confusion, int64_t label, int64_t taken);
+double confusion_accuracy(const struct confusion *confusion);
 
 #endif

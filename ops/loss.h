@@ -1,8 +1,9 @@
-/* The kernels of cross_entropy, which linear_cross_entropy uses too. */
-#ifndef SOFTBACK_OPS_CROSS_ENTROPY_H
-#define SOFTBACK_OPS_CROSS_ENTROPY_H
+/* The kernels of cross_entropy and mean_squared_error. */
+#ifndef SOFTBACK_OPS_LOSS_H
+#define SOFTBACK_OPS_LOSS_H
 
 #include "autograd/operation.h"
+#include "ops/broadcast.h"
 #include "ops/kernel.h"
 #include "ops/ops.h"
 
@@ -96,5 +97,15 @@ struct cross_entropy cross_entropy_part(const struct cross_entropy *loss, int64_
 /* The most logits that linear_cross_entropy holds on a device other than the CPU, unless one slab
    of rows has more. Tests lower it. */
 extern int64_t linear_cross_entropy_logits;
+
+struct mean_squared_error_kernels {
+    /* y = sum of (x - target)^2 / divisor, summed along the axes on which y is broadcast. The
+       operands of the plan are x, y and target. */
+    bool (*forward)(const struct broadcast *plan, double divisor, const void *x, const void *target,
+                    void *y);
+    /* dx = factor (x - target) dy. Writes a fresh dx, else adds to it. */
+    bool (*backward)(const struct broadcast *plan, double factor, bool fresh, const void *x,
+                     const void *target, const void *dy, void *dx);
+};
 
 #endif
