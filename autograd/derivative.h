@@ -16,6 +16,9 @@
  * Tensors of another dtype than f64 are constants, also cast to f64; and sb_detach, as well as
  * embeddings and output heads for the row of padding, stops tangents as it stops gradients.
  *
+ * The results are constants: neither backward nor another exact derivative follows them, and so an
+ * exact derivative inside f fails.
+ *
  * Both fail when f fails, casts f64 to another real dtype, computes in f64 on another device than
  * the CPU, uses a cache of keys and values, or several ranks; for a user's operation of f64 without
  * `dual` in its sb_operation; and in portable builds, which have no dual kernels.

@@ -73,7 +73,11 @@ bool dual_tape_begin(struct dual_tape *d, sb_mode mode, sb_tensor *const x[], sb
                      int n)
 {
     *d = (struct dual_tape){0};
+    const bool inside = tape_open() && tape_open()->twins;
     sb_tape_begin(&d->tape, mode);
+    if (inside)
+        return sb_fail("an exact derivative inside the function of another one would be a constant "
+                       "of it; second derivatives are those of sb_hvp");
     for (int i = 0; i < n; i++) {
         bool added = x[i]->dtype != SB_F64;
         for (int j = 0; j < i && !added; j++) /* a tensor that is two inputs has one twin */

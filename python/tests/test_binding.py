@@ -185,6 +185,8 @@ def test_exact_products():
     y, dy = sb.jvp(lambda x: x.exp(), x, v)
     np.testing.assert_allclose(dy.numpy(), np.exp(x) * v, rtol=1e-15)
     np.testing.assert_allclose(sb.hvp(lambda x: (x * x * x).sum(), x, v).numpy(), 6 * x * v, rtol=1e-15)
+    with pytest.raises(sb.Error, match="would be a constant of it; second derivatives are those of hvp"):
+        sb.jvp(lambda x: sb.jvp(lambda x: x * x, x, v)[1], x, v)
 
 
 # ---- training ----

@@ -307,6 +307,12 @@ static sb_tensor *run_alone(void *unused, sb_tensor *const x[])
     return node ? sb_node_output(node, SB_F64, x[0]->rank, x[0]->dim) : NULL;
 }
 
+static sb_tensor *run_derivative(void *unused, sb_tensor *const x[])
+{
+    sb_tensor *dy = NULL;
+    return sb_jvp(run_softmax, unused, x, x, 1, NULL, &dy) ? KEPT(dy) : NULL;
+}
+
 CPU_TEST(derivative, what_cannot_be_exact_is_refused_with_one_sentence)
 {
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(1, 2, 1, 3)), *y, *dy, *hv;
@@ -327,6 +333,7 @@ CPU_TEST(derivative, what_cannot_be_exact_is_refused_with_one_sentence)
         {run_in_f32, x, v, "cast: x is dual, the result would be f32"},
         {run_cached, x, v, "kv_cache_append: k is of dual numbers"},
         {run_alone, x, v, "alone: no exact derivative; set `dual`"},
+        {run_derivative, x, v, "an exact derivative inside the function of another one would be"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         cr_expect(!sb_jvp(bad[i].f, NULL, &bad[i].x, &bad[i].v, 1, &y, &dy) && !y && !dy);
