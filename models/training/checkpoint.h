@@ -4,11 +4,11 @@
  * The parameters have their dotted names. A training state adds the tensors and the metadata of
  * sb_optimiser_save (nn/parameters_file.h, written by nn/optimiser_file.c), and "average.NAME" for
  * each parameter that is not frozen. The metadata's key "softback" contains JSON: format, the
- * model's kind, settings by name, the vocabularies, the task, the fingerprint of all tensors
- * (nn/fingerprint.h), and the counters of the state, or the step of a best model. There is no time,
- * host, path, thread or rank count, so equal training gives equal bytes. A file is opened once and
- * each tensor read once: the fingerprint is of what was read. Later versions read the models of
- * format 3; files of other formats are refused.
+ * model's kind, settings by name, vocabularies or labels, the task, the fingerprint of all tensors
+ * (nn/fingerprint.h), of adapters that of the model that they are for, and the counters of the
+ * state, or the step of a best model. There is no time, host, path, thread or rank count, so equal
+ * training gives equal bytes. A file is opened once and each tensor read once: the fingerprint is
+ * of what was read. Later versions read the models of format 3; files of other formats are refused.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_H

@@ -153,8 +153,7 @@ static int train_check_kind(const struct training_request *r)
                                : r->kind->scores >> BEST_ACCURACY & 1 ? "loss or accuracy"
                                                                       : "loss");
     const char *own = r->kind->task;
-    if (r->task &&
-        (own ? strcmp(r->task, own) != 0 : strcmp(r->task, training_classifier.task) == 0))
+    if (r->task && (own ? strcmp(r->task, own) != 0 : training_kind_of_task(r->task) != NULL))
         return command_misused("train", "--task %s is not for --model %s; %s%s", r->task,
                                r->kind->model->name,
                                !own     ? "use copy, reverse, sort, addition or dates"

@@ -28,10 +28,19 @@ const struct training_kind *training_kind_of(const sb_model_kind *model)
     return NULL;
 }
 
+const struct training_kind *training_kind_of_task(const char *task)
+{
+    for (int i = 0; kinds[i]; i++)
+        if (kinds[i]->task && kinds[i]->task[0] && (!task || strcmp(kinds[i]->task, task) == 0))
+            return kinds[i];
+    return NULL;
+}
+
 bool training_take_task(const struct field *field, void *request, const char *value)
 {
     (void)field, (void)request;
-    return option_is_task(value, training_classifier.task);
+    const struct training_kind *other = training_kind_of_task(NULL);
+    return training_kind_of_task(value) || option_is_task(value, other ? other->task : NULL);
 }
 
 sb_pairs *task_pairs(const char *name, const struct settings *s, sb_part part, int64_t count)

@@ -80,7 +80,9 @@ const struct training_kind *training_kind_at(int i);
 const struct training_kind *training_kind_find(const char *name);
 const struct training_kind *training_kind_of(const sb_model_kind *model);
 
-/* Checks the value of --task: a task of pairs, or the classifier's. */
+/* The kind that alone has this built-in task (NULL: any); NULL if there is none. */
+const struct training_kind *training_kind_of_task(const char *task);
+/* Checks the value of --task: a task of pairs, or of one kind alone. */
 bool training_take_task(const struct field *field, void *request, const char *value);
 
 /* `count` pairs of a part of a built-in task; NULL, with a message, on failure. */

@@ -838,6 +838,7 @@ def opened_folder(folder, dtype, lora, ignore, labels, options):
     made = configure(family, config, shards, ignore) | options
     generation = read_json(folder, "generation_config.json", {n: config[n] for n in (*GENERATION, *NEUTRAL, *FREE) if n in config})
     weights = f.Parameters.of(dtype)
+    required(weights.dtype() != "bf16", 'dtype is bf16, but weights are f32 or f64; precision="bf16" computes in bf16')
     if lora:
         weights.lora(**lora)
     weights.draw(False)

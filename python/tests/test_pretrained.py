@@ -538,6 +538,8 @@ def test_a_field_may_be_ignored(tmp_path):
     assert sb.from_pretrained(folder_with(tmp_path, "llama", logit_soft_cap=30), ignore=["logit_soft_cap"]).vocabulary.size() == 18
     with pytest.raises(sb.Error, match="there is no option 'width'"):
         sb.from_pretrained(FOLDERS / "gpt2", width=3)
+    with pytest.raises(sb.Error, match='dtype is bf16, but weights are f32 or f64; precision="bf16"'):
+        sb.from_pretrained(FOLDERS / "gpt2", dtype="bf16")
 
 
 def test_hostile_folders_get_one_sentence(tmp_path):

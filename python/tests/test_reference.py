@@ -1,5 +1,5 @@
 """Values and gradients through Python are PyTorch's, as those of C are: the cases of the tests
-tests/*/test_reference_*.c, in the same groups."""
+tests/ops/test_operations.c and tests/*/test_references.c, in the same groups."""
 import numpy as np
 import pytest
 import softback as sb
@@ -81,14 +81,23 @@ LOSSES |= {
         x, w, b, t, label_smoothing=0.1, class_weight=c),
     **{f"squared_{r}": lambda x, t, *_, r=r: sb.mean_squared_error(x, t, r) for r in ("mean", "sum", "none")}}
 OPERATIONS["losses"] = LOSSES
+SMALL = {"functions": {
+    "abs": lambda x, *_: x.abs(), "sin": lambda x, *_: x.sin(), "cos": lambda x, *_: x.cos(), "expm1": lambda x, *_: x.expm1(),
+    "log1p": lambda x, *_: x.log1p(), "erf": lambda x, *_: x.erf(), "clamp": lambda x, *_: x.clamp(-0.75, 1.25),
+    "pow_3": lambda x, *_: x ** 3, "pow_half": lambda x, *_: x ** 2.5, "maximum": lambda a, b, *_: sb.maximum(a, b),
+    "minimum": lambda a, b, *_: sb.minimum(a, b), "maximum_equal": lambda a, b, *_: sb.maximum(a, b),
+    "variance": lambda x, *_: x.variance(-1, 1), "variance_first": lambda x, *_: x.variance(0, 0, True),
+    "topk": lambda x, *_: x.topk(3)[0], "unfold": lambda x, *_: sb.unfold(x, 3),
+    "unfold_far": lambda x, *_: sb.unfold(x, 3, stride=2, dilation=3, left=4, right=4),
+    "convolution": lambda x, w, b, *_: sb.linear(sb.unfold(x, 3, stride=2, left=1, right=1), w, b)}}
 
 
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
-@pytest.mark.parametrize("group", OPERATIONS)
-def test_operations_are_as_in_pytorch(group, dtype):
-    references = References("operations")
-    assert references.cases(group) == set(OPERATIONS[group])
-    for name, f in OPERATIONS[group].items():
+@pytest.mark.parametrize("file, group", [("operations", group) for group in OPERATIONS] + [("small_operations", "functions")])
+def test_operations_are_as_in_pytorch(file, group, dtype):
+    references, functions = References(file), (OPERATIONS | SMALL)[group]
+    assert references.cases(group) == set(functions)
+    for name, f in functions.items():
         references.compare(f"{group}/{name}", f, dtype)
 
 

@@ -94,6 +94,7 @@ print(*done)
 
 INTERRUPTED = """
 import time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
 
 def interrupts(call):
     ways = []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes references_*.safetensors: results of PyTorch for operations, attention, layers, models,
-training and language models, which test_reference_*.c compare with. The suite does not run this
-script:
+training and language models, which tests/ops/test_operations.c and tests/*/test_references.c compare
+with. The suite does not run this script:
 
     python3 -m venv environment
     environment/bin/pip install torch numpy safetensors
