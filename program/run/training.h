@@ -9,7 +9,7 @@
 
 struct training_kind; /* program/run/kind.h */
 
-enum { MOST_FILES = 64 };
+enum { MOST_FILES = 64, MOST_WATCHED = 8 /* texts for --report */ };
 
 /* What the command line asks for. */
 struct training_request {
@@ -58,6 +58,8 @@ struct training {
     int lock;  /* of the state, a descriptor; -1: none */
 };
 
+/* ---- training.c: opening and closing ---- */
+
 /* Whether the setting of this name was given. */
 bool setting_given(const struct training_request *request, const char *name);
 
@@ -69,20 +71,32 @@ void training_choose(struct training_request *request);
  */
 bool training_open(struct training *training, const struct training_request *request, bool *alike);
 void training_close(struct training *training);
+/* Prints data, vocabularies and model, in a few lines. */
+void training_describe(const struct training *training, FILE *out);
+/* Whether this rank writes files and shows progress: the first one does. */
+bool training_writes(const struct training *training);
+/* Whether it takes part in writing checkpoints: all ranks that hold the first rank's model do. */
+bool training_saves(const struct training *training);
+/* At the end of a resumed run: whether the steps of a best model that is newer than the state have
+   been repeated. */
+bool training_check_ahead(const struct training *training);
 
-/* Chooses how many steps to take, and what depends on that. */
-void training_choose_steps(struct training *training, bool warmup_is_given);
+/* ---- loop.c: steps, evaluations and what they save ---- */
+
+/* Runs a request with all ranks of the job; the program's exit status. */
+int training_run(struct training_request *request);
+/* Chooses the score that the best model has the best of; fails where the run does not measure it.
+ */
+bool training_choose_best(struct training *training);
+/* Saves the state for --resume. */
+bool training_save(struct training *training);
+/* Whether a signal asks the run to stop; for the trainer. */
+bool training_interrupted(void *unused);
+
+/* ---- output_files.c ---- */
 
 /* Names the files of --out; fails where the run may not write them. */
 bool training_open_paths(struct training *training);
-
-/* Of a resumed run: loads the state of a run of the same kind of models; takes its settings, which
-   must be those that are given; checks that it had the same data; puts its state into the trainer.
- */
-bool training_load(struct training *training);
-bool training_take_settings(struct training *training);
-bool training_check_data(const struct training *training);
-bool training_take_state(struct training *training);
 
 /* Locks the state of --out, which exists, until training_unlock; fails while another run holds the
    lock. Where there are no locks, and on ranks that do not write, nothing happens. */
@@ -90,37 +104,6 @@ bool training_lock(struct training *training);
 void training_unlock(struct training *training);
 /* Whether no other run has replaced the state; two that start at the same moment may do that. */
 bool training_holds_lock(const struct training *training);
-
-/* Whether this rank writes files and shows progress: the first one does. */
-bool training_writes(const struct training *training);
-
-/* Whether it takes part in writing checkpoints: all ranks that hold the first rank's model do. */
-bool training_saves(const struct training *training);
-
-/* Whether a signal asks the run to stop; for the trainer. */
-bool training_interrupted(void *unused);
-
-/* The learning rate for these settings if none is given. */
-double training_usual_rate(const struct settings *settings);
-enum { MOST_WATCHED = 8 }; /* texts for --report */
-
-/* In a resumed run: whether the best model's file exists and is the one that the state names, or a
-   newer one of this run; sets `ahead`. */
-bool training_check_best(struct training *training);
-/* At the end: whether the steps of such a newer model have been repeated. */
-bool training_check_ahead(const struct training *training);
-
-/* Runs a request with all ranks of the job; the program's exit status. */
-int training_run(struct training_request *request);
-
-/* Prints data, vocabularies and model, in a few lines. */
-void training_describe(const struct training *training, FILE *out);
-
-/* Chooses the score that the best model has the best of; fails where the run does not measure it.
- */
-bool training_choose_best(struct training *training);
-/* Saves the state for --resume. */
-bool training_save(struct training *training);
 
 /* The models of --keep: saves that of the current step; removes those before the last ones; prints
    which there are. */
