@@ -56,7 +56,7 @@ const Maps = (() => {
         });
         range(2).forEach((h) => {
             const saturated = percent(seen.saturated[h]);
-            $(`caption-${racer.index}-${h}`).textContent = `head ${h + 1}: ${saturated} saturated`;
+            $(`caption-${racer.index}-${h}`).innerHTML = tag("span", {}, `head ${h + 1}: `) + `${saturated} saturated`;
         });
     };
 
@@ -226,6 +226,10 @@ const Drawer = (() => {
         const [ofRight, own] = scales(c);
         const zero = Math.abs(sum) < 1e-6 * most || most === 0;
         const all = [
+            proof,
+            zero ? "The ds of this row do sum to 0, up to rounding."
+                 : `But here they sum to ${short(sum)}: a step along −ds moves all scores of ` +
+                      `this row ${sum > 0 ? "down" : "up"} together.`,
             c.wrong
                 ? "Arrows lead from keys with a high g to keys with a lower one: they belong to " +
                       "the correct ds." +
@@ -234,10 +238,6 @@ const Drawer = (() => {
                       "with a lower one.",
             "−ds is the way down for each score. No score takes it: Adam moves the parameters, and " +
                 "the scores follow.",
-            proof,
-            zero ? "The ds of this row do sum to 0, up to rounding."
-                 : `But here they sum to ${short(sum)}: a step along −ds moves all scores of ` +
-                      `this row ${sum > 0 ? "down" : "up"} together.`,
         ];
         if (c.wrong && far > 20) all.push(`A score of this row has drifted from 0 to ${short(far)}.`);
         if (most < 1e-6)
@@ -269,14 +269,16 @@ const Drawer = (() => {
         Race.draw();
         $("drawer").scrollTop = 0;
         $("drawer").focus({preventScroll: true});
+        if (coversPage()) $(`cell-${racer}-${head}-${row}-${key}`).scrollIntoView();
     };
     const close = () => {
         Address.set({drawer: 0});
         Race.draw();
     };
     /* On a narrow screen it covers the page, and so it closes before the page scrolls. */
+    const coversPage = () => matchMedia("(max-width: 60rem)").matches;
     const makeRoom = () => {
-        if (matchMedia("(max-width: 60rem)").matches) close();
+        if (coversPage()) close();
     };
     /* Up and down lead to the rows before and after. */
     const move = (by) => {

@@ -180,15 +180,16 @@ const arrowTip = (id) => tag("defs", {}, tag("marker", {
 /* Named bars, one below the other: [{name, value, colour, note}], by a scale from value to 0 .. 1.
  */
 const bars = (id, label, all, scale) => {
-    const height = 20, left = 8.5 * Math.max(...all.map((b) => b.name.length)) + 8;
+    const letter = parseFloat(getComputedStyle($(id)).getPropertyValue("--letter")), height = 1.4 * letter;
+    const left = 0.61 * letter * Math.max(...all.map((b) => b.name.length)) + 8;
     const width = Math.max(left + 120, room(id));
     const line = ({name, value, colour, note}, i) => {
-        const y = i * height, long = Math.max(0, Math.min(1, scale(value))) * (width - left - 62);
+        const y = i * height, long = Math.max(0, Math.min(1, scale(value))) * (width - left - 4.5 * letter);
         const fill = `var(--${colour || "blue"})`;
         return [
-            words(left - 6, y + 14, "end", name),
-            tag("rect", {x: left, y: y + 3, width: long, height: 14, fill}),
-            words(left + long + 5, y + 14, "start", note === undefined ? short(value) : note),
+            words(left - 6, y + letter, "end", name),
+            tag("rect", {x: left, y: y + 0.2 * letter, width: long, height: letter, fill}),
+            words(left + long + 5, y + letter, "start", note === undefined ? short(value) : note),
         ];
     };
     picture(id, label, width, all.length * height, all.map(line));
@@ -214,7 +215,8 @@ const curvesRoom = () => {
     return {letter, left: 3.7 * letter + 8, right: 10, bottom: letter + 4};
 };
 const curves = (id, label, {all, lastX, level, spans, at}) => {
-    const W = room(id, 1400), H = Math.max(160, Math.min(260, innerHeight / 4.5, innerWidth / 2.4) | 0);
+    const isLarge = document.body.matches(".teacher"), least = isLarge ? 130 : 160;
+    const W = room(id, 1400), H = Math.max(least, Math.min(260, innerHeight / (isLarge ? 5.5 : 4.5), innerWidth / 2.4) | 0);
     const {letter, left, right: after, bottom} = curvesRoom(), right = W - after;
     const values =
         all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level.value);
@@ -247,7 +249,7 @@ const curves = (id, label, {all, lastX, level, spans, at}) => {
                             }));
     picture(id, label, W, H, shade, scale,
             across(level.value, {stroke: "var(--quiet)", "stroke-dasharray": "3 3"}),
-            lines, words(right - 2, Y(level.value) - 4, "end", level.name, {class: "level"}),
+            lines, words(right - 2, Y(level.value) + letter, "end", level.name, {class: "level"}),
             at >= 0 && tag("line", {class: "cursor", x1: X(at), x2: X(at), y1: 4, y2: H - bottom}),
             words(left, H - 4, "start", "step 0"), words(right, H - 4, "end", "step " + lastX));
 };

@@ -83,7 +83,7 @@ const Flash = (() => {
         compare("flash-memory", "numbers in memory", {value: held}, {value: whole}, Math.max(whole, held));
         compare("flash-passes", "how often each score is computed",
                 {value: passes, note: `${short(passes)} times`},
-                isForward() ? {value: passes} : {value: 1, note: "1, and the row stays stored"}, 2);
+                isForward() ? {value: passes} : {value: 1, note: "1, row stored"}, 2);
     };
 
     const place = () => {
@@ -109,6 +109,8 @@ const Flash = (() => {
                                     typeset(page.texts[!isForward() ? 2 : end ? 1 : 0]);
         $("flash-command").textContent = `./softback explain flash --scores ${s.fscores.join()} ` +
                                          `--values ${s.fvalues.join()} --block ${s.block}`;
+        $("flash-costs").classList.toggle("asked", Boolean(s.teacher) && s.fstep === 0);
+        Teacher.ask();
         $("flash-back").disabled = s.fstep === 0;
         $("flash-step").disabled = s.fstep === last();
         $("flash-play").textContent = timer ? "❚❚ pause" : "▶ play";
@@ -128,15 +130,16 @@ const Flash = (() => {
         change({fstep});
     };
     /* One step after the other, until somebody presses or types anything. */
-    const tick = () => {
-        if (s.fstep === last()) return goTo(s.fstep);
+    const tick = (begins) => {
+        const voted = s.teacher && !begins && s.fstep === blocks().length; /* a class looks at the end of forward */
+        if (s.fstep === last() || voted) return goTo(s.fstep);
         timer = setTimeout(tick, isForward() ? BLOCK_MS : KEY_MS);
         change({fstep: s.fstep + 1});
     };
     const play = () => {
         if (timer) return goTo(s.fstep);
         if (s.fstep === last()) s.fstep = 0;
-        tick();
+        tick(true);
     };
     const few = () => {
         $("flash-scores").value = "1, 2, 5, 0.5, 3, -1";

@@ -108,7 +108,7 @@ const Follow = (() => {
         ["a and v", "g", (c) => size("g", c.g.filter((_, k) => c.kept[k])), valueStop],
         ["scores s", "ds", (c) => size("ds", c.ds), scoreStop],
         ["q and k", "dq", (c) => size("dq", c.vector("dq")), queryStop],
-        ["weights W", "dW", (c) => size("dW", weightsOf(c).map((g) => g.pair)), weightStop]
+        ["parameters W", "dW", (c) => size("dW", weightsOf(c).map((g) => g.pair)), weightStop]
     ];
 
     /* ---- the path: boxes with arrows between them, in one row, or in two where there is no room ---- */

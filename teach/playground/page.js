@@ -11,9 +11,9 @@ const Teacher = (() => {
         ["No gradient", {rule: "0"},
          "Queries and keys stay as they began. All else learns. Is that better than a wrong gradient?"],
         ["Scores × 16", {factor: 16}, "Large scores saturate rows. Does the correct gradient still learn?"],
-        ["One row", {at: 100, drawer: 1, row: 3},
+        ["One row", {at: 40, drawer: 1, row: 3},
          "One row with its numbers. Why must the ds sum to 0?"],
-        ["In blocks", {panel: 5},
+        ["In blocks", {panel: 5, fstep: 0},
          "The online softmax reads eight blocks of four keys. What does it hold in memory?"],
         ["Sabotage at 300", {events: [300]},
          "At step 300 the model has learnt. Does a wrong gradient still harm it, and why (not)?"],
@@ -24,19 +24,31 @@ const Teacher = (() => {
         const height = getComputedStyle(header).position === "sticky" ? header.offsetHeight : 0;
         document.documentElement.style.setProperty("--head", height + "px");
     };
-    const setType = () => document.body.classList.toggle("teacher", Boolean(s.teacher));
+    /* A scene with a row has it alone: its numbers, and beside them the answer. */
+    const setType = () => {
+        document.body.classList.toggle("teacher", Boolean(s.teacher));
+        const isAlone = Boolean(s.teacher && s.drawer && scenes[s.scene]?.[1].drawer);
+        document.body.classList.toggle("row-alone", isAlone);
+        if (!isAlone) $("drawer-answer").open = true;
+    };
     const draw = () => {
         setType();
         $("teacher").setAttribute("aria-pressed", String(Boolean(s.teacher)));
         $("scenes").hidden = !s.teacher;
-        $("scene-caption").hidden = s.scene < 0;
+        $("scene-caption").hidden = !s.teacher && s.scene < 0;
         ask();
         measure();
     };
-    /* The question of the scene, which a class votes on before the race begins. */
+    /* The question of the scene, which a class votes on before it sees the answer. */
     const ask = () => {
-        const waits = s.teacher && s.at < 0 && s.panel <= 0 && Race.state().step === 0;
-        $("scene-caption").textContent = (scenes[s.scene]?.[2] ?? "") + (waits ? " Vote, then press start." : "");
+        setType();
+        const waits = !s.teacher || s.scene < 0                ? ""
+                    : s.panel === 5                            ? s.fstep === 0 && "play"
+                    : document.body.matches(".row-alone")      ? !$("drawer-answer").open && "the space bar"
+                    : s.at < 0 && Race.state().step === 0      ? "start"
+                                                               : "";
+        $("scene-caption").textContent =
+            (scenes[s.scene]?.[2] ?? "Choose a scene: press 1 to 8.") + (waits ? ` Vote, then press ${waits}.` : "");
     };
     /* A scene is an address: the page opens anew with it, from its top. */
     const show = (scene) => {
@@ -93,12 +105,18 @@ const Teacher = (() => {
             turnTo(panels[s.panel]);
         };
         Race.whenDrawn(ask);
-        /* The space bar starts a scene. */
-        if (s.scene >= 0) $(panels[s.panel]).closest("section").querySelector("button.main")?.focus({preventScroll: true});
+        /* The space bar starts a scene, or opens its answer. */
+        const answer = $("drawer-answer"), isRow = document.body.matches(".row-alone");
+        answer.open = !isRow;
+        answer.ontoggle = ask;
+        if (s.scene >= 0)
+            (isRow ? answer.firstElementChild : $(panels[s.panel]).closest("section").querySelector("button.main"))
+                ?.focus({preventScroll: true});
+        ask();
     };
     /* The panel that the address names, once all panels below have their heights. */
     const turn = () => s.panel > 0 && showExhibit(panels[s.panel]);
-    return {begin, open, turn, next};
+    return {begin, open, turn, next, ask};
 })();
 
 /* Everything is opened here. document.body.dataset.state is "ready" once the page can be used. */

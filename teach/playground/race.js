@@ -55,7 +55,7 @@ const Verdict = (() => {
         const drift = largest(scores(frame)), saturated = saturation(frame);
         return list([
             drift > 50 && `a score has drifted from 0 to ${short(drift)}`,
-            saturated > 0.2 && `${percent(saturated)} of its rows are saturated`,
+            saturated > 0.2 && `${percent(saturated)} of the rows of all its attentions are saturated`,
             frame.share < 0.5 && writing(frame),
         ].filter(Boolean));
     };
@@ -69,7 +69,7 @@ const Verdict = (() => {
         const saturated = saturation(frame);
         return `${percent(frame.share)} of digits right.` +
                (frame.share < LEARNT && saturated > 0.2
-                    ? ` ${percent(saturated)} of its rows are saturated, so hardly any gradient passes: the ` +
+                    ? ` ${percent(saturated)} of the rows of all its attentions are saturated, so hardly any gradient passes: the ` +
                           "gradient is correct, and yet too small." : "");
     };
     const ofWrong = (frame, rule) => {
@@ -108,14 +108,17 @@ const Verdict = (() => {
     const text = ([right, wrong], isSabotaged) => {
         const [a, b] = [right, wrong].map((r) => r.latest);
         const known = Library.rule.check(s.rule).right;
-        return [
+        const said = [
             ["Correct gradient", isSabotaged       ? ofSabotaged(right, a)
                                  : s.events.length ? `sabotaged and repaired, ${percent(a.share)}.`
                                                    : ofRight(a)],
             [Rules.name(s.rule), `${percent(b.share)} of digits right. ` +
                                  (known ? "It is the correct gradient."
                                   : Rules.name(s.rule).startsWith("0:") ? ofZero() : ofWrong(b, s.rule))],
-        ].map(([name, said]) => tag("p", {}, tag("strong", {}, escaped(name) + ":"), " ", escaped(said)))
+        ];
+        const isAsked = s.teacher && (s.events.length || s.factor !== 1); /* of the model on the left alone */
+        return said.slice(0, isAsked ? 1 : 2)
+            .map(([name, x]) => tag("p", {}, tag("strong", {}, escaped(name) + ":"), " ", escaped(x)))
             .join("");
     };
     return {text, soFar};

@@ -31,7 +31,8 @@ const Rules = (() => {
         return rows.find(([task, rate]) => task === of[0] && rate === of[1]);
     };
     /* What wrong rules keep, and their columns in that table. */
-    const kept = [["neither", 3], ["shifts of s", 4], ["shifts of g", 5], ["both", 6]];
+    const kept = [["neither: the mistake", 3], ["shifts of s: less its mean", 4], ["shifts of g: with g − avg", 5],
+                  ["both: both mended", 6], ["both: ds = 0", 7]];
     const drawKept = () => {
         const rates = ["0.003", "0.01"], head = ["what it keeps", ...rates.map((rate) => "at " + rate)];
         const cell = (rate, i) => {

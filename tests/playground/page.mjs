@@ -98,7 +98,8 @@ await test(
         expectEqual((await text("ds-0")).trim(), "0.0000", "a gradient of an empty row");
         await page.click("#row-saturated");
         expect(+(await text("a-0")).trim() > 0.999, "a saturated row");
-        expect((await text("row-jacobian")).includes("·10⁻"), "small entries of the Jacobian");
+        expectEqual([await text("row-jacobian-caption"), (await text("row-jacobian")).includes("3.35")],
+                    ["Jacobian ∂a/∂s · 10⁻⁴", true], "small entries of the Jacobian");
         await page.click("#row-calm");
         expect((await text("row-jacobian")).includes("−.003") ||
                    (await text("row-jacobian")).includes("−.007"),
@@ -314,7 +315,7 @@ await test(
         }));
         expect((await text("drawer-say")).includes("No weight changes, so the loss changes by 0"),
                await text("drawer-say"));
-        expect((await text("drawer-say")).endsWith("The ds of this row do sum to 0, up to rounding."),
+        expect((await text("drawer-say")).includes("The ds of this row do sum to 0, up to rounding."),
                await text("drawer-say"));
         await set("timeline", 30);
         expect((await text("drawer-where")).includes("step 30"), "the drawer follows the timeline");
@@ -398,10 +399,11 @@ await test("a rule of the reader's own is checked and trained",
 
 await test("a table says what a wrong rule must keep to learn, with measured shares",
            () => visit(still, async (page) => expectEqual(await rowsOf(page, "rule-kept"), [
-               ["neither", "no: 14, 13 %", "no: 12, 13 %"],
-               ["shifts of s", "no: 20, 15 %", "no: 15, 14 %"],
-               ["shifts of g", "in part: 77, 79 %", "no: 20, 20 %"],
-               ["both", "learns: 100, 100 %", "no: 25, 24 %"]], "rows")));
+               ["neither: the mistake", "no: 14, 13 %", "no: 12, 13 %"],
+               ["shifts of s: less its mean", "no: 20, 15 %", "no: 15, 14 %"],
+               ["shifts of g: with g − avg", "in part: 77, 79 %", "no: 20, 20 %"],
+               ["both: both mended", "learns: 100, 100 %", "no: 25, 24 %"],
+               ["both: ds = 0", "no: 26, 24 %", "no: 26, 25 %"]], "rows")));
 
 await test("the address restores all settings, and invalid values in it are ignored", async () => {
     const hash =
@@ -442,7 +444,7 @@ await test(
                "the type");
         await page.click('#scenes [data-scene="5"]');
         await page.until(
-            'document.body.dataset.state === "ready" && Race.state().step >= 100 && !$("drawer").hidden');
+            'document.body.dataset.state === "ready" && Race.state().step >= 40 && !$("drawer").hidden');
         expect(
             (await text("drawer-where")).includes("row 4 of head 1"), await text("drawer-where"));
         await picture(page, "teacher");
@@ -671,7 +673,7 @@ await test("texts of the Jacobian do not overlap: many keys have colours, and a 
                expectEqual(await page.value(texts), 12, "numbers of 6 keys");
                await page.value('$("row-jacobian").focus()');
                await page.press("ArrowRight");
-               expect((await text("row-jacobian-read")).startsWith("da 0 / ds 1 = "),
+               expect((await text("row-jacobian-read")).startsWith("∂a 0 / ∂s 1 = "),
                       await text("row-jacobian-read"));
            }));
 
@@ -767,7 +769,7 @@ await test("arrows and the keys of a presenter turn to the next and the previous
                    await sceneBegins(page, scene);
                }
                await page.press("ArrowLeft");
-               await page.value('$("seed").focus()');
+               await page.value('$("sabotage-at").focus()');
                await page.press("ArrowRight");
                expect((await page.value("location.hash")).includes("scene=0"), "it turned");
            }));
@@ -775,7 +777,7 @@ await test("arrows and the keys of a presenter turn to the next and the previous
 /* Of each scene of teacher mode, what must be seen besides its question when it begins. */
 const race = ["#play", "#right-maps", "#wrong-maps"];
 const scenes = [race, race, race, race, race, ["#drawer-table tr:last-child td:last-child"],
-                ["#flash-play", "#flash-cells", "#flash-memory", "#flash-table tr.now"], race];
+                ["#flash-play", "#flash-cells"], race];
 for (const [width, height] of [[1280, 720], [1366, 768], [1920, 1080]])
     await test(`on a projector of ${width} x ${height}, the keys 1 to 8 choose scenes; each is seen with its question, and no table is cut off`,
                () => visit({...still, width, height, hash: "#teacher=1"}, async (page) => {
@@ -799,9 +801,46 @@ for (const [width, height] of [[1280, 720], [1366, 768], [1920, 1080]])
                    }
                }));
 
+for (const [width, height] of [[1280, 720], [1920, 1080]]) {
+    await test(`on a projector of ${width} x ${height}, the space bar shows the answer of a row, in view and large`,
+               () => visit({...still, width, height, hash: "#teacher=1&scene=5"}, async (page, text) => {
+                   await page.until(`Race.state().step >= 40 && ${idle}`);
+                   expect(!(await page.value('$("drawer-say").checkVisibility()')), "the answer before the vote");
+                   expect((await text("scene-caption")).endsWith("Vote, then press the space bar."), await text("scene-caption"));
+                   await page.press(" ");
+                   await page.until('$("drawer-say").checkVisibility()');
+                   const [bottom, size] = await page.value(`(([p]) => [p.nextElementSibling.getBoundingClientRect().bottom,
+                       parseFloat(getComputedStyle(p).fontSize)])($("drawer-say").children)`);
+                   expect(bottom < height && size > 18, `the answer ends at ${bottom}, in letters of ${size} pixels`);
+                   expect((await text("scene-caption")).endsWith("ds sum to 0?"), await text("scene-caption"));
+               }));
+    await test(`on a projector of ${width} x ${height}, the answer after a race is in view and large`,
+               () => visit({...still, width, height, hash: "#teacher=1&scene=7&at=600"}, async (page) => {
+                   await page.until(`Race.state().step >= 600 && ${idle}`);
+                   const [bottom, size] = await page.value(`((x) => [x.getBoundingClientRect().bottom,
+                       parseFloat(getComputedStyle(x).fontSize)])($("race-say"))`);
+                   expect(bottom <= height && size >= 20, `the answer ends at ${bottom}, in letters of ${size} pixels`);
+               }));
+}
+
+await test("in teacher mode, memory is shown after the vote, and the blocks stop at the end of forward",
+           () => visit({...still, hash: "#teacher=1&scene=6"}, async (page, text) => {
+               await page.until('$("flash-place").textContent');
+               const shown = () => page.value('getComputedStyle(document.querySelector("#flash-memory svg")).visibility');
+               expectEqual([await shown(), (await text("scene-caption")).endsWith("Vote, then press play.")],
+                           ["hidden", true], "before the vote");
+               await page.click("#flash-play");
+               expectEqual(await shown(), "visible", "after it");
+               await page.until('$("flash-play").textContent.includes("play")');
+               expectEqual(await text("flash-place"), "forward, block 8 of 8", "where it stops");
+               await page.click("#flash-play");
+               await page.until('$("flash-place").textContent.startsWith("backward")');
+               await page.click("#flash-play");
+           }));
+
 await test("a scene of teacher mode is marked and explained, and the space bar starts it",
            () => visit({...still, hash: "#teacher=1"}, async (page, text) => {
-               expect(await page.value('$("scene-caption").hidden'), "a caption without a scene");
+               expect((await text("scene-caption")).startsWith("Choose a scene"), "a caption without a scene");
                await page.value('document.querySelector("[data-scene=\'3\']").click()');
                await sceneBegins(page, 3);
                expectEqual(await page.value("document.activeElement.id"), "play", "the focus");
@@ -824,7 +863,7 @@ await test("after the race, a sentence tells what happened, with its numbers",
                const drift = await page.value(`Math.max(...Race.state().racers[1].latest.attentions
                    .flatMap((o) => [...o.s]).filter(Number.isFinite).map(Math.abs))`);
                expect(Math.abs(numberOf(said.match(/drifted from 0 to ([\d,.]*\d)/)[1]) / drift - 1) < 0.01, said);
-               expect(/ds of a row do not sum to 0.*\d+ % of its rows are saturated/.test(said), said);
+               expect(/ds of a row do not sum to 0.*\d+ % of the rows of all its attentions are saturated/.test(said), said);
                expect(/digits that it writes here are \d|it writes \d+ of 24 digits and stops/.test(said), said);
            }));
 
@@ -833,7 +872,7 @@ await test("where the correct gradient does not learn, a sentence says why",
                await page.until(`Race.state().step >= 200 && ${idle}`);
                const said = await text("race-say"), saturated = await page.value(`((all) => total(all) / all.length)(
                    Race.state().racers[0].latest.attentions.flatMap((o) => [...o.saturated]))`);
-               const [, found] = said.match(/^Correct gradient: \d\d? % of digits right. (\d+) % of its rows are saturated, so hardly any/) ?? [];
+               const [, found] = said.match(/^Correct gradient: \d\d? % of digits right. (\d+) % of the rows of all its attentions are saturated, so hardly any/) ?? [];
                expectEqual(+found, Math.round(100 * saturated), said);
            }));
 
