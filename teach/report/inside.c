@@ -204,14 +204,15 @@ static void add_health(struct html *html, const struct run_log *run, const sb_pa
         least = fmin(least, norm);
         most = fmax(most, norm);
     }
-    html_say(html,
-             least * FAINT > most
-                 ? "<p><strong>They are healthy at the end:</strong> no part of the model is "
-                   "without gradients. The smallest norm is %.2g (%s), the largest %.2g.</p>\n"
-                 : "<p><strong>They are not healthy at the end:</strong> the smallest norm is %.2g "
-                   "(%s), below a ten-thousandth of the largest, %.2g: this part learns "
-                   "nothing.</p>\n",
-             least, weakest, most);
+    html_say(
+        html,
+        least * FAINT > most
+            ? "<p><strong>Gradients are healthy at the end:</strong> no part of the model is "
+              "without gradients. The smallest norm is %.2g (%s), the largest %.2g.</p>\n"
+            : "<p><strong>Gradients are not healthy at the end:</strong> the smallest norm is %.2g "
+              "(%s), below a ten-thousandth of the largest, %.2g: this part learns "
+              "nothing, as if it were frozen.</p>\n",
+        least, weakest, most);
 }
 
 static void add_strips(struct html *html, const struct run_log *run, const sb_parameters *weights,

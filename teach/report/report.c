@@ -139,23 +139,25 @@ static void word(struct html *html, const char *text)
     html_add(html, plain ? "" : "'");
 }
 
+/* A flag has no value (NULL). */
 static void option(struct html *html, const char *name, const char *value, bool bold)
 {
     html_print(html, bold ? " <strong>--%s" : " --%s", name);
-    word(html, value);
+    if (value)
+        word(html, value);
     html_add(html, bold ? "</strong>" : "");
 }
 
 /* A setting that `next` changes is bold, and left out where it becomes 0: its default. */
-static void command_settings(struct html *html, const struct checkpoint *c,
-                             const sb_description *d, const struct settings *next)
+static void command_settings(struct html *html, const struct checkpoint *c, const sb_description *d,
+                             const struct settings *next)
 {
     for (int i = 0; setting_name(i); i++) {
         struct field_text room, now = setting_get(next, i);
         const bool changes = strcmp(now.text, setting_get(&c->settings, i).text) != 0;
         const char *value = changes ? now.text : chosen(c, d, i, &room);
         if (value && !(changes && strcmp(value, "0") == 0))
-            option(html, setting_name(i), value, changes);
+            option(html, setting_name(i), setting_at(i).type == FIELD_FLAG ? NULL : value, changes);
     }
 }
 

@@ -193,7 +193,7 @@ static struct settings next_of(const struct run *x)
     const bool high = x->cause == UNSTABLE || x->cause == TOO_HIGH;
     if (x->cause == TOO_SHORT || (x->end.steps < ENOUGH && x->cause != OVERFITS))
         lengthen(&s, (x->cause == TOO_SHORT ? 3 : 1) * x->end.steps);
-    if (x->cause == TOO_LOW || (high && *rate > 2 * x->usual))
+    if (x->cause == TOO_LOW || *rate > (high ? 2 : FAR) * x->usual)
         *rate = rounded(x->usual);
     else if (high || x->cause == STUCK)
         *rate = rounded(*rate / 3);
@@ -201,10 +201,10 @@ static struct settings next_of(const struct run *x)
         s.trainer.optimiser.clip = 1;
     if (x->cause == OVERFITS)
         *dropout = rounded(fmin(*dropout + 0.1, 0.5));
-    if (x->cause == TOO_SMALL) {
+    if (x->cause == TOO_SMALL)
         s.model.transformer.width *= 2;
-        *rate = rounded(*rate * sqrt(0.5));
-    }
+    if (x->rate == x->usual && *rate == x->usual)
+        *rate = 0; /* the program chooses it for the width */
     return s;
 }
 

@@ -537,7 +537,7 @@ CPU_TEST(report, a_page_without_gradients_has_no_tab_for_them)
     run_well(TRAIN "--report page.html");
     char *page = program_read("page.html", NULL);
     cr_expect(page && strstr(page, "data-name=\"Gradients\"") &&
-              strstr(page, "<p><strong>They are healthy at the end:</strong> no part"));
+              strstr(page, "<p><strong>Gradients are healthy at the end:</strong> no part"));
     run_well(TRAIN "--out n");
     run_well("report n --input '3 1 4' --out page.html");
     page = program_read("page.html", NULL);
@@ -719,12 +719,12 @@ CPU_TEST(text_report, a_verdict_says_how_much_longer_to_train)
                       flat[] = "{\"step\":1000,\"held_out_loss\":1,\"held_out_error\":0.5}\n"
                                "{\"step\":3000,\"held_out_loss\":1,\"held_out_error\":0.5,"
                                "\"best\":true}\n";
-    run_well(TINY_COPY "--schedule constant --warmup 1000");
+    run_well(TINY_COPY "--schedule constant --warmup 1000 --optimiser adamw --decay-all");
     report_log("m", falls);
     cr_expect(
         strstr(overview(), "<p>The held-out loss still falls at the end: train longer.</p>") &&
             strstr(overview(), "<strong>--steps 9000</strong>") &&
-            strstr(overview(), "--warmup 900</strong>") &&
+            strstr(overview(), "--warmup 900</strong>") && strstr(overview(), " --decay-all --") &&
             strstr(overview(), " --out m-2.safetensors --report m-2.html</code>"),
         "%s", overview());
     report_log("m", few);
