@@ -174,17 +174,18 @@ bool report_command(struct html *html, const struct report *r, const struct sett
     else
         option(html, "data", r->trained_on ? r->trained_on : "FILE", false);
     command_settings(html, c, d, next ? next : &c->settings);
-    if (next) {
-        char *out = memory_format("%s-2.safetensors", r->name),
-             *page = memory_format("%s-2.html", r->name);
-        option(html, "out", out ? out : "", false);
-        option(html, "report", page ? page : "", false);
-        memory_free(out);
-        memory_free(page);
+    char *out = memory_format("%s-2.safetensors", r->name),
+         *page = memory_format("%s-2.html", r->name);
+    const bool ok = (out && page) || sb_fail("report: out of memory");
+    if (ok && next) {
+        option(html, "out", out, false);
+        option(html, "report", page, false);
     }
+    memory_free(out);
+    memory_free(page);
     html_add(html, "</code>");
     sb_description_free(d);
-    return true;
+    return ok;
 }
 
 static void row(struct html *html, const char *name, const char *value)
