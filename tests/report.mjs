@@ -133,13 +133,34 @@ await test("charts are as wide as the column, and a phone needs no scrolling acr
     expectEqual(await unreadable(), [], "texts");
     await page.tell("Emulation.setDeviceMetricsOverride",
                     {width: 390, height: 844, deviceScaleFactor: 1, mobile: true});
-    for (const part of ["Curves", "Attention", "Gradients", "Errors", "Check and tape", "Details"]) {
+    for (const part of ["Curves", "Attention", "Errors", "Check and tape", "Details"]) {
         await show(part);
         expect((await page.value(overflow)) <= 0, `${part} is too wide`);
     }
     await show("Curves");
     expectEqual(await unreadable(), [], "texts on a phone");
     expect((await page.value("document.querySelectorAll('.key text').length")) >= 6, "names of curves");
+    await page.tell("Emulation.clearDeviceMetricsOverride", {});
+});
+
+await test("curves are below the tabs, which stay", async () => {
+    await show("Curves");
+    await page.value("scrollTo(0, document.querySelector('.frame').getBoundingClientRect().top + scrollY - 20)");
+    const over = await page.value(`{const {x, y, width} = document.querySelector("#tabs").getBoundingClientRect();
+        [0, .2, .4, .6, .8].map((share) => document.elementFromPoint(x + 20 + share * width, y + 20).closest("#tabs") !== null)}`);
+    expect(over.every(Boolean), `tabs are on top: ${over}`);
+    await page.value("scrollTo(0, 0)");
+});
+
+await test("on a phone a wide picture begins at its largest weight", async () => {
+    await page.tell("Emulation.setDeviceMetricsOverride",
+                    {width: 390, height: 844, deviceScaleFactor: 1, mobile: true});
+    await show("Curves");
+    await show("Attention");
+    const off = await page.value(`{const [svg] = document.querySelectorAll(".wide > svg"),
+        [most] = [...svg.querySelectorAll("path[opacity]")].sort((a, b) => b.getAttribute("opacity") - a.getAttribute("opacity")),
+        box = most.getBoundingClientRect(); [box.left, box.right]}`);
+    expect(off[1] > 0 && off[0] < 390, `the widest line is at ${off}`);
     await page.tell("Emulation.clearDeviceMetricsOverride", {});
 });
 
@@ -173,7 +194,7 @@ await test("on a phone each error is a card that is not cut off", async () => {
                     {width: 390, height: 844, deviceScaleFactor: 1, mobile: true});
     await show("Errors");
     const [right, ...tops] = await page.value(`{
-        const cells = [...document.querySelectorAll(".errors tr:nth-child(2) td")],
+        const cells = [...document.querySelectorAll(".errors > .wide tr:nth-child(2) td")],
               texts = [...document.querySelectorAll(".errors code")];
         [Math.max(...texts.map((x) => x.getBoundingClientRect().right)),
             ...cells.map((x) => x.getBoundingClientRect().top)]}`);

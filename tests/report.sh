@@ -83,7 +83,7 @@ try_texts() {
     check $? "a page without --input has a held-out text, its task, and its unit"
     grep -q 'nats a symbol, log scale</text>' "$work/long.html"
     check $? "the loss has a label of its axis"
-    grep -q 'The log holds none' "$work/long.html"
+    grep -q 'log holds none' "$work/long.html"
     check $? "a page without gradients says which option logs them"
     "$softback" report "$work/l" >"$work/output" 2>&1
     [ $? != 0 ] && grep -q 'give --input TEXT' "$work/output"

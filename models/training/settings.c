@@ -2,6 +2,7 @@
 #include "models/kinds.h"
 #include "nn/shares_run.h"
 #include "tensor/failure.h"
+#include <math.h>
 #include <string.h>
 
 static const char *const graphs[] = {[SB_GRAPHS_AUTO] = "auto", [SB_GRAPHS_OFF] = "off", NULL};
@@ -198,6 +199,13 @@ struct settings settings_default(void)
     };
     s.model.context = 128;
     return s;
+}
+
+double settings_usual_rate(const struct settings *s)
+{
+    return s->trainer.optimiser_kind == SB_OPTIMISER_SGD
+               ? 0.1
+               : 0.024 / sqrt((double)s->model.transformer.width);
 }
 
 bool setting_set(struct settings *settings, int i, const char *text)

@@ -77,6 +77,10 @@ bool setting_is_of(int i, const sb_model_kind *kind);
 /* The default values. */
 struct settings settings_default(void);
 
+/* The learning rate of a run that gives none: proportional to 1 / sqrt(width) (Vaswani et al.
+   2017), with a factor that does well at width 64. */
+double settings_usual_rate(const struct settings *settings);
+
 /* Writes the settings that a kind of models has (field_is_of) as the values of a description,
    in their order. */
 bool settings_write(const struct settings *settings, const sb_model_kind *kind,

@@ -287,12 +287,14 @@ static void training_conclude(const struct training *t, const struct progress_li
 /* A page on the model, with a text that it was not trained on. */
 static bool training_report(const struct training *t, const char *path)
 {
+    const struct training_request *r = t->request;
     const bool kept = t->log && ftell(t->log) >= 0; /* a pipe keeps nothing */
     const struct report_request request = {.model = t->out,
                                            .text = t->drawn,
                                            .log = kept ? t->log_path : "/dev/null",
                                            .out = path,
-                                           .pairs = t->held_pairs};
+                                           .pairs = t->held_pairs,
+                                           .trained_on = r->file_count == 1 ? r->data : NULL};
     const bool ok = report_write(&request);
     if (ok)
         printf("report     %s\n", foreign(path));

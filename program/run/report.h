@@ -14,6 +14,7 @@ struct report_request {
     const char *out;           /* NULL: the model's path with .html; report.html in a folder */
     enum figure figure;        /* instead of the page; `out` NULL: standard output */
     const sb_pairs *pairs;     /* the same, where they are read already */
+    const char *trained_on;    /* the training data, where they are one file */
 };
 
 /* The path of the report; NULL without memory. For memory_free. */

@@ -26,14 +26,7 @@ bool setting_given(const struct training_request *request, const char *name)
 
 enum { TASK_WIDTH = 64, TASK_LAYERS = 2 };
 
-static double training_usual_rate(const struct settings *s)
-{
-    const double width = (double)s->model.transformer.width;
-    return s->trainer.optimiser_kind == SB_OPTIMISER_SGD ? 0.1 : 0.024 / sqrt(width);
-}
-
-/* A small model learns a built-in task in less than a minute. The learning rate is proportional to
-   1 / sqrt(width) (Vaswani et al. 2017), and the factor does well at width 64. */
+/* A small model learns a built-in task in less than a minute. */
 void training_choose(struct training_request *r)
 {
     sb_transformer_options *o = &r->settings.model.transformer;
@@ -47,7 +40,7 @@ void training_choose(struct training_request *r)
         r->settings.model.running_text = !r->task && r->settings.documents == SB_DOCUMENTS_FILES;
     double *rate = &r->settings.trainer.optimiser.schedule.rate;
     if (!sb_option_given(*rate) && o->width > 0)
-        *rate = training_usual_rate(&r->settings);
+        *rate = settings_usual_rate(&r->settings);
 }
 
 /* ---- defaults that depend on the data ---- */
@@ -269,7 +262,7 @@ static bool from_take_settings(struct training *t)
     }
     t->settings.tuning.base = t->loaded->settings.tuning.base;
     if (!setting_given(r, "learning-rate"))
-        t->settings.trainer.optimiser.schedule.rate = training_usual_rate(&t->settings);
+        t->settings.trainer.optimiser.schedule.rate = settings_usual_rate(&t->settings);
     return true;
 }
 

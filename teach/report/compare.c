@@ -149,11 +149,31 @@ static void add_differences(struct html *html, int64_t n, const struct compared 
     html_table_end(html);
 }
 
+/* The first run is the best. */
+static void add_best(struct html *html, int64_t n, const struct compared runs[])
+{
+    const struct run_end *a = &runs[0].end, *b = &runs[1].end;
+    const bool exact = a->exact != b->exact && !isnan(a->exact);
+    html_add(html, "<p class=\"verdict\">");
+    html_code(html, runs[0].name);
+    html_add(html, n > 2 ? " is the best; the next is " : " is better than ");
+    html_code(html, runs[1].name);
+    if (exact && !isnan(b->exact))
+        html_say(html, ": %.3g&#160;%% against %.3g&#160;%% of held-out texts are exactly right",
+                 a->exact, b->exact);
+    else if (!isnan(a->held_out_loss) && !isnan(b->held_out_loss))
+        html_say(html, ": a held-out loss of %.3g against %.3g", a->held_out_loss,
+                 b->held_out_loss);
+    html_add(html, ".</p>\n");
+}
+
 char *compare_page(const char *title, int64_t n, const struct compared runs[])
 {
     struct html html = {0};
     const int drawn = n < CHART_CURVES ? (int)n : CHART_CURVES;
     html_begin(&html, title, "");
+    if (n > 1 && better(&runs[0], &runs[1]) < 0)
+        add_best(&html, n, runs);
     add_results(&html, n, runs);
     add_differences(&html, n, runs);
     html_add(&html, "<h2>Curves</h2>\n");

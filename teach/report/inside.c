@@ -184,6 +184,37 @@ static const char *head_name(const void *example, int64_t row)
 
 /* ---- the strips ---- */
 
+/* Whether each part learns, at the last diagnosis; the biases of keys have no gradient in theory.
+ */
+static void add_health(struct html *html, const struct run_log *run, const sb_parameters *weights)
+{
+    enum { FAINT = 10000 };
+    const struct strip s = {.run = run,
+                            .weights = weights,
+                            .of = RUN_GRADIENTS,
+                            .rows = sb_parameters_count(weights),
+                            .logarithmic = true};
+    double least = INFINITY, most = 0;
+    const char *weakest = "";
+    for (int64_t p = 0; p < PARTS; p++) {
+        const double norm = part_value(&s, p, run->diagnoses - 1);
+        if (!part_name(&s, p) || strcmp(parts[p][1], "biases of keys") == 0)
+            continue;
+        weakest = norm < least ? parts[p][1] : weakest;
+        least = fmin(least, norm);
+        most = fmax(most, norm);
+    }
+    html_say(
+        html,
+        least * FAINT > most
+            ? "<p><strong>Gradients are healthy at the end:</strong> no part of the model is "
+              "without gradients. The smallest norm is %.2g (%s), the largest %.2g.</p>\n"
+            : "<p><strong>Gradients are not healthy at the end:</strong> the smallest norm is %.2g "
+              "(%s), below a ten-thousandth of the largest, %.2g: this part learns "
+              "nothing, as if it were frozen.</p>\n",
+        least, weakest, most);
+}
+
 static void add_strips(struct html *html, const struct run_log *run, const sb_parameters *weights,
                        const sb_example *example)
 {
@@ -237,9 +268,9 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
     for (int i = 0; i < example->attentions; i++)
         heads += example->attention[i].layers * example->heads;
     if (run->diagnoses == 0) {
-        html_add(html, "<h2>Gradients</h2>\n<p>The log holds none. <code>softback train "
-                       "--report FILE</code> logs them at each evaluation, and "
-                       "<code>--evaluate-every N</code> says how often that is.</p>\n");
+        html_add(html,
+                 "<p>Gradients: the log holds none. <code>softback train --report FILE</code> "
+                 "logs them at each evaluation.</p>\n");
         return true;
     }
     if (run->parameters != sb_parameters_count(weights) || run->heads != heads)
@@ -247,6 +278,7 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                        "%lld and %lld",
                        (long long)run->parameters, (long long)run->heads,
                        (long long)sb_parameters_count(weights), (long long)heads);
+    add_health(html, run, weights);
     add_strips(html, run, weights, example);
     return true;
 }

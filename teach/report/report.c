@@ -125,20 +125,67 @@ static const char *chosen(const struct checkpoint *c, const sb_description *d, i
     return is ? report_setting(c, d, i, room) : NULL;
 }
 
-static void add_command(struct html *html, const struct checkpoint *c, const sb_description *d)
+/* A word of a command, for a shell. */
+static void word(struct html *html, const char *text)
 {
-    html_add(html, "softback train ");
-    html_print(html, "--model %s ", c->subject.kind->name);
-    html_add(html, c->task[0] ? "--task " : "--data FILE");
-    html_text(html, c->task);
+    const bool plain = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                    "_./:=,+-") == strlen(text);
+    html_add(html, plain ? " " : " '");
+    for (; *text; text++)
+        if (*text == '\'')
+            html_add(html, "'\\''");
+        else
+            buffer_escape(&html->text, text, 1, "&<>\"");
+    html_add(html, plain ? "" : "'");
+}
+
+/* A flag has no value (NULL). */
+static void option(struct html *html, const char *name, const char *value, bool bold)
+{
+    html_print(html, bold ? " <strong>--%s" : " --%s", name);
+    if (value)
+        word(html, value);
+    html_add(html, bold ? "</strong>" : "");
+}
+
+/* A setting that `next` changes is bold, and left out where it becomes 0: its default. */
+static void command_settings(struct html *html, const struct checkpoint *c, const sb_description *d,
+                             const struct settings *next)
+{
     for (int i = 0; setting_name(i); i++) {
-        struct field_text room;
-        const char *value = chosen(c, d, i, &room);
-        if (!value)
-            continue;
-        html_print(html, " --%s ", setting_name(i));
-        html_text(html, value);
+        struct field_text room, now = setting_get(next, i);
+        const bool changes = strcmp(now.text, setting_get(&c->settings, i).text) != 0;
+        const char *value = changes ? now.text : chosen(c, d, i, &room);
+        if (value && !(changes && strcmp(value, "0") == 0))
+            option(html, setting_name(i), setting_at(i).type == FIELD_FLAG ? NULL : value, changes);
     }
+}
+
+bool report_command(struct html *html, const struct report *r, const struct settings *next)
+{
+    const struct checkpoint *c = r->checkpoint;
+    sb_description *d = sb_model_describe(&c->subject);
+    if (!d)
+        return false;
+    html_print(html, "<code>softback train --model %s%s", c->subject.kind->name,
+               c->settings.tuning.lora > 0 ? " --from FILE" : "");
+    if (c->task[0])
+        option(html, "task", c->task, false);
+    else
+        option(html, "data", r->trained_on ? r->trained_on : "FILE", false);
+    command_settings(html, c, d, next ? next : &c->settings);
+    char *out = memory_format("%s-2.safetensors", r->name),
+         *page = memory_format("%s-2.html", r->name);
+    const bool ok = (out && page) || sb_fail("report: out of memory");
+    if (ok && next) {
+        option(html, "out", out, false);
+        option(html, "report", page, false);
+    }
+    memory_free(out);
+    memory_free(page);
+    html_add(html, "</code>");
+    sb_description_free(d);
+    return ok;
 }
 
 static void row(struct html *html, const char *name, const char *value)
@@ -166,7 +213,7 @@ static void row_hash(struct html *html, const char *name, uint64_t hash)
     html_print(html, "<td>%016llx</td>", (unsigned long long)hash);
 }
 
-static void add_run(struct html *html, const struct report *r, const sb_description *d)
+static bool add_run(struct html *html, const struct report *r)
 {
     const struct checkpoint *c = r->checkpoint;
     const double seconds = r->log->seconds;
@@ -174,9 +221,10 @@ static void add_run(struct html *html, const struct report *r, const sb_descript
     const time_t now = time(NULL);
     strftime(today, sizeof today, "%Y-%m-%d", gmtime(&now));
     html_row(html, "command with these settings");
-    html_add(html, "<td><code>");
-    add_command(html, c, d);
-    html_add(html, "</code></td>");
+    html_add(html, "<td>");
+    if (!report_command(html, r, NULL))
+        return false;
+    html_add(html, "</td>");
     if (!isnan(seconds))
         row(html, "training took, with its evaluations", report_time(seconds).text);
     if (r->data_hash)
@@ -187,6 +235,7 @@ static void add_run(struct html *html, const struct report *r, const sb_descript
     row(html, "version of softback", sb_version());
     row(html, "this page is from", today);
     row_processor(html);
+    return true;
 }
 
 static bool add_details(struct html *html, const struct report *r)
@@ -198,7 +247,7 @@ static bool add_details(struct html *html, const struct report *r)
     html_add(html, "<h2>Details</h2>\n<p>Settings that are not listed have their defaults; "
                    "<code>softback info MODEL</code> prints all.</p>\n<div class=\"texts\">\n");
     html_table(html, "", "name;value");
-    add_run(html, r, d);
+    const bool ok = add_run(html, r);
     for (int i = 0; setting_name(i); i++) {
         struct field_text room;
         const char *value = chosen(c, d, i, &room);
@@ -208,7 +257,7 @@ static bool add_details(struct html *html, const struct report *r)
     html_table_end(html);
     html_add(html, "</div>\n");
     sb_description_free(d);
-    return true;
+    return ok;
 }
 
 static void add_model(struct html *html, const struct report *r, const struct report_kind *kind)
@@ -248,11 +297,11 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
     if (kind->curves)
         kind->curves(html, r);
     chart_note(html);
+    if (r->log->diagnoses > 0)
+        report_part(html, "Gradients");
+    ok = ok && inside_add(html, r->log, r->checkpoint->weights, &r->subject->example);
     report_part(html, "Attention");
-    ok = ok && add_maps(html, r);
-    report_part(html, "Gradients");
-    ok = ok && inside_add(html, r->log, r->checkpoint->weights, &r->subject->example) &&
-         (!kind->errors || kind->errors(html, r, found));
+    ok = ok && add_maps(html, r) && (!kind->errors || kind->errors(html, r, found));
     report_part(html, "Check and tape");
     ok = ok && check_add(html, r->subject) && add_tape(html, r->subject);
     report_part(html, "Details");

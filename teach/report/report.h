@@ -18,10 +18,12 @@ struct report {
     const struct checkpoint *checkpoint;
     const struct subject *subject; /* the checkpoint's model on a text */
     const char *title, *text;
+    const char *name, *trained_on; /* of the model; its training data, a file, or NULL */
     bool text_given, target_given; /* by the user: refused where they are too long to be drawn */
     const struct run_log *log;
     const sb_pairs *pairs; /* held out, to show what the model gets wrong; NULL: none */
     const char *pairs_are; /* what they are: "test texts of the task" */
+    int64_t held_out;      /* texts of an evaluation in training; 0: unknown */
     uint64_t data_hash;    /* of the training data; 0: unknown */
 };
 
@@ -40,6 +42,12 @@ struct report_kind {
 };
 
 extern const struct report_kind report_pairs, report_language, report_classifier;
+
+/* Adds whether the run is good, and what to do next; `labels`: it chooses one for a whole text. */
+bool verdict_add(struct html *html, const struct report *report, bool labels);
+/* Adds the command that trains with the settings of the run, or with others that `next` has, and
+   then to a new file; NULL: with its own. */
+bool report_command(struct html *html, const struct report *report, const struct settings *next);
 
 /* Begins the next part of a page, which the script turns into a tab. */
 void report_part(struct html *html, const char *name);

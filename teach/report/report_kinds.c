@@ -7,117 +7,8 @@
 #include "teach/report/report.h"
 #include "tensor/memory.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
-
-/*
- * ---- an encoder-decoder: whether the run is good, at a glance ----
- *
- * A verdict with its numbers, the model's task, if it has one, and the text with what the model
- * writes for it.
- */
-
-/* The verdict: a word for the style, a sentence, and what to do next, as HTML. */
-struct verdict_text {
-    const char *mood, *says, *next;
-};
-
-static struct verdict_text verdict_of(const struct run_end *end, double guessing)
-{
-    const double loss = isnan(end->held_out_loss) ? end->last_loss : end->held_out_loss;
-    if (isnan(loss))
-        return (struct verdict_text){"open", "There is no log of its training.",
-                                     "give <code>--log FILE</code>, or train with <code>--report"
-                                     "</code>"};
-    if (end->exact >= 99)
-        return (struct verdict_text){"good", "It has learnt its task.",
-                                     "try texts that are longer than those it has seen (<code>"
-                                     "--input</code>), or a smaller model (<code>--width</code>)"};
-    if (end->exact >= 80)
-        return (struct verdict_text){"good", "It has nearly learnt its task.",
-                                     "see what its errors have in common, and train longer (<code>"
-                                     "--steps</code>)"};
-    if (loss < 0.7 * guessing)
-        return (struct verdict_text){"open",
-                                     "It has learnt a part: its loss is well below guessing.",
-                                     end->held_out_loss > 2 * end->last_loss
-                                         ? "it fits its training texts better than others: give it "
-                                           "more of them, or <code>--dropout</code>"
-                                         : "train longer (<code>--steps</code>), or a larger "
-                                           "model (<code>--width</code>)"};
-    return (struct verdict_text){
-        "bad", "It has hardly learnt: its loss is near guessing.",
-        "try another <code>--learning-rate</code>; <em>Gradients</em> shows which parameters get "
-        "none, <em>Check and tape</em> whether backward is right"};
-}
-
-/* What to do next: of the schedule, where that is known, otherwise as the verdict says. */
-static void add_next(struct html *html, const struct verdict_text *verdict,
-                     const struct run_end *end, const sb_schedule *schedule)
-{
-    html_add(html, "<p>Next: ");
-    if ((double)schedule->warmup > end->steps / 4)
-        html_print(html,
-                   "the warm-up takes %lld of the %.10g steps: give a shorter one (<code>--warmup "
-                   "%.0f</code>) or more steps; ",
-                   (long long)schedule->warmup, end->steps, floor(end->steps / 10));
-    if (end->falls && !(end->exact >= 99))
-        html_print(html,
-                   "the held-out loss still falls at the end: train longer, <code>--steps "
-                   "%.10g</code>.</p>\n",
-                   3 * end->steps);
-    else
-        html_print(html, "%s.</p>\n", verdict->next);
-}
-
-static void fact(struct html *html, const char *name, int digits, double x, const char *unit)
-{
-    if (!isnan(x))
-        html_say(html, "<p><span>%s</span> <strong>%.*g%s</strong></p>\n", name, digits, x, unit);
-}
-
-static void add_overview(struct html *html, const struct subject *s, const char *text,
-                         const struct checkpoint *c, const struct run_log *run)
-{
-    const struct run_end end = run_end(run);
-    const double guessing = log((double)s->example.choices);
-    const struct verdict_text verdict = verdict_of(&end, guessing);
-    html_print(html, "<section class=\"overview %s\">\n<p class=\"verdict\">%s", verdict.mood,
-               verdict.says);
-    if (!isnan(end.exact))
-        html_say(html, " %.3g&#160;%% of held-out texts are exactly right.", end.exact);
-    else if (!isnan(end.last_loss))
-        html_say(html, " %.3g nats a symbol; guessing has %.3g.",
-                 isnan(end.held_out_loss) ? end.last_loss : end.held_out_loss, guessing);
-    html_add(html, "</p>\n<p>For ");
-    html_code(html, text);
-    html_add(html, " it writes ");
-    html_code(html, s->example.target);
-    html_add(html, ".</p>\n");
-    add_next(html, &verdict, &end, &c->settings.trainer.optimiser.schedule);
-    html_add(html, "<details><summary>All numbers</summary>\n<div class=\"facts\">\n");
-    if (c->task[0]) {
-        html_add(html, "<p><span>task</span> <strong>");
-        html_text(html, c->task);
-        html_add(html, "</strong></p>\n");
-    }
-    fact(html, "held-out texts exactly right", 3, end.exact, " %");
-    fact(html, "held-out loss, nats a symbol", 3, end.held_out_loss, "");
-    fact(html, "loss of guessing", 3, guessing, "");
-    fact(html, "loss at the start", 3, end.first_loss, "");
-    fact(html, "loss at the end", 3, end.last_loss, "");
-    fact(html, "steps", 10, end.steps, "");
-    html_add(html, "</div>\n");
-    if (!isnan(end.last_loss))
-        html_add(html, "<p>A nat is the unit of natural logarithms: ln 2 = 0.69 nats are one bit. "
-                       "The loss at the end is a mean over the last tenth of the steps.</p>\n");
-    if (!isnan(end.best_step))
-        html_say(html,
-                 "<p>The held-out numbers are those of the best evaluation in training, at step "
-                 "%.10g, whose weights were saved as this model. An evaluation decodes up to %lld "
-                 "texts.</p>\n",
-                 end.best_step, (long long)c->settings.evaluate_pairs);
-    html_add(html, "</details>\n</section>\n");
-}
 
 /* ---- an encoder-decoder: what it writes, and where that is wrong ---- */
 
@@ -160,12 +51,18 @@ static void pairs_forget(void *found)
 static bool pairs_begin(struct html *html, const struct report *r, const void *found)
 {
     const struct errors *e = found;
-    add_overview(html, r->subject, r->text, r->checkpoint, r->log);
+    if (!verdict_add(html, r, false))
+        return false;
+    html_add(html, "<p>For ");
+    html_code(html, r->text);
+    html_add(html, " it writes ");
+    html_code(html, r->subject->example.target);
+    html_add(html, ". ");
     if (e->count == 0) {
-        html_add(html, "<p>No held-out pairs were given (--data FILE).</p>\n");
+        html_add(html, "No held-out pairs were given (--data FILE).</p>\n");
         return true;
     }
-    html_print(html, "<p>Of %lld %s it writes %lld wrong", (long long)e->count, r->pairs_are,
+    html_print(html, "Of %lld %s it writes %lld wrong", (long long)e->count, r->pairs_are,
                (long long)e->wrong);
     if (e->wrong > 0) {
         const int64_t i = e->found[0].pair;
@@ -206,28 +103,148 @@ static void cell(struct html *html, const char *text, const char *other)
     html_print(html, "%s</code></td>", marked ? "</mark>" : "");
 }
 
+/* ---- what errors have in common ---- */
+
+/* The symbols of an output and of its target. */
+struct symbols {
+    int32_t *of[2];
+    int64_t n[2], distance;
+};
+
+static int64_t same_beginning(const struct symbols *s)
+{
+    int64_t i = 0;
+    while (i < s->n[0] && i < s->n[1] && s->of[0][i] == s->of[1][i])
+        i++;
+    return i;
+}
+
+/* Once or more, and nothing else differs. */
+static bool exchanges(const struct symbols *s)
+{
+    const int32_t *a = s->of[0], *b = s->of[1];
+    const int64_t n = s->n[0];
+    for (int64_t i = 0; i < n && n == s->n[1]; i++) {
+        if (a[i] == b[i])
+            continue;
+        if (i + 1 == n || a[i] != b[i + 1] || a[i + 1] != b[i])
+            return false;
+        i++;
+    }
+    return n == s->n[1];
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Changes the order of both. */
+static bool reorders(const struct symbols *s)
+{
+    for (int i = 0; i < 2; i++)
+        qsort(s->of[i], (size_t)s->n[i], sizeof **s->of, by_number);
+    return s->n[0] == s->n[1] && same_beginning(s) == s->n[0];
+}
+
+static bool differs_once(const struct symbols *s)
+{
+    return s->distance == 1 && s->n[0] == s->n[1];
+}
+
+static bool is_cut(const struct symbols *s)
+{
+    return same_beginning(s) == s->n[0];
+}
+
+static bool goes_on(const struct symbols *s)
+{
+    return same_beginning(s) == s->n[1];
+}
+
+static bool is_shorter(const struct symbols *s)
+{
+    return s->n[0] < s->n[1];
+}
+
+static bool is_longer(const struct symbols *s)
+{
+    return s->n[0] > s->n[1];
+}
+
+/* The special ones first; a general one is said where it holds for a fifth more. */
+static const struct pattern {
+    bool (*holds)(const struct symbols *s);
+    const char *says;
+} patterns[] = {{exchanges, "have neighbouring symbols exchanged, and are right otherwise"},
+                {differs_once, "differ in one symbol only"},
+                {is_cut, "are right as far as they go, but end too early"},
+                {goes_on, "are right, but go on after the end"},
+                {is_shorter, "are too short"},
+                {is_longer, "are too long"},
+                {reorders, "have the right symbols in another order"}};
+enum { PATTERNS = sizeof patterns / sizeof *patterns };
+
+/* Counts the patterns of one error. */
+static bool count_patterns(const sb_vocabulary *v, const char *output, const char *target,
+                           int64_t distance, int64_t count[])
+{
+    struct symbols s = {.distance = distance};
+    s.of[0] = sb_vocabulary_encode(v, output, &s.n[0], NULL);
+    s.of[1] = s.of[0] ? sb_vocabulary_encode(v, target, &s.n[1], NULL) : NULL;
+    for (int p = 0; s.of[1] && p < PATTERNS; p++)
+        count[p] += patterns[p].holds(&s);
+    const bool ok = s.of[1] != NULL;
+    sb_free(s.of[0]);
+    sb_free(s.of[1]);
+    return ok;
+}
+
+/* What most of the errors have in common, if at least a quarter has. */
+static bool add_pattern(struct html *html, const struct report *r, const struct errors *e)
+{
+    const sb_vocabulary *v = subject_attention(r->subject, NULL)->queries.vocabulary;
+    int64_t count[PATTERNS] = {0};
+    int most = 0;
+    for (int64_t n = 0; n < e->wrong; n++) {
+        const int64_t i = e->found[n].pair;
+        if (!count_patterns(v, e->output[i], sb_pairs_target(r->pairs, i), e->found[n].distance,
+                            count))
+            return false;
+    }
+    for (int p = 1; p < PATTERNS; p++)
+        most = 5 * count[p] > 6 * count[most] ? p : most;
+    html_print(html, "<p class=\"pattern\"><strong>");
+    if (4 * count[most] >= e->wrong)
+        html_print(html, "%lld of %lld wrong outputs</strong> %s.</p>\n", (long long)count[most],
+                   (long long)e->wrong, patterns[most].says);
+    else
+        html_print(html, "The %lld wrong outputs</strong> have no pattern in common.</p>\n",
+                   (long long)e->wrong);
+    return true;
+}
+
+/* ---- the errors ---- */
+
 static void picture(struct html *html, const struct maps *maps)
 {
-    html_add(html, "<h2>Attention of the worst</h2>\n<p>Rows: what it writes. Columns: the text. "
-                   "Weights of the last layer, mean over its heads, in per cent.</p>\n"
-                   "<div class=\"wide\">");
+    html_add(html,
+             "<h2>Attention of the worst</h2>\n<p>Rows: what it writes. Columns: the text. "
+             "Weights of the last layer, mean over its heads, in per cent. Look at the rows of "
+             "wrong symbols: with the weight on the wrong column the model looks at the wrong "
+             "place, with the weight on the right one it reads that symbol wrong.</p>\n"
+             "<div class=\"wide\">");
     attention_picture(html, maps);
     html_add(html, "</svg></div>\n");
 }
 
-static bool add_errors(struct html *html, const struct report *r, const void *found)
+/* Those from the n-th up to another, the worst first. */
+static void table(struct html *html, const struct report *r, const struct errors *e, int64_t n,
+                  int64_t end)
 {
-    const struct errors *e = found;
-    struct subject worst;
-    if (e->wrong == 0)
-        return true;
-    report_part(html, "Errors");
-    html_print(html,
-               "<h2>Errors</h2>\n<p>%lld of %lld, the worst first. Bold: where expected and "
-               "written differ.</p>\n<div class=\"texts errors\">\n",
-               (long long)(e->wrong < SHOWN ? e->wrong : SHOWN), (long long)e->wrong);
     html_table(html, "", "text;expected;written;edits");
-    for (int64_t n = 0; n < e->wrong && n < SHOWN; n++) {
+    for (; n < end; n++) {
         const int64_t i = e->found[n].pair;
         html_row(html, NULL);
         const char *source = sb_pairs_source(r->pairs, i), *target = sb_pairs_target(r->pairs, i);
@@ -237,6 +254,30 @@ static bool add_errors(struct html *html, const struct report *r, const void *fo
         html_cell(html, "%lld", (long long)e->found[n].distance);
     }
     html_table_end(html);
+}
+
+static bool add_errors(struct html *html, const struct report *r, const void *found)
+{
+    const struct errors *e = found;
+    const int64_t shown = e->wrong < SHOWN ? e->wrong : SHOWN;
+    struct subject worst;
+    if (e->wrong == 0)
+        return true;
+    report_part(html, "Errors");
+    html_add(html, "<h2>Errors</h2>\n");
+    if (!add_pattern(html, r, e))
+        return false;
+    html_print(html,
+               "<p>%lld of %lld, the worst first. Bold: where expected and written differ.</p>\n"
+               "<div class=\"texts errors\">\n",
+               (long long)shown, (long long)e->wrong);
+    table(html, r, e, 0, shown);
+    if (shown < e->wrong) {
+        html_print(html, "<details><summary>The other %lld</summary>\n",
+                   (long long)(e->wrong - shown));
+        table(html, r, e, shown, e->wrong);
+        html_print(html, "<p>A report decodes up to %d texts.</p>\n</details>\n", MOST_PAIRS);
+    }
     html_add(html, "</div>\n");
     const char *text = sb_pairs_source(r->pairs, e->found[0].pair),
                *written = e->output[e->found[0].pair];
@@ -264,6 +305,8 @@ static bool language_begin(struct html *html, const struct report *r, const void
     const sb_model *model = &r->subject->model;
     sb_tape tape;
     (void)unused;
+    if (!verdict_add(html, r, false))
+        return false;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *loss = model->kind->loss(model->self, r->subject->example.batch, SB_LOSS_MEAN);
     const double nats = loss ? sb_tensor_value(loss) : (double)NAN;
@@ -307,7 +350,7 @@ static bool classifier_begin(struct html *html, const struct report *r, const vo
     const sb_classifier *model = r->subject->model.self;
     sb_class class;
     (void)confusion;
-    if (!sb_classify(model, &r->text, 1, &class))
+    if (!sb_classify(model, &r->text, 1, &class) || !verdict_add(html, r, true))
         return false;
     html_add(html, "<p>The text: ");
     html_code(html, r->text);

@@ -199,42 +199,59 @@ void run_log_free(struct run_log *log)
 
 /* ---- what counts in the end ---- */
 
-static double mean_of_last(const struct run_log *log)
+/* The mean training loss of the lines from `from` on, n at most; NaN without any. */
+static double mean_loss(const struct run_log *log, int64_t from, int64_t n)
 {
-    const int64_t tenth = log->count / 10 + 1;
-    double sum = 0;
-    int64_t n = 0;
-    for (int64_t i = log->count - 1; i >= 0 && n < tenth; i--)
+    double sum = 0, count = 0;
+    for (int64_t i = from < 0 ? 0 : from; i < log->count && n > 0; i++)
         if (!isnan(log->line[i].of[RUN_LOSS])) {
             sum += log->line[i].of[RUN_LOSS];
-            n++;
+            count++;
+            n--;
         }
-    return n > 0 ? sum / (double)n : (double)NAN;
+    return count > 0 ? sum / count : (double)NAN;
+}
+
+/* The training loss: of the first line, and of tenths of the lines. */
+static void end_losses(struct run_end *end, const struct run_log *run)
+{
+    const int64_t tenth = run->count / 10 + 1;
+    int64_t last = run->count, n = 0;
+    end->first_loss = mean_loss(run, 0, 1);
+    while (last > 0 && n < tenth)
+        n += !isnan(run->line[--last].of[RUN_LOSS]);
+    end->last_loss = end->least_loss = mean_loss(run, last, tenth);
+    for (int64_t from = 0; from < last; from += tenth)
+        end->least_loss = fmin(end->least_loss, mean_loss(run, from, tenth));
 }
 
 struct run_end run_end(const struct run_log *run)
 {
     struct run_end end = {.steps = run->count > 0 ? 0 : (double)NAN,
-                          .first_loss = NAN,
-                          .last_loss = mean_of_last(run),
                           .best_step = NAN,
                           .held_out_loss = NAN,
-                          .exact = NAN};
-    double least = NAN;
+                          .exact = NAN,
+                          .least_held_out = NAN,
+                          .least_step = NAN,
+                          .last_held_out = NAN};
+    double early = NAN; /* the least held-out loss of the first two thirds */
+    end_losses(&end, run);
+    for (int64_t i = 0; i < run->count; i++)
+        end.steps = fmax(end.steps, run->line[i].of[RUN_STEP]);
     for (int64_t i = 0; i < run->count; i++) {
         const double *of = run->line[i].of, held_out = of[RUN_HELD_OUT_LOSS];
         if (!isnan(held_out)) {
-            end.falls = held_out < 0.99 * least;
-            least = fmin(held_out, least);
+            end.last_held_out = held_out;
+            end.least_step = held_out >= end.least_held_out ? end.least_step : of[RUN_STEP];
+            end.least_held_out = fmin(end.least_held_out, held_out);
+            early = 3 * of[RUN_STEP] <= 2 * end.steps ? end.least_held_out : early;
         }
-        end.steps = fmax(end.steps, of[RUN_STEP]);
-        if (isnan(end.first_loss))
-            end.first_loss = of[RUN_LOSS];
         if (of[RUN_BEST] == 1) {
             end.best_step = of[RUN_STEP];
-            end.held_out_loss = of[RUN_HELD_OUT_LOSS];
+            end.held_out_loss = held_out;
             end.exact = of[RUN_EXACT];
         }
     }
+    end.falls = end.last_held_out < 0.97 * early;
     return end;
 }

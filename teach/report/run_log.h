@@ -54,8 +54,10 @@ void run_log_free(struct run_log *log);
 /* What of a run counts in the end; NaN where the log does not have it. */
 struct run_end {
     double steps, first_loss, last_loss; /* of training; last: the mean of a tenth of its lines */
+    double least_loss;                   /* the least mean of a tenth of its lines */
     double best_step, held_out_loss, exact; /* of the evaluation whose model was saved; per cent */
-    bool falls; /* the last held-out loss is by 1 % the least of two or more */
+    double least_held_out, least_step, last_held_out; /* of all evaluations */
+    bool falls; /* the last third of training lowered the held-out loss by 3 % */
 };
 struct run_end run_end(const struct run_log *run);
 

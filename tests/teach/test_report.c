@@ -505,6 +505,46 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
               !strstr(page, "data-name=\"Errors\""));
 }
 
+/* What most have in common; all of them are there, those after the first in a fold. */
+CPU_TEST(report, the_pattern_of_errors_is_said)
+{
+    static const struct {
+        const char *rest, *says;
+    } patterns[] = {
+        {" 7 7", "14 of 14 wrong outputs</strong> are right as far as they go, but end "},
+        {"", "14 of 14 wrong outputs</strong> differ in one symbol only."}};
+    run_well(TRAIN);
+    const struct outcome written = run_well("translate m '3 1 4'");
+    const int size = (int)strcspn(written.out, "\n");
+    cr_assert(size > 0);
+    for (int i = 0; i < 2; i++) {
+        char held[2000] = "";
+        for (int n = 0; n < 14; n++)
+            snprintf(held + strlen(held), 100, "3 1 4\t%s%.*s%s\n", i ? "é" : "", size - i,
+                     written.out + i, patterns[i].rest);
+        program_write("held.tsv", held, strlen(held));
+        run_well("report m --input '3 1 4' --data held.tsv --out page.html");
+        char *page = program_read("page.html", NULL);
+        cr_assert(page != NULL);
+        expect_nested(page);
+        cr_expect(strstr(page, patterns[i].says) && strstr(page, "<summary>The other 2</summary>"),
+                  "there is no %s", patterns[i].says);
+    }
+}
+
+CPU_TEST(report, a_page_without_gradients_has_no_tab_for_them)
+{
+    run_well(TRAIN "--report page.html");
+    char *page = program_read("page.html", NULL);
+    cr_expect(page && strstr(page, "data-name=\"Gradients\"") &&
+              strstr(page, "<p><strong>Gradients are healthy at the end:</strong> no part"));
+    run_well(TRAIN "--out n");
+    run_well("report n --input '3 1 4' --out page.html");
+    page = program_read("page.html", NULL);
+    cr_expect(page && !strstr(page, "data-name=\"Gradients\"") &&
+              strstr(page, "Gradients: the log holds none."));
+}
+
 CPU_TEST(report, two_runs_are_compared)
 {
     run_well(TRAIN);
@@ -514,6 +554,7 @@ CPU_TEST(report, two_runs_are_compared)
     char *page = program_read("both.html", NULL);
     cr_assert(page != NULL);
     expect_nested(page);
+    cr_expect(strstr(page, "<p class=\"verdict\"><code>"), "it does not say which is better");
     cr_expect(strstr(page, "<h2>Training loss</h2>") && strstr(page, "<h2>Held-out loss</h2>"));
     const char *differ = strstr(page, "<h2>Settings that differ</h2>");
     cr_assert(differ != NULL);
@@ -538,8 +579,9 @@ CPU_TEST(report, all_runs_of_a_folder_are_compared)
     cr_assert(page != NULL);
     expect_nested(page);
     cr_expect(strstr(page, "<h1>2 runs in runs</h1>") && !strstr(page, "mean</th>"));
-    const char *first = strstr(page, "<th scope=\"row\">first</th>"), *second = strstr(page, name);
-    cr_expect(first && second && first < second && !strstr(page, "<b>"));
+    const char *first = strstr(page, "<th scope=\"row\">first</th>"),
+               *second = first ? strstr(first, name) : NULL;
+    cr_expect(first && second && !strstr(page, "<b>"));
     cr_expect(strstr(page, "<th scope=\"row\">steps</th><td>40</td><td>10</td>") &&
               strstr(page, "training took</th>") && count_of(page, script) == 1);
 }
@@ -641,32 +683,143 @@ CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
     cr_expect(o.code == 0 && page && !strstr(page, "confuses"), "%s", o.err);
 }
 
-/* The held-out loss of the last evaluation is the least, or not. */
+/* ---- The verdict, of logs ---- */
+
+#define TINY_COPY "train --task copy --encoder-layers 1 --decoder-layers 1 " TINY
+
+/* The page of a model with a log that has these lines after its first. */
+static void report_log(const char *model, const char *lines)
+{
+    char text[1000];
+    snprintf(text, sizeof text, "{\"softback\":\"log\",\"format\":2}\n%s", lines);
+    program_write("other.log", text, strlen(text));
+    run_well("report %s --input 314 --log other.log --out page.html", model);
+}
+
+/* The overview of the page, up to its numbers. */
+static const char *overview(void)
+{
+    char *page = program_read("page.html", NULL);
+    char *found = page ? strstr(page, "<section class=\"overview ") : NULL,
+         *end = found ? strstr(found, "<details>") : NULL;
+    cr_assert(end != NULL);
+    *end = 0;
+    return found;
+}
+
+/* The held-out loss of the last evaluation is the least, or not. The warm-up of the longer run is
+   a tenth of it at most. */
 CPU_TEST(text_report, a_verdict_says_how_much_longer_to_train)
 {
-    static const char log[] = "{\"softback\":\"log\",\"format\":2}\n"
-                              "{\"step\":100,\"held_out_loss\":1.5,\"held_out_error\":0.75}\n"
-                              "{\"step\":300,\"held_out_loss\":%d,\"held_out_error\":0.5,"
-                              "\"best\":true}\n";
-    static const char falls[] = "the held-out loss still falls at the end: train longer, "
-                                "<code>--steps 900</code>.</p>";
-    static const char *const still[] = {falls, NULL};
-    char text[300];
-    run_well("train --task copy --schedule constant --warmup 100 --encoder-layers 1 "
-             "--decoder-layers 1 " TINY);
-    snprintf(text, sizeof text, log, 1);
-    program_write("other.log", text, strlen(text));
-    run_well("report m --input 314 --log other.log --out page.html");
-    expect_parts("page.html", still);
-    expect_parts("page.html",
-                 (const char *const[]){"the warm-up takes 100 of the 300 steps: give a "
-                                       "shorter one (<code>--warmup 30</code>)",
-                                       NULL});
-    snprintf(text, sizeof text, log, 2);
-    program_write("other.log", text, strlen(text));
-    run_well("report m --input 314 --log other.log --out page.html");
-    char *page = program_read("page.html", NULL);
-    cr_expect(page && !strstr(page, "still falls"));
+    static const char falls[] = "{\"step\":1000,\"held_out_loss\":1.5,\"held_out_error\":0.75}\n"
+                                "{\"step\":3000,\"held_out_loss\":1,\"held_out_error\":0.5,"
+                                "\"best\":true}\n",
+                      few[] = "{\"step\":80,\"held_out_loss\":1,\"held_out_error\":0.5,"
+                              "\"best\":true}\n",
+                      flat[] = "{\"step\":1000,\"held_out_loss\":1,\"held_out_error\":0.5}\n"
+                               "{\"step\":3000,\"held_out_loss\":1,\"held_out_error\":0.5,"
+                               "\"best\":true}\n";
+    run_well(TINY_COPY "--schedule constant --warmup 1000 --optimiser adamw --decay-all");
+    report_log("m", falls);
+    cr_expect(
+        strstr(overview(), "<p>The held-out loss still falls at the end: train longer.</p>") &&
+            strstr(overview(), "<strong>--steps 9000</strong>") &&
+            strstr(overview(), "--warmup 900</strong>") && strstr(overview(), " --decay-all --") &&
+            strstr(overview(), " --out m-2.safetensors --report m-2.html</code>"),
+        "%s", overview());
+    report_log("m", few);
+    cr_expect(strstr(overview(), "<p>80 steps are few: train longer.</p>") &&
+                  strstr(overview(), "<strong>--steps 2000</strong>") &&
+                  !strstr(overview(), "--warmup 1000"),
+              "%s", overview());
+    report_log("m", flat);
+    cr_expect(strstr(overview(), "<strong>--width 32</strong>") &&
+                  !strstr(overview(), "train longer"),
+              "%s", overview());
+}
+
+/* Training became unstable where both losses rose; where only the held-out one did, it overfits. */
+CPU_TEST(text_report, the_verdict_names_a_learning_rate_that_is_too_high)
+{
+    static const char lines[] =
+        "{\"step\":10,\"loss\":2.8}\n{\"step\":50,\"loss\":1.3}\n"
+        "{\"step\":50,\"held_out_loss\":1.25,\"held_out_error\":1,\"best\":true}\n"
+        "{\"step\":400,\"loss\":%s}\n{\"step\":450,\"loss\":%s}\n"
+        "{\"step\":450,\"held_out_loss\":%s,\"held_out_error\":1,\"best\":false}\n";
+    char text[600];
+    run_well(TINY_COPY "--learning-rate 0.5 --clip 0");
+    snprintf(text, sizeof text, lines, "1.9", "1.9", "1.875");
+    report_log("m", text);
+    cr_expect(strstr(overview(), "overview bad") &&
+                  strstr(overview(),
+                         "Training became unstable: the held-out loss rose from 1.25 at "
+                         "step 50 to 1.88 at the end, and the training loss rose too. "
+                         "The learning rate 0.5 is too high.") &&
+                  strstr(overview(), "<strong>--learning-rate 0.006</strong>") &&
+                  strstr(overview(), "<strong>--clip 1</strong>"),
+              "%s", overview());
+    snprintf(text, sizeof text, lines, "1.3", "1.3", "1.25");
+    report_log("m", text);
+    cr_expect(strstr(overview(), "The learning rate 0.5 is too high: the usual one") &&
+                  strstr(overview(), "<strong>--learning-rate 0.006</strong>"),
+              "%s", overview());
+    run_well(TINY_COPY "--dropout 0 --out n");
+    snprintf(text, sizeof text, lines, "0.5", "0.5", "1.875");
+    report_log("n", text);
+    cr_expect(strstr(overview(), "It overfits: at the end the loss is 0.5 on training texts and "
+                                 "1.88 on held-out ones.") &&
+                  strstr(overview(), "<strong>--dropout 0.1</strong>") &&
+                  !strstr(overview(), "unstable"),
+              "%s", overview());
+}
+
+CPU_TEST(text_report, the_verdict_names_a_learning_rate_that_is_too_low)
+{
+    run_well(TINY_COPY "--learning-rate 1e-6");
+    report_log("m", "{\"step\":10,\"loss\":2.5}\n{\"step\":2000,\"loss\":2.4}\n"
+                    "{\"step\":2000,\"held_out_loss\":2.4,\"held_out_error\":1,\"best\":true}\n");
+    cr_expect(strstr(overview(), "The learning rate 10⁻⁶ is too low: the training loss only went "
+                                 "from 2.5 to 2.4. The usual one for this width is 0.006.") &&
+                  strstr(overview(), "<strong>--learning-rate 0.006</strong>"),
+              "%s", overview());
+}
+
+/* Each with its word and the colour of the style. */
+CPU_TEST(text_report, a_verdict_is_as_good_as_its_texts)
+{
+    static const char *const verdicts[][2] = {
+        {"0.992",
+         "bad\">\n<p class=\"verdict\">It gets almost no text right. 0.8&#160;% of 8 held-"},
+        {"0.67", "open\">\n<p class=\"verdict\">It has learnt a part of its task. 33&#160;% of 8"},
+        {"0.1",
+         "good\">\n<p class=\"verdict\">It has nearly learnt its task. 90&#160;% of 8 held-"},
+        {"0", "good\">\n<p class=\"verdict\">It has learnt its task. 100&#160;% of 8 held-out "}};
+    run_well(TINY_COPY "--evaluate-pairs 8 --warmup 15");
+    for (int i = 0; i < 4; i++) {
+        char line[200];
+        snprintf(line, sizeof line,
+                 "{\"step\":20,\"held_out_loss\":0.7,\"held_out_error\":%s,\"best\":true}\n",
+                 verdicts[i][0]);
+        report_log("m", line);
+        cr_expect(strstr(overview(), verdicts[i][1]), "%s", overview());
+    }
+    cr_expect(!strstr(overview(), "warm") && !strstr(overview(), "softback train"), "%s",
+              overview());
+}
+
+/* Digits of a classifier's two labels: half of them are right by chance. */
+CPU_TEST(text_report, all_kinds_of_models_have_a_verdict)
+{
+    static const char *const bad[] = {"overview bad\">", "It is hardly better than guessing. 52",
+                                      NULL},
+                             *const open[] = {"overview open\">",
+                                              "Its loss is well below guessing.", NULL};
+    run_well(CLASSIFIER);
+    report_log("m", "{\"step\":20,\"held_out_loss\":0.69,\"held_out_error\":0.48,\"best\":true}\n");
+    expect_parts("page.html", bad);
+    run_well(LANGUAGE "--out n");
+    report_log("n", "{\"step\":20,\"held_out_loss\":1.5,\"held_out_error\":null,\"best\":true}\n");
+    expect_parts("page.html", open);
 }
 
 CPU_TEST(text_report, the_loss_says_what_acts_in_training_only)
@@ -691,7 +844,7 @@ CPU_TEST(text_report, held_out_numbers_are_those_of_the_saved_model)
         "{\"step\":10,\"held_out_loss\":2,\"held_out_error\":0.25,\"best\":true}\n"
         "{\"step\":20,\"held_out_loss\":1,\"held_out_error\":0,\"best\":false}\n";
     static const char *const parts[] = {
-        "75&#160;% of held-out texts are exactly right.</p>",
+        "75&#160;% of 8 held-out texts are exactly right.</p>",
         "held-out texts exactly right</span> <strong>75 %</strong>",
         "held-out loss, nats a symbol</span> <strong>2</strong>",
         "in training, at step 10, whose weights were saved as this model. An evaluation decodes up "
