@@ -298,8 +298,6 @@ bool text_model_generator(const void *self, struct generator *g)
     return true;
 }
 
-/* Examples of the kinds of text models. */
-
 /* ---- examples ---- */
 
 void example_free(sb_example *e)
