@@ -98,6 +98,7 @@ const Drawer = (() => {
     const s = Address.state;
     const kinds = ["encoder", "decoder", "cross"];
     let cameFrom = null; /* the cell that was chosen */
+    const WORTH = 50; /* a step whose gradients are large enough to look at, for a model that has learnt */
 
     /* Of a head, the row with the largest ds. */
     const strongest = (seen) => {
@@ -134,19 +135,21 @@ const Drawer = (() => {
     /* Columns: a name, numbers with one power of ten, and what is drawn of a number and its text. Scores
        are less their maximum, which softmax ignores. */
     const columns = (c) => {
-        const most = Math.max(...c.s.filter((x) => x > -Infinity)), bars = largest(c.ds);
+        const most = Math.max(...c.s.filter((x) => x > -Infinity)), both = c.wrong ? [...c.ds, ...c.right] : c.ds;
+        const ofDs = (x, text) => signed(x, largest(both), text), text = (x, part) => part;
+        const centred = c.g.map((x) => x - c.average), g = c.wrong ? c.g : [...c.g, ...centred];
         const all = [
             ["s − max", c.s.map((x) => x - most)],
             ["a", c.a, (x, text) => [share(x), " ", tag("span", {class: "number"}, text)]],
-            ["g", c.g],
-            !c.wrong && ["g − avg", c.g.map((x) => x - c.average)],
-            [c.wrong ? "ds here" : "ds", c.ds, (x, text) => signed(x, bars, text)],
-            c.wrong && ["correct ds", c.right],
+            ["g", c.g, text, g],
+            !c.wrong && ["g − avg", centred, text, g],
+            [c.wrong ? "ds here" : "ds", c.ds, ofDs, both],
+            c.wrong && ["correct ds", c.right, ofDs, both],
         ];
-        return all.filter(Boolean).map(([name, numbers, drawn = (x, text) => text]) => {
-            const {name: title, text} = scaled(name, numbers);
+        return all.filter(Boolean).map(([name, numbers, drawn = text, scale = numbers]) => {
+            const {name: title, text: part} = scaled(name, scale);
             const sum = /^a$|ds/.test(name) ? sumOf(numbers) : "";
-            return {title, sum, cell: (k) => drawn(numbers[k], text(numbers[k]))};
+            return {title, sum, cell: (k) => drawn(numbers[k], part(numbers[k]))};
         });
     };
     const table = (c) => {
@@ -267,6 +270,8 @@ const Drawer = (() => {
         cameFrom = [racer, head, row, key];
         Address.set({racer, head, row, drawer: 1});
         Race.draw();
+        const c = chosen(), {playing, racers} = Race.state();
+        if (!playing && c?.frame.loss < 0.01 && racers[0].frames.has(WORTH)) Race.scrub(WORTH);
         $("drawer").scrollTop = 0;
         $("drawer").focus({preventScroll: true});
         if (coversPage()) $(`cell-${racer}-${head}-${row}-${key}`).scrollIntoView();

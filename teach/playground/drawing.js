@@ -58,7 +58,7 @@ const scaled = (name, numbers) => {
     const power = Math.floor(Math.log10(most));
     const text = (x) => {
         const part = (x / 10 ** power).toFixed(2);
-        return +part ? numeral(part) : "0";
+        return +part ? numeral(part) : x === 0 ? "0" : "≈0";
     };
     return {name: `${name} · 10${raised(power)}`, text};
 };
@@ -111,7 +111,7 @@ const bar = (x, most) => {
 /* A signed bar and its number. Both have a width of their own, so that the middle lines of a column
    stand below each other. */
 const signed = (x, most, text = short(x)) =>
-    [bar(x, most), " ", tag("span", {class: "number " + (text === "0" ? "" : sign(x))}, text)];
+    [bar(x, most), " ", tag("span", {class: "number signed " + (text === "0" ? "" : sign(x))}, text)];
 
 /* A bar from 0 to 1. */
 const share = (x) => {
@@ -215,8 +215,8 @@ const curvesRoom = () => {
     return {letter, left: 3.7 * letter + 8, right: 10, bottom: letter + 4};
 };
 const curves = (id, label, {all, lastX, level, spans, at}) => {
-    const isLarge = document.body.matches(".teacher"), least = isLarge ? 130 : 160;
-    const W = room(id, 1400), H = Math.max(least, Math.min(260, innerHeight / (isLarge ? 5.5 : 4.5), innerWidth / 2.4) | 0);
+    const W = room(id, 1400);
+    const H = Math.max(130, Math.min(260, innerHeight / (innerHeight < 800 ? 5.5 : 4.5), innerWidth / 2.4) | 0);
     const {letter, left, right: after, bottom} = curvesRoom(), right = W - after;
     const values =
         all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level.value);
@@ -228,9 +228,10 @@ const curves = (id, label, {all, lastX, level, spans, at}) => {
         return 8 + share * (H - 8 - bottom);
     };
     const across = (y, more) => tag("line", {x1: left, x2: right, y1: Y(y), y2: Y(y), ...more});
+    const every = Math.ceil(1.2 * letter * (top - low) / (H - 8 - bottom)); /* labels do not overlap */
     const scale = evenTicks([low, top], 1).map((t) => {
-        const y = 10 ** t;
-        return [across(y, {class: "axis"}), words(left - 5, Y(y) + 0.3 * letter, "end", axisLabel(y))];
+        const y = 10 ** t, label = words(left - 5, Y(y) + 0.3 * letter, "end", axisLabel(y));
+        return [across(y, {class: "axis"}), (top - t) % every === 0 && label];
     });
     const lines = all.map(
         (c) => tag("polyline", {

@@ -72,7 +72,8 @@ const Flash = (() => {
         const shown =
             isForward() ? blocks().slice(0, done()) : page.tables.backward.slice(0, back());
         const cells = (row) => columns.map((name) => tag("td", {}, typeset(row[name].text)));
-        $("flash-table").innerHTML = tableOf(columns, shown.map(cells), shown.length - 1);
+        const rows = shown.slice(s.teacher ? -5 : 0); /* what a projector has room for */
+        $("flash-table").innerHTML = tableOf(columns, rows.map(cells), rows.length - 1);
     };
     const drawMemory = () => {
         const held = done() > 0 ? blocks()[done() - 1].held.number : 0, whole = s.fscores.length;
@@ -105,11 +106,13 @@ const Flash = (() => {
         drawTable();
         drawMemory();
         $("flash-place").textContent = place();
+        const held = `It holds ${s.block + 3} numbers, for a row of any length: the scores of a block, m, l and o.`;
         $("flash-say").innerHTML = (isForward() && done() > 1 ? rescaled() : "") +
+                                    (isForward() && end ? tag("strong", {}, held) + " " : "") +
                                     typeset(page.texts[!isForward() ? 2 : end ? 1 : 0]);
         $("flash-command").textContent = `./softback explain flash --scores ${s.fscores.join()} ` +
                                          `--values ${s.fvalues.join()} --block ${s.block}`;
-        $("flash-costs").classList.toggle("asked", Boolean(s.teacher) && s.fstep === 0);
+        $("flash").closest("section").classList.toggle("asked", Boolean(s.teacher) && s.fstep === 0);
         Teacher.ask();
         $("flash-back").disabled = s.fstep === 0;
         $("flash-step").disabled = s.fstep === last();

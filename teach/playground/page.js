@@ -42,13 +42,12 @@ const Teacher = (() => {
     /* The question of the scene, which a class votes on before it sees the answer. */
     const ask = () => {
         setType();
-        const waits = !s.teacher || s.scene < 0                ? ""
-                    : s.panel === 5                            ? s.fstep === 0 && "play"
-                    : document.body.matches(".row-alone")      ? !$("drawer-answer").open && "the space bar"
-                    : s.at < 0 && Race.state().step === 0      ? "start"
-                                                               : "";
+        const waits = !s.teacher || s.scene < 0                ? false
+                    : s.panel === 5                            ? s.fstep === 0
+                    : document.body.matches(".row-alone")      ? !$("drawer-answer").open
+                                                               : s.at < 0 && Race.state().step === 0;
         $("scene-caption").textContent =
-            (scenes[s.scene]?.[2] ?? "Choose a scene: press 1 to 8.") + (waits ? ` Vote, then press ${waits}.` : "");
+            (scenes[s.scene]?.[2] ?? "Choose a scene: press 1 to 8.") + (waits ? " Vote, then press the space bar." : "");
     };
     /* A scene is an address: the page opens anew with it, from its top. */
     const show = (scene) => {
@@ -93,6 +92,7 @@ const Teacher = (() => {
         new ResizeObserver(measure).observe(header);
         $("teacher").onclick = () => {
             Address.set({teacher: +!s.teacher});
+            if (s.teacher && s.scene < 0) return show(0); /* its question comes before any answer */
             draw();
             Race.draw();
         };

@@ -51,30 +51,33 @@ const Verdict = (() => {
                `${count(most)} of the ${all.length} digits that it writes here are ${most}`;
     };
     const saturation = ({attentions}) => mean(attentions.flatMap((o) => o.saturated));
-    const illness = (frame) => {
+    const illness = (frame, control) => {
         const drift = largest(scores(frame)), saturated = saturation(frame);
         return list([
-            drift > 50 && `a score has drifted from 0 to ${short(drift)}`,
+            drift > 50 && `a score has drifted from 0 to ${short(drift)}` +
+                (control ? ` (the largest of the correct model is ${short(largest(scores(control)))})` : ""),
             saturated > 0.2 && `${percent(saturated)} of the rows of all its attentions are saturated`,
             frame.share < 0.5 && writing(frame),
         ].filter(Boolean));
     };
     const why = (rule) => {
         const {sumIsZero, shiftFree} = Library.rule.check(rule);
-        return !sumIsZero ? "The ds of a row do not sum to 0, and nothing holds its scores"
+        return !sumIsZero ? "The ds of a row do not sum to 0, and nothing holds the mean of its scores"
                : shiftFree ? "Its ds sum to 0, and yet they are not the gradient"
-                           : "Its ds sum to 0, but that is not enough: shifts of g change them";
+                           : "Its ds sum to 0, which holds the mean of a row’s scores, but not their differences: " +
+                                 "shifts of g change the ds";
     };
     const ofRight = (frame) => {
         const saturated = saturation(frame);
         return `${percent(frame.share)} of digits right.` +
                (frame.share < LEARNT && saturated > 0.2
                     ? ` ${percent(saturated)} of the rows of all its attentions are saturated, so hardly any gradient passes: the ` +
-                          "gradient is correct, and yet too small." : "");
+                          "gradient is correct, and yet too small. Adam does not help: it scales the sum over all rows, in " +
+                          "which a saturated row counts for nothing." : "");
     };
-    const ofWrong = (frame, rule) => {
+    const ofWrong = (frame, rule, control) => {
         if (frame.share >= LEARNT) return "This task is learnt all the same.";
-        const found = illness(frame);
+        const found = illness(frame, control);
         return `${why(rule)}${found && `; ${found}`}.`;
     };
     /* Whether no gradient is better than a wrong one. */
@@ -114,7 +117,7 @@ const Verdict = (() => {
                                                    : ofRight(a)],
             [Rules.name(s.rule), `${percent(b.share)} of digits right. ` +
                                  (known ? "It is the correct gradient."
-                                  : Rules.name(s.rule).startsWith("0:") ? ofZero() : ofWrong(b, s.rule))],
+                                  : Rules.name(s.rule).startsWith("0:") ? ofZero() : ofWrong(b, s.rule, s.events.length ? null : a))],
         ];
         const isAsked = s.teacher && (s.events.length || s.factor !== 1); /* of the model on the left alone */
         return said.slice(0, isAsked ? 1 : 2)
@@ -533,6 +536,7 @@ const Race = (() => {
             return run();
         }),
         settled: () => busy,
+        scrub,
         whenDrawn: (act) => listeners.push(act)
     };
 })();

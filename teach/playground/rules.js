@@ -31,17 +31,18 @@ const Rules = (() => {
         return rows.find(([task, rate]) => task === of[0] && rate === of[1]);
     };
     /* What wrong rules keep, and their columns in that table. */
-    const kept = [["neither: the mistake", 3], ["shifts of s: less its mean", 4], ["shifts of g: with g − avg", 5],
-                  ["both: both mended", 6], ["both: ds = 0", 7]];
+    const kept = [["m = a(1 − a)g", "neither", 3], ["m − mean(m)", "shifts of s", 4],
+                  ["n = a(1 − a)(g − avg)", "shifts of g", 5], ["n − mean(n)", "both", 6], ["0", "both", 7]];
     const drawKept = () => {
-        const rates = ["0.003", "0.01"], head = ["what it keeps", ...rates.map((rate) => "at " + rate)];
+        const rates = ["0.003", "0.01"], head = ["ds", "keeps", ...rates.map((rate) => "at " + rate)];
         const cell = (rate, i) => {
             const shares = ["copy", "reverse"].map((task) => parseInt(measured(task, rate)[i]));
             const least = Math.min(...shares);
             return `${least >= 99 ? "learns" : least > 50 ? "in part" : "no"}: ${shares.join(", ")} %`;
         };
         $("rule-kept").innerHTML =
-            tableOf(head, kept.map(([name, i]) => rowOf(head, name, rates.map((rate) => cell(rate, i)))));
+            tableOf(head, kept.map(([rule, name, i]) => rowOf(head, tag("code", {}, rule),
+                                                              [name, ...rates.map((rate) => cell(rate, i))])));
     };
 
     const line = (ok, yes, no) =>
