@@ -270,9 +270,11 @@ bool pairs_watch(struct training *t)
     const int64_t n = few ? sb_pairs_count(few) : 0;
     if (n > 0) {
         t->drawn = memory_text(sb_pairs_source(few, 0));
+        t->drawn_target = memory_text(sb_pairs_target(few, 0));
         sb_data *data =
-            t->drawn ? t->request->kind->encode(t, few, &(sb_data_options){.longest = INT64_MAX})
-                     : sb_fail("out of memory");
+            t->drawn && t->drawn_target
+                ? t->request->kind->encode(t, few, &(sb_data_options){.longest = INT64_MAX})
+                : sb_fail("out of memory");
         t->watched = data ? data_whole(data) : NULL;
         sb_data_free(data);
     }

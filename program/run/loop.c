@@ -291,6 +291,7 @@ static bool training_report(const struct training *t, const char *path)
     const bool kept = t->log && ftell(t->log) >= 0; /* a pipe keeps nothing */
     const struct report_request request = {.model = t->out,
                                            .text = t->drawn,
+                                           .expected = t->drawn_target,
                                            .log = kept ? t->log_path : "/dev/null",
                                            .out = path,
                                            .pairs = t->held_pairs,

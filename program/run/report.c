@@ -130,6 +130,7 @@ static char *report_make(const struct report_request *r, const struct run_log *l
                               .name = name,
                               .trained_on = r->trained_on,
                               .text = r->text,
+                              .expected = r->expected,
                               .text_given = r->text != NULL,
                               .target_given = r->target != NULL,
                               .log = log,

@@ -8,6 +8,7 @@
 struct report_request {
     const char *model;         /* or a folder of runs, to compare all of them */
     const char *text, *target; /* target NULL: the model's output */
+    const char *expected;      /* for the text; NULL: unknown */
     const char *other;         /* a second model, to compare with; NULL: none */
     const char *data;          /* held-out texts with targets or labels; NULL: those of a task */
     const char *log;           /* NULL: the model's path with .jsonl, if it exists */

@@ -419,6 +419,7 @@ void training_close(struct training *t)
     memory_free(t->data);
     sb_batch_free(t->watched);
     memory_free(t->drawn);
+    memory_free(t->drawn_target);
     memory_free(t->out);
     memory_free(t->state_path);
     memory_free(t->log_path);

@@ -46,6 +46,7 @@ struct training {
     best_score best;                  /* by which the best model is chosen; not BEST_AUTO */
     sb_batch *watched;                /* diagnosed at each evaluation; NULL without --report */
     char *drawn;                      /* a held-out text for the report; NULL without one */
+    char *drawn_target;               /* the output expected for it; NULL: unknown */
     struct checkpoint *loaded;        /* of a resumed run or of --from: owns weights and model */
     bool resumed;
     sb_parameters *weights;

@@ -184,8 +184,18 @@ static const char *head_name(const void *example, int64_t row)
 
 /* ---- the strips ---- */
 
-/* Whether each part learns, at the last diagnosis; the biases of keys have no gradient in theory.
- */
+/* Frozen parameters have no gradient, of which no element is counted. */
+static bool is_frozen(const struct strip *s, int64_t part)
+{
+    const double *counts = s->run->diagnosis[s->run->diagnoses - 1].of[RUN_HISTOGRAMS];
+    double sum = 0;
+    for (int64_t i = 0; i < s->rows * DIAGNOSIS_BINS; i++)
+        sum += is_of_part(s, i / DIAGNOSIS_BINS, part) ? counts[i] : 0;
+    return sum == 0;
+}
+
+/* Whether each part learns that is not frozen, at the last diagnosis; the biases of keys have no
+   gradient in theory. */
 static void add_health(struct html *html, const struct run_log *run, const sb_parameters *weights)
 {
     enum { FAINT = 10000 };
@@ -194,29 +204,37 @@ static void add_health(struct html *html, const struct run_log *run, const sb_pa
                             .of = RUN_GRADIENTS,
                             .rows = sb_parameters_count(weights),
                             .logarithmic = true};
-    double least = INFINITY, most = 0;
-    const char *weakest = "";
+    double norm[PARTS], least = INFINITY, most = 0;
+    int faint = 0;
     for (int64_t p = 0; p < PARTS; p++) {
-        const double norm = part_value(&s, p, run->diagnoses - 1);
-        if (!part_name(&s, p) || strcmp(parts[p][1], "biases of keys") == 0)
-            continue;
-        weakest = norm < least ? parts[p][1] : weakest;
-        least = fmin(least, norm);
-        most = fmax(most, norm);
+        const bool learns =
+            part_name(&s, p) && !is_frozen(&s, p) && strcmp(parts[p][1], "biases of keys") != 0;
+        norm[p] = learns ? part_value(&s, p, run->diagnoses - 1) : INFINITY;
+        least = fmin(least, norm[p]);
+        most = learns ? fmax(most, norm[p]) : most;
     }
-    html_say(
-        html,
-        least * FAINT > most
-            ? "<p><strong>Gradients are healthy at the end:</strong> no part of the model is "
-              "without gradients. The smallest norm is %.2g (%s), the largest %.2g.</p>\n"
-            : "<p><strong>Gradients are not healthy at the end:</strong> the smallest norm is %.2g "
-              "(%s), below a ten-thousandth of the largest, %.2g: this part learns "
-              "nothing, as if it were frozen.</p>\n",
-        least, weakest, most);
+    if (isinf(least))
+        return;
+    html_say(html, least * FAINT > most
+                       ? "<p><strong>Gradients are healthy at the end:</strong> no part of the "
+                         "model is without gradients."
+                       : "<p><strong>Gradients are not healthy at the end:</strong> hardly any "
+                         "gradient reaches ");
+    for (int64_t p = 0; p < PARTS; p++)
+        if (norm[p] * FAINT <= most)
+            html_print(html, "%s%s", faint++ ? ", " : "", parts[p][1]);
+    html_say(html,
+             faint
+                 ? ". The smallest norm is %.2g, below a ten-thousandth of the largest, %.2g.</p>\n"
+                 : " The smallest norm is %.2g, the largest %.2g.</p>\n",
+             least, most);
 }
 
+#define SATURATED                                                                                  \
+    "The share of each head's rows whose softmax passes hardly any gradient: ||J|| < 0.01. "
+
 static void add_strips(struct html *html, const struct run_log *run, const sb_parameters *weights,
-                       const sb_example *example)
+                       const sb_example *example, bool failed)
 {
     const struct strip strips[] = {
         {.title = "Gradients, by part of the model",
@@ -243,8 +261,9 @@ static void add_strips(struct html *html, const struct run_log *run, const sb_pa
          .column_names = sizes,
          .columns = DIAGNOSIS_BINS},
         {.title = "Saturated rows",
-         .text = "The share of each head's rows whose softmax passes hardly any gradient: ||J|| < "
-                 "0.01. In a trained model this is confidence, not a fault.",
+         .text = failed ? SATURATED "In this model, which has learnt little, it is a fault: "
+                                    "such rows pass hardly any gradient to queries and keys."
+                        : SATURATED "In a trained model this is confidence, not a fault.",
          .of = RUN_SATURATED,
          .name = head_name,
          .rows = run->heads},
@@ -262,7 +281,7 @@ static void add_strips(struct html *html, const struct run_log *run, const sb_pa
 }
 
 bool inside_add(struct html *html, const struct run_log *run, const sb_parameters *weights,
-                const sb_example *example)
+                const sb_example *example, bool failed)
 {
     int64_t heads = 0;
     for (int i = 0; i < example->attentions; i++)
@@ -279,6 +298,6 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                        (long long)run->parameters, (long long)run->heads,
                        (long long)sb_parameters_count(weights), (long long)heads);
     add_health(html, run, weights);
-    add_strips(html, run, weights, example);
+    add_strips(html, run, weights, example, failed);
     return true;
 }

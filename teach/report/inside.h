@@ -30,8 +30,9 @@ void strip_add(struct html *html, const struct strip *strip);
 /* ---- the strips of a run ---- */
 
 /* Strips of the diagnoses in a log; nothing where there are none. Fails where they are those of
-   another model than the weights and the example are of. */
+   another model than the weights and the example are of. In a run that failed, saturated rows are
+   called a fault. */
 bool inside_add(struct html *html, const struct run_log *run, const sb_parameters *weights,
-                const sb_example *example);
+                const sb_example *example, bool failed);
 
 #endif

@@ -183,10 +183,9 @@ static void steps_row(struct html *html, const struct maps *maps, const sb_examp
 static void steps_table(struct html *html, const struct maps *maps,
                         const sb_example_attention *cross)
 {
-    html_table(html,
-               "Attention weights of each head at this step, in per cent; the largest of a row is "
-               "bold.",
-               "the text");
+    html_add(html, "<p>Attention weights of each head at this step, in per cent; the largest of a "
+                   "row is bold.</p>\n");
+    html_table(html, "", "the text");
     for (int64_t j = 0; j < cross->keys.length; j++)
         html_head(html, "col", subject_label(&cross->keys, j).text);
     each_head(html, maps, cross, steps_row);

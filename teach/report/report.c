@@ -161,7 +161,8 @@ static void command_settings(struct html *html, const struct checkpoint *c, cons
     }
 }
 
-bool report_command(struct html *html, const struct report *r, const struct settings *next)
+bool report_command(struct html *html, const struct report *r, const struct settings *next,
+                    bool resumes)
 {
     const struct checkpoint *c = r->checkpoint;
     sb_description *d = sb_model_describe(&c->subject);
@@ -174,12 +175,13 @@ bool report_command(struct html *html, const struct report *r, const struct sett
     else
         option(html, "data", r->trained_on ? r->trained_on : "FILE", false);
     command_settings(html, c, d, next ? next : &c->settings);
-    char *out = memory_format("%s-2.safetensors", r->name),
-         *page = memory_format("%s-2.html", r->name);
+    char *out = memory_format(resumes ? "%s.safetensors" : "%s-2.safetensors", r->name),
+         *page = memory_format(resumes ? "%s.html" : "%s-2.html", r->name);
     const bool ok = (out && page) || sb_fail("report: out of memory");
     if (ok && next) {
         option(html, "out", out, false);
         option(html, "report", page, false);
+        html_add(html, resumes ? " <strong>--resume</strong>" : "");
     }
     memory_free(out);
     memory_free(page);
@@ -222,7 +224,7 @@ static bool add_run(struct html *html, const struct report *r)
     strftime(today, sizeof today, "%Y-%m-%d", gmtime(&now));
     html_row(html, "command with these settings");
     html_add(html, "<td>");
-    if (!report_command(html, r, NULL))
+    if (!report_command(html, r, NULL, false))
         return false;
     html_add(html, "</td>");
     if (!isnan(seconds))
@@ -299,7 +301,8 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
     chart_note(html);
     if (r->log->diagnoses > 0)
         report_part(html, "Gradients");
-    ok = ok && inside_add(html, r->log, r->checkpoint->weights, &r->subject->example);
+    ok = ok && inside_add(html, r->log, r->checkpoint->weights, &r->subject->example,
+                          verdict_is_bad(r, kind == &report_classifier));
     report_part(html, "Attention");
     ok = ok && add_maps(html, r) && (!kind->errors || kind->errors(html, r, found));
     report_part(html, "Check and tape");

@@ -18,6 +18,7 @@ struct report {
     const struct checkpoint *checkpoint;
     const struct subject *subject; /* the checkpoint's model on a text */
     const char *title, *text;
+    const char *expected; /* the output for the text; NULL: unknown, where no pair has it */
     const char *name, *trained_on; /* of the model; its training data, a file, or NULL */
     bool text_given, target_given; /* by the user: refused where they are too long to be drawn */
     const struct run_log *log;
@@ -43,11 +44,15 @@ struct report_kind {
 
 extern const struct report_kind report_pairs, report_language, report_classifier;
 
-/* Adds whether the run is good, and what to do next; `labels`: it chooses one for a whole text. */
-bool verdict_add(struct html *html, const struct report *report, bool labels);
-/* Adds the command that trains with the settings of the run, or with others that `next` has, and
-   then to a new file; NULL: with its own. */
-bool report_command(struct html *html, const struct report *report, const struct settings *next);
+/* Adds whether the run is good, and what to do next; `labels`: it chooses one for a whole text.
+   `pattern` is what its errors have in common, as HTML, or "". */
+bool verdict_add(struct html *html, const struct report *report, bool labels, const char *pattern);
+/* Whether the run failed: it is hardly better than guessing, unstable or stuck. */
+bool verdict_is_bad(const struct report *report, bool labels);
+/* Adds the command that trains with the settings of the run, or with others that `next` has (NULL:
+   its own): to a new file, or it resumes the run. */
+bool report_command(struct html *html, const struct report *report, const struct settings *next,
+                    bool resumes);
 
 /* Begins the next part of a page, which the script turns into a tab. */
 void report_part(struct html *html, const char *name);

@@ -7,6 +7,7 @@
 #include "teach/report/report.h"
 #include "tensor/memory.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,79 +20,35 @@ struct errors {
     char **output; /* of each */
     int64_t wrong; /* outputs that differ from their targets, the worst first */
     struct translation_error *found;
+    char says[200]; /* what most of the errors have in common, as HTML; "": nothing */
 };
 
-static bool pairs_find(void *found, const struct report *r)
+/* The number of symbols in the first bytes of a text. */
+static size_t symbols_of(const char *text, size_t size)
 {
-    struct errors *e = found;
-    const int64_t all = r->pairs ? sb_pairs_count(r->pairs) : 0,
-                  n = all < MOST_PAIRS ? all : MOST_PAIRS;
-    if (n == 0)
-        return true;
-    e->output = memory_new((size_t)n * sizeof *e->output);
-    if (!e->output)
-        return sb_fail("report: out of memory for %lld outputs", (long long)n);
-    if (!sb_translate_texts(r->subject->model.self, sb_pairs_sources(r->pairs), n, NULL, e->output))
-        return false;
-    e->count = n;
-    e->found = translation_errors(subject_attention(r->subject, NULL)->queries.vocabulary, r->pairs,
-                                  e->output, n, &e->wrong);
-    return e->found != NULL;
-}
-
-static void pairs_forget(void *found)
-{
-    struct errors *e = found;
-    for (int64_t i = 0; i < e->count; i++)
-        sb_free(e->output[i]);
-    memory_free(e->output);
-    memory_free(e->found);
-}
-
-static bool pairs_begin(struct html *html, const struct report *r, const void *found)
-{
-    const struct errors *e = found;
-    if (!verdict_add(html, r, false))
-        return false;
-    html_add(html, "<p>For ");
-    html_code(html, r->text);
-    html_add(html, " it writes ");
-    html_code(html, r->subject->example.target);
-    html_add(html, ". ");
-    if (e->count == 0) {
-        html_add(html, "No held-out pairs were given (--data FILE).</p>\n");
-        return true;
-    }
-    html_print(html, "Of %lld %s it writes %lld wrong", (long long)e->count, r->pairs_are,
-               (long long)e->wrong);
-    if (e->wrong > 0) {
-        const int64_t i = e->found[0].pair;
-        html_add(html, ", the worst ");
-        html_code(html, e->output[i]);
-        html_add(html, " for ");
-        html_code(html, sb_pairs_source(r->pairs, i));
-        html_add(html, ", where ");
-        html_code(html, sb_pairs_target(r->pairs, i));
-        html_add(html, " is expected");
-    }
-    html_add(html, ".</p>\n");
-    return true;
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++)
+        count += (text[i] & 0xc0) != 0x80; /* the first byte of a symbol in UTF-8 */
+    return count;
 }
 
 /* A text, marked where it differs: symbol by symbol from one of the same size, otherwise between
-   the same beginnings and the same ends. */
-static void cell(struct html *html, const char *text, const char *other)
+   the same beginnings and the same ends. A long one is cut, after the first difference. */
+static void marked_code(struct html *html, const char *text, const char *other)
 {
-    const size_t size = strlen(text), others = strlen(other);
-    size_t from = 0, to = size;
+    enum { MOST = 40, MORE = 20 };
+    const size_t size = strlen(text), others = strlen(other), all = symbols_of(text, size);
+    size_t from = 0, to = size, shown = 0;
     while (text[from] && text[from] == other[from])
         from++;
     while (to > from && to + others > from + size && text[to - 1] == other[to + others - size - 1])
         to--;
+    const size_t same = text[from] == other[from] ? 0 : symbols_of(text, from),
+                 most = same + MORE > MOST ? same + MORE : MOST;
     bool marked = false;
-    html_add(html, "<td><code>");
-    for (size_t i = 0, n; i < size; i += n) {
-        for (n = 1; (text[i + n] & 0xc0) == 0x80;) /* the bytes of a symbol in UTF-8 */
+    html_add(html, "<code>");
+    for (size_t i = 0, n; i < size && (shown < most || all < most + MORE); i += n, shown++) {
+        for (n = 1; (text[i + n] & 0xc0) == 0x80;)
             n++;
         const bool differs =
             i + n > from && i < to && (size != others || memcmp(text + i, other + i, n) != 0);
@@ -100,7 +57,16 @@ static void cell(struct html *html, const char *text, const char *other)
         marked = differs;
         buffer_escape(&html->text, text + i, n, "&<>\"");
     }
-    html_print(html, "%s</code></td>", marked ? "</mark>" : "");
+    html_print(html, "%s</code>", marked ? "</mark>" : "");
+    if (shown < all)
+        html_print(html, " ... (%lld more)", (long long)(all - shown));
+}
+
+static void cell(struct html *html, const char *text, const char *other)
+{
+    html_add(html, "<td>");
+    marked_code(html, text, other);
+    html_add(html, "</td>");
 }
 
 /* ---- what errors have in common ---- */
@@ -202,7 +168,7 @@ static bool count_patterns(const sb_vocabulary *v, const char *output, const cha
 }
 
 /* What most of the errors have in common, if at least a quarter has. */
-static bool add_pattern(struct html *html, const struct report *r, const struct errors *e)
+static bool find_pattern(struct errors *e, const struct report *r)
 {
     const sb_vocabulary *v = subject_attention(r->subject, NULL)->queries.vocabulary;
     int64_t count[PATTERNS] = {0};
@@ -215,17 +181,94 @@ static bool add_pattern(struct html *html, const struct report *r, const struct 
     }
     for (int p = 1; p < PATTERNS; p++)
         most = 5 * count[p] > 6 * count[most] ? p : most;
-    html_print(html, "<p class=\"pattern\"><strong>");
-    if (4 * count[most] >= e->wrong)
-        html_print(html, "%lld of %lld wrong outputs</strong> %s.</p>\n", (long long)count[most],
-                   (long long)e->wrong, patterns[most].says);
-    else
-        html_print(html, "The %lld wrong outputs</strong> have no pattern in common.</p>\n",
-                   (long long)e->wrong);
+    if (e->wrong > 0 && 4 * count[most] >= e->wrong)
+        snprintf(e->says, sizeof e->says,
+                 "<p class=\"pattern\"><strong>%lld of %lld wrong outputs</strong> %s.</p>\n",
+                 (long long)count[most], (long long)e->wrong, patterns[most].says);
     return true;
 }
 
 /* ---- the errors ---- */
+
+static bool pairs_find(void *found, const struct report *r)
+{
+    struct errors *e = found;
+    const int64_t all = r->pairs ? sb_pairs_count(r->pairs) : 0,
+                  n = all < MOST_PAIRS ? all : MOST_PAIRS;
+    if (n == 0)
+        return true;
+    e->output = memory_new((size_t)n * sizeof *e->output);
+    if (!e->output)
+        return sb_fail("report: out of memory for %lld outputs", (long long)n);
+    if (!sb_translate_texts(r->subject->model.self, sb_pairs_sources(r->pairs), n, NULL, e->output))
+        return false;
+    e->count = n;
+    e->found = translation_errors(subject_attention(r->subject, NULL)->queries.vocabulary, r->pairs,
+                                  e->output, n, &e->wrong);
+    return e->found && find_pattern(e, r);
+}
+
+static void pairs_forget(void *found)
+{
+    struct errors *e = found;
+    for (int64_t i = 0; i < e->count; i++)
+        sb_free(e->output[i]);
+    memory_free(e->output);
+    memory_free(e->found);
+}
+
+/* The expected output of the text; NULL: unknown. */
+static const char *expected(const struct report *r)
+{
+    if (r->expected)
+        return r->expected;
+    for (int64_t i = 0; r->pairs && !r->target_given && i < sb_pairs_count(r->pairs); i++)
+        if (strcmp(sb_pairs_source(r->pairs, i), r->text) == 0)
+            return sb_pairs_target(r->pairs, i);
+    return NULL;
+}
+
+static void add_sample(struct html *html, const struct report *r)
+{
+    const char *written = r->subject->example.target, *target = expected(r);
+    const bool right = target && strcmp(written, target) == 0;
+    html_add(html, "<p>For ");
+    marked_code(html, r->text, r->text);
+    html_add(html, " it writes ");
+    marked_code(html, written, target ? target : written);
+    if (target && !right) {
+        html_add(html, "; expected ");
+        marked_code(html, target, written);
+    }
+    html_add(html, right ? ", which is right. " : ". ");
+}
+
+static bool pairs_begin(struct html *html, const struct report *r, const void *found)
+{
+    const struct errors *e = found;
+    if (!verdict_add(html, r, false, e->says))
+        return false;
+    add_sample(html, r);
+    if (e->count == 0) {
+        html_add(html, "No held-out pairs were given (--data FILE).</p>\n");
+        return true;
+    }
+    html_print(html, "Of %lld %s it writes %lld wrong", (long long)e->count, r->pairs_are,
+               (long long)e->wrong);
+    if (e->wrong > 0) {
+        const int64_t i = e->found[0].pair;
+        html_add(html, ", the worst ");
+        const char *source = sb_pairs_source(r->pairs, i), *target = sb_pairs_target(r->pairs, i);
+        marked_code(html, e->output[i], target);
+        html_add(html, " for ");
+        marked_code(html, source, source);
+        html_add(html, ", where ");
+        marked_code(html, target, e->output[i]);
+        html_add(html, " is expected");
+    }
+    html_add(html, ".</p>\n");
+    return true;
+}
 
 static void picture(struct html *html, const struct maps *maps)
 {
@@ -265,8 +308,8 @@ static bool add_errors(struct html *html, const struct report *r, const void *fo
         return true;
     report_part(html, "Errors");
     html_add(html, "<h2>Errors</h2>\n");
-    if (!add_pattern(html, r, e))
-        return false;
+    html_add(html,
+             e->says[0] ? e->says : "<p class=\"pattern\">They have no pattern in common.</p>\n");
     html_print(html,
                "<p>%lld of %lld, the worst first. Bold: where expected and written differ.</p>\n"
                "<div class=\"texts errors\">\n",
@@ -305,7 +348,7 @@ static bool language_begin(struct html *html, const struct report *r, const void
     const sb_model *model = &r->subject->model;
     sb_tape tape;
     (void)unused;
-    if (!verdict_add(html, r, false))
+    if (!verdict_add(html, r, false, ""))
         return false;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *loss = model->kind->loss(model->self, r->subject->example.batch, SB_LOSS_MEAN);
@@ -350,7 +393,7 @@ static bool classifier_begin(struct html *html, const struct report *r, const vo
     const sb_classifier *model = r->subject->model.self;
     sb_class class;
     (void)confusion;
-    if (!sb_classify(model, &r->text, 1, &class) || !verdict_add(html, r, true))
+    if (!sb_classify(model, &r->text, 1, &class) || !verdict_add(html, r, true, ""))
         return false;
     html_add(html, "<p>The text: ");
     html_code(html, r->text);

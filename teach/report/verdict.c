@@ -11,19 +11,17 @@ enum { ENOUGH = 1000, NEXT = 2000, FAR = 5 };
 
 enum cause { NO_LOG, NONE, UNSTABLE, TOO_HIGH, TOO_LOW, OVERFITS, TOO_SHORT, TOO_SMALL, STUCK };
 
-/* What may be tried instead of the command, as HTML. */
+/* What may be tried instead of the command, as HTML; NULL: nothing else helps. */
 static const char *const others[] = {
     [NO_LOG] = "give <code>--log FILE</code>, or train with <code>--report</code>",
     [NONE] =
         "try texts that are longer than those it has seen (<code>--input</code>), or a smaller "
         "model (<code>--width</code>)",
     [UNSTABLE] = "a longer warm-up (<code>--warmup</code>)",
-    [TOO_HIGH] = "a longer warm-up (<code>--warmup</code>)",
     [TOO_LOW] = "more steps (<code>--steps</code>)",
     [OVERFITS] =
         "more training texts, which help most, or early stopping (<code>--patience</code>)",
-    [TOO_SHORT] = "continue this run: its own command with <code>--resume</code> and more "
-                  "<code>--steps</code>",
+    [TOO_SHORT] = ", which continues this run at the rate that a longer schedule has",
     [TOO_SMALL] = "more layers, or more training texts like those that it gets wrong",
     [STUCK] =
         "see in <em>Gradients</em> which parameters get none, in <em>Check and tape</em> whether "
@@ -32,6 +30,7 @@ static const char *const others[] = {
 /* A run and what is judged of it. */
 struct run {
     const struct settings *settings;
+    const struct run_log *log;
     struct run_end end;
     double rate, usual, guessing, loss; /* loss: held out, or else of training */
     double right; /* per cent of texts above guessing; NaN where no exact text is to be expected */
@@ -94,6 +93,7 @@ static struct run run_of(const struct report *r, bool labels)
     const struct settings *s = &r->checkpoint->settings;
     const double choices = (double)r->subject->example.choices, chance = labels ? 100 / choices : 0;
     struct run x = {.settings = s,
+                    .log = r->log,
                     .end = run_end(r->log),
                     .rate = s->trainer.optimiser.schedule.rate,
                     .usual = settings_usual_rate(s),
@@ -108,12 +108,15 @@ static struct run run_of(const struct report *r, bool labels)
 
 /* ---- the verdict ---- */
 
+static bool is_bad(const struct run *x)
+{
+    return x->cause != NO_LOG && !is_good(x) &&
+           (is_poor(x) || x->cause == UNSTABLE || x->cause == STUCK);
+}
+
 static const char *mood_of(const struct run *x)
 {
-    return x->cause == NO_LOG                                        ? "open"
-           : is_good(x)                                              ? "good"
-           : is_poor(x) || x->cause == UNSTABLE || x->cause == STUCK ? "bad"
-                                                                     : "open";
+    return is_bad(x) ? "bad" : x->cause != NO_LOG && is_good(x) ? "good" : "open";
 }
 
 static const char *says(const struct run *x, bool labels)
@@ -126,6 +129,15 @@ static const char *says(const struct run *x, bool labels)
            : !is_poor(x)        ? "It has learnt a part of its task."
            : labels             ? "It is hardly better than guessing."
                                 : "It gets almost no text right.";
+}
+
+/* The share of all heads' rows at the last diagnosis. */
+static double saturated_at_end(const struct run_log *log)
+{
+    double sum = 0;
+    for (int64_t h = 0; log->diagnoses > 0 && h < log->heads; h++)
+        sum += log->diagnosis[log->diagnoses - 1].of[RUN_SATURATED][h];
+    return sum / fmax((double)log->heads, 1);
 }
 
 static void add_why(struct html *html, const struct run *x)
@@ -160,6 +172,12 @@ static void add_why(struct html *html, const struct run *x)
     else if (x->cause == TOO_SMALL)
         html_add(html, "<p>The held-out loss no longer falls, and it does not overfit: a larger "
                        "model may learn more.</p>\n");
+    const double saturated = saturated_at_end(x->log);
+    if (is_bad(x) && saturated > 0.5)
+        html_say(html,
+                 "<p>At the end %.0f %% of the rows of attention are saturated: they pass hardly "
+                 "any gradient to queries and keys. See <em>Gradients</em>.</p>\n",
+                 100 * saturated);
 }
 
 /* ---- what to do next ---- */
@@ -208,16 +226,32 @@ static struct settings next_of(const struct run *x)
     return s;
 }
 
+/* Whether more steps can continue the run: not where the warm-up, which stays, is a large part. */
+static bool continues(const struct run *x, struct settings *more)
+{
+    *more = *x->settings;
+    more->steps = (int64_t)fmax(3 * x->end.steps, NEXT);
+    return x->cause == TOO_SHORT && more->trainer.optimiser.schedule.warmup <= more->steps / 4;
+}
+
 static bool add_next(struct html *html, const struct run *x, const struct report *r)
 {
+    struct settings more;
+    const bool resumes = continues(x, &more);
+    /* No warm-up mends a rate that is far too high. */
+    const bool none =
+        (x->rate > FAR * x->usual && x->cause == UNSTABLE) || (x->cause == TOO_SHORT && !resumes);
     html_add(html, "<p>Next: ");
     if (x->cause > NONE) {
         const struct settings next = next_of(x);
-        if (!report_command(html, r, &next))
+        if (!report_command(html, r, &next, false))
             return false;
-        html_add(html, "</p>\n<p>Or: ");
+        html_add(html, none ? "</p>\n" : "</p>\n<p>Or: ");
     }
-    html_print(html, "%s.</p>\n", others[x->cause]);
+    if (resumes && !report_command(html, r, &more, true))
+        return false;
+    if (!none)
+        html_print(html, "%s.</p>\n", others[x->cause]);
     return true;
 }
 
@@ -260,7 +294,13 @@ static void add_numbers(struct html *html, const struct run *x, const struct che
     html_add(html, "</details>\n");
 }
 
-bool verdict_add(struct html *html, const struct report *r, bool labels)
+bool verdict_is_bad(const struct report *r, bool labels)
+{
+    const struct run x = run_of(r, labels);
+    return is_bad(&x);
+}
+
+bool verdict_add(struct html *html, const struct report *r, bool labels, const char *pattern)
 {
     const struct run x = run_of(r, labels);
     html_print(html, "<section class=\"overview %s\">\n<p class=\"verdict\">%s", mood_of(&x),
@@ -274,6 +314,7 @@ bool verdict_add(struct html *html, const struct report *r, bool labels)
         html_say(html, " %.3g nats a symbol; guessing has %.3g.", x.loss, x.guessing);
     html_add(html, "</p>\n");
     add_why(html, &x);
+    html_add(html, pattern);
     if (!add_next(html, &x, r))
         return false;
     add_numbers(html, &x, r->checkpoint);
