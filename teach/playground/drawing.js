@@ -207,7 +207,7 @@ const sample = (i) => {
 };
 
 /* Losses over steps with a logarithmic y axis. `all` are up to four {points: [[x, y], ...], name,
-   series}; `level` is {value, name}; `spans` are shaded [from, to]; `at` is the step that is shown.
+   series}; `level` is a value across; `spans` are shaded [from, to]; `at` is the step that is shown.
    Its plot reaches from the longest label, 0.0001, to 10 pixels from the right edge, as the timeline below it,
    whose style has the same margins. */
 const curvesRoom = () => {
@@ -219,7 +219,7 @@ const curves = (id, label, {all, lastX, level, spans, at}) => {
     const H = Math.max(130, Math.min(260, innerHeight / (innerHeight < 800 ? 5.5 : 4.5), innerWidth / 2.4) | 0);
     const {letter, left, right: after, bottom} = curvesRoom(), right = W - after;
     const values =
-        all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level.value);
+        all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level);
     const top = Math.max(1, Math.ceil(Math.log10(Math.max(...values))));
     const low = Math.max(-5, Math.min(-1, Math.floor(Math.log10(Math.min(...values)))));
     const X = (x) => left + (x / lastX) * (right - left);
@@ -249,8 +249,8 @@ const curves = (id, label, {all, lastX, level, spans, at}) => {
                                 height: H - 8 - bottom
                             }));
     picture(id, label, W, H, shade, scale,
-            across(level.value, {stroke: "var(--quiet)", "stroke-dasharray": "3 3"}),
-            lines, words(right - 2, Y(level.value) + letter, "end", level.name, {class: "level"}),
+            across(level, {stroke: "var(--quiet)", "stroke-dasharray": "3 3"}),
+            lines,
             at >= 0 && tag("line", {class: "cursor", x1: X(at), x2: X(at), y1: 4, y2: H - bottom}),
             words(left, H - 4, "start", "step 0"), words(right, H - 4, "end", "step " + lastX));
 };

@@ -300,13 +300,14 @@ const Race = (() => {
             ...racers.map((r, i) => ({points: thinned(r.losses), series: i, name: names[i]})), ...earlier
         ];
         const why = widthOf("loss") < 480 ? "" : "8/9 ln 10 = "; /* where there is room */
-        const level = {value: WITHOUT_INPUT, name: `without the input: ${why}2.05`};
         const label = `loss of each step: correct gradient ${short(racers[0].losses.at(-1))}, ` +
                       `${Rules.title(s.rule)} ${short(racers[1].losses.at(-1))}, ` +
                       `after ${step} steps`;
-        curves("loss", label, {all, lastX: s.steps, level, spans: spans(), at: now()});
+        curves("loss", label, {all, lastX: s.steps, level: WITHOUT_INPUT, spans: spans(), at: now()});
+        const dashes = tag("line", {x1: 0, x2: 34, y1: 6, y2: 6, stroke: "var(--quiet)", "stroke-dasharray": "3 3"});
         $("legend").innerHTML =
-            all.map((c) => tag("span", {}, sample(c.series), " ", escaped(c.name))).join(" ");
+            all.map((c) => tag("span", {}, sample(c.series), " ", escaped(c.name))).join(" ") + " " +
+            tag("span", {}, small(34, dashes), ` Without the input: ${why}2.05`);
     };
     const readOut = (at) => {
         const loss = (r) => short(r.losses[Math.max(0, at - 1)]);
