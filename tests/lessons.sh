@@ -81,7 +81,7 @@ try_statement() {
     check $? 'the glossary: a complex step cancels no digits, but its result is rounded'
     sed 's/<[^>]*>//g' teach/playground/page.html | flat >"$work/output"
     for words in 'one of the scores s, so its rows sum to 0' 'one of g, so its columns sum to 0' \
-        'A wrong rule that keeps both learns here at a small learning rate, but not at 0.01' \
+        'Of these, only a wrong rule that keeps both learns fully, and only at the small rate' \
         'the key of each position, its own included'; do
         shows "$words"
         check $? "the live page says: $words"
