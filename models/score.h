@@ -34,6 +34,8 @@ struct translation_error {
 struct translation_error *translation_errors(const sb_vocabulary *vocabulary, const sb_pairs *pairs,
                                              char *const outputs[], int64_t n, int64_t *wrong);
 
+/* ---- confusion.c: which labels a classifier confuses ---- */
+
 struct confusion {
     int64_t labels, texts;
     int64_t *cell; /* (labels, labels): texts by label, and by predicted label */

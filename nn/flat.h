@@ -86,6 +86,9 @@ int64_t parameters_offset(const sb_parameters *set, const sb_tensor *flat, int64
 /* The parameter that holds an element of a flat buffer. */
 int64_t parameters_at(const sb_parameters *set, const sb_tensor *flat, int64_t element);
 
+/* ---- parts.c: distributed parameters, gathered and scattered again, for files and for tests ----
+ */
+
 /*
  * The unsharded values of `count` parameters from number `first` on, concatenated in a new tensor
  * (n) on the CPU. `flat` is a flat buffer: of the parameters, or of gradients or moments, which

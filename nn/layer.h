@@ -71,6 +71,8 @@ static inline sb_norm_options layer_norm_options(const sb_transformer_options *o
 bool layer_complete(const char *who, unsigned uses, const sb_transformer_options *options,
                     sb_transformer_options *complete);
 
+/* ---- lora.c: adapters of a linear layer ---- */
+
 /* Adds adapters to the layer of this name if the set asks for them (nn/lora.h). `ranks` hold parts
    of its weight. */
 bool lora_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int64_t in,

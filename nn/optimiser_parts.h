@@ -90,6 +90,8 @@ bool optimiser_queue_step(const sb_optimiser *o, const struct optimiser_plan *pl
 /* A graph has taken the step, at this rate and norm: the next sb_optimiser_step only counts it. */
 void optimiser_step_taken(sb_optimiser *o, double rate, double norm);
 
+/* ---- clip.c: the gradient clipped by its global norm (Pascanu, Mikolov and Bengio 2013) ---- */
+
 /* Who clips, and what follows when it cannot, for messages. */
 struct clip_caller {
     const char *who, *then;

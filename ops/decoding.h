@@ -101,6 +101,8 @@ struct decoding_kernels {
 
 extern struct kernel_rows decoding_rows;
 
+/* ---- kv_cache.c: a cache in a decoding step that a CUDA graph repeats ---- */
+
 /* The capacity in positions. kv_cache_reserve makes room for this many more; false when out of
    memory. The cache is not empty. */
 int64_t kv_cache_room(const sb_kv_cache *cache);

@@ -8,7 +8,7 @@
 
 KERNEL_ROWS_AND_BF16(layer_norm);
 
-static struct norm_gradient norm_gradient(const sb_node *node, int i)
+struct norm_gradient norm_gradient(const sb_node *node, int i)
 {
     sb_tensor *dx = sb_node_dx(node, i);
     return (struct norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};

@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_OPS_NORMALIZATION_H
 #define SOFTBACK_OPS_NORMALIZATION_H
 
+#include "autograd/operation.h"
 #include "ops/dropout.h"
 #include "ops/kernel.h"
 #include "ops/rows.h"
@@ -22,6 +23,8 @@ struct norm_gradient {
     void *to;
     bool fresh;
 };
+/* That of input i of a node during backward. */
+struct norm_gradient norm_gradient(const sb_node *node, int i);
 
 struct layer_norm_backward {
     int64_t rows, C;

@@ -8,12 +8,6 @@
 
 KERNEL_ROWS(rms_norm);
 
-static struct norm_gradient norm_gradient(const sb_node *node, int i)
-{
-    sb_tensor *dx = sb_node_dx(node, i);
-    return (struct norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
-}
-
 static bool rms_norm_backward(sb_node *node)
 {
     const sb_tensor *x = node->in[0], *gain = node->in[1], *dy = sb_node_dy(node, 0);

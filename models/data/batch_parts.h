@@ -27,6 +27,8 @@ bool batch_copy(sb_batch *to, const sb_batch *from, const sb_device *device);
 /* Releases all parts. */
 void batch_release(sb_batch *batch);
 
+/* ---- batch_share.c ---- */
+
 struct batch_share {
     sb_partition place; /* in the whole batch */
     sb_batch batch;     /* its items, possibly none, padded as the whole batch is; `targets` is the

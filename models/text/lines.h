@@ -45,6 +45,8 @@ struct lines_problem lines_problem(const struct lines *lines);
 
 void lines_end(struct lines *lines);
 
+/* ---- pairs.c ---- */
+
 /* Lines and their name. */
 struct pairs_file {
     const char *name;

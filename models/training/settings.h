@@ -12,6 +12,8 @@
 #include "models/training/trainer.h"
 #include "nn/groups.h"
 
+/* What of a model is trained, and how: parameters that are frozen, groups with a learning rate and
+   a decay of their own, and LoRA adapters, as the command line and files name them. */
 struct fine_tuning {
     char freeze[FIELD_TEXT_SIZE];  /* patterns, which commas separate */
     char groups[FIELD_TEXT_SIZE];  /* "PATTERN:rate=0.1,decay=0,frozen"; semicolons separate several

@@ -57,12 +57,16 @@ int options_read(struct options *options, void *request);
 bool option_given(const struct options *options, const char *name);
 const char *options_given(const struct options *options, unsigned kind);
 
+/* ---- machine.c: options that several commands share ---- */
+
 /* --threads alone, and both; they take effect at once. */
 extern const struct field threads_fields[], machine_fields[];
 
 /* Prints a device: "cpu     AVX-512 kernels, 2 threads, ...". */
 void machine_print_cpu(void);
 void machine_print_cuda(void);
+
+/* ---- decoding.c: the options of commands that decode with a stored model ---- */
 
 enum { OF_SAMPLING = 1 }; /* the kind of the rows of sampling */
 
@@ -74,6 +78,8 @@ extern const struct field weights_fields[], sampling_fields[], decoding_fields[]
 #define BASE_FIELD(owner)                                                                          \
     "base", FIELD(owner, base), "for a file of LoRA adapters: the model that they are for",        \
         .argument = "FILE"
+
+/* ---- nearest.c: a name for a misspelt one ---- */
 
 /* The one of name(list, 0), name(list, 1), ... up to a NULL with the least edit distance; NULL when
    none is near. */

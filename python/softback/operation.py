@@ -242,7 +242,7 @@ def gradcheck(f, *inputs, **options):
 
 
 def jvp(f, x, v):
-    """f(x) and J v, exactly, for arrays or lists of arrays x and v: a pair of tensors, which are constants of a tape."""
+    """f(x) and J v, exactly, for arrays or lists of arrays x and v: a pair of tensors, through which no gradients flow."""
     x, v = (list(leaves(a if isinstance(a, (list, tuple)) else [a])) for a in (x, v))
     y, dy = ctypes.c_void_p(), ctypes.c_void_p()
     check(c.sb_jvp(*called(f, x), pointers(v), len(x), ctypes.byref(y), ctypes.byref(dy)))
@@ -250,7 +250,7 @@ def jvp(f, x, v):
 
 
 def hvp(f, x, v):
-    """H v of an f of one number, exactly: a tensor, or a list of them where x is a list, which are constants of a tape."""
+    """H v of an f of one number, exactly: a tensor, or a list of them where x is a list; no gradients flow through it."""
     many = isinstance(x, (list, tuple))
     x, v = (list(leaves(a if many else [a])) for a in (x, v))
     made = (ctypes.c_void_p * len(x))()

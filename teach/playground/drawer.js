@@ -98,7 +98,6 @@ const Drawer = (() => {
     const s = Address.state;
     const kinds = ["encoder", "decoder", "cross"];
     let cameFrom = null; /* the cell that was chosen */
-    const WORTH = 50; /* a step whose gradients are large enough to look at, for a model that has learnt */
 
     /* Of a head, the row with the largest ds. */
     const strongest = (seen) => {
@@ -127,6 +126,13 @@ const Drawer = (() => {
         const sums = {average: seen.average[at], sum: seen.sum[at]};
         return {step, frame, seen, q, n, kept, vector, ofKey, wrong, ...numbers, ...sums};
     };
+    /* The last step, up to the one that is shown, at which this model had much to learn; that one, if there is none. */
+    const MUCH = 0.3; /* a loss */
+    const lastWithMuch = () => {
+        const {racers, now} = Race.state(), {frames} = racers[s.racer];
+        const all = [...frames.keys()].filter((x) => x <= now && frames.get(x).loss >= MUCH);
+        return all.length === 0 ? now : Math.max(...all);
+    };
     const where = (c) => `“${c.seen.rows[c.q]}” attends, row ${c.q + 1} of head ${s.head + 1}, ` +
                          `${kinds[s.attention]}-attention, step ${c.step}`;
 
@@ -136,20 +142,20 @@ const Drawer = (() => {
        are less their maximum, which softmax ignores. */
     const columns = (c) => {
         const most = Math.max(...c.s.filter((x) => x > -Infinity)), both = c.wrong ? [...c.ds, ...c.right] : c.ds;
-        const ofDs = (x, text) => signed(x, largest(both), text), text = (x, part) => part;
+        const ofDs = (x, text) => signed(x, largest(both), text), asText = (x, text) => text;
         const centred = c.g.map((x) => x - c.average), g = c.wrong ? c.g : [...c.g, ...centred];
         const all = [
             ["s − max", c.s.map((x) => x - most)],
             ["a", c.a, (x, text) => [share(x), " ", tag("span", {class: "number"}, text)]],
-            ["g", c.g, text, g],
-            !c.wrong && ["g − avg", centred, text, g],
+            ["g", c.g, asText, g],
+            !c.wrong && ["g − avg", centred, asText, g],
             [c.wrong ? "ds here" : "ds", c.ds, ofDs, both],
             c.wrong && ["correct ds", c.right, ofDs, both],
         ];
-        return all.filter(Boolean).map(([name, numbers, drawn = text, scale = numbers]) => {
-            const {name: title, text: part} = scaled(name, scale);
+        return all.filter(Boolean).map(([name, numbers, drawn = asText, scale = numbers]) => {
+            const {name: title, text} = scaled(name, scale);
             const sum = /^a$|ds/.test(name) ? sumOf(numbers) : "";
-            return {title, sum, cell: (k) => drawn(numbers[k], part(numbers[k]))};
+            return {title, sum, cell: (k) => drawn(numbers[k], text(numbers[k]))};
         });
     };
     const table = (c) => {
@@ -270,8 +276,7 @@ const Drawer = (() => {
         cameFrom = [racer, head, row, key];
         Address.set({racer, head, row, drawer: 1});
         Race.draw();
-        const c = chosen(), {playing, racers} = Race.state();
-        if (!playing && c?.frame.loss < 0.01 && racers[0].frames.has(WORTH)) Race.scrub(WORTH);
+        if (!Race.state().playing && chosen()?.frame.loss < 0.01) Race.scrub(lastWithMuch());
         $("drawer").scrollTop = 0;
         $("drawer").focus({preventScroll: true});
         if (coversPage()) $(`cell-${racer}-${head}-${row}-${key}`).scrollIntoView();
@@ -324,5 +329,5 @@ const Drawer = (() => {
         };
         Race.whenDrawn(draw);
     };
-    return {open, show, back, chosen, where, table};
+    return {open, show, back, chosen, lastWithMuch, where, table};
 })();

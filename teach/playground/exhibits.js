@@ -43,7 +43,7 @@ const Flash = (() => {
     const forwardColumns = ["block", "scores", "m", "rescale", "l", "o / l", "held"];
     const backwardColumns = ["j", "a = exp(s - m)/l", "g = dy v", "recomputed", "stored", "check"];
     const BLOCK_MS = 700, KEY_MS = 150;
-    let page, timer = null;
+    let page, timer = null, drawn = () => {};
 
     const compute = () => {
         page = Library.explain("flash", {scores: s.fscores, values: s.fvalues, block: s.block});
@@ -112,8 +112,7 @@ const Flash = (() => {
                                     typeset(page.texts[!isForward() ? 2 : end ? 1 : 0]);
         $("flash-command").textContent = `./softback explain flash --scores ${s.fscores.join()} ` +
                                          `--values ${s.fvalues.join()} --block ${s.block}`;
-        $("flash").closest("section").classList.toggle("asked", Boolean(s.teacher) && s.fstep === 0);
-        Teacher.ask();
+        drawn();
         $("flash-back").disabled = s.fstep === 0;
         $("flash-step").disabled = s.fstep === last();
         $("flash-play").textContent = timer ? "❚❚ pause" : "▶ play";
@@ -171,7 +170,8 @@ const Flash = (() => {
             change({fscores, fvalues, block, fstep: 0});
     };
 
-    const open = () => {
+    const open = (whenDrawn = drawn) => {
+        drawn = whenDrawn;
         $("flash-scores").value = s.fscores.join(", ");
         $("flash-values").value = s.fvalues.join(", ");
         $("flash-block").value = s.block;

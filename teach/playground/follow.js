@@ -164,17 +164,9 @@ const Follow = (() => {
         if (chosen) $("follow-stops").querySelector(`[data-stop="${chosen}"]`).focus();
     };
 
-    /* ---- the step: the last one at which this model had much to learn, or the one that is shown ---- */
-
-    const MUCH = 0.3; /* a loss */
     const isLive = () => Boolean(s.live || s.drawer);
-    const stepOf = ({racers, now}) => {
-        const {frames} = racers[s.racer];
-        const all = [...frames.keys()].filter((x) => x <= now && frames.get(x).loss >= MUCH);
-        return isLive() || all.length === 0 ? now : Math.max(...all);
-    };
     const draw = () => {
-        const state = Race.state(), c = Drawer.chosen(stepOf(state));
+        const state = Race.state(), c = Drawer.chosen(isLive() ? state.now : Drawer.lastWithMuch());
         if (!c) return;
         const early = c.step < state.now ? " There the loss was large: later all gradients are small." : "";
         $("follow-where").textContent = `${Drawer.where(c)}, ${Race.nameOf(s.racer)}.${early}`;

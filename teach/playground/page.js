@@ -42,10 +42,10 @@ const Teacher = (() => {
     /* The question of the scene, which a class votes on before it sees the answer. */
     const ask = () => {
         setType();
-        const waits = !s.teacher || s.scene < 0                ? false
-                    : s.panel === 5                            ? s.fstep === 0
-                    : document.body.matches(".row-alone")      ? !$("drawer-answer").open
-                                                               : s.at < 0 && Race.state().step === 0;
+        const isRow = document.body.matches(".row-alone"), inBlocks = s.panel === 5;
+        const begins = inBlocks ? s.fstep === 0 : isRow ? !$("drawer-answer").open : s.at < 0 && Race.state().step === 0;
+        const waits = s.teacher && s.scene >= 0 && begins;
+        $("flash").closest("section").classList.toggle("asked", Boolean(waits && inBlocks));
         $("scene-caption").textContent =
             (scenes[s.scene]?.[2] ?? "Choose a scene: press 1 to 8.") + (waits ? " Vote, then press the space bar." : "");
     };
@@ -151,7 +151,7 @@ const open = async () => {
     document.body.dataset.state = "ready";
     Race.start();
     setTimeout(() => {
-        Flash.open();
+        Flash.open(Teacher.ask);
         SaturatedRows.open();
         Teacher.turn();
     }, Address.state.panel > 0 ? 0 : LATER);

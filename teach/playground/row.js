@@ -114,17 +114,17 @@ const Row = (() => {
                    : square + words(at.x + cell / 2, at.y + 0.6 * cell, "middle", text(x));
     };
     /* As many digits as fit a cell, whose title has three. */
-    const brief = (x) => numeral(x.toFixed(Math.abs(x) < 0.1 ? 3 : 2)).replace("0.", ".");
+    const brief = (x) => Math.abs(x) < 0.0005 ? (x === 0 ? "0" : "≈0")
+                                              : numeral(x.toFixed(Math.abs(x) < 0.1 ? 3 : 2)).replace("0.", ".");
     const drawJacobian = () => {
         const J = Library.jacobian(options()), n = J.length;
         const left = 14 + 7 * Math.max(...range(n).map((i) => key(i).length));
         const cell = Math.min(48, 264 / n), most = Math.max(1e-9, largest(J.flat()));
         const {name, text} = scaled("Jacobian ∂a/∂s", J.flat()), few = text === short ? brief : text;
-        const printed = (x) => x !== 0 && !+few(x).replace("−", "-") ? "≈0" : x === 0 ? "0" : few(x);
         const label = "Jacobian, a heat map; each row and column sums to 0";
         const rows = J.map((row, i) => [words(left - 6, 18 + (i + 0.6) * cell, "end", key(i)),
                                         words(left + (i + 0.5) * cell, 12, "middle", key(i)),
-                                        row.map((x, j) => jacobianCell(x, i, j, cell, left, most, printed)),
+                                        row.map((x, j) => jacobianCell(x, i, j, cell, left, most, few)),
         ]);
         $("row-jacobian-caption").textContent = name;
         picture("row-jacobian", label, left + n * cell + 2, 20 + n * cell, rows);
