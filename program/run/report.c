@@ -102,19 +102,6 @@ static char *report_title(const char *name, const struct checkpoint *c, const st
                          c->task[0] && trained ? ", " : "", count);
 }
 
-/* How many texts an evaluation in training decoded; 0: unknown. An encoder-decoder has a limit,
-   below the number of held-out texts of a task. */
-static int64_t report_held_out(const struct report_request *r, const struct checkpoint *c,
-                               const struct training_kind *kind)
-{
-    const bool limited = kind && kind->report == &report_pairs;
-    const int64_t limit = limited ? c->settings.evaluate_pairs : 0,
-                  all = r->pairs     ? sb_pairs_count(r->pairs)
-                        : c->task[0] ? limit
-                                     : 0;
-    return limited && all > limit ? limit : all;
-}
-
 /* The page or the figure; NULL, with a message, when it cannot be made. */
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
@@ -139,7 +126,6 @@ static char *report_make(const struct report_request *r, const struct run_log *l
                                            : read  ? "test texts of the task, which "
                                                      "training never saw, not even to evaluate,"
                                                    : "held-out texts, the first in order,",
-                              .held_out = report_held_out(r, c, kind),
                               .data_hash = report_data_hash(r->model)};
         if (!page.text && page.pairs) /* without --input */
             page.text = sb_pairs_source(page.pairs, 0);

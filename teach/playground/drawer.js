@@ -248,7 +248,7 @@ const Drawer = (() => {
             "−ds is the way down for each score. No score takes it: Adam moves the parameters, and " +
                 "the scores follow.",
         ];
-        if (c.wrong && far > 20) all.push(`A score of this row has drifted from 0 to ${short(far)}.`);
+        if (c.wrong && far > 20) all.push(`A score of this row has drifted to ${short(far)}.`);
         if (most < 1e-6)
             all.push(c.frame.loss < 0.01
                          ? "The loss is nearly 0 here, and so is every gradient: move the " +

@@ -83,7 +83,7 @@ const Flash = (() => {
                              {name: "the whole row", colour: "quiet", ...stored}], (x) => x / most);
         compare("flash-memory", "numbers in memory", {value: held}, {value: whole}, Math.max(whole, held));
         compare("flash-passes", "how often each score is computed",
-                {value: passes, note: `${short(passes)} times`},
+                {value: passes, note: passes === 1 ? "once" : `${short(passes)} times`},
                 isForward() ? {value: passes} : {value: 1, note: "1, row stored"}, 2);
     };
 

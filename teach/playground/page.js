@@ -19,6 +19,8 @@ const Teacher = (() => {
          "At step 300 the model has learnt. Does a wrong gradient still harm it, and why (not)?"],
     ];
     const header = document.querySelector("header");
+    let early = null; /* a key that is pressed while the page loads */
+    document.onkeydown = (e) => (early = e);
     /* The height of the header, where it stays in view. */
     const measure = () => {
         const height = getComputedStyle(header).position === "sticky" ? header.offsetHeight : 0;
@@ -47,7 +49,7 @@ const Teacher = (() => {
         const waits = s.teacher && s.scene >= 0 && begins;
         $("flash").closest("section").classList.toggle("asked", Boolean(waits && inBlocks));
         $("scene-caption").textContent =
-            (scenes[s.scene]?.[2] ?? "Choose a scene: press 1 to 8.") + (waits ? " Vote, then press the space bar." : "");
+            (scenes[s.scene]?.[2] ?? "") + (waits ? " Vote, then press the space bar." : "");
     };
     /* A scene is an address: the page opens anew with it, from its top. */
     const show = (scene) => {
@@ -58,7 +60,7 @@ const Teacher = (() => {
     };
     /* A scene in an address that does not name its changes. */
     const begin = () => {
-        s.scene = scenes[s.scene] ? s.scene : -1;
+        s.scene = scenes[s.scene] ? s.scene : s.teacher ? 0 : -1; /* a question comes before any answer */
         for (const [name, value] of Object.entries(scenes[s.scene]?.[1] ?? {}))
             if (String(s[name]) === String(Address.own[name])) s[name] = structuredClone(value);
         setType(); /* before anything is drawn */
@@ -78,21 +80,28 @@ const Teacher = (() => {
     const turns = {ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1};
     const keyed = (e) => {
         const isUsed = e.ctrlKey || e.altKey || e.metaKey || e.defaultPrevented;
+        if (!s.teacher || isUsed || e.target.closest("input, select, .scroll, pre")) return;
         const scene = turns[e.key] ? s.scene + turns[e.key] : e.key - 1;
-        if (!s.teacher || isUsed || e.target.closest("input, select, .scroll, pre") || !scenes[scene]) return;
-        e.preventDefault();
-        show(scene);
+        const starts = e.key === " " && s.scene >= 0 && !e.target.closest("button, summary, a");
+        if (starts || scenes[scene]) e.preventDefault();
+        if (starts) starter().click();
+        else if (scenes[scene]) show(scene);
     };
+    /* What the space bar presses, wherever the focus is: it starts a scene, or opens its answer. */
+    const starter = () => document.body.matches(".row-alone")
+                              ? $("drawer-answer").firstElementChild
+                              : $(panels[s.panel]).closest("section").querySelector("button.main");
     /* What to try after a race, except in teacher mode, which has all scenes at its top. */
     const next = () => s.teacher ? "" : tag("p", {class: "controls"}, "Next: ", [1, 2, 3].map(button));
     const open = () => {
         $("scenes").innerHTML = scenes.map((_, i) => button(i)).join("");
         $("scenes").onclick = $("race-say").onclick = pressed;
         document.onkeydown = keyed;
+        window.onhashchange = () => location.reload(); /* another address was typed, or pasted */
         new ResizeObserver(measure).observe(header);
         $("teacher").onclick = () => {
             Address.set({teacher: +!s.teacher});
-            if (s.teacher && s.scene < 0) return show(0); /* its question comes before any answer */
+            if (s.teacher && s.scene < 0) return show(0);
             draw();
             Race.draw();
         };
@@ -105,14 +114,12 @@ const Teacher = (() => {
             turnTo(panels[s.panel]);
         };
         Race.whenDrawn(ask);
-        /* The space bar starts a scene, or opens its answer. */
-        const answer = $("drawer-answer"), isRow = document.body.matches(".row-alone");
-        answer.open = !isRow;
+        const answer = $("drawer-answer");
+        answer.open = !document.body.matches(".row-alone");
         answer.ontoggle = ask;
-        if (s.scene >= 0)
-            (isRow ? answer.firstElementChild : $(panels[s.panel]).closest("section").querySelector("button.main"))
-                ?.focus({preventScroll: true});
+        if (s.scene >= 0) starter().focus({preventScroll: true});
         ask();
+        if (early) keyed(early);
     };
     /* The panel that the address names, once all panels below have their heights. */
     const turn = () => s.panel > 0 && showExhibit(panels[s.panel]);

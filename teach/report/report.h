@@ -24,7 +24,6 @@ struct report {
     const struct run_log *log;
     const sb_pairs *pairs; /* held out, to show what the model gets wrong; NULL: none */
     const char *pairs_are; /* what they are: "test texts of the task" */
-    int64_t held_out;      /* texts of an evaluation in training; 0: unknown */
     uint64_t data_hash;    /* of the training data; 0: unknown */
 };
 

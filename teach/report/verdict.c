@@ -305,12 +305,9 @@ bool verdict_add(struct html *html, const struct report *r, bool labels, const c
     const struct run x = run_of(r, labels);
     html_print(html, "<section class=\"overview %s\">\n<p class=\"verdict\">%s", mood_of(&x),
                says(&x, labels));
-    if (!isnan(x.end.exact)) {
-        html_say(html, " %.3g&#160;%% of ", x.end.exact);
-        if (r->held_out > 0)
-            html_say(html, "%lld ", (long long)r->held_out);
-        html_add(html, "held-out texts are exactly right.");
-    } else if (!isnan(x.loss))
+    if (!isnan(x.end.exact))
+        html_say(html, " %.3g&#160;%% of held-out texts are exactly right.", x.end.exact);
+    else if (!isnan(x.loss))
         html_say(html, " %.3g nats a symbol; guessing has %.3g.", x.loss, x.guessing);
     html_add(html, "</p>\n");
     add_why(html, &x);

@@ -715,7 +715,7 @@ await test("small numbers of the drawer share a power of ten, and arrow keys cha
 await test("a wrong row says that its scores have drifted, and arrows belong to the correct ds",
            () => visit({...still, hash: "#at=200&drawer=1&racer=1&row=3"}, async (page, text) => {
                await page.until(`Race.state().step >= 200 && ${idle}`);
-               expect(/drifted from 0 to \d/.test(await text("drawer-say")), await text("drawer-say"));
+               expect(/drifted to \d/.test(await text("drawer-say")), await text("drawer-say"));
                const [one, other] = await page.value(`["drawer-flow", "drawer-own"].map((id) =>
                    Math.max(...[...$(id).querySelectorAll("rect.step")].map((x) => +x.getAttribute("height"))))`);
                const {ds, right} = await page.value("(({ds, right}) => ({ds, right}))(Drawer.chosen())");
@@ -756,6 +756,7 @@ await test("a scene of teacher mode waits until the class has voted",
                expect((await text("scene-caption")).endsWith("Vote, then press the space bar."),
                       await text("scene-caption"));
                expect(await page.value("Race.state().step === 0 && !Race.state().playing"), "it runs");
+               await page.value("document.activeElement.blur()"); /* wherever the focus is */
                await page.press(" ");
                await page.until("Race.state().step >= 10");
                await page.click("#play");
@@ -841,7 +842,8 @@ await test("in teacher mode, memory is shown after the vote, and the blocks stop
 
 await test("a scene of teacher mode is marked and explained, and the space bar starts it",
            () => visit({...still, hash: "#teacher=1"}, async (page, text) => {
-               expect((await text("scene-caption")).startsWith("Choose a scene"), "a caption without a scene");
+               expect((await text("scene-caption")).startsWith("How far does"), "the first scene");
+               expect(await page.value("Race.state().step === 0 && !Race.state().playing"), "it runs before the vote");
                await page.value('document.querySelector("[data-scene=\'3\']").click()');
                await sceneBegins(page, 3);
                expectEqual(await page.value("document.activeElement.id"), "play", "the focus");
@@ -850,6 +852,34 @@ await test("a scene of teacher mode is marked and explained, and the space bar s
                expect((await text("scene-caption")).includes("Queries and keys stay"),
                       await text("scene-caption"));
            }));
+
+await test("a key that is pressed while the page loads chooses a scene, too", async () => {
+    const page = await open(chromium, url + "#teacher=1", still);
+    await page.until('document.onkeydown');
+    await page.press("3");
+    await sceneBegins(page, 2);
+    await page.close();
+});
+
+await test("another address opens another page", () => visit({...still, hash: "#steps=200"}, async (page) => {
+               await page.value('location.hash = "#task=2"');
+               await page.until('document.body.dataset.state === "ready" && Address.state.task === 2');
+           }));
+
+await test("the level without the input is that of the task", async () => {
+    for (const [task, level] of [[1, "8/9 ln 10 = 2.05"], [2, "1.07"]])
+        await visit({...still, hash: `#task=${task}`}, async (page, text) => {
+            expect((await text("legend")).endsWith(`Without the input: ${level}`), await text("legend"));
+        });
+});
+
+for (const width of [1280, 1366, 1536])
+    await test(`in a window ${width} wide, the drawer shows all columns of a wrong row`,
+               () => visit({...still, width, height: 768, hash: "#at=100&steps=200&drawer=1&racer=1&row=3"}, async (page) => {
+                   await page.until(`Race.state().step >= 100 && ${idle}`);
+                   const [wide, room] = await page.value('((x) => [x.scrollWidth, x.parentNode.clientWidth])(document.querySelector("#drawer-table table"))');
+                   expect(wide > 300 && wide <= room, `${wide} of ${room} pixels`);
+               }));
 
 await test("after the race, a sentence tells what happened, with its numbers",
            () => visit({...still, hash: "#at=180&steps=200&speed=2"}, async (page, text) => {
@@ -863,7 +893,7 @@ await test("after the race, a sentence tells what happened, with its numbers",
                expectEqual(parts?.slice(1).map(Number), frames.map((x) => Math.round(100 * x)), said);
                const drift = await page.value(`Math.max(...Race.state().racers[1].latest.attentions
                    .flatMap((o) => [...o.s]).filter(Number.isFinite).map(Math.abs))`);
-               expect(Math.abs(numberOf(said.match(/drifted from 0 to ([\d,.]*\d)/)[1]) / drift - 1) < 0.01, said);
+               expect(Math.abs(numberOf(said.match(/drifted to ([\d,.]*\d)/)[1]) / drift - 1) < 0.01, said);
                expect(/ds of a row do not sum to 0.*\d+ % of the rows of all its attentions are saturated/.test(said), said);
                expect(/digits that it writes here are \d|it writes \d+ of 24 digits and stops/.test(said), said);
            }));
