@@ -171,7 +171,8 @@ bool sb_exchange_finish(sb_exchange *e)
 {
     if (!e)
         return fail_null("exchange_finish", "exchange");
-    const bool ok = !e->plugin || (e->plugin->wait(&e->received) && e->plugin->wait(&e->sent));
+    const bool ok = !e->plugin || (e->plugin->complete(&e->received, NULL) &&
+                                   e->plugin->complete(&e->sent, NULL));
     memory_free(e);
     return ok;
 }

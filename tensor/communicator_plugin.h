@@ -39,12 +39,12 @@ struct communicator_plugin {
                  struct transfer *transfer);
     bool (*receive)(struct group *group, void *room, size_t bytes, int from, int tag,
                     struct transfer *transfer);
-    bool (*test)(struct transfer *transfer,
-                 bool *done); /* also makes progress on pending messages */
-    bool (*wait)(struct transfer *transfer);
+    /* Whether a message has been sent or received, which also makes progress on pending ones; done
+       NULL: waits until then. */
+    bool (*complete)(struct transfer *transfer, bool *done);
     bool (*broadcast)(struct group *group, void *data, size_t bytes, int root);
     bool (*barrier)(struct group *group);
-    bool (*watch)(struct group *group, double seconds);
+    bool (*watch)(const struct group *group, double seconds);
     void (*abort)(void); /* does not return */
 };
 

@@ -137,30 +137,21 @@ static bool deliver(struct request *request)
     return true;
 }
 
-static bool receive(struct transfer *transfer, bool wait, bool *done)
+static bool complete(struct transfer *transfer, bool *done)
 {
     struct request *request = (struct request *)(uintptr_t)transfer->word;
     struct mailbox *m = request ? request->mailbox : NULL;
-    *done = !request;
-    if (*done)
-        return true;
-    mailbox_lock(m);
-    while (!(*done = deliver(request)) && wait)
-        pthread_cond_wait(&m->arrival, &m->lock);
-    mailbox_unlock(m);
-    transfer->word = *done ? 0 : transfer->word;
+    bool delivered = !request;
+    if (request) {
+        mailbox_lock(m);
+        while (!(delivered = deliver(request)) && !done)
+            pthread_cond_wait(&m->arrival, &m->lock);
+        mailbox_unlock(m);
+    }
+    transfer->word = delivered ? 0 : transfer->word;
+    if (done)
+        *done = delivered;
     return true;
-}
-
-static bool test(struct transfer *transfer, bool *done)
-{
-    return receive(transfer, false, done);
-}
-
-static bool wait_for(struct transfer *transfer)
-{
-    bool done;
-    return receive(transfer, true, &done);
 }
 
 static bool broadcast(struct group *group, void *data, size_t bytes, int root)
@@ -169,7 +160,8 @@ static bool broadcast(struct group *group, void *data, size_t bytes, int root)
     for (int to = 0; group->rank == root && to < group->size; to++)
         if (to != root)
             start_send(group, data, bytes, to, -1, &t);
-    return group->rank == root || (start_receive(group, data, bytes, root, -1, &t) && wait_for(&t));
+    return group->rank == root ||
+           (start_receive(group, data, bytes, root, -1, &t) && complete(&t, NULL));
 }
 
 static bool barrier(struct group *group)
@@ -217,8 +209,7 @@ static const struct communicator_plugin plugin = {.split = split,
                                                   .size = size_of,
                                                   .send = start_send,
                                                   .receive = start_receive,
-                                                  .test = test,
-                                                  .wait = wait_for,
+                                                  .complete = complete,
                                                   .broadcast = broadcast,
                                                   .barrier = barrier};
 
