@@ -160,10 +160,6 @@ bool bench_limits(struct bench *bench)
  * pages and warms the caches: no training step can be faster.
  */
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 enum { TRIES = 5 };
 
 /* The least time of a try, which is one or more calls; and of all tries. */
