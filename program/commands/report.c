@@ -2,7 +2,6 @@
 #include "program/run/report.h"
 #include "program/options/options.h"
 #include "program/screen/foreign.h"
-#include "tensor/memory.h"
 #include <stdio.h>
 
 static bool report_take_figure(const struct field *field, void *request, const char *name)
@@ -60,13 +59,10 @@ static int report_run(struct options *o)
         return wrong;
     if (report_misuse(&request))
         return command_misused("report", "%s", report_misuse(&request));
-    char *path = report_path(&request);
-    const bool ok = !path                       ? sb_fail("report: out of memory") != NULL
-                    : report_compares(&request) ? report_compare(&request)
-                                                : report_write(&request);
+    const bool ok = (report_compares(&request) ? report_compare : report_write)(&request);
     if (ok && (!request.figure || request.out))
-        printf(request.figure ? "figure     %s\n" : "report     %s\n", foreign(path));
-    memory_free(path);
+        printf(request.figure ? "figure     %s\n" : "report     %s\n",
+               foreign(report_path(&request).text));
     return ok ? EXIT_OK : command_failed("report");
 }
 

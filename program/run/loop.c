@@ -128,8 +128,8 @@ bool training_save(struct training *t)
         .settings = &t->settings, .task = t->task, .trainer = t->trainer, .progress = &t->progress};
     t->progress.finished = training_finished(t);
     return !training_saves(t) ||
-           (training_holds_lock(t) && checkpoint_save(t->state_path, &t->subject, &state, NULL) &&
-            training_lock(t));
+           (training_holds_lock(t) &&
+            checkpoint_save(t->state_path.text, &t->subject, &state, NULL) && training_lock(t));
 }
 
 /* ---- steps ---- */
@@ -165,15 +165,6 @@ static int training_failed(sb_communicator *c)
     return command_failed("train");
 }
 
-/* Saves the batch whose loss is not finite, so that the cause can be found. */
-static void training_show_bad_batch(const struct training *t)
-{
-    char *path = training_save_batch(t);
-    if (path)
-        fprintf(stderr, "Its batch is in %s.\n", foreign(path));
-    sb_free(path);
-}
-
 /* An abort ends the process, so all output comes before it. */
 static void training_step_failed(const struct training *t, double loss)
 {
@@ -183,7 +174,7 @@ static void training_step_failed(const struct training *t, double loss)
     if (alone)
         command_failed("train");
     if (!isfinite(loss))
-        training_show_bad_batch(t);
+        training_save_batch(t); /* so that the cause can be found */
     if (!alone)
         sb_communicator_abort(t->request->communicator, "softback train", message);
 }
@@ -292,7 +283,7 @@ static bool training_report(const struct training *t, const char *path)
     const struct report_request request = {.model = t->out,
                                            .text = t->drawn,
                                            .expected = t->drawn_target,
-                                           .log = kept ? t->log_path : "/dev/null",
+                                           .log = kept ? t->log_path.text : "/dev/null",
                                            .out = path,
                                            .pairs = t->held_pairs,
                                            .trained_on = r->file_count == 1 ? r->data : NULL};

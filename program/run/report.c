@@ -21,20 +21,20 @@ bool report_is_folder(const char *path)
     return path && stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-char *report_path(const struct report_request *r)
+struct path_text report_path(const struct report_request *r)
 {
-    if (!r->out && report_is_folder(r->model))
-        return memory_format("%s/report.html", r->model);
-    return r->out ? memory_text(r->out) : paths_beside(r->model, "", ".html");
+    return r->out                       ? path_format("%s", r->out)
+           : report_is_folder(r->model) ? path_format("%s/report.html", r->model)
+                                        : paths_beside(r->model, "", ".html");
 }
 
-/* For titles: "model" for "runs/model.safetensors"; NULL without memory. For memory_free. */
-static char *report_name_of(const char *model)
+/* For titles: "model" for "runs/model.safetensors". */
+static struct path_text report_name_of(const char *model)
 {
     const char *base = paths_name(model), *dot = strrchr(base, '.');
-    char *name = memory_text_part(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
-    if (name)
-        utf8_disarm(name);
+    const size_t size = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    struct path_text name = path_format("%.*s", (int)size, base);
+    utf8_disarm(name.text);
     return name;
 }
 
@@ -43,12 +43,11 @@ static char *report_name_of(const char *model)
 static uint64_t report_data_hash(const char *model)
 {
     struct metadata d = {0};
-    char *path = paths_beside(model, ".state", NULL);
-    sb_safetensors *state = path && file_exists(path) ? sb_safetensors_open(path) : NULL;
+    const struct path_text path = paths_beside(model, ".state", NULL);
+    sb_safetensors *state = file_exists(path.text) ? sb_safetensors_open(path.text) : NULL;
     const uint64_t hash = state && metadata_of(state, &d) ? d.progress.data_hash : 0;
     metadata_free(&d);
     sb_safetensors_close(state);
-    memory_free(path);
     return hash;
 }
 
@@ -61,7 +60,7 @@ static bool report_find_pairs(const struct report_request *r, const struct check
     const bool of_task = c->task[0] && kind && kind->task_pairs;
     if (r->data && !(kind && kind->report && kind->report->errors))
         return sb_fail("--data is for what a model gets wrong; softback evaluate measures %s",
-                       kind ? kind->title : "this model");
+                       kind->title);
     *read = NULL;
     if (r->data)
         *read = sb_pairs_read(r->data, NULL);
@@ -90,16 +89,17 @@ static char *report_of_text(struct report *page, const struct report_request *r,
     return text;
 }
 
-/* "d: dates, 300 steps": what is known of them. For memory_free; NULL without memory. */
-static char *report_title(const char *name, const struct checkpoint *c, const struct run_log *log)
+/* "d: dates, 300 steps": what is known of them. */
+static struct path_text report_title(const char *name, const struct checkpoint *c,
+                                     const struct run_log *log)
 {
     const double steps = run_end(log).steps;
     const bool trained = steps > 0;
     char count[40] = "";
     if (trained)
         snprintf(count, sizeof count, "%.10g steps", steps);
-    return memory_format("%s%s%s%s%s", name, c->task[0] || trained ? ": " : "", c->task,
-                         c->task[0] && trained ? ", " : "", count);
+    return path_format("%s%s%s%s%s", name, c->task[0] || trained ? ": " : "", c->task,
+                       c->task[0] && trained ? ", " : "", count);
 }
 
 /* How many texts an evaluation in training decoded; 0: unknown. An encoder-decoder has a limit,
@@ -120,14 +120,15 @@ static char *report_make(const struct report_request *r, const struct run_log *l
 {
     struct checkpoint *c = checkpoint_open(r->model, NULL);
     const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
-    char *name = report_name_of(r->model), *title = NULL, *text = NULL;
+    const struct path_text name = report_name_of(r->model);
+    char *text = NULL;
     sb_pairs *read = NULL;
     const sb_pairs *pairs = NULL;
     if (c && report_find_pairs(r, c, kind, &read, &pairs)) {
-        title = name ? report_title(name, c, log) : NULL;
+        const struct path_text title = report_title(name.text, c, log);
         struct report page = {.checkpoint = c,
-                              .title = title,
-                              .name = name,
+                              .title = title.text,
+                              .name = name.text,
                               .trained_on = r->trained_on,
                               .text = r->text,
                               .expected = r->expected,
@@ -146,15 +147,11 @@ static char *report_make(const struct report_request *r, const struct run_log *l
         if (!page.text)
             sb_fail("report: no --input and no task whose held-out texts could be taken; give "
                     "--input TEXT");
-        else if (!title)
-            sb_fail("report: out of memory");
         else
             text = report_of_text(&page, r, kind);
     }
     sb_pairs_free(read);
     checkpoint_free(c);
-    memory_free(name);
-    memory_free(title);
     return text;
 }
 
@@ -173,22 +170,19 @@ static bool report_check_paths(const struct report_request *r, const char *log, 
 bool report_write(const struct report_request *r)
 {
     struct run_log log = {0};
-    char *log_path = r->log ? memory_text(r->log) : paths_beside(r->model, "", ".jsonl");
-    char *path = report_path(r), *text = NULL;
-    bool ok = (path && log_path) || sb_fail("report: out of memory");
-    ok = ok && report_check_paths(r, log_path, path);
+    const struct path_text path = report_path(r), beside = paths_beside(r->model, "", ".jsonl");
+    const char *log_path = r->log ? r->log : beside.text;
+    bool ok = report_check_paths(r, log_path, path.text);
     if (ok && r->log && !file_exists(r->log))
         ok = sb_fail("--log %s: there is no such file; leave the option out for a page without "
                      "curves",
                      utf8_quote(r->log).text);
     ok = ok && run_log_read(&log, log_path);
-    text = ok ? report_make(r, &log) : NULL;
+    char *text = ok ? report_make(r, &log) : NULL;
     ok = text && (r->figure && !r->out ? fputs(text, stdout) >= 0 || sb_fail("cannot write")
-                                       : file_save("report", path, text, strlen(text)));
+                                       : file_save("report", path.text, text, strlen(text)));
     memory_free(text);
     run_log_free(&log);
-    memory_free(log_path);
-    memory_free(path);
     return ok;
 }
 
@@ -306,12 +300,9 @@ static bool runs_open(const struct runs *runs, struct compared *compared)
 {
     bool ok = true;
     for (int64_t i = 0; ok && i < runs->count; i++) {
-        char *log = paths_beside(runs->model[i], "", ".jsonl");
-        char *name = report_name_of(runs->model[i]);
-        ok = log && name ? compared_open(&compared[i], name, runs->model[i], log)
-                         : sb_fail("report: out of memory") != NULL;
-        memory_free(log);
-        memory_free(name);
+        const struct path_text log = paths_beside(runs->model[i], "", ".jsonl"),
+                               name = report_name_of(runs->model[i]);
+        ok = compared_open(&compared[i], name.text, runs->model[i], log.text);
     }
     return ok;
 }
@@ -320,34 +311,32 @@ static char *runs_page(const struct runs *runs, const char *folder)
 {
     struct compared *compared = memory_new((size_t)runs->count * sizeof *compared);
     char *page = NULL;
-    char *title = folder ? memory_format("%lld runs in %s", (long long)runs->count, folder)
-                         : memory_text("Two runs");
-    if (!compared || !title)
+    struct path_text title = path_format("Two runs");
+    if (folder)
+        title = path_format("%lld runs in %s", (long long)runs->count, folder);
+    if (!compared)
         sb_fail("report: out of memory");
     else if (runs_open(runs, compared)) {
-        utf8_disarm(title);
+        utf8_disarm(title.text);
         if (folder)
             compare_sort(runs->count, compared);
-        page = compare_page(title, runs->count, compared);
+        page = compare_page(title.text, runs->count, compared);
     }
     for (int64_t i = 0; compared && i < runs->count; i++)
         compared_close(&compared[i]);
     memory_free(compared);
-    memory_free(title);
     return page;
 }
 
 bool report_compare(const struct report_request *r)
 {
     struct runs runs = {0};
-    char *out = report_path(r), *page = NULL;
-    const bool ok = (out || sb_fail("report: out of memory")) && runs_find(&runs, r) &&
-                    runs_check_paths(&runs, out);
-    if (ok)
+    const struct path_text out = report_path(r);
+    char *page = NULL;
+    if (runs_find(&runs, r) && runs_check_paths(&runs, out.text))
         page = runs_page(&runs, r->other ? NULL : r->model);
-    const bool saved = page && file_save("report", out, page, strlen(page));
+    const bool saved = page && file_save("report", out.text, page, strlen(page));
     memory_free(page);
-    memory_free(out);
     runs_free(&runs);
     return saved;
 }

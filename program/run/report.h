@@ -3,6 +3,7 @@
 #define SOFTBACK_PROGRAM_RUN_REPORT_H
 
 #include "models/text/pairs.h"
+#include "program/run/paths.h"
 #include "teach/report/report.h"
 
 struct report_request {
@@ -18,8 +19,8 @@ struct report_request {
     const char *trained_on;    /* the training data, where they are one file */
 };
 
-/* The path of the report; NULL without memory. For memory_free. */
-char *report_path(const struct report_request *request);
+/* The path of the report. */
+struct path_text report_path(const struct report_request *request);
 
 bool report_is_folder(const char *path);
 /* Writes the page that compares two models, of any kind, with the logs beside them, or all runs of

@@ -93,7 +93,7 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
 static bool training_load(struct training *t)
 {
     t->loaded = checkpoint_open(
-        t->state_path,
+        t->state_path.text,
         &(struct checkpoint_options){.ranks = t->request->model_ranks, .resumes = true});
     if (!t->loaded || t->loaded->subject.kind == t->request->kind->model)
         return t->loaded != NULL;
@@ -119,7 +119,7 @@ static bool training_take_settings(struct training *t)
 static bool training_check_data(const struct training *t)
 {
     if (!t->loaded->has_state)
-        return sb_fail("%s has no training state; start without --resume", t->state_path);
+        return sb_fail("%s has no training state; start without --resume", t->state_path.text);
     return t->loaded->progress.data_hash == t->progress.data_hash ||
            sb_fail("the data differ from those that %s was started with; give those, or another "
                    "--out",
@@ -130,7 +130,8 @@ static bool training_take_state(struct training *t)
 {
     t->progress = t->loaded->progress;
     t->progress.finished = false;
-    return checkpoint_resume(t->loaded, t->trainer) || sb_fail("%s: %s", t->state_path, sb_error());
+    return checkpoint_resume(t->loaded, t->trainer) ||
+           sb_fail("%s: %s", t->state_path.text, sb_error());
 }
 
 /* ---- the best model of a resumed run ---- */
@@ -181,7 +182,7 @@ static bool best_take_newer(struct training *t, int64_t step)
         return sb_fail(
             "%s is of step %lld, later than %s (step %lld), and a run with --steps %lld does not "
             "evaluate at that step; resume with --steps %lld first",
-            t->out, (long long)step, t->state_path, (long long)sb_trainer_steps(t->trainer),
+            t->out, (long long)step, t->state_path.text, (long long)sb_trainer_steps(t->trainer),
             (long long)s->steps, (long long)step);
     t->ahead = step;
     return true;
@@ -193,12 +194,12 @@ static bool best_refuse(const struct training *t, const struct metadata *d)
     if (p->best_step == 0)
         return sb_fail("%s exists, but %s was saved before the first evaluation, and %s is not a "
                        "later model of the same run; move it away",
-                       t->out, t->state_path, t->out);
+                       t->out, t->state_path.text, t->out);
     return sb_fail("%s has the fingerprint %s, expected %s, that of the best model, of step %lld; "
                    "restore that model, or move %s and %s away to start again",
                    t->out, fingerprint_text(d->fingerprint).text,
                    fingerprint_text(p->best_fingerprint).text, (long long)p->best_step, t->out,
-                   t->state_path);
+                   t->state_path.text);
 }
 
 static bool best_compare(struct training *t, const struct metadata *d)
@@ -220,11 +221,11 @@ static bool training_check_best(struct training *t)
     if (!file_exists(t->out))
         return sb_fail("%s, the best model (step %lld), is missing; restore it, or move %s away "
                        "to start again",
-                       t->out, step, t->state_path);
+                       t->out, step, t->state_path.text);
     if (!metadata_of_file(t->out, &d))
         return sb_fail("%s; restore the best model of the resumed run, or move %s and %s away to "
                        "start again",
-                       sb_error(), t->out, t->state_path);
+                       sb_error(), t->out, t->state_path.text);
     const bool ok = best_compare(t, &d);
     metadata_free(&d);
     return ok;
@@ -326,7 +327,7 @@ bool training_saves(const struct training *t)
 
 static bool training_open_files(struct training *t)
 {
-    if (training_writes(t) && !(t->log = log_open(t->log_path, sb_trainer_steps(t->trainer))))
+    if (training_writes(t) && !(t->log = log_open(t->log_path.text, sb_trainer_steps(t->trainer))))
         return false;
     /* Saved before the first step, so that --resume continues a run that is killed at any time. */
     return t->resumed ? training_kept_trim(t) : training_save(t);
@@ -371,7 +372,7 @@ static bool training_open_all(struct training *t)
     if (!training_check_ranks(t) || !training_open_paths(t))
         return false;
     t->task = request->task;
-    if (file_exists(t->state_path)) {
+    if (file_exists(t->state_path.text)) {
         t->resumed = true;
         if (!training_lock(t) || !training_load(t) || !training_take_settings(t))
             return false;
@@ -420,9 +421,6 @@ void training_close(struct training *t)
     sb_batch_free(t->watched);
     memory_free(t->drawn);
     memory_free(t->drawn_target);
-    memory_free(t->out);
-    memory_free(t->state_path);
-    memory_free(t->log_path);
     *t = (struct training){0};
 }
 

@@ -5,6 +5,7 @@
 #include "models/training/checkpoint.h"
 #include "models/training/evaluation.h"
 #include "models/translation.h"
+#include "program/run/paths.h"
 #include <stdio.h>
 
 struct training_kind; /* program/run/kind.h */
@@ -54,7 +55,8 @@ struct training {
     sb_trainer *trainer;
     struct progress progress;
     int64_t ahead; /* the step of a best model that is newer than the resumed state; 0: none */
-    char *out, *state_path, *log_path;
+    const char *out;
+    struct path_text state_path, log_path;
     FILE *log; /* NULL on ranks that do not write */
     int lock;  /* of the state, a descriptor; -1: none */
 };
@@ -113,7 +115,7 @@ bool training_kept_trim(struct training *training);
 void training_describe_kept(const struct training *training, FILE *out);
 
 /* Writes the texts of the last step's batch to the first of <out>.bad-batch.tsv, .bad-batch.2.tsv
-   and so on that does not exist; its path, for sb_free, or NULL. */
-char *training_save_batch(const struct training *training);
+   and so on that does not exist, and prints its path. */
+void training_save_batch(const struct training *training);
 
 #endif
