@@ -29,6 +29,8 @@ static const struct field attend_fields[] = {
     {"target", ROW(target), "target text [the model's output]", .argument = "TEXT"},
     {"numbers", ROW(numbers), "print numbers instead of shades"},
     {.rows = machine_fields},
+    {ARGUMENT, ROW(path)},
+    {ARGUMENT, ROW(text), "give one text, in quotes"},
     {0}};
 #undef ROW
 
@@ -141,8 +143,7 @@ static bool attend_show(const struct attend_request *r, const struct subject *s)
     if (!at || !attend_check_place(r, s, at))
         return false;
     const char *target = s->example.target;
-    unknown_note("attend", utf8_quote(r->text).text, s->example.attention[0].keys.vocabulary,
-                 r->text);
+    unknown_note(utf8_quote(r->text).text, s->example.attention[0].keys.vocabulary, r->text);
     printf(target ? "%s -> " : "%s", foreign(r->text));
     printf("%s\n\n", target ? foreign(target) : "");
     if (!attend_run_and_draw(r, s, at))
@@ -151,30 +152,24 @@ static bool attend_show(const struct attend_request *r, const struct subject *s)
     return true;
 }
 
-static int attend(const struct attend_request *r)
+static bool attend(const struct attend_request *r)
 {
     struct checkpoint *c = checkpoint_open(r->path, NULL);
     struct subject s = {0};
     const bool ok = c && subject_begin(&s, &c->subject, r->text, r->target) && attend_show(r, &s);
     subject_end(&s);
     checkpoint_free(c);
-    return ok ? EXIT_OK : command_failed("attend");
+    return ok || command_failed();
 }
 
-static int attend_run(struct options *o)
+static bool attend_run(struct options *o)
 {
-    struct attend_request request = {0};
-    options_arguments(o, &request.path, &request.text, "give one text, in quotes");
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
-    if (!request.text)
-        return command_misused("attend", "give a model file and a text");
-    return attend(&request);
+    struct attend_request r = {0};
+    return options_read(o, &r) && (r.text || command_misused("give a model file and a text")) &&
+           attend(&r);
 }
 
 const struct command command_attend = {
-    .name = "attend",
     .summary = "draws a model's attention weights",
     .arguments = "MODEL TEXT",
     .help = "Draws a model's attention weights for a text.",

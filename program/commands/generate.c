@@ -32,18 +32,10 @@ static const struct field generate_fields[] = {
     {.rows = sampling_fields, .at = offsetof(struct generate_request, decoding)},
     {HEADING("")},
     {.rows = machine_fields},
+    {ARGUMENT, ROW(path)},
+    {ARGUMENT, ROW(prompt), "quote a prompt of several words"},
     {0}};
 #undef ROW
-
-static const sb_language_model *generate_model(const struct checkpoint *c, const char *path)
-{
-    const struct training_kind *kind = training_kind_of(c->subject.kind);
-    if (c->subject.kind == &language_model_kind)
-        return c->subject.self;
-    return sb_fail("%s is %s, expected a language model (softback train --model language_model)%s",
-                   path, kind ? kind->title : c->subject.kind->name,
-                   kind == &training_seq2seq ? "; softback translate runs an encoder-decoder" : "");
-}
 
 /* What the model reads for a prompt. A text that never begins can only be entered at a line. */
 static const char *generate_start(const sb_language_model *model, const char *prompt)
@@ -126,18 +118,17 @@ static bool generate_many(const struct generate_request *r, const sb_language_mo
     return ok;
 }
 
-static int generate(struct generate_request *r)
+static bool generate(struct generate_request *r)
 {
     struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
-    const sb_language_model *model = c ? generate_model(c, r->path) : NULL;
-    sb_decoded *d = model ? memory_new((size_t)r->count * sizeof *d) : NULL;
-    bool ok = d != NULL;
-    if (model && !d)
-        sb_fail("out of memory for %lld texts", (long long)r->count);
+    const sb_language_model *model = c ? c->subject.self : NULL;
+    sb_decoded *d = memory_new((size_t)r->count * sizeof *d);
+    bool ok = c && training_kind_check(c, r->path, &training_language_model) &&
+              (d || sb_fail("out of memory for %lld texts", (long long)r->count));
     if (ok) {
         const char *start = generate_start(model, r->prompt);
         r->lines = generate_is_of_lines(c);
-        unknown_note("generate", "the prompt", sb_language_model_vocabulary(model), r->prompt);
+        unknown_note("the prompt", sb_language_model_vocabulary(model), r->prompt);
         ok = (r->count == 1 ? generate_one : generate_many)(r, model, start, d);
         if (ok) {
             fflush(stdout);
@@ -147,32 +138,27 @@ static int generate(struct generate_request *r)
     }
     memory_free(d);
     checkpoint_free(c);
-    return ok ? EXIT_OK : command_failed("generate");
+    return ok || command_failed();
 }
 
-static int generate_check(const struct options *o, const struct generate_request *r)
+static bool generate_check(const struct options *o, const struct generate_request *r)
 {
     const char *sampling = options_given(o, OF_SAMPLING);
-    if (!r->path)
-        return command_misused("generate", "a model's file is expected");
-    if (r->greedy && (sampling || r->count > 1))
-        return command_misused("generate", "--%s is for sampling, which --greedy turns off",
-                               sampling ? sampling : "count");
-    return -1;
+    return (r->path || command_misused("a model's file is expected")) &&
+           (!r->greedy || (!sampling && r->count == 1) ||
+            command_misused("--%s is for sampling, which --greedy turns off",
+                            sampling ? sampling : "count"));
 }
 
-static int generate_run(struct options *o)
+static bool generate_run(struct options *o)
 {
-    struct generate_request request = {.count = 1, .prompt = "", .decoding.longest = USUAL_LENGTH};
-    options_arguments(o, &request.path, &request.prompt, "quote a prompt of several words");
-    int wrong = options_read(o, &request);
-    wrong = wrong < 0 ? generate_check(o, &request) : wrong;
-    request.decoding.sample = !request.greedy;
-    return wrong < 0 ? generate(&request) : wrong;
+    struct generate_request r = {.count = 1, .prompt = "", .decoding.longest = USUAL_LENGTH};
+    const bool ok = options_read(o, &r) && generate_check(o, &r);
+    r.decoding.sample = !r.greedy;
+    return ok && generate(&r);
 }
 
 const struct command command_generate = {
-    .name = "generate",
     .summary = "continues a prompt with a language model",
     .arguments = "MODEL [PROMPT]",
     .help = "Continues a prompt with a language model.\vA text ends where the model ends it, or "

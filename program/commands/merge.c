@@ -14,6 +14,8 @@ struct merge_request {
 
 static const struct field merge_fields[] = {
     {"out", FIELD(struct merge_request, out), "write the merged model to FILE", .argument = "FILE"},
+    {ARGUMENT, FIELD(struct merge_request, base)},
+    {ARGUMENT, FIELD(struct merge_request, adapters), "give a model and its adapters"},
     {0}};
 
 static bool merge_check_paths(const struct merge_request *r)
@@ -39,10 +41,10 @@ static bool merge_copy(const sb_parameters *from, sb_parameters *to)
     return ok;
 }
 
-static int merge(const struct merge_request *r)
+static bool merge(const struct merge_request *r)
 {
     if (!merge_check_paths(r))
-        return command_failed("merge");
+        return command_failed();
     const struct checkpoint_options adapted = {.base = r->base};
     struct checkpoint *joined = checkpoint_open(r->adapters, &adapted);
     struct checkpoint *plain = joined ? checkpoint_open(r->base, NULL) : NULL;
@@ -57,23 +59,19 @@ static int merge(const struct merge_request *r)
     checkpoint_free(joined);
     if (ok)
         printf("%s is %s with its adapters\n", foreign(r->out), foreign(r->base));
-    return ok ? EXIT_OK : command_failed("merge");
+    return ok || command_failed();
 }
 
-static int merge_run(struct options *o)
+static bool merge_run(struct options *o)
 {
-    struct merge_request request = {0};
-    options_arguments(o, &request.base, &request.adapters, "give a model and its adapters");
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
-    if (!request.out || !request.adapters)
-        return command_misused("merge", "give --out FILE, the model, and the file of its adapters");
-    return merge(&request);
+    struct merge_request r = {0};
+    return options_read(o, &r) &&
+           ((r.out && r.adapters) ||
+            command_misused("give --out FILE, the model, and the file of its adapters")) &&
+           merge(&r);
 }
 
 const struct command command_merge = {
-    .name = "merge",
     .summary = "adds LoRA adapters to the weights of their model",
     .arguments = "--out FILE BASE ADAPTERS",
     .help = "Adds LoRA adapters, which softback train --from BASE --lora RANK has trained, to the "

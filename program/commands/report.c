@@ -28,6 +28,8 @@ static const struct field report_fields[] = {
     {"figure", FIELD_OTHER, .take = report_take_figure, .argument = "WORD",
      .help = "print only one figure, as SVG: attention, alignment or loss"},
     {.rows = machine_fields},
+    {ARGUMENT, ROW(model)},
+    {ARGUMENT, ROW(other), "give one model, or two to compare"},
     {0}};
 #undef ROW
 
@@ -50,24 +52,21 @@ static const char *report_misuse(const struct report_request *r)
                : NULL;
 }
 
-static int report_run(struct options *o)
+static bool report_run(struct options *o)
 {
     struct report_request request = {0};
-    options_arguments(o, &request.model, &request.other, "give one model, or two to compare");
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
+    if (!options_read(o, &request))
+        return false;
     if (report_misuse(&request))
-        return command_misused("report", "%s", report_misuse(&request));
+        return command_misused("%s", report_misuse(&request));
     const bool ok = (report_compares(&request) ? report_compare : report_write)(&request);
     if (ok && (!request.figure || request.out))
         printf(request.figure ? "figure     %s\n" : "report     %s\n",
                foreign(report_path(&request).text));
-    return ok ? EXIT_OK : command_failed("report");
+    return ok || command_failed();
 }
 
 const struct command command_report = {
-    .name = "report",
     .summary = "writes a page of HTML on a model",
     .arguments = "MODEL [--input TEXT]\nMODEL MODEL --out FILE\nFOLDER",
     .help = "Writes one page of HTML on a model: whether its training is good, its curves, its "

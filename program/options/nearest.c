@@ -1,4 +1,5 @@
 #include "program/options/options.h"
+#include <stdio.h>
 #include <string.h>
 
 /* The edit distance (Levenshtein 1966). */
@@ -20,16 +21,17 @@ static int nearest_distance(const char *a, const char *b)
     return row[n];
 }
 
-const char *nearest_word(const char *word, const char *(*name)(const void *list, int i),
-                         const void *list)
+struct nearest_text nearest_name(const char *word, const char *(*name)(const void *list, int i),
+                                 const void *list, const char *before, const char *after)
 {
-    const char *nearest = NULL;
+    struct nearest_text nearest = {""};
     int least = 1 + (int)strlen(word) / 2;
     for (int i = 0; name(list, i); i++) {
         int far = nearest_distance(word, name(list, i));
         if (far < least) {
             least = far;
-            nearest = name(list, i);
+            snprintf(nearest.text, sizeof nearest.text, "; did you mean %s%s%s?", before,
+                     name(list, i), after);
         }
     }
     return nearest;

@@ -76,9 +76,12 @@ bool bad_batch_add_text(struct buffer *buffer, const sb_vocabulary *vocabulary,
 /* The i-th kind; NULL past the last. */
 const struct training_kind *training_kind_at(int i);
 
-/* The kind of a name or of a model; NULL, without a message, where there is none. */
+/* The kind of a name; NULL, without a message, where there is none. */
 const struct training_kind *training_kind_find(const char *name);
-const struct training_kind *training_kind_of(const sb_model_kind *model);
+/* That of a loaded model, which is of the library's kinds; whether it is the expected one. */
+const struct training_kind *training_kind_of(const struct checkpoint *checkpoint);
+bool training_kind_check(const struct checkpoint *checkpoint, const char *path,
+                         const struct training_kind *expected);
 
 /* The kind that alone has this built-in task (NULL: any); NULL if there is none. */
 const struct training_kind *training_kind_of_task(const char *task);

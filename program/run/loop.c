@@ -158,11 +158,11 @@ static void training_catch_signals(void)
 }
 
 /* Prints why this rank failed; if there are other ranks, ends the job. */
-static int training_failed(sb_communicator *c)
+static bool training_failed(sb_communicator *c)
 {
     if (sb_communicator_size(c) > 1)
         sb_communicator_abort(c, "softback train", sb_error());
-    return command_failed("train");
+    return command_failed();
 }
 
 /* An abort ends the process, so all output comes before it. */
@@ -172,7 +172,7 @@ static void training_step_failed(const struct training *t, double loss)
     char message[1024];
     snprintf(message, sizeof message, "%s", sb_error());
     if (alone)
-        command_failed("train");
+        command_failed();
     if (!isfinite(loss))
         training_save_batch(t); /* so that the cause can be found */
     if (!alone)
@@ -200,8 +200,7 @@ static bool training_one_step(struct training *t, struct progress_line *line)
                 trained.without_gradient);
     if (step % 10 == 0 && !log_step(t->log, step, &trained)) {
         progress_clear(line);
-        training_failed(t->request->communicator);
-        return false;
+        return training_failed(t->request->communicator);
     }
     line->waited += trained.waited;
     line->sent += trained.sent;
@@ -220,17 +219,15 @@ static bool training_evaluate_now(struct training *t, struct progress_line *line
     sb_evaluation scores;
     if (!training_evaluation_due(t))
         return true;
-    bool ok = training_evaluate(t, &scores) && training_log_seconds(t, line);
-    if (ok) {
-        char measure[96];
-        t->request->kind->measure(t, &scores, 1, measure, sizeof measure);
-        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, scores.loss,
-                            measure, t->progress.waited == 0);
-    } else {
+    if (!training_evaluate(t, &scores) || !training_log_seconds(t, line)) {
         progress_clear(line);
-        training_failed(t->request->communicator);
+        return training_failed(t->request->communicator);
     }
-    return ok;
+    char measure[96];
+    t->request->kind->measure(t, &scores, 1, measure, sizeof measure);
+    progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, scores.loss, measure,
+                        t->progress.waited == 0);
+    return true;
 }
 
 static bool training_go_on(struct training *t, struct progress_line *line)
@@ -241,10 +238,8 @@ static bool training_go_on(struct training *t, struct progress_line *line)
     progress_clear(line);
     if (training_finished(t))
         return true;
-    if (!training_save(t) || !training_log_seconds(t, line)) {
-        command_failed("train");
-        return false;
-    }
+    if (!training_save(t) || !training_log_seconds(t, line))
+        return command_failed();
     fprintf(stderr, "Stopped after step %s; the same command with --resume continues.\n",
             count_text(sb_trainer_steps(t->trainer)).text);
     return false;
@@ -300,21 +295,18 @@ static bool training_conclude_all(const struct training *t, const struct progres
     if (!training_writes(t))
         return true;
     if (!training_check_ahead(t))
-        return training_failed(r->communicator) == EXIT_OK;
+        return training_failed(r->communicator);
     training_conclude(t, line);
-    return !r->report || training_report(t, r->report) ||
-           training_failed(r->communicator) == EXIT_OK;
+    return !r->report || training_report(t, r->report) || training_failed(r->communicator);
 }
 
-static int training_train(const struct training_request *request)
+static bool training_train(const struct training_request *request)
 {
     struct training t;
     bool alike;
     if (!training_open(&t, request, &alike)) {
         const bool first = sb_communicator_rank(request->communicator) == 0;
-        return !alike  ? training_failed(request->communicator)
-               : first ? command_failed("train")
-                       : EXIT_FAILED;
+        return alike ? first && command_failed() : training_failed(request->communicator);
     }
     const bool alone = sb_communicator_size(request->communicator) == 1;
     if (training_writes(&t))
@@ -326,7 +318,7 @@ static int training_train(const struct training_request *request)
         training_catch_signals();
     bool done = training_go_on(&t, &line) && training_conclude_all(&t, &line);
     training_close(&t);
-    return done ? EXIT_OK : EXIT_FAILED;
+    return done;
 }
 
 /* Neighbours hold parts of one model; ranks with the same part share batches. All ranks make both
@@ -353,13 +345,13 @@ static bool training_join(struct training_request *request)
            training_divide(request);
 }
 
-int training_run(struct training_request *request)
+bool training_run(struct training_request *request)
 {
     if (!training_join(request))
         return training_failed(request->communicator);
-    const int code = training_train(request);
+    const bool done = training_train(request);
     sb_communicator_close(request->batch_ranks);
     sb_communicator_close(request->model_ranks);
     sb_communicator_close(request->communicator);
-    return code;
+    return done;
 }

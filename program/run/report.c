@@ -57,8 +57,8 @@ static bool report_find_pairs(const struct report_request *r, const struct check
                               const struct training_kind *kind, sb_pairs **read,
                               const sb_pairs **pairs)
 {
-    const bool of_task = c->task[0] && kind && kind->task_pairs;
-    if (r->data && !(kind && kind->report && kind->report->errors))
+    const bool of_task = c->task[0] && kind->task_pairs;
+    if (r->data && !kind->report->errors)
         return sb_fail("--data is for what a model gets wrong; softback evaluate measures %s",
                        kind->title);
     *read = NULL;
@@ -79,7 +79,7 @@ static char *report_of_text(struct report *page, const struct report_request *r,
     page->subject = &subject;
     if (subject_begin(&subject, &page->checkpoint->subject, page->text, r->target)) {
         if (!r->figure)
-            text = report_page(page, kind ? kind->report : NULL);
+            text = report_page(page, kind->report);
         else if (subject.example.attention[0].self)
             sb_fail("--figure is for encoder-decoders; leave it out for a page on this model");
         else
@@ -107,7 +107,7 @@ static struct path_text report_title(const char *name, const struct checkpoint *
 static int64_t report_held_out(const struct report_request *r, const struct checkpoint *c,
                                const struct training_kind *kind)
 {
-    const bool limited = kind && kind->report == &report_pairs;
+    const bool limited = kind->report == &report_pairs;
     const int64_t limit = limited ? c->settings.evaluate_pairs : 0,
                   all = r->pairs     ? sb_pairs_count(r->pairs)
                         : c->task[0] ? limit
@@ -119,7 +119,7 @@ static int64_t report_held_out(const struct report_request *r, const struct chec
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
     struct checkpoint *c = checkpoint_open(r->model, NULL);
-    const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
+    const struct training_kind *kind = c ? training_kind_of(c) : NULL;
     const struct path_text name = report_name_of(r->model);
     char *text = NULL;
     sb_pairs *read = NULL;

@@ -86,8 +86,8 @@ bool training_check_ahead(const struct training *training);
 
 /* ---- loop.c: steps, evaluations and what they save ---- */
 
-/* Runs a request with all ranks of the job; the program's exit status. */
-int training_run(struct training_request *request);
+/* Runs a request with all ranks of the job. */
+bool training_run(struct training_request *request);
 /* Chooses the score that the best model has the best of; fails where the run does not measure it.
  */
 bool training_choose_best(struct training *training);

@@ -1,18 +1,28 @@
 #include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "tensor/error.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-int command_failed(const char *command)
+static int code = EXIT_FAILED; /* of a command that fails */
+
+int command_code(void)
 {
-    const char *message = sb_error(); /* a failure without one is of an allocation */
-    fprintf(stderr, "softback %s: %s\n", command, message[0] ? message : "out of memory");
-    return EXIT_FAILED;
+    return code;
 }
 
-bool command_speaks(void)
+bool command_failed(void)
+{
+    const char *message = sb_error(); /* a failure without one is of an allocation */
+    fprintf(stderr, "%s: %s\n", program_invocation_name, message[0] ? message : "out of memory");
+    return false;
+}
+
+/* Whether this process prints mistakes in the command line: the first one that mpirun started, or
+   the only one. All of them see the same mistake before they know of each other. */
+static bool command_speaks(void)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
@@ -23,16 +33,22 @@ bool command_speaks(void)
     return true;
 }
 
-int command_misused(const char *command, const char *format, ...)
+bool command_refused(void)
+{
+    code = EXIT_USAGE;
+    return command_speaks() && command_failed();
+}
+
+bool command_misused(const char *format, ...)
 {
     char text[1024];
     va_list values;
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    if (!command_speaks())
-        return EXIT_USAGE;
-    fprintf(stderr, "softback %s: %s\nTry 'softback %s --help'.\n", command, foreign(text),
-            command);
-    return EXIT_USAGE;
+    code = EXIT_USAGE;
+    if (command_speaks())
+        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program_invocation_name, foreign(text),
+                program_invocation_name);
+    return false;
 }
