@@ -1,5 +1,4 @@
 #include "program/bench/job.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #include "models/translation.h"
 #include "ops/packed_weights.h"
 #include "program/bench/job.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <stdio.h>
 #include <string.h>

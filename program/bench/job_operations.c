@@ -4,7 +4,6 @@
 #include "ops/gemm.h"
 #include "ops/ops.h"
 #include "program/bench/job.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
 

@@ -7,10 +7,8 @@
 #include "ops/ops.h"
 #include "program/bench/job.h"
 #include "tensor/clock.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/philox.h"
-#include "tensor/random.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -14,7 +14,6 @@
  */
 #include "ops/gemm.h"
 #include "program/bench/job.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/version.h"
 #include <jansson.h>

@@ -5,7 +5,6 @@
 #include "program/screen/foreign.h"
 #include "program/screen/stream.h"
 #include "teach/explain/model.h"
-#include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "program/bench/bench.h"
 #include "program/options/options.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct part {

@@ -1,10 +1,8 @@
 /* softback classify: the label that a classifier gives to each text. */
-#include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "program/options/options.h"
 #include "program/run/kind.h"
 #include "program/screen/stream.h"
-#include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 

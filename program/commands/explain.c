@@ -6,7 +6,6 @@
 #include "teach/explain/model.h"
 #include "teach/explain/topic.h"
 #include "teach/report/report.h"
-#include "tensor/device.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>

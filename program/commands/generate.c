@@ -1,5 +1,4 @@
 /* softback generate: what a language model writes after a prompt. */
-#include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "program/options/options.h"
 #include "program/run/kind.h"

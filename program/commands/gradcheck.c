@@ -8,7 +8,6 @@
 #include "tensor/clock.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

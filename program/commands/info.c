@@ -3,7 +3,6 @@
 #include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "nn/fingerprint.h"
-#include "ops/kernel.h"
 #include "program/options/options.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"

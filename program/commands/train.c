@@ -1,5 +1,4 @@
 /* softback train */
-#include "models/kinds.h"
 #include "program/options/options.h"
 #include "program/run/kind.h"
 #include <string.h>

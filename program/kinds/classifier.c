@@ -11,7 +11,6 @@
 #include "program/screen/progress.h"
 #include "program/screen/stream.h"
 #include "tensor/error.h"
-#include "tensor/failure.h"
 #include "tensor/random.h"
 #include "tensor/utf8.h"
 #include <math.h>

@@ -7,7 +7,6 @@
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "program/screen/stream.h"
-#include "tensor/failure.h"
 #include "tensor/hash.h"
 #include "tensor/memory.h"
 #include <string.h>

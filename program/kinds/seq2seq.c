@@ -2,7 +2,6 @@
 #include "models/description_parts.h"
 #include "models/kinds.h"
 #include "models/score.h"
-#include "models/text/buffer.h"
 #include "models/text/metrics.h"
 #include "models/training/evaluation.h"
 #include "program/kinds/pairs.h"
@@ -11,10 +10,8 @@
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "program/screen/stream.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What it is trained and evaluated on. */

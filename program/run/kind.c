@@ -1,6 +1,5 @@
 #include "program/run/kind.h"
 #include "program/options/options.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <string.h>
 

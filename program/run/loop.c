@@ -1,17 +1,14 @@
 /* A training run: its steps and evaluations, their output, and its end. */
 #include "models/training/diagnosis.h"
-#include "nn/parameters.h"
 #include "program/run/kind.h"
 #include "program/run/log.h"
 #include "program/run/report.h"
 #include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "tensor/memory.h"
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* ---- the score by which the best model is chosen: --best ---- */
 

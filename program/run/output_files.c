@@ -8,7 +8,6 @@
 #include "program/run/training.h"
 #include "program/screen/foreign.h"
 #include "tensor/error.h"
-#include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"

@@ -9,7 +9,6 @@
 #include "program/run/log.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/version.h"

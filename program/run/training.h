@@ -4,7 +4,6 @@
 
 #include "models/training/checkpoint.h"
 #include "models/training/evaluation.h"
-#include "models/translation.h"
 #include "program/run/paths.h"
 #include <stdio.h>
 

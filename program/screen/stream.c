@@ -2,7 +2,6 @@
 #include "models/text/pairs.h"
 #include "program/screen/foreign.h"
 #include "tensor/device.h"
-#include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <errno.h>
 #include <stdio.h>
