@@ -67,21 +67,6 @@ static bool generate_is_of_lines(const struct checkpoint *c)
     return c->settings.documents == SB_DOCUMENTS_LINES || c->task[0];
 }
 
-/* One text, shown while it is written. */
-static bool generate_one(const struct generate_request *r, const sb_language_model *model,
-                         const char *start, sb_decoded *d)
-{
-    struct stream stream;
-    sb_decoding_options o = r->decoding;
-    o.listen = stream_listen;
-    o.listener = &stream;
-    const bool ok =
-        stream_begin(&stream, sb_language_model_vocabulary(model), r->prompt, r->lines) &&
-        sb_continue_texts(model, &start, 1, &o, d) && stream_end(&stream);
-    putchar('\n');
-    return ok;
-}
-
 static bool generate_print(const struct generate_request *r, const sb_language_model *model,
                            int64_t n, const sb_decoded d[])
 {
@@ -103,16 +88,27 @@ static bool generate_print(const struct generate_request *r, const sb_language_m
     return ok;
 }
 
-/* Several texts, written together, each with draws of its own. */
-static bool generate_many(const struct generate_request *r, const sb_language_model *model,
-                          const char *start, sb_decoded *d)
+/* One text is shown while it is written; several are written together, each with draws of its own.
+ */
+static bool generate_texts(const struct generate_request *r, const sb_language_model *model,
+                           const char *start, sb_decoded *d)
 {
+    struct stream stream;
+    const bool alone = r->count == 1;
+    sb_decoding_options o = r->decoding;
     const char **texts = memory_new((size_t)r->count * sizeof *texts);
     for (int64_t i = 0; texts && i < r->count; i++)
         texts[i] = start;
-    const bool ok = (texts || sb_fail("out of memory for %lld texts", (long long)r->count)) &&
-                    sb_continue_texts(model, texts, r->count, &r->decoding, d) &&
-                    generate_print(r, model, r->count, d);
+    bool ok = texts || sb_fail("out of memory for %lld texts", (long long)r->count);
+    if (ok && alone) {
+        o.listen = stream_listen;
+        o.listener = &stream;
+        ok = stream_begin(&stream, sb_language_model_vocabulary(model), r->prompt, r->lines);
+    }
+    ok = ok && sb_continue_texts(model, texts, r->count, &o, d) &&
+         (alone ? stream_end(&stream) : generate_print(r, model, r->count, d));
+    if (alone)
+        putchar('\n');
     memory_free(texts);
     return ok;
 }
@@ -128,7 +124,7 @@ static bool generate(struct generate_request *r)
         const char *start = generate_start(model, r->prompt);
         r->lines = generate_is_of_lines(c);
         unknown_note("the prompt", sb_language_model_vocabulary(model), r->prompt);
-        ok = (r->count == 1 ? generate_one : generate_many)(r, model, start, d);
+        ok = generate_texts(r, model, start, d);
         if (ok) {
             fflush(stdout);
             generate_explain(r, model, d);

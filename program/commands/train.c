@@ -1,5 +1,4 @@
 /* softback train */
-#include "program/options/options.h"
 #include "program/run/kind.h"
 #include <string.h>
 
@@ -117,9 +116,9 @@ static bool train_check_files(const struct training_request *r)
            ((r->out && r->out[0]) || command_misused("give --out FILE for the model"));
 }
 
-static bool train_check_given(const struct options *o, const struct training_request *r)
+static bool train_check_given(const struct training_request *r)
 {
-    const char *other = options_given(o, r->task ? SETTING_OF_FILES : SETTING_OF_TASKS);
+    const char *other = options_given(r->options, r->task ? SETTING_OF_FILES : SETTING_OF_TASKS);
     return !other || command_misused("--%s is for %s", other,
                                      r->task ? "pairs from files, not for --task"
                                              : "--task, not for pairs from files");
@@ -130,7 +129,7 @@ static bool train_check_kind(const struct training_request *r)
 {
     for (int i = 0; setting_name(i); i++) {
         char all[128] = "";
-        if (!r->given[i] || setting_is_of(i, r->kind->model))
+        if (!option_given(r->options, setting_name(i)) || setting_is_of(i, r->kind->model))
             continue;
         for (int k = 0; training_kind_at(k); k++)
             if (setting_is_of(i, training_kind_at(k)->model))
@@ -173,7 +172,7 @@ static bool train_check_settings(const struct training_request *r)
 static bool train_check_lora(const struct training_request *r)
 {
     if (r->settings.tuning.lora == 0)
-        return !(setting_given(r, "lora-on") || setting_given(r, "lora-alpha")) ||
+        return !(option_given(r->options, "lora-on") || option_given(r->options, "lora-alpha")) ||
                command_misused("--lora-on and --lora-alpha need --lora RANK");
     return (r->from || r->resume ||
             command_misused("--lora adapts a trained model; give it with --from FILE")) &&
@@ -197,7 +196,8 @@ static bool train_check_split(const struct training_request *r)
 
 static bool train_run(struct options *o)
 {
-    struct training_request r = {.kind = &training_seq2seq,
+    struct training_request r = {.options = o,
+                                 .kind = &training_seq2seq,
                                  .settings = settings_default(),
                                  .heartbeat = 20,
                                  .sequence_ranks = 1,
@@ -206,12 +206,9 @@ static bool train_run(struct options *o)
     train_fields[2].help = train_help_of_kinds(true);
     if (!options_read(o, &r))
         return false;
-    r.threads_given = option_given(o, "threads");
-    for (int i = 0; setting_name(i); i++)
-        r.given[i] = option_given(o, setting_name(i));
     training_choose(&r);
     return train_check_files(&r) && train_check_split(&r) && train_check_lora(&r) &&
-           train_check_given(o, &r) && train_check_kind(&r) &&
+           train_check_given(&r) && train_check_kind(&r) &&
            (r.resume || train_check_settings(&r)) && training_run(&r);
 }
 

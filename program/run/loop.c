@@ -335,7 +335,7 @@ static bool training_join(struct training_request *request)
     sb_communicator *c = request->communicator = sb_communicator_world();
     if (!c)
         return false;
-    if (sb_communicator_processors(c) > 0 && !request->threads_given &&
+    if (sb_communicator_processors(c) > 0 && !option_given(request->options, "threads") &&
         !getenv("OMP_NUM_THREADS") && !sb_set_threads(sb_communicator_processors(c)))
         return false;
     return (request->heartbeat == 0 || sb_communicator_watch(c, request->heartbeat)) &&

@@ -17,25 +17,19 @@
 
 /* ---- what the command line leaves open ---- */
 
-bool setting_given(const struct training_request *request, const char *name)
-{
-    const int i = setting_find(name);
-    return i >= 0 && request->given[i];
-}
-
 enum { TASK_WIDTH = 64, TASK_LAYERS = 2 };
 
 /* A small model learns a built-in task in less than a minute. */
 void training_choose(struct training_request *r)
 {
     sb_transformer_options *o = &r->settings.model.transformer;
-    if (r->task && !setting_given(r, "width"))
+    if (r->task && !option_given(r->options, "width"))
         o->width = TASK_WIDTH;
-    if (r->task && !setting_given(r, "encoder-layers"))
+    if (r->task && !option_given(r->options, "encoder-layers"))
         o->encoder_layers = TASK_LAYERS;
-    if (r->task && !setting_given(r, "decoder-layers"))
+    if (r->task && !option_given(r->options, "decoder-layers"))
         o->decoder_layers = TASK_LAYERS;
-    if (!setting_given(r, "running-text"))
+    if (!option_given(r->options, "running-text"))
         r->settings.model.running_text = !r->task && r->settings.documents == SB_DOCUMENTS_FILES;
     double *rate = &r->settings.trainer.optimiser.schedule.rate;
     if (!sb_option_given(*rate) && o->width > 0)
@@ -105,7 +99,7 @@ static bool training_take_settings(struct training *t)
     const struct training_request *request = t->request;
     struct settings stored = t->loaded->settings;
     for (int i = 0; setting_name(i); i++)
-        if (request->given[i] && !training_take_given(&stored, i, t))
+        if (option_given(request->options, setting_name(i)) && !training_take_given(&stored, i, t))
             return false;
     t->settings = stored;
     const char *task = request->task ? request->task : "", *was = t->loaded->task;
@@ -246,7 +240,7 @@ static bool from_take_setting(struct training *t, int i)
     const struct training_request *r = t->request;
     const struct field_text its = setting_get(&t->loaded->settings, i),
                             given = setting_get(&r->settings, i);
-    if (r->given[i] && strcmp(its.text, given.text) != 0)
+    if (option_given(r->options, setting_name(i)) && strcmp(its.text, given.text) != 0)
         return sb_fail("--%s is %s, but %s has %s; leave the option out", setting_name(i),
                        given.text, r->from, its.text);
     return setting_set(&t->settings, i, its.text);
@@ -261,7 +255,7 @@ static bool from_take_settings(struct training *t)
             return false;
     }
     t->settings.tuning.base = t->loaded->settings.tuning.base;
-    if (!setting_given(r, "learning-rate"))
+    if (!option_given(r->options, "learning-rate"))
         t->settings.trainer.optimiser.schedule.rate = settings_usual_rate(&t->settings);
     return true;
 }
@@ -300,7 +294,7 @@ static bool training_open_model(struct training *t)
 static bool training_open_trainer(struct training *t)
 {
     const struct training_request *request = t->request;
-    training_choose_steps(t, setting_given(request, "warmup"));
+    training_choose_steps(t, option_given(request->options, "warmup"));
     sb_trainer_options options = t->settings.trainer;
     options.communicator = t->request->batch_ranks;
     options.sequence_ranks = request->sequence_ranks;

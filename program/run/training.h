@@ -4,6 +4,7 @@
 
 #include "models/training/checkpoint.h"
 #include "models/training/evaluation.h"
+#include "program/options/options.h"
 #include "program/run/paths.h"
 #include <stdio.h>
 
@@ -15,7 +16,7 @@ enum { MOST_FILES = 64, MOST_WATCHED = 8 /* texts for --report */ };
 struct training_request {
     const struct training_kind *kind; /* of the model */
     struct settings settings;
-    bool given[MOST_SETTINGS];     /* whether setting i was given */
+    const struct options *options; /* which of them were given */
     const char *task;              /* a built-in task, or NULL */
     const char *data, *valid;      /* files, or NULL */
     const char *files[MOST_FILES]; /* all that --data was given, `data` first */
@@ -24,7 +25,6 @@ struct training_request {
     const char *from;                      /* a model to begin with, or NULL */
     const char *out, *log, *report;        /* report: NULL for none */
     bool resume;
-    bool threads_given;
     double heartbeat;              /* seconds of silence after which a rank has failed; 0: never */
     sb_communicator *communicator; /* whose ranks train together; NULL: this one alone */
     int sequence_ranks;            /* the degree of sequence parallelism */
@@ -61,9 +61,6 @@ struct training {
 };
 
 /* ---- training.c: opening and closing ---- */
-
-/* Whether the setting of this name was given. */
-bool setting_given(const struct training_request *request, const char *name);
 
 /* Chooses what the command line leaves open: sizes of the model, and the learning rate. */
 void training_choose(struct training_request *request);
