@@ -3,7 +3,6 @@
 #include "ops/example.h"
 #include "program/options/options.h"
 #include "program/run/stored_twin.h"
-#include "program/screen/command.h"
 #include "program/screen/progress.h"
 #include "tensor/clock.h"
 #include "tensor/memory.h"

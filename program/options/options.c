@@ -1,12 +1,102 @@
 #include "program/options/options.h"
+#include "program/screen/foreign.h"
 #include "tensor/error.h"
 #include <argp.h>
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OPTION_KEY = 1000 }; /* of the first option; letters would be short names */
+
+/* ---- how a command fails ---- */
+
+static int code = EXIT_FAILED; /* of a command that fails */
+
+int command_code(void)
+{
+    return code;
+}
+
+bool command_failed(void)
+{
+    const char *message = sb_error(); /* a failure without one is of an allocation */
+    fprintf(stderr, "%s: %s\n", program_invocation_name, message[0] ? message : "out of memory");
+    return false;
+}
+
+/* Whether this process prints mistakes in the command line: the first one that mpirun started, or
+   the only one. All of them see the same mistake before they know of each other. */
+static bool command_speaks(void)
+{
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        const char *rank = getenv(ranks[i]);
+        if (rank)
+            return atoi(rank) == 0;
+    }
+    return true;
+}
+
+/* A mistake in a value, whose message names the option. */
+static bool command_refused(void)
+{
+    code = EXIT_USAGE;
+    return command_speaks() && command_failed();
+}
+
+bool command_misused(const char *format, ...)
+{
+    char text[1024];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    code = EXIT_USAGE;
+    if (command_speaks())
+        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program_invocation_name, foreign(text),
+                program_invocation_name);
+    return false;
+}
+
+/* ---- a name for a misspelt one ---- */
+
+/* The edit distance (Levenshtein 1966). */
+static int nearest_distance(const char *a, const char *b)
+{
+    int row[64], n = (int)strlen(b) < 63 ? (int)strlen(b) : 63;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            int shorter = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < shorter ? change : shorter;
+        }
+    }
+    return row[n];
+}
+
+struct nearest_text nearest_name(const char *word, const char *(*name)(const void *list, int i),
+                                 const void *list, const char *before, const char *after)
+{
+    struct nearest_text nearest = {""};
+    int least = 1 + (int)strlen(word) / 2;
+    for (int i = 0; name(list, i); i++) {
+        int far = nearest_distance(word, name(list, i));
+        if (far < least) {
+            least = far;
+            snprintf(nearest.text, sizeof nearest.text, "; did you mean %s%s%s?", before,
+                     name(list, i), after);
+        }
+    }
+    return nearest;
+}
 
 /* ---- values that several commands take ---- */
 

@@ -7,7 +7,30 @@
 
 #include "models/decoding/decoding.h"
 #include "models/training/settings.h"
-#include "program/screen/command.h"
+
+/* ---- a command of the program: `softback train`, `softback translate`, ... ---- */
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct options;
+struct command {
+    const char *summary;   /* one line for `softback --help` */
+    const char *arguments; /* after the options in its usage: "MODEL [TEXT...]"; a line each way */
+    const char *help;      /* above the options in its help; what follows a \v is below them */
+    const struct field *fields;           /* its options: members of the request that `run` reads */
+    bool (*run)(struct options *options); /* false when it has failed, and said why */
+};
+
+/* Prints "softback <command>: <sb_error()>" to standard error; returns false. */
+bool command_failed(void);
+/* The same for a mistake in the command line, with a hint at --help; the exit code is EXIT_USAGE.
+ */
+bool command_misused(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The exit code of a command that has failed. */
+int command_code(void);
+
+/* ---- its options and arguments ---- */
 
 enum { MOST_OPTIONS = 128 };
 
@@ -80,7 +103,7 @@ extern const struct field weights_fields[], sampling_fields[], decoding_fields[]
     "base", FIELD(owner, base), "for a file of LoRA adapters: the model that they are for",        \
         .argument = "FILE"
 
-/* ---- nearest.c: a name for a misspelt one ---- */
+/* ---- a name for a misspelt one ---- */
 
 struct nearest_text {
     char text[128];

@@ -3,7 +3,6 @@
 #include "program/run/kind.h"
 #include "program/run/log.h"
 #include "program/run/report.h"
-#include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include <math.h>
