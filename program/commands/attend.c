@@ -151,21 +151,19 @@ static bool attend_show(const struct attend_request *r, const struct subject *s)
     return true;
 }
 
-static bool attend(const struct attend_request *r)
-{
-    struct checkpoint *c = checkpoint_open(r->path, NULL);
-    struct subject s = {0};
-    const bool ok = c && subject_begin(&s, &c->subject, r->text, r->target) && attend_show(r, &s);
-    subject_end(&s);
-    checkpoint_free(c);
-    return ok || command_failed();
-}
-
 static bool attend_run(struct options *o)
 {
     struct attend_request r = {0};
-    return options_read(o, &r) && (r.text || command_misused("give a model file and a text")) &&
-           attend(&r);
+    if (!options_read(o, &r))
+        return false;
+    if (!r.text)
+        return command_misused("give a model file and a text");
+    struct checkpoint *c = checkpoint_open(r.path, NULL);
+    struct subject s = {0};
+    const bool ok = c && subject_begin(&s, &c->subject, r.text, r.target) && attend_show(&r, &s);
+    subject_end(&s);
+    checkpoint_free(c);
+    return ok || command_failed();
 }
 
 const struct command command_attend = {

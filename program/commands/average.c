@@ -25,31 +25,27 @@ static bool average_check_paths(const struct average_request *r)
     return paths_check(&paths);
 }
 
-static bool average(const struct average_request *r)
-{
-    if (!average_check_paths(r))
-        return command_failed();
-    const char *const *paths = (const char *const *)r->models.text;
-    struct checkpoint *c = checkpoint_open(paths[0], NULL);
-    bool ok = c && checkpoint_average(c, r->models.count - 1, paths + 1);
-    if (ok) {
-        const struct checkpoint_contents mean = {
-            .settings = &c->settings, .task = c->task, .is_new = true};
-        ok = checkpoint_save(r->out, &c->subject, &mean, NULL);
-    }
-    checkpoint_free(c);
-    if (ok)
-        printf("%s is the mean of %d models\n", foreign(r->out), r->models.count);
-    return ok || command_failed();
-}
-
 static bool average_run(struct options *o)
 {
     struct average_request r = {0};
-    return options_read(o, &r) &&
-           ((r.out && r.models.count > 0) ||
-            command_misused("give --out FILE and the model files")) &&
-           average(&r);
+    if (!options_read(o, &r))
+        return false;
+    if (!r.out || r.models.count < 1)
+        return command_misused("give --out FILE and the model files");
+    if (!average_check_paths(&r))
+        return command_failed();
+    const char *const *paths = (const char *const *)r.models.text;
+    struct checkpoint *c = checkpoint_open(paths[0], NULL);
+    bool ok = c && checkpoint_average(c, r.models.count - 1, paths + 1);
+    if (ok) {
+        const struct checkpoint_contents mean = {
+            .settings = &c->settings, .task = c->task, .is_new = true};
+        ok = checkpoint_save(r.out, &c->subject, &mean, NULL);
+    }
+    checkpoint_free(c);
+    if (ok)
+        printf("%s is the mean of %d models\n", foreign(r.out), r.models.count);
+    return ok || command_failed();
 }
 
 const struct command command_average = {

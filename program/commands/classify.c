@@ -59,23 +59,21 @@ static bool classify_lines(const sb_classifier *model)
                   sb_fail("lines that could not be classified: %lld", (long long)refused));
 }
 
-static bool classify(const struct classify_request *r)
-{
-    struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
-    const sb_classifier *model = c ? c->subject.self : NULL;
-    bool ok = c && training_kind_check(c, r->path, &training_classifier);
-    for (int i = 0; ok && i < r->texts.count; i++)
-        ok = classify_one(model, utf8_quote(r->texts.text[i]).text, r->texts.text[i]);
-    ok = ok && (r->texts.count > 0 || classify_lines(model));
-    checkpoint_free(c);
-    return ok || command_failed();
-}
-
 static bool classify_run(struct options *o)
 {
     struct classify_request r = {0};
-    return options_read(o, &r) && (r.path || command_misused("a model's file is expected")) &&
-           classify(&r);
+    if (!options_read(o, &r))
+        return false;
+    if (!r.path)
+        return command_misused("a model's file is expected");
+    struct checkpoint *c = checkpoint_open(r.path, &(struct checkpoint_options){.base = r.base});
+    const sb_classifier *model = c ? c->subject.self : NULL;
+    bool ok = c && training_kind_check(c, r.path, &training_classifier);
+    for (int i = 0; ok && i < r.texts.count; i++)
+        ok = classify_one(model, utf8_quote(r.texts.text[i]).text, r.texts.text[i]);
+    ok = ok && (r.texts.count > 0 || classify_lines(model));
+    checkpoint_free(c);
+    return ok || command_failed();
 }
 
 const struct command command_classify = {

@@ -20,11 +20,17 @@ static const struct field evaluate_fields[] = {
     {0}};
 #undef ROW
 
-static bool evaluate(const struct evaluate_request *r)
+static bool evaluate_run(struct options *o)
 {
-    struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
+    struct evaluate_request r = {.count = 1000};
+    if (!options_read(o, &r))
+        return false;
+    if (!r.path || !r.data == !r.task)
+        return command_misused(r.path ? "give either --data FILE or --task NAME"
+                                      : "give a model file");
+    struct checkpoint *c = checkpoint_open(r.path, &(struct checkpoint_options){.base = r.base});
     json_t *json = NULL;
-    const bool ok = c && training_kind_of(c)->evaluate(r, c, &json);
+    const bool ok = c && training_kind_of(c)->evaluate(&r, c, &json);
     if (json) {
         json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
         putchar('\n');
@@ -32,14 +38,6 @@ static bool evaluate(const struct evaluate_request *r)
     }
     checkpoint_free(c);
     return ok || command_failed();
-}
-
-static bool evaluate_run(struct options *o)
-{
-    struct evaluate_request r = {.count = 1000};
-    return options_read(o, &r) && (r.path || command_misused("give a model file")) &&
-           (!r.data != !r.task || command_misused("give either --data FILE or --task NAME")) &&
-           evaluate(&r);
 }
 
 const struct command command_evaluate = {

@@ -12,7 +12,7 @@ struct generate_request {
     sb_decoding_options decoding;
     int64_t count;
     bool greedy;
-    bool lines; /* each text is one line */
+    bool lines; /* each text is one line, as those that the model was trained on */
     const char *path, *base, *prompt;
 };
 
@@ -59,12 +59,6 @@ static void generate_explain(const struct generate_request *r, const sb_language
                 "softback generate: the text ends after %lld symbols, where the model has no more "
                 "positions\n",
                 (long long)d->length);
-}
-
-/* Whether the model was trained on texts of one line each. */
-static bool generate_is_of_lines(const struct checkpoint *c)
-{
-    return c->settings.documents == SB_DOCUMENTS_LINES || c->task[0];
 }
 
 static bool generate_print(const struct generate_request *r, const sb_language_model *model,
@@ -122,7 +116,7 @@ static bool generate(struct generate_request *r)
               (d || sb_fail("out of memory for %lld texts", (long long)r->count));
     if (ok) {
         const char *start = generate_start(model, r->prompt);
-        r->lines = generate_is_of_lines(c);
+        r->lines = c->settings.documents == SB_DOCUMENTS_LINES || c->task[0];
         unknown_note("the prompt", sb_language_model_vocabulary(model), r->prompt);
         ok = generate_texts(r, model, start, d);
         if (ok) {

@@ -31,12 +31,6 @@ static void info_show_settings(const struct checkpoint *c, const sb_description 
     }
 }
 
-static void info_show_labels(const sb_description *d)
-{
-    for (int64_t i = 0; sb_description_label(d, i); i++)
-        printf("label   %s\n", foreign(sb_description_label(d, i)));
-}
-
 static void info_show_vocabularies(const sb_description *d)
 {
     sb_vocabulary *vocabulary;
@@ -70,7 +64,8 @@ static void info_show(const struct checkpoint *c, const sb_description *d)
                       : "files",
            foreign(c->task));
     info_show_vocabularies(d);
-    info_show_labels(d);
+    for (int64_t i = 0; sb_description_label(d, i); i++)
+        printf("label   %s\n", foreign(sb_description_label(d, i)));
     if (c->has_state)
         printf("state   after step %s; --resume continues\n", count_text(c->state.steps).text);
     info_show_parameters(c);

@@ -41,34 +41,30 @@ static bool merge_copy(const sb_parameters *from, sb_parameters *to)
     return ok;
 }
 
-static bool merge(const struct merge_request *r)
+static bool merge_run(struct options *o)
 {
-    if (!merge_check_paths(r))
+    struct merge_request r = {0};
+    if (!options_read(o, &r))
+        return false;
+    if (!r.out || !r.adapters)
+        return command_misused("give --out FILE, the model, and the file of its adapters");
+    if (!merge_check_paths(&r))
         return command_failed();
-    const struct checkpoint_options adapted = {.base = r->base};
-    struct checkpoint *joined = checkpoint_open(r->adapters, &adapted);
-    struct checkpoint *plain = joined ? checkpoint_open(r->base, NULL) : NULL;
+    struct checkpoint *joined =
+        checkpoint_open(r.adapters, &(struct checkpoint_options){.base = r.base});
+    struct checkpoint *plain = joined ? checkpoint_open(r.base, NULL) : NULL;
     bool ok =
         plain && sb_lora_merge(joined->weights) && merge_copy(joined->weights, plain->weights);
     if (ok) {
         const struct checkpoint_contents merged = {
             .settings = &plain->settings, .task = plain->task, .is_new = true};
-        ok = checkpoint_save(r->out, &plain->subject, &merged, NULL);
+        ok = checkpoint_save(r.out, &plain->subject, &merged, NULL);
     }
     checkpoint_free(plain);
     checkpoint_free(joined);
     if (ok)
-        printf("%s is %s with its adapters\n", foreign(r->out), foreign(r->base));
+        printf("%s is %s with its adapters\n", foreign(r.out), foreign(r.base));
     return ok || command_failed();
-}
-
-static bool merge_run(struct options *o)
-{
-    struct merge_request r = {0};
-    return options_read(o, &r) &&
-           ((r.out && r.adapters) ||
-            command_misused("give --out FILE, the model, and the file of its adapters")) &&
-           merge(&r);
 }
 
 const struct command command_merge = {

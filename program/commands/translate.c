@@ -215,18 +215,6 @@ static bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *
 
 /* ---- the command ---- */
 
-static bool translate(const struct translate_request *r)
-{
-    const struct checkpoint_options options = {.kind = &seq2seq_kind, .base = r->base};
-    struct checkpoint *c = checkpoint_open(r->path, &options);
-    bool ok = c && (r->task          ? translate_task(r, c)
-                    : r->texts.count ? translate_texts(r, c->subject.self, r->texts.count,
-                                                       (const char *const *)r->texts.text, NULL)
-                                     : translate_lines(c->subject.self, &r->decoding));
-    checkpoint_free(c);
-    return ok || command_failed();
-}
-
 static bool translate_check(const struct options *o, const struct translate_request *r)
 {
     const bool sample = r->decoding.sample;
@@ -242,7 +230,17 @@ static bool translate_check(const struct options *o, const struct translate_requ
 static bool translate_run(struct options *o)
 {
     struct translate_request r = {.count = 10};
-    return options_read(o, &r) && translate_check(o, &r) && translate(&r);
+    if (!options_read(o, &r) || !translate_check(o, &r))
+        return false;
+    const struct checkpoint_options options = {.kind = &seq2seq_kind, .base = r.base};
+    struct checkpoint *c = checkpoint_open(r.path, &options);
+    const char *const *texts = (const char *const *)r.texts.text;
+    const bool ok =
+        c && (r.task          ? translate_task(&r, c)
+              : r.texts.count ? translate_texts(&r, c->subject.self, r.texts.count, texts, NULL)
+                              : translate_lines(c->subject.self, &r.decoding));
+    checkpoint_free(c);
+    return ok || command_failed();
 }
 
 const struct command command_translate = {

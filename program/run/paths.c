@@ -197,13 +197,6 @@ static bool paths_refuse(const struct path *path, const char *problem, const cha
                    problem, remedy);
 }
 
-static bool paths_refuse_format(const struct path *path, long long format)
-{
-    char problem[80];
-    snprintf(problem, sizeof problem, "its format is %lld, expected %d", format, LOG_FORMAT);
-    return paths_refuse(path, problem, "move it away and train the model anew with this version");
-}
-
 static bool paths_check_content(const struct path *path, const struct place *place)
 {
     if (path->use == PATH_NEW)
@@ -218,8 +211,12 @@ static bool paths_check_content(const struct path *path, const struct place *pla
     fclose(file);
     if ((head[0] || place->about.st_size == 0) && paths_is_own(path->use, head))
         return true;
-    if (path->use == PATH_LOG && run_log_format(head) >= 0)
-        return paths_refuse_format(path, run_log_format(head));
+    const long long format = path->use == PATH_LOG ? run_log_format(head) : -1;
+    char problem[80];
+    snprintf(problem, sizeof problem, "its format is %lld, expected %d", format, LOG_FORMAT);
+    if (format >= 0)
+        return paths_refuse(path, problem,
+                            "move it away and train the model anew with this version");
     return paths_refuse(path,
                         path->use == PATH_PAGE     ? "it is not a report of softback"
                         : path->use == PATH_FIGURE ? "it is not a figure of softback"

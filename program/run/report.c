@@ -191,25 +191,15 @@ bool report_write(const struct report_request *r)
 /* Runs by the paths of their models. */
 struct runs {
     int64_t count, room;
-    char **model;
+    struct path_text *model;
 };
 
-static void runs_free(struct runs *runs)
+static bool runs_add(struct runs *runs, const char *model)
 {
-    for (int64_t i = 0; i < runs->count; i++)
-        memory_free(runs->model[i]);
-    memory_free(runs->model);
-}
-
-/* Takes over the path. */
-static bool runs_add(struct runs *runs, char *model)
-{
-    if (model && memory_room(&runs->model, runs->count, &runs->room, sizeof *runs->model)) {
-        runs->model[runs->count++] = model;
-        return true;
-    }
-    memory_free(model);
-    return sb_fail("report: out of memory");
+    if (!memory_room(&runs->model, runs->count, &runs->room, sizeof *runs->model))
+        return sb_fail("report: out of memory");
+    runs->model[runs->count++] = path_format("%s", model);
+    return true;
 }
 
 /* Whether a file is LoRA adapters, which are not compared with whole models. */
@@ -223,19 +213,6 @@ static bool runs_is_adapters(const char *model)
     return adapters;
 }
 
-/* Takes over the path. */
-static bool runs_add_whole(struct runs *runs, char *model)
-{
-    if (!model || !runs_is_adapters(model))
-        return runs_add(runs, model);
-    fprintf(stderr,
-            "softback report: skipped %s: it has LoRA adapters alone; softback merge joins them "
-            "with their model\n",
-            foreign(model));
-    memory_free(model);
-    return true;
-}
-
 /* A log NAME.jsonl belongs to a run whose model is NAME.safetensors or NAME. */
 static bool runs_add_log(struct runs *runs, const char *folder, const char *log)
 {
@@ -245,17 +222,24 @@ static bool runs_add_log(struct runs *runs, const char *folder, const char *log)
     if (size <= cut || strcmp(log + size - cut, ending) != 0)
         return true;
     for (int i = 0; i < 2; i++) {
-        char *model = memory_format("%s/%.*s%s", folder, (int)(size - cut), log, models[i]);
-        if (!model || (file_exists(model) && !report_is_folder(model)))
-            return runs_add_whole(runs, model);
-        memory_free(model);
+        const struct path_text model =
+            path_format("%s/%.*s%s", folder, (int)(size - cut), log, models[i]);
+        if (!file_exists(model.text) || report_is_folder(model.text))
+            continue;
+        if (!runs_is_adapters(model.text))
+            return runs_add(runs, model.text);
+        fprintf(stderr,
+                "softback report: skipped %s: it has LoRA adapters alone; softback merge joins "
+                "them with their model\n",
+                foreign(model.text));
+        break;
     }
     return true;
 }
 
 static int runs_order(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const struct path_text *)a)->text, ((const struct path_text *)b)->text);
 }
 
 static bool runs_of_folder(struct runs *runs, const char *path)
@@ -281,14 +265,14 @@ static bool runs_find(struct runs *runs, const struct report_request *r)
 {
     if (!r->other)
         return runs_of_folder(runs, r->model);
-    return runs_add(runs, memory_text(r->model)) && runs_add(runs, memory_text(r->other));
+    return runs_add(runs, r->model) && runs_add(runs, r->other);
 }
 
 static bool runs_check_paths(const struct runs *runs, const char *out)
 {
     for (int64_t i = 0; i < runs->count; i++) {
         struct paths paths = {0};
-        paths_add(&paths, PATH_READ, "MODEL", runs->model[i]);
+        paths_add(&paths, PATH_READ, "MODEL", runs->model[i].text);
         paths_add(&paths, PATH_PAGE, "--out", out);
         if (!paths_check(&paths))
             return false;
@@ -300,9 +284,9 @@ static bool runs_open(const struct runs *runs, struct compared *compared)
 {
     bool ok = true;
     for (int64_t i = 0; ok && i < runs->count; i++) {
-        const struct path_text log = paths_beside(runs->model[i], "", ".jsonl"),
-                               name = report_name_of(runs->model[i]);
-        ok = compared_open(&compared[i], name.text, runs->model[i], log.text);
+        const struct path_text log = paths_beside(runs->model[i].text, "", ".jsonl"),
+                               name = report_name_of(runs->model[i].text);
+        ok = compared_open(&compared[i], name.text, runs->model[i].text, log.text);
     }
     return ok;
 }
@@ -337,6 +321,6 @@ bool report_compare(const struct report_request *r)
         page = runs_page(&runs, r->other ? NULL : r->model);
     const bool saved = page && file_save("report", out.text, page, strlen(page));
     memory_free(page);
-    runs_free(&runs);
+    memory_free(runs.model);
     return saved;
 }
