@@ -43,12 +43,6 @@ static int attend_widest(const sb_example_axis *axis)
     return most;
 }
 
-static void attend_pad(int n)
-{
-    for (; n > 0; n--)
-        putchar(' ');
-}
-
 static void attend_print_cell(double w, int width, bool numbers)
 {
     static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
@@ -72,19 +66,16 @@ static void attend_draw(const sb_tensor *w, int64_t head, const sb_example_axis 
 {
     int margin = attend_widest(rows), width = attend_widest(cols);
     width = numbers && width < 4 ? 4 : width;
-    attend_pad(margin);
+    printf("%*s", margin, "");
     for (int64_t j = 0; j < cols->length; j++) {
         const struct subject_label label = subject_label(cols, j);
-        int spare = width - utf8_columns(label.text);
-        attend_pad(1 + (numbers ? spare : 0));
-        fputs(label.text, stdout);
-        attend_pad(numbers ? 0 : spare);
+        const int spare = width - utf8_columns(label.text);
+        printf(" %*s%s%*s", numbers ? spare : 0, "", label.text, numbers ? 0 : spare, "");
     }
     putchar('\n');
     for (int64_t i = 0; i < rows->length; i++) {
         const struct subject_label label = subject_label(rows, i);
-        attend_pad(margin - utf8_columns(label.text));
-        fputs(label.text, stdout);
+        printf("%*s%s", margin - utf8_columns(label.text), "", label.text);
         for (int64_t j = 0; j < cols->length; j++)
             attend_print_cell(subject_weight(w, head - 1, i, j), width, numbers);
         putchar('\n');

@@ -14,7 +14,8 @@ static const struct part {
 enum { PARTS = sizeof parts / sizeof parts[0] };
 
 struct bench_request {
-    bool quick, tabs, profile, rows, worker;
+    struct bench bench;
+    bool rows, worker;
     struct texts parts;
 };
 
@@ -22,25 +23,25 @@ struct bench_request {
 
 static const struct field bench_fields[] = {
     {.rows = machine_fields},
-    {"quick", ROW(quick), "tiny sizes: check only that everything runs"},
-    {"profile", ROW(profile), "also print the time of each operation of a training step"},
-    {"tabs", ROW(tabs), "print tab-separated values, for programs"},
+    {"quick", ROW(bench.quick), "tiny sizes: check only that everything runs"},
+    {"profile", ROW(bench.profile), "also print the time of each operation of a training step"},
+    {"tabs", ROW(bench.tabs), "print tab-separated values, for programs"},
     {"rows", ROW(rows), "list what is measured, for programs, and measure nothing"},
     {"worker", ROW(worker), "answer the lines of standard input, for tests/bench/compare.py"},
     {ARGUMENTS(struct bench_request, parts)},
     {0}};
 #undef ROW
 
-static bool bench_check_parts(const struct bench_request *r)
+static bool bench_check_parts(const struct texts *wanted)
 {
-    for (int i = 0; i < r->parts.count; i++) {
+    for (int i = 0; i < wanted->count; i++) {
         bool known = false;
         for (int k = 0; k < PARTS; k++)
-            known |= strcmp(r->parts.text[i], parts[k].name) == 0;
+            known |= strcmp(wanted->text[i], parts[k].name) == 0;
         if (!known)
             return command_misused(
                 "\"%s\" is none of train, decode, operations, attention, products",
-                r->parts.text[i]);
+                wanted->text[i]);
     }
     return true;
 }
@@ -56,33 +57,30 @@ static void bench_print_device(const struct bench *bench)
         machine_print_cuda();
 }
 
-static bool bench(const struct bench_request *request)
+static bool bench(struct bench *bench, const struct texts *wanted)
 {
-    const bool emulated = strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
-    struct bench bench = {.quick = request->quick || emulated,
-                          .tabs = request->tabs,
-                          .profile = request->profile,
-                          .gpu = sb_device_in_use() != sb_device_cpu()};
-    bench_print_device(&bench);
-    if (bench.quick && !bench.tabs)
+    bench->quick |= strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
+    bench->gpu = sb_device_in_use() != sb_device_cpu();
+    bench_print_device(bench);
+    if (bench->quick && !bench->tabs)
         puts("Sizes are tiny: this shows that everything runs, not how fast.");
     bool ok = true;
     for (int i = 0; ok && i < PARTS; i++)
-        if (texts_want(&request->parts, parts[i].name))
-            ok = bench_rows(&bench, parts[i].group);
-    bench_end(&bench);
+        if (texts_want(wanted, parts[i].name))
+            ok = bench_rows(bench, parts[i].group);
+    bench_end(bench);
     return ok || command_failed();
 }
 
 static bool bench_run(struct options *o)
 {
     struct bench_request r = {0};
-    if (!options_read(o, &r) || !bench_check_parts(&r))
+    if (!options_read(o, &r) || !bench_check_parts(&r.parts))
         return false;
     if (r.rows)
         return bench_list() || command_failed();
     if (!r.worker)
-        return bench(&r);
+        return bench(&r.bench, &r.parts);
     bench_worker();
     return true;
 }

@@ -14,7 +14,7 @@ static bool report_take_figure(const struct field *field, void *request, const c
 #define ROW(member) FIELD(struct report_request, member)
 
 static const struct field report_fields[] = {
-    {"input", ROW(text),
+    {"input", ROW(page.text),
      "text for attention weights and tape: a source [a held-out text of the model's task]",
      .argument = "TEXT"},
     {"target", ROW(target), "target text [the model's output]", .argument = "TEXT"},
@@ -47,7 +47,7 @@ static const char *report_misuse(const struct report_request *r)
         return NULL;
     if (r->other && !r->out)
         return "two models are compared: give --out FILE";
-    return r->text || r->target || r->log || r->figure || r->data
+    return r->page.text || r->target || r->log || r->figure || r->data
                ? "runs are compared: only --out is possible"
                : NULL;
 }

@@ -181,6 +181,13 @@ static bool pairs_find_fitting(struct pairs_data *x, int64_t longest)
     return ok;
 }
 
+static sb_data *pairs_data_of(const struct pairs_data *x, const sb_pairs *pairs,
+                              const sb_data_options *options)
+{
+    return x->labels ? labelled_data(sb_labelled_new(pairs, x->source, x->labels, options))
+                     : sb_data_new(pairs, x->source, x->target, options);
+}
+
 bool pairs_encode(struct training *t)
 {
     struct pairs_data *x = t->data;
@@ -189,8 +196,8 @@ bool pairs_encode(struct training *t)
     options.seed = t->settings.trainer.seed;
     options.longest = longest;
     if (!x->data)
-        x->data = t->request->kind->encode(t, pairs_to_train(x), &options);
-    x->held_data = x->data ? t->request->kind->encode(t, x->held, &options) : NULL;
+        x->data = pairs_data_of(x, pairs_to_train(x), &options);
+    x->held_data = x->data ? pairs_data_of(x, x->held, &options) : NULL;
     if (!x->held_data || (longest < t->settings.data.longest && !pairs_find_fitting(x, longest)))
         return false;
     t->held_pairs = pairs_to_decode(x);
@@ -211,6 +218,8 @@ void pairs_close(struct training *t)
     sb_pairs_free(x->train);
     sb_pairs_free(x->held);
     sb_pairs_free(x->fitting);
+    sb_pairs_free(x->sample);
+    sb_labels_free(x->labels);
 }
 
 static void pairs_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
@@ -270,10 +279,9 @@ bool pairs_watch(struct training *t)
     if (n > 0) {
         t->drawn = memory_text(sb_pairs_source(few, 0));
         t->drawn_target = memory_text(sb_pairs_target(few, 0));
-        sb_data *data =
-            t->drawn && t->drawn_target
-                ? t->request->kind->encode(t, few, &(sb_data_options){.longest = INT64_MAX})
-                : sb_fail("out of memory");
+        sb_data *data = t->drawn && t->drawn_target
+                            ? pairs_data_of(x, few, &(sb_data_options){.longest = INT64_MAX})
+                            : sb_fail("out of memory");
         t->watched = data ? data_whole(data) : NULL;
         sb_data_free(data);
     }

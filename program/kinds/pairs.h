@@ -2,17 +2,20 @@
 #ifndef SOFTBACK_PROGRAM_KINDS_PAIRS_H
 #define SOFTBACK_PROGRAM_KINDS_PAIRS_H
 
+#include "models/text/labels.h"
 #include "models/text/pairs.h"
 #include "program/run/kind.h"
 
-/* The data of a kind that learns pairs, or their beginning. */
+/* The data of a kind that learns pairs, or their beginning; pairs_close frees them. */
 struct pairs_data {
     sb_pairs *read;                 /* from the files; NULL with a task */
     sb_pairs *train;                /* of those, if others are held out, or of a task; else NULL */
     sb_pairs *held;                 /* evaluated on */
     sb_pairs *fitting;              /* of these, those that learned positions allow; NULL: all */
-    sb_vocabulary *source, *target; /* NULL: targets are labels */
-    sb_data *data, *held_data;      /* encoded */
+    sb_pairs *sample;               /* those of them that evaluations decode; NULL: all */
+    sb_vocabulary *source, *target; /* target NULL: targets are labels */
+    sb_labels *labels;
+    sb_data *data, *held_data; /* encoded */
 };
 
 /* Those trained on; NULL: a task makes them. */

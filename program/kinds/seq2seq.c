@@ -17,7 +17,6 @@
 /* What it is trained and evaluated on. */
 struct seq2seq_data {
     struct pairs_data pairs;
-    sb_pairs *sample; /* those of the held-out pairs that are decoded; NULL: all */
     sb_held_pairs scored;
     bool words; /* BLEU, which counts groups of four words, says something about the targets */
 };
@@ -34,13 +33,6 @@ static bool seq2seq_open_texts(struct training *t)
 }
 
 /* ---- vocabularies and batches ---- */
-
-static sb_data *seq2seq_encode(const struct training *t, const sb_pairs *pairs,
-                               const sb_data_options *options)
-{
-    const struct pairs_data *x = t->data;
-    return sb_data_new(pairs, x->source, x->target, options);
-}
 
 /* The endless pairs of a built-in task, with their vocabularies. */
 static bool seq2seq_open_task(struct training *t)
@@ -85,9 +77,9 @@ static bool seq2seq_choose_scored(struct seq2seq_data *x, int64_t limit)
     x->scored.pairs = all;
     if (limit == 0 || sb_pairs_count(all) <= limit)
         return true;
-    if (!sb_pairs_divide(all, limit, &rest, &x->sample))
+    if (!sb_pairs_divide(all, limit, &rest, &x->pairs.sample))
         return false;
-    x->scored.pairs = x->sample;
+    x->scored.pairs = x->pairs.sample;
     sb_pairs_free(rest);
     return true;
 }
@@ -127,13 +119,6 @@ static sb_model seq2seq_make(const struct training *t)
     const struct pairs_data *x = t->data;
     return sb_seq2seq_as_model(
         sb_seq2seq_for(t->weights, x->source, x->target, &t->settings.model));
-}
-
-static void seq2seq_close(struct training *t)
-{
-    struct seq2seq_data *x = t->data;
-    sb_pairs_free(x->sample);
-    pairs_close(t);
 }
 
 /* ---- what it says of itself ---- */
@@ -314,14 +299,13 @@ const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
                                                .open_texts = seq2seq_open_texts,
                                                .open_data = seq2seq_open_data,
                                                .make = seq2seq_make,
-                                               .close = seq2seq_close,
+                                               .close = pairs_close,
                                                .describe = pairs_describe,
                                                .scores = 1 << BEST_LOSS | 1 << BEST_EXACT |
                                                          1 << BEST_ERROR | 1 << BEST_BLEU,
                                                .measure = seq2seq_measure,
                                                .add_item = pairs_add_item,
                                                .evaluate = evaluate_pairs,
-                                               .encode = seq2seq_encode,
                                                .watch = pairs_watch,
                                                .describe_unknown = seq2seq_describe_unknown,
                                                .task_pairs = task_pairs,

@@ -55,9 +55,6 @@ struct training_kind {
     /* Pairs of a part of a built-in task that it learns in pairs; NULL: it has none. */
     sb_pairs *(*task_pairs)(const char *task, const struct settings *settings, sb_part part,
                             int64_t count);
-    /* Encodes pairs for its models; NULL where it learns no pairs. */
-    sb_data *(*encode)(const struct training *training, const sb_pairs *pairs,
-                       const sb_data_options *options);
     /* For --report: makes the watched batch and the text to draw; none where no held-out text is
        short enough. */
     bool (*watch)(struct training *training);

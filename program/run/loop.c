@@ -272,12 +272,12 @@ static bool training_report(const struct training *t, const char *path)
     const struct training_request *r = t->request;
     const bool kept = t->log && ftell(t->log) >= 0; /* a pipe keeps nothing */
     const struct report_request request = {.model = t->out,
-                                           .text = t->drawn,
-                                           .expected = t->drawn_target,
+                                           .page.text = t->drawn,
+                                           .page.expected = t->drawn_target,
                                            .log = kept ? t->log_path.text : "/dev/null",
                                            .out = path,
-                                           .pairs = t->held_pairs,
-                                           .trained_on = r->file_count == 1 ? r->data : NULL};
+                                           .page.pairs = t->held_pairs,
+                                           .page.trained_on = r->file_count == 1 ? r->data : NULL};
     const bool ok = report_write(&request);
     if (ok)
         printf("report     %s\n", foreign(path));

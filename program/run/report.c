@@ -66,7 +66,7 @@ static bool report_find_pairs(const struct report_request *r, const struct check
         *read = sb_pairs_read(r->data, NULL);
     else if (of_task)
         *read = kind->task_pairs(c->task, &c->settings, SB_PART_TEST, 100);
-    *pairs = r->data || of_task ? *read : r->pairs;
+    *pairs = r->data || of_task ? *read : r->page.pairs;
     return *read || !(r->data || of_task);
 }
 
@@ -109,9 +109,9 @@ static int64_t report_held_out(const struct report_request *r, const struct chec
 {
     const bool limited = kind->report == &report_pairs;
     const int64_t limit = limited ? c->settings.evaluate_pairs : 0,
-                  all = r->pairs     ? sb_pairs_count(r->pairs)
-                        : c->task[0] ? limit
-                                     : 0;
+                  all = r->page.pairs ? sb_pairs_count(r->page.pairs)
+                        : c->task[0]  ? limit
+                                      : 0;
     return limited && all > limit ? limit : all;
 }
 
@@ -126,22 +126,20 @@ static char *report_make(const struct report_request *r, const struct run_log *l
     const sb_pairs *pairs = NULL;
     if (c && report_find_pairs(r, c, kind, &read, &pairs)) {
         const struct path_text title = report_title(name.text, c, log);
-        struct report page = {.checkpoint = c,
-                              .title = title.text,
-                              .name = name.text,
-                              .trained_on = r->trained_on,
-                              .text = r->text,
-                              .expected = r->expected,
-                              .text_given = r->text != NULL,
-                              .target_given = r->target != NULL,
-                              .log = log,
-                              .pairs = pairs,
-                              .pairs_are = r->data ? "texts of --data"
-                                           : read  ? "test texts of the task, which "
-                                                     "training never saw, not even to evaluate,"
-                                                   : "held-out texts, the first in order,",
-                              .held_out = report_held_out(r, c, kind),
-                              .data_hash = report_data_hash(r->model)};
+        struct report page = r->page;
+        page.checkpoint = c;
+        page.title = title.text;
+        page.name = name.text;
+        page.text_given = page.text != NULL;
+        page.target_given = r->target != NULL;
+        page.log = log;
+        page.pairs = pairs;
+        page.pairs_are =
+            r->data ? "texts of --data"
+            : read  ? "test texts of the task, which training never saw, not even to evaluate,"
+                    : "held-out texts, the first in order,";
+        page.held_out = report_held_out(r, c, kind);
+        page.data_hash = report_data_hash(r->model);
         if (!page.text && page.pairs) /* without --input */
             page.text = sb_pairs_source(page.pairs, 0);
         if (!page.text)
