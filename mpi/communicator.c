@@ -70,9 +70,9 @@ static struct group *group_of(MPI_Comm comm, bool world)
     group->comm = comm;
     group->world = world;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(comm, &group->rank);
-    MPI_Comm_size(comm, &group->size);
-    group->processors = processors_of(comm);
+    MPI_Comm_rank(comm, &group->sizes.rank);
+    MPI_Comm_size(comm, &group->sizes.size);
+    group->sizes.processors = processors_of(comm);
     return group;
 }
 
@@ -114,19 +114,9 @@ static void close_group(struct group *group)
         MPI_Finalize();
 }
 
-static int rank(const struct group *group)
+static struct group_sizes sizes(const struct group *group)
 {
-    return group->rank;
-}
-
-static int size(const struct group *group)
-{
-    return group->size;
-}
-
-static int processors(const struct group *group)
-{
-    return group->processors;
+    return group->sizes;
 }
 
 /* ---- messages ---- */
@@ -200,9 +190,7 @@ static const struct communicator_plugin plugin = {
     .open = open_world,
     .split = split,
     .close = close_group,
-    .rank = rank,
-    .size = size,
-    .processors = processors,
+    .sizes = sizes,
     .send = send,
     .receive = receive,
     .complete = complete,

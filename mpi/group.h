@@ -8,7 +8,7 @@
 struct group {
     MPI_Comm comm;
     bool world;
-    int rank, size, processors;
+    struct group_sizes sizes;
 };
 
 /* True if `code` is success; otherwise fails with MPI's reason as the message. */

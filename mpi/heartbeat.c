@@ -107,12 +107,13 @@ bool heartbeat_begin(const struct group *group, double seconds)
     MPI_Query_thread(&level);
     if (level < MPI_THREAD_MULTIPLE)
         return mpi_fail("no heartbeat: this one cannot be called by two threads at a time");
-    if (atomic_load(&heart.on) || group->size == 1)
+    if (atomic_load(&heart.on) || group->sizes.size == 1)
         return true;
     if (!mpi_ok("duplicating the world", MPI_Comm_dup(group->comm, &heart.comm)))
         return false;
-    heart.next = (group->rank + 1) % group->size;
-    heart.before = (group->rank + group->size - 1) % group->size;
+    const int rank = group->sizes.rank, size = group->sizes.size;
+    heart.next = (rank + 1) % size;
+    heart.before = (rank + size - 1) % size;
     heart.limit = seconds;
     atomic_store(&heart.on, true);
     if (pthread_create(&heart.thread, NULL, live, NULL) == 0)

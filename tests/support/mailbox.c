@@ -63,14 +63,9 @@ int64_t mailbox_sent(const sb_communicator *c)
     return c->group->mailbox->sent[c->rank];
 }
 
-static int rank_of(const struct group *group)
+static struct group_sizes sizes_of(const struct group *group)
 {
-    return group->rank;
-}
-
-static int size_of(const struct group *group)
-{
-    return group->size;
+    return (struct group_sizes){.rank = group->rank, .size = group->size};
 }
 
 static void close_group(struct group *group)
@@ -205,8 +200,7 @@ static struct group *split(struct group *all, int color, int key)
 
 static const struct communicator_plugin plugin = {.split = split,
                                                   .close = close_group,
-                                                  .rank = rank_of,
-                                                  .size = size_of,
+                                                  .sizes = sizes_of,
                                                   .send = start_send,
                                                   .receive = start_receive,
                                                   .complete = complete,
