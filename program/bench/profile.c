@@ -143,13 +143,6 @@ int64_t bench_memory_live(void)
     return sb_device_memory(sb_device_in_use()).live_bytes;
 }
 
-static void memory_start(struct step_memory *m, int64_t outside)
-{
-    sb_device_reset_peak(sb_device_in_use());
-    *m = (struct step_memory){
-        .outside = outside, .start = bench_memory_live() - outside, .before = -1};
-}
-
 /* Sees what a watcher sees (autograd/watch.h), and returns how many bytes the forward that has just
    finished keeps; 0 after anything else. */
 static int64_t memory_see(struct step_memory *m, enum watched what)
@@ -325,7 +318,9 @@ bool bench_profile(struct bench *bench, const char *name, const char *way, bench
     watch_operations(&watcher);
     bool ok = true;
     for (int i = 0; ok && i < STEPS; i++) {
-        memory_start(&p.memory, outside);
+        sb_device_reset_peak(sb_device_in_use());
+        p.memory = (struct step_memory){
+            .outside = outside, .start = bench_memory_live() - outside, .before = -1};
         p.begun = bench_clock();
         const double seconds = once(context);
         profile_see(&p, WATCHED_DONE, NULL);

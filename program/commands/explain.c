@@ -233,15 +233,6 @@ static bool explain_check_model(const struct options *o, const char *topic,
            (tape || !r->dot || command_misused("--dot is not an option of attention"));
 }
 
-/* Prints the page, or the drawing. */
-static bool explain_model(const struct options *o, const char *topic, const struct model_request *r,
-                          bool json)
-{
-    return explain_check_model(o, topic, r, json) &&
-           explain_print(strcmp(topic, "hessian") == 0 ? explain_of_batch(r, json)
-                                                       : explain_of_text(topic, r, json));
-}
-
 /* ---- the command ---- */
 
 static bool explain(const struct options *o, const struct explain_request *r)
@@ -257,7 +248,10 @@ static bool explain(const struct options *o, const struct explain_request *r)
     if (of_model && options_given(o, TAKES_ANY))
         return command_misused("--%s does not go with options of a row", of_model);
     if (of_model)
-        return explain_model(o, r->topic, &r->model, r->json);
+        return explain_check_model(o, r->topic, &r->model, r->json) &&
+               explain_print(strcmp(r->topic, "hessian") == 0
+                                 ? explain_of_batch(&r->model, r->json)
+                                 : explain_of_text(r->topic, &r->model, r->json));
     if (topic && topic->check && !topic->check(&r->options))
         return command_misused("%s", sb_error());
     if (r->svg && r->json)

@@ -129,7 +129,7 @@ static bool classifier_open_data(struct training *t)
         return false;
     x->scored.pairs = pairs_to_decode(&x->pairs);
     t->scored = &x->scored;
-    t->usual_best = BEST_ACCURACY;
+    t->best = BEST_ACCURACY;
     return true;
 }
 

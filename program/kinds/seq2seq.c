@@ -110,7 +110,7 @@ static bool seq2seq_open_data(struct training *t)
         return false;
     t->scored = t->settings.evaluate_pairs > 0 ? &x->scored : NULL;
     x->words = seq2seq_has_words(t, x->pairs.target) && seq2seq_has_four_words(x->scored.pairs);
-    t->usual_best = seq2seq_usual_best(t);
+    t->best = seq2seq_usual_best(t);
     return seq2seq_check_words(t);
 }
 

@@ -13,8 +13,8 @@
 
 bool training_choose_best(struct training *t)
 {
-    const best_score asked = t->settings.best;
-    t->best = asked == BEST_AUTO ? t->usual_best : asked;
+    if (t->settings.best != BEST_AUTO)
+        t->best = t->settings.best;
     return t->best == BEST_LOSS || t->scored ||
            sb_fail("--best %s needs texts that are decoded, and --evaluate-pairs is 0; use --best "
                    "loss, or evaluate some pairs",

@@ -51,23 +51,20 @@ static uint64_t report_data_hash(const char *model)
     return hash;
 }
 
-/* What the model is tried on: the pairs of --data, those given, or a hundred of the model's task;
-   none where `pairs` becomes NULL. What becomes `read` is to be freed. */
-static bool report_find_pairs(const struct report_request *r, const struct checkpoint *c,
-                              const struct training_kind *kind, sb_pairs **read,
-                              const sb_pairs **pairs)
+/* Reads what the model is tried on: the pairs of --data, or a hundred of the model's task; NULL
+   without either. */
+static bool report_read_pairs(const struct report_request *r, const struct checkpoint *c,
+                              const struct training_kind *kind, sb_pairs **read)
 {
-    const bool of_task = c->task[0] && kind->task_pairs;
+    *read = NULL;
     if (r->data && !kind->report->errors)
         return sb_fail("--data is for what a model gets wrong; softback evaluate measures %s",
                        kind->title);
-    *read = NULL;
-    if (r->data)
-        *read = sb_pairs_read(r->data, NULL);
-    else if (of_task)
-        *read = kind->task_pairs(c->task, &c->settings, SB_PART_TEST, 100);
-    *pairs = r->data || of_task ? *read : r->page.pairs;
-    return *read || !(r->data || of_task);
+    if (!r->data && !(c->task[0] && kind->task_pairs))
+        return true;
+    *read = r->data ? sb_pairs_read(r->data, NULL)
+                    : kind->task_pairs(c->task, &c->settings, SB_PART_TEST, 100);
+    return *read != NULL;
 }
 
 /* The page or the figure on a text. */
@@ -123,8 +120,7 @@ static char *report_make(const struct report_request *r, const struct run_log *l
     const struct path_text name = report_name_of(r->model);
     char *text = NULL;
     sb_pairs *read = NULL;
-    const sb_pairs *pairs = NULL;
-    if (c && report_find_pairs(r, c, kind, &read, &pairs)) {
+    if (c && report_read_pairs(r, c, kind, &read)) {
         const struct path_text title = report_title(name.text, c, log);
         struct report page = r->page;
         page.checkpoint = c;
@@ -133,7 +129,7 @@ static char *report_make(const struct report_request *r, const struct run_log *l
         page.text_given = page.text != NULL;
         page.target_given = r->target != NULL;
         page.log = log;
-        page.pairs = pairs;
+        page.pairs = read ? read : page.pairs;
         page.pairs_are =
             r->data ? "texts of --data"
             : read  ? "test texts of the task, which training never saw, not even to evaluate,"

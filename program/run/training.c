@@ -373,7 +373,7 @@ static bool training_open_all(struct training *t)
         return false;
     }
     t->batch_items = t->settings.data.batch_pairs;
-    t->usual_best = BEST_LOSS;
+    t->best = BEST_LOSS;
     t->data = memory_new(t->request->kind->data_size);
     if (!t->data)
         return sb_fail("out of memory");

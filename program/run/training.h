@@ -42,12 +42,11 @@ struct training {
     int64_t epoch_items, batch_items; /* pairs, texts or windows; of a batch at most */
     const void *scored;               /* what the kind is scored on; NULL: nothing */
     const sb_pairs *held_pairs;       /* for a report; NULL: the kind has none */
-    best_score usual_best;            /* of --best auto */
-    best_score best;                  /* by which the best model is chosen; not BEST_AUTO */
-    sb_batch *watched;                /* diagnosed at each evaluation; NULL without --report */
-    char *drawn;                      /* a held-out text for the report; NULL without one */
-    char *drawn_target;               /* the output expected for it; NULL: unknown */
-    struct checkpoint *loaded;        /* of a resumed run or of --from: owns weights and model */
+    best_score best;    /* by which the best model is chosen: as suits the kind, or as asked for */
+    sb_batch *watched;  /* diagnosed at each evaluation; NULL without --report */
+    char *drawn;        /* a held-out text for the report; NULL without one */
+    char *drawn_target; /* the output expected for it; NULL: unknown */
+    struct checkpoint *loaded; /* of a resumed run or of --from: owns weights and model */
     bool resumed;
     sb_parameters *weights;
     sb_model subject;
