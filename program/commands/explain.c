@@ -200,11 +200,9 @@ static char *explain_of_text(const char *topic, const struct model_request *r, b
 static char *explain_of_batch(const struct model_request *r, bool json)
 {
     struct stored_twin stored;
-    struct stored_twin_request request = r->stored;
-    request.count = request.count > 0 ? request.count : 16;
     const bool waits = isatty(STDERR_FILENO);
     fputs(waits ? "products with the Hessian take some seconds ..." : "", stderr);
-    char *text = stored_twin_open(&stored, &request)
+    char *text = stored_twin_open(&stored, &r->stored)
                      ? explain_page_text(model_hessian_page(&stored.twin), json)
                      : NULL;
     fputs(waits ? "\r\033[K" : "", stderr);
@@ -270,7 +268,7 @@ static bool explain(const struct options *o, const struct explain_request *r)
 
 static bool explain_run(struct options *o)
 {
-    struct explain_request request = {0};
+    struct explain_request request = {.model.stored.count = 16};
     if (!options_read(o, &request))
         return false;
     if (!request.topic)

@@ -219,18 +219,14 @@ static void evaluate_count_unknown(struct measured_classes *e)
 
 static json_t *evaluate_classes_json(const struct measured_classes *e)
 {
-    json_t *labels = json_array(), *rows = json_array();
-    for (int64_t k = 0; k < e->confusion.labels; k++) {
-        json_t *row = json_array();
-        for (int64_t i = 0; i < e->confusion.labels; i++)
-            json_array_append_new(row, json_integer(confusion_at(&e->confusion, k, i)));
+    json_t *labels = json_array();
+    for (int64_t k = 0; k < e->confusion.labels; k++)
         json_array_append_new(labels, json_string(sb_classifier_label(e->model, k)));
-        json_array_append_new(rows, row);
-    }
     return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "texts",
                      (json_int_t)sb_pairs_count(e->pairs), "unknown", (json_int_t)e->unknown,
                      "accuracy", log_number(confusion_accuracy(&e->confusion)), "macro_f1",
-                     log_number(e->confusion.f1), "labels", labels, "confusion", rows);
+                     log_number(e->confusion.f1), "labels", labels, "confusion",
+                     log_table(e->confusion.labels, e->confusion.labels, e->confusion.cell));
 }
 
 static int evaluate_margin(const struct measured_classes *e)

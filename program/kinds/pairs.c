@@ -1,7 +1,5 @@
 #include "program/kinds/pairs.h"
 #include "models/data/data_source.h"
-#include "models/text/buffer.h"
-#include "models/text_model.h"
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
@@ -115,46 +113,6 @@ bool pairs_open(struct training *t)
     return true;
 }
 
-static sb_vocabulary *pairs_learn(const struct settings *s, sb_units units,
-                                  const char *const *texts, int64_t count)
-{
-    sb_vocabulary_options options = {.units = units, .size = s->vocabulary};
-    return sb_vocabulary_new(texts, count, &options);
-}
-
-static sb_vocabulary *pairs_learn_joint(const struct settings *s, const sb_pairs *pairs)
-{
-    const int64_t n = sb_pairs_count(pairs);
-    const char **both = memory_new((size_t)(2 * n) * sizeof(char *));
-    if (!both)
-        return sb_fail("out of memory");
-    memcpy(both, sb_pairs_sources(pairs), (size_t)n * sizeof(char *));
-    memcpy(both + n, sb_pairs_targets(pairs), (size_t)n * sizeof(char *));
-    sb_vocabulary *joint = pairs_learn(s, s->source_units, both, 2 * n);
-    memory_free(both);
-    return joint;
-}
-
-bool pairs_find_vocabularies(struct training *t)
-{
-    struct pairs_data *x = t->data;
-    const struct settings *s = &t->settings;
-    const sb_pairs *pairs = pairs_to_train(x);
-    const int64_t n = sb_pairs_count(pairs);
-    if (t->loaded) {
-        const struct text_model *model = t->loaded->subject.self;
-        x->source = sb_vocabulary_retain(model->source);
-        x->target = sb_vocabulary_retain(model->target);
-    } else if (s->joint_vocabulary) {
-        x->source = pairs_learn_joint(s, pairs);
-        x->target = sb_vocabulary_retain(x->source);
-    } else {
-        x->source = pairs_learn(s, s->source_units, sb_pairs_sources(pairs), n);
-        x->target = x->source ? pairs_learn(s, s->target_units, sb_pairs_targets(pairs), n) : NULL;
-    }
-    return x->target != NULL;
-}
-
 int64_t pairs_longest(const struct training *t)
 {
     sb_transformer_options o = {0};
@@ -220,39 +178,6 @@ void pairs_close(struct training *t)
     sb_pairs_free(x->fitting);
     sb_pairs_free(x->sample);
     sb_labels_free(x->labels);
-}
-
-static void pairs_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
-                                int64_t longest)
-{
-    fprintf(out, "%-10s %s, %s symbols", side,
-            sb_units_description(sb_vocabulary_units(vocabulary)),
-            count_text(sb_vocabulary_symbols(vocabulary)).text);
-    if (longest > 0)
-        fprintf(out, ", longest %s", count_text(longest).text);
-    fputc('\n', out);
-}
-
-void pairs_describe(const struct training *t, FILE *out)
-{
-    const struct training_request *r = t->request;
-    const struct pairs_data *x = t->data;
-    if (t->task)
-        fprintf(out, "task       %s; %s pairs held out\n", t->task,
-                count_text(sb_pairs_count(x->held)).text);
-    else
-        pairs_describe_files(x, r, sb_data_left_out(x->data), pairs_longest(t), out);
-    pairs_describe_side(out, "source", x->source, sb_data_longest_source(x->data));
-    pairs_describe_side(out, "target", x->target, sb_data_longest_target(x->data));
-}
-
-bool pairs_add_item(struct buffer *buffer, const struct training *t, const sb_batch *batch,
-                    int64_t item)
-{
-    const struct pairs_data *x = t->data;
-    return bad_batch_add_text(buffer, x->source, batch, "source", "source_lengths", item) &&
-           buffer_add_text(buffer, "\t") &&
-           bad_batch_add_text(buffer, x->target, batch, "target_out", "target_lengths", item);
 }
 
 /* The first held-out pairs that are short enough to draw. */

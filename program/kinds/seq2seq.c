@@ -34,6 +34,48 @@ static bool seq2seq_open_texts(struct training *t)
 
 /* ---- vocabularies and batches ---- */
 
+static sb_vocabulary *seq2seq_learn(const struct settings *s, sb_units units,
+                                    const char *const *texts, int64_t count)
+{
+    sb_vocabulary_options options = {.units = units, .size = s->vocabulary};
+    return sb_vocabulary_new(texts, count, &options);
+}
+
+static sb_vocabulary *seq2seq_learn_joint(const struct settings *s, const sb_pairs *pairs)
+{
+    const int64_t n = sb_pairs_count(pairs);
+    const char **both = memory_new((size_t)(2 * n) * sizeof(char *));
+    if (!both)
+        return sb_fail("out of memory");
+    memcpy(both, sb_pairs_sources(pairs), (size_t)n * sizeof(char *));
+    memcpy(both + n, sb_pairs_targets(pairs), (size_t)n * sizeof(char *));
+    sb_vocabulary *joint = seq2seq_learn(s, s->source_units, both, 2 * n);
+    memory_free(both);
+    return joint;
+}
+
+/* Takes the vocabularies of the model that is resumed, or learns them. */
+static bool seq2seq_find_vocabularies(struct training *t)
+{
+    struct pairs_data *x = t->data;
+    const struct settings *s = &t->settings;
+    const sb_pairs *pairs = pairs_to_train(x);
+    const int64_t n = sb_pairs_count(pairs);
+    if (t->loaded) {
+        const struct text_model *model = t->loaded->subject.self;
+        x->source = sb_vocabulary_retain(model->source);
+        x->target = sb_vocabulary_retain(model->target);
+    } else if (s->joint_vocabulary) {
+        x->source = seq2seq_learn_joint(s, pairs);
+        x->target = sb_vocabulary_retain(x->source);
+    } else {
+        x->source = seq2seq_learn(s, s->source_units, sb_pairs_sources(pairs), n);
+        x->target =
+            x->source ? seq2seq_learn(s, s->target_units, sb_pairs_targets(pairs), n) : NULL;
+    }
+    return x->target != NULL;
+}
+
 /* The endless pairs of a built-in task, with their vocabularies. */
 static bool seq2seq_open_task(struct training *t)
 {
@@ -105,7 +147,7 @@ static best_score seq2seq_usual_best(const struct training *t)
 static bool seq2seq_open_data(struct training *t)
 {
     struct seq2seq_data *x = t->data;
-    if (!(t->task ? seq2seq_open_task(t) : pairs_find_vocabularies(t)) || !pairs_encode(t) ||
+    if (!(t->task ? seq2seq_open_task(t) : seq2seq_find_vocabularies(t)) || !pairs_encode(t) ||
         !seq2seq_choose_scored(x, t->settings.evaluate_pairs))
         return false;
     t->scored = t->settings.evaluate_pairs > 0 ? &x->scored : NULL;
@@ -122,6 +164,30 @@ static sb_model seq2seq_make(const struct training *t)
 }
 
 /* ---- what it says of itself ---- */
+
+static void seq2seq_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
+                                  int64_t longest)
+{
+    fprintf(out, "%-10s %s, %s symbols", side,
+            sb_units_description(sb_vocabulary_units(vocabulary)),
+            count_text(sb_vocabulary_symbols(vocabulary)).text);
+    if (longest > 0)
+        fprintf(out, ", longest %s", count_text(longest).text);
+    fputc('\n', out);
+}
+
+static void seq2seq_describe(const struct training *t, FILE *out)
+{
+    const struct training_request *r = t->request;
+    const struct pairs_data *x = t->data;
+    if (t->task)
+        fprintf(out, "task       %s; %s pairs held out\n", t->task,
+                count_text(sb_pairs_count(x->held)).text);
+    else
+        pairs_describe_files(x, r, sb_data_left_out(x->data), pairs_longest(t), out);
+    seq2seq_describe_side(out, "source", x->source, sb_data_longest_source(x->data));
+    seq2seq_describe_side(out, "target", x->target, sb_data_longest_target(x->data));
+}
 
 static void seq2seq_describe_unknown(const struct training *t, FILE *out)
 {
@@ -157,6 +223,15 @@ static void seq2seq_measure(const struct training *t, const sb_evaluation *e, in
     if (!isnan(e->bleu) && (t->best == BEST_BLEU || x->words))
         snprintf(text + used, size - (size_t)used, digits > 1 ? ", BLEU %.*f" : "  BLEU %.*f",
                  digits, e->bleu);
+}
+
+static bool seq2seq_add_item(struct buffer *buffer, const struct training *t, const sb_batch *batch,
+                             int64_t item)
+{
+    const struct pairs_data *x = t->data;
+    return bad_batch_add_text(buffer, x->source, batch, "source", "source_lengths", item) &&
+           buffer_add_text(buffer, "\t") &&
+           bad_batch_add_text(buffer, x->target, batch, "target_out", "target_lengths", item);
 }
 
 /* ---- evaluation: the loss, and the texts that it decodes ---- */
@@ -300,11 +375,11 @@ const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
                                                .open_data = seq2seq_open_data,
                                                .make = seq2seq_make,
                                                .close = pairs_close,
-                                               .describe = pairs_describe,
+                                               .describe = seq2seq_describe,
                                                .scores = 1 << BEST_LOSS | 1 << BEST_EXACT |
                                                          1 << BEST_ERROR | 1 << BEST_BLEU,
                                                .measure = seq2seq_measure,
-                                               .add_item = pairs_add_item,
+                                               .add_item = seq2seq_add_item,
                                                .evaluate = evaluate_pairs,
                                                .watch = pairs_watch,
                                                .describe_unknown = seq2seq_describe_unknown,

@@ -1,4 +1,5 @@
 #include "program/options/options.h"
+#include "models/text/metrics.h"
 #include "program/screen/foreign.h"
 #include "tensor/error.h"
 #include <argp.h>
@@ -63,33 +64,26 @@ bool command_misused(const char *format, ...)
 
 /* ---- a name for a misspelt one ---- */
 
-/* The edit distance (Levenshtein 1966). */
-static int nearest_distance(const char *a, const char *b)
+static int64_t nearest_distance(const char *a, const char *b)
 {
-    int row[64], n = (int)strlen(b) < 63 ? (int)strlen(b) : 63;
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            int shorter = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = change < shorter ? change : shorter;
-        }
-    }
-    return row[n];
+    enum { LONGEST = 63 };
+    int32_t x[LONGEST], y[LONGEST];
+    int64_t m = 0, n = 0;
+    for (; m < LONGEST && a[m]; m++)
+        x[m] = a[m];
+    for (; n < LONGEST && b[n]; n++)
+        y[n] = b[n];
+    return sb_edit_distance(x, m, y, n);
 }
 
 struct nearest_text nearest_name(const char *word, const char *(*name)(const void *list, int i),
                                  const void *list, const char *before, const char *after)
 {
     struct nearest_text nearest = {""};
-    int least = 1 + (int)strlen(word) / 2;
+    int64_t least = 1 + (int64_t)strlen(word) / 2;
     for (int i = 0; name(list, i); i++) {
-        int far = nearest_distance(word, name(list, i));
-        if (far < least) {
+        const int64_t far = nearest_distance(word, name(list, i));
+        if (far >= 0 && far < least) {
             least = far;
             snprintf(nearest.text, sizeof nearest.text, "; did you mean %s%s%s?", before,
                      name(list, i), after);

@@ -78,8 +78,8 @@ static bool log_write_line(FILE *log, json_t *line)
     if (log && !line)
         return sb_fail("log: out of memory for a line");
     errno = 0; /* opening a file may have left another reason */
-    bool ok = !log || (line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF &&
-                       fflush(log) == 0);
+    bool ok =
+        !log || (json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF && fflush(log) == 0);
     const int reason = errno;
     json_decref(line);
     return ok ||
@@ -109,24 +109,24 @@ static json_t *log_numbers(int64_t n, const double *x)
     return array;
 }
 
-/* A row for each parameter. */
-static json_t *log_histograms(int64_t parameters, const int64_t *counts)
+json_t *log_table(int64_t rows, int64_t columns, const int64_t *counts)
 {
-    json_t *rows = json_array();
-    for (int64_t i = 0; i < parameters; i++) {
+    json_t *table = json_array();
+    for (int64_t i = 0; i < rows; i++) {
         json_t *row = json_array();
-        for (int64_t bin = 0; bin < DIAGNOSIS_BINS; bin++)
-            json_array_append_new(row, json_integer(counts[i * DIAGNOSIS_BINS + bin]));
-        json_array_append_new(rows, row);
+        for (int64_t j = 0; j < columns; j++)
+            json_array_append_new(row, json_integer(counts[i * columns + j]));
+        json_array_append_new(table, row);
     }
-    return rows;
+    return table;
 }
 
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
 {
     return log_write_line(log, json_pack("{s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)step,
                                          "gradients", log_numbers(d->parameters, d->gradient),
-                                         "histograms", log_histograms(d->parameters, d->histogram),
+                                         "histograms",
+                                         log_table(d->parameters, DIAGNOSIS_BINS, d->histogram),
                                          "saturated", log_numbers(d->heads, d->saturated),
                                          "evenness", log_numbers(d->heads, d->evenness)));
 }

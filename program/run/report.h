@@ -2,7 +2,6 @@
 #ifndef SOFTBACK_PROGRAM_RUN_REPORT_H
 #define SOFTBACK_PROGRAM_RUN_REPORT_H
 
-#include "models/text/pairs.h"
 #include "program/run/paths.h"
 #include "teach/report/report.h"
 
