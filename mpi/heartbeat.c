@@ -19,11 +19,6 @@ static struct {
     atomic_bool on;
 } heart;
 
-static void rest(double seconds)
-{
-    nanosleep(&(struct timespec){0, (long)(1e9 * seconds)}, NULL);
-}
-
 static void name_the_silent(void)
 {
     fprintf(stderr, "softback: rank %d has been silent for %g seconds; the job ends\n",
@@ -80,10 +75,11 @@ static void part(struct talk *t)
 static void *live(void *nothing)
 {
     const double interval = heart.limit < 4 ? heart.limit / 4 : 1, nap = 0.1;
+    const struct timespec rest = {.tv_nsec = (long)(1e9 * nap)};
     struct talk talk = {.sign = {BEAT, FAREWELL}, .sent = MPI_REQUEST_NULL};
     double last = clock_seconds(), beaten = 0, silence = 0;
     listen(&talk);
-    for (; atomic_load(&heart.on); rest(nap)) {
+    for (; atomic_load(&heart.on); nanosleep(&rest, NULL)) {
         const double time = clock_seconds(), passed = time - last;
         last = time;
         if (time - beaten >= interval) {

@@ -240,10 +240,7 @@ static void rates_copy_streaming(void *context)
     _mm_sfence();
 }
 #else
-static void rates_copy_streaming(void *context)
-{
-    rates_copy_plainly(context);
-}
+#define rates_copy_streaming rates_copy_plainly
 #endif
 
 static double rates_best_copy(struct copy *c)

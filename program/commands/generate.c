@@ -107,29 +107,6 @@ static bool generate_texts(const struct generate_request *r, const sb_language_m
     return ok;
 }
 
-static bool generate(struct generate_request *r)
-{
-    struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
-    const sb_language_model *model = c ? c->subject.self : NULL;
-    sb_decoded *d = memory_new((size_t)r->count * sizeof *d);
-    bool ok = c && training_kind_check(c, r->path, &training_language_model) &&
-              (d || sb_fail("out of memory for %lld texts", (long long)r->count));
-    if (ok) {
-        const char *start = generate_start(model, r->prompt);
-        r->lines = c->settings.documents == SB_DOCUMENTS_LINES || c->task[0];
-        unknown_note("the prompt", sb_language_model_vocabulary(model), r->prompt);
-        ok = generate_texts(r, model, start, d);
-        if (ok) {
-            fflush(stdout);
-            generate_explain(r, model, d);
-        }
-        sb_decoded_free(r->count, d);
-    }
-    memory_free(d);
-    checkpoint_free(c);
-    return ok || command_failed();
-}
-
 static bool generate_check(const struct options *o, const struct generate_request *r)
 {
     const char *sampling = options_given(o, OF_SAMPLING);
@@ -142,9 +119,27 @@ static bool generate_check(const struct options *o, const struct generate_reques
 static bool generate_run(struct options *o)
 {
     struct generate_request r = {.count = 1, .prompt = "", .decoding.longest = USUAL_LENGTH};
-    const bool ok = options_read(o, &r) && generate_check(o, &r);
-    r.decoding.sample = !r.greedy;
-    return ok && generate(&r);
+    if (!options_read(o, &r) || !generate_check(o, &r))
+        return false;
+    struct checkpoint *c = checkpoint_open(r.path, &(struct checkpoint_options){.base = r.base});
+    const sb_language_model *model = c ? c->subject.self : NULL;
+    sb_decoded *d = memory_new((size_t)r.count * sizeof *d);
+    bool ok = c && training_kind_check(c, r.path, &training_language_model) &&
+              (d || sb_fail("out of memory for %lld texts", (long long)r.count));
+    if (ok) {
+        r.decoding.sample = !r.greedy;
+        r.lines = c->settings.documents == SB_DOCUMENTS_LINES || c->task[0];
+        unknown_note("the prompt", sb_language_model_vocabulary(model), r.prompt);
+        ok = generate_texts(&r, model, generate_start(model, r.prompt), d);
+        if (ok) {
+            fflush(stdout);
+            generate_explain(&r, model, d);
+        }
+        sb_decoded_free(r.count, d);
+    }
+    memory_free(d);
+    checkpoint_free(c);
+    return ok || command_failed();
 }
 
 const struct command command_generate = {

@@ -246,14 +246,6 @@ struct measured_pairs {
     sb_bleu bleu;
 };
 
-static void evaluate_free(struct measured_pairs *e)
-{
-    for (int64_t i = 0; e->output && i < e->count; i++)
-        sb_free(e->output[i]);
-    memory_free(e->output);
-    sb_pairs_free(e->pairs);
-}
-
 static bool evaluate_measure_loss(const struct checkpoint *c, struct measured_pairs *e)
 {
     sb_data_options options = {.longest = 1 << 20};
@@ -360,7 +352,10 @@ static bool evaluate_pairs(const struct evaluate_request *r, const struct checkp
         evaluate_print_table(&e, sb_vocabulary_units(sb_seq2seq_target(c->subject.self)));
     if (ok && !r->json && r->show > 0)
         ok = evaluate_show_errors(&e, sb_seq2seq_target(c->subject.self), r->show);
-    evaluate_free(&e);
+    for (int64_t i = 0; e.output && i < e.count; i++)
+        sb_free(e.output[i]);
+    memory_free(e.output);
+    sb_pairs_free(e.pairs);
     return ok && (!isnan(e.loss) || sb_fail("the loss could not be computed: %s", e.no_loss));
 }
 

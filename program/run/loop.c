@@ -46,12 +46,6 @@ static bool training_is_best(const struct training *t, const sb_evaluation *e)
 
 /* ---- evaluating and saving ---- */
 
-static bool training_evaluation_due(const struct training *t)
-{
-    int64_t steps = sb_trainer_steps(t->trainer);
-    return steps > 0 && (steps % t->settings.evaluate_every == 0 || steps == t->settings.steps);
-}
-
 static bool training_finished(const struct training *t)
 {
     int64_t patience = t->settings.patience;
@@ -213,7 +207,8 @@ static bool training_log_seconds(const struct training *t, struct progress_line 
 static bool training_evaluate_now(struct training *t, struct progress_line *line)
 {
     sb_evaluation scores;
-    if (!training_evaluation_due(t))
+    const int64_t steps = sb_trainer_steps(t->trainer);
+    if (steps == 0 || (steps % t->settings.evaluate_every != 0 && steps != t->settings.steps))
         return true;
     if (!training_evaluate(t, &scores) || !training_log_seconds(t, line)) {
         progress_clear(line);
@@ -221,7 +216,7 @@ static bool training_evaluate_now(struct training *t, struct progress_line *line
     }
     char measure[96];
     t->request->kind->measure(t, &scores, 1, measure, sizeof measure);
-    progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, scores.loss, measure,
+    progress_evaluation(line, steps, t->settings.steps, scores.loss, measure,
                         t->progress.waited == 0);
     return true;
 }

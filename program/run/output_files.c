@@ -76,14 +76,6 @@ static struct path_text kept_path(const struct training *t, int64_t step)
     return paths_beside(t->out, path_format(".step-%lld", (long long)step).text, NULL);
 }
 
-/* Adds the paths that they may have. */
-static void training_add_kept(const struct training *t, struct paths *paths)
-{
-    if (t->settings.keep > 0)
-        paths_add_numbered(paths, "--keep", paths_beside(t->out, ".step-", "").text,
-                           t->out + strlen(paths_beside(t->out, "", "").text));
-}
-
 /* Whether a file's name is that of a kept model. */
 static bool kept_is(const struct training *t, const char *prefix, const char *name)
 {
@@ -240,7 +232,9 @@ static bool training_check_paths(const struct training *t)
     paths_add(&paths, PATH_READ, "--valid", r->valid);
     paths_add(&paths, PATH_READ, "--source-file", r->source_file);
     paths_add(&paths, PATH_READ, "--target-file", r->target_file);
-    training_add_kept(t, &paths);
+    if (t->settings.keep > 0)
+        paths_add_numbered(&paths, "--keep", paths_beside(t->out, ".step-", "").text,
+                           t->out + strlen(paths_beside(t->out, "", "").text));
     return paths_check(&paths);
 }
 

@@ -60,14 +60,6 @@ static struct path_text paths_begin(const char *path, size_t size)
     return path_format("%.*s", size ? (int)size : 1, size ? path : ".");
 }
 
-static void paths_find_folder(struct place *p)
-{
-    if (stat(paths_begin(p->target, p->folder).text, &p->about) != 0)
-        p->error = errno;
-    else if (!S_ISDIR(p->about.st_mode))
-        p->error = ENOTDIR;
-}
-
 static struct place paths_find(const char *path)
 {
     struct place p = {.error = strlen(path) >= sizeof p.target ? ENAMETOOLONG : 0};
@@ -79,7 +71,10 @@ static struct place paths_find(const char *path)
             return p;
         p.error = errno != ENOENT ? errno : links == LINKS_FOLLOWED ? ELOOP : 0;
         if (p.error == 0 && !paths_follow(&p)) {
-            paths_find_folder(&p);
+            if (stat(paths_begin(p.target, p.folder).text, &p.about) != 0)
+                p.error = errno;
+            else if (!S_ISDIR(p.about.st_mode))
+                p.error = ENOTDIR;
             return p;
         }
     }

@@ -255,13 +255,6 @@ static bool runs_of_folder(struct runs *runs, const char *path)
     return ok;
 }
 
-static bool runs_find(struct runs *runs, const struct report_request *r)
-{
-    if (!r->other)
-        return runs_of_folder(runs, r->model);
-    return runs_add(runs, r->model) && runs_add(runs, r->other);
-}
-
 static bool runs_check_paths(const struct runs *runs, const char *out)
 {
     for (int64_t i = 0; i < runs->count; i++) {
@@ -311,7 +304,9 @@ bool report_compare(const struct report_request *r)
     struct runs runs = {0};
     const struct path_text out = report_path(r);
     char *page = NULL;
-    if (runs_find(&runs, r) && runs_check_paths(&runs, out.text))
+    const bool found = r->other ? runs_add(&runs, r->model) && runs_add(&runs, r->other)
+                                : runs_of_folder(&runs, r->model);
+    if (found && runs_check_paths(&runs, out.text))
         page = runs_page(&runs, r->other ? NULL : r->model);
     const bool saved = page && file_save("report", out.text, page, strlen(page));
     memory_free(page);

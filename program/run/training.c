@@ -353,12 +353,6 @@ static bool training_check_ranks(const struct training *t)
                    t->request->head_ranks, t->request->head_ranks, ranks, t->request->head_ranks);
 }
 
-static bool training_watch(struct training *t)
-{
-    return t->request->kind->watch(t) &&
-           (t->watched || sb_fail("--report: no held-out text is short enough to draw"));
-}
-
 static bool training_open_all(struct training *t)
 {
     const struct training_request *request = t->request;
@@ -380,7 +374,9 @@ static bool training_open_all(struct training *t)
     return t->request->kind->open_texts(t) && (!t->resumed || training_check_data(t)) &&
            t->request->kind->open_data(t) && training_open_model(t) && training_open_trainer(t) &&
            training_choose_best(t) && training_check_best(t) &&
-           (!request->report || training_watch(t));
+           (!request->report ||
+            (t->request->kind->watch(t) &&
+             (t->watched || sb_fail("--report: no held-out text is short enough to draw"))));
 }
 
 bool training_open(struct training *t, const struct training_request *request, bool *alike)
