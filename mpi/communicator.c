@@ -2,6 +2,7 @@
 #include "communicator_abi.h"
 #include "mpi/group.h"
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,6 +29,38 @@ bool mpi_fail(const char *message)
 
 /* ---- groups ---- */
 
+static int sharers(const cpu_set_t *own, const cpu_set_t *all, int ranks)
+{
+    int same = 0;
+    for (int i = 0; i < ranks; i++)
+        same += CPU_EQUAL(own, &all[i]);
+    return same;
+}
+
+/*
+ * The number of processors for a rank. mpirun may bind each rank to its own processors or let all
+ * ranks of a machine share them. So the number of processors on which a rank may run is divided by
+ * the number of ranks of its machine with the same set of processors.
+ */
+static int processors_of(MPI_Comm comm)
+{
+    MPI_Comm machine;
+    cpu_set_t own;
+    int ranks = 1, share = 1;
+    CPU_ZERO(&own);
+    sched_getaffinity(0, sizeof own, &own);
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) != MPI_SUCCESS)
+        return 1;
+    MPI_Comm_size(machine, &ranks);
+    cpu_set_t *all = calloc((size_t)ranks, sizeof *all);
+    if (all && MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, machine) ==
+                   MPI_SUCCESS)
+        share = CPU_COUNT(&own) / sharers(&own, all, ranks);
+    free(all);
+    MPI_Comm_free(&machine);
+    return share > 1 ? share : 1;
+}
+
 /* Takes ownership of the communicator. */
 static struct group *group_of(MPI_Comm comm, bool world)
 {
@@ -37,9 +70,9 @@ static struct group *group_of(MPI_Comm comm, bool world)
     group->comm = comm;
     group->world = world;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(comm, &group->rank);
-    MPI_Comm_size(comm, &group->size);
-    group->processors = processors_of(comm);
+    MPI_Comm_rank(comm, &group->sizes.rank);
+    MPI_Comm_size(comm, &group->sizes.size);
+    group->sizes.processors = processors_of(comm);
     return group;
 }
 
@@ -71,29 +104,19 @@ static struct group *split(struct group *group, int color, int key)
 static void close_group(struct group *group)
 {
     const bool world = group->world;
-    if (world)
+    if (world) {
         MPI_Barrier(group->comm); /* from now on no rank waits for another */
-    if (world)
         heartbeat_end();
+    }
     MPI_Comm_free(&group->comm);
     free(group);
     if (world && own_mpi)
         MPI_Finalize();
 }
 
-static int rank(const struct group *group)
+static struct group_sizes sizes(const struct group *group)
 {
-    return group->rank;
-}
-
-static int size(const struct group *group)
-{
-    return group->size;
-}
-
-static int processors(const struct group *group)
-{
-    return group->processors;
+    return group->sizes;
 }
 
 /* ---- messages ---- */
@@ -107,13 +130,6 @@ static bool fits(size_t bytes)
 static void note(struct transfer *transfer, MPI_Request request)
 {
     memcpy(&transfer->word, &request, sizeof request);
-}
-
-static MPI_Request request_of(const struct transfer *transfer)
-{
-    MPI_Request request;
-    memcpy(&request, &transfer->word, sizeof request);
-    return request;
 }
 
 static bool send(struct group *group, const void *data, size_t bytes, int to, int tag,
@@ -136,21 +152,16 @@ static bool receive(struct group *group, void *room, size_t bytes, int from, int
     return ok;
 }
 
-static bool test(struct transfer *transfer, bool *done)
+static bool complete(struct transfer *transfer, bool *done)
 {
-    MPI_Request request = request_of(transfer);
+    MPI_Request request;
     int flag = 0;
-    const bool ok = mpi_ok("a message", MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+    memcpy(&request, &transfer->word, sizeof request);
+    const bool ok = mpi_ok("a message", done ? MPI_Test(&request, &flag, MPI_STATUS_IGNORE)
+                                             : MPI_Wait(&request, MPI_STATUS_IGNORE));
     note(transfer, request);
-    *done = flag;
-    return ok;
-}
-
-static bool wait_for(struct transfer *transfer)
-{
-    MPI_Request request = request_of(transfer);
-    const bool ok = mpi_ok("a message", MPI_Wait(&request, MPI_STATUS_IGNORE));
-    note(transfer, request);
+    if (done)
+        *done = flag;
     return ok;
 }
 
@@ -163,11 +174,6 @@ static bool broadcast(struct group *group, void *data, size_t bytes, int root)
 static bool barrier(struct group *group)
 {
     return mpi_ok("a barrier", MPI_Barrier(group->comm));
-}
-
-static bool watch(struct group *group, double seconds)
-{
-    return heartbeat_begin(group, seconds);
 }
 
 /* The launcher may close a rank's stderr before it has read all of it, so the last words get time.
@@ -184,16 +190,13 @@ static const struct communicator_plugin plugin = {
     .open = open_world,
     .split = split,
     .close = close_group,
-    .rank = rank,
-    .size = size,
-    .processors = processors,
+    .sizes = sizes,
     .send = send,
     .receive = receive,
-    .test = test,
-    .wait = wait_for,
+    .complete = complete,
     .broadcast = broadcast,
     .barrier = barrier,
-    .watch = watch,
+    .watch = heartbeat_begin,
     .abort = job_abort,
 };
 

@@ -8,7 +8,7 @@
 struct group {
     MPI_Comm comm;
     bool world;
-    int rank, size, processors;
+    struct group_sizes sizes;
 };
 
 /* True if `code` is success; otherwise fails with MPI's reason as the message. */
@@ -17,9 +17,6 @@ bool mpi_fail(const char *message);
 
 /* Ends all ranks half a second after the caller's last message. Does not return. */
 void job_abort(void);
-
-/* The processors that a rank has for itself (processors.c). */
-int processors_of(MPI_Comm comm);
 
 /* Heartbeats (heartbeat.c): started once, for all ranks of the job. */
 bool heartbeat_begin(const struct group *group, double seconds);

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 static struct {
@@ -19,11 +18,6 @@ static struct {
     pthread_t thread;
     atomic_bool on;
 } heart;
-
-static void rest(double seconds)
-{
-    nanosleep(&(struct timespec){0, (long)(1e9 * seconds)}, NULL);
-}
 
 static void name_the_silent(void)
 {
@@ -81,10 +75,11 @@ static void part(struct talk *t)
 static void *live(void *nothing)
 {
     const double interval = heart.limit < 4 ? heart.limit / 4 : 1, nap = 0.1;
+    const struct timespec rest = {.tv_nsec = (long)(1e9 * nap)};
     struct talk talk = {.sign = {BEAT, FAREWELL}, .sent = MPI_REQUEST_NULL};
     double last = clock_seconds(), beaten = 0, silence = 0;
     listen(&talk);
-    for (; atomic_load(&heart.on); rest(nap)) {
+    for (; atomic_load(&heart.on); nanosleep(&rest, NULL)) {
         const double time = clock_seconds(), passed = time - last;
         last = time;
         if (time - beaten >= interval) {
@@ -108,12 +103,13 @@ bool heartbeat_begin(const struct group *group, double seconds)
     MPI_Query_thread(&level);
     if (level < MPI_THREAD_MULTIPLE)
         return mpi_fail("no heartbeat: this one cannot be called by two threads at a time");
-    if (atomic_load(&heart.on) || group->size == 1)
+    if (atomic_load(&heart.on) || group->sizes.size == 1)
         return true;
     if (!mpi_ok("duplicating the world", MPI_Comm_dup(group->comm, &heart.comm)))
         return false;
-    heart.next = (group->rank + 1) % group->size;
-    heart.before = (group->rank + group->size - 1) % group->size;
+    const int rank = group->sizes.rank, size = group->sizes.size;
+    heart.next = (rank + 1) % size;
+    heart.before = (rank + size - 1) % size;
     heart.limit = seconds;
     atomic_store(&heart.on, true);
     if (pthread_create(&heart.thread, NULL, live, NULL) == 0)

@@ -1,6 +1,5 @@
 /* The program `softback`: finds the command and runs it. */
 #include "program/options/options.h"
-#include "program/screen/foreign.h"
 #include "tensor/version.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +10,13 @@
 #include <unistd.h>
 
 #define DECLARE(name) extern const struct command command_##name;
-#define POINTER(name) &command_##name,
+#define ROW(name) {#name, &command_##name},
 COMMANDS(DECLARE)
 
-static const struct command *const commands[] = {COMMANDS(POINTER)};
+static const struct {
+    const char *name;
+    const struct command *command;
+} commands[] = {COMMANDS(ROW)};
 
 enum { COUNT = sizeof commands / sizeof commands[0] };
 
@@ -24,20 +26,14 @@ static void main_help(FILE *out)
           "Trains transformers, translates and writes with them, and checks gradients.\n\n",
           out);
     for (int i = 0; i < COUNT; i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].command->summary);
     fputs("\n'softback COMMAND --help' explains a command.\n", out);
-}
-
-static int main_run(const struct command *command, int argc, char **argv)
-{
-    struct options options = {.command = command, .argc = argc, .argv = argv};
-    return command->run(&options);
 }
 
 static const char *main_command_name(const void *unused, int i)
 {
     (void)unused;
-    return i < COUNT ? commands[i]->name : NULL;
+    return i < COUNT ? commands[i].name : NULL;
 }
 
 /* Output is buffered: on a full disk, writing it fails only here. Called however the program ends,
@@ -66,6 +62,8 @@ static void main_open_descriptors(void)
 
 int main(int argc, char **argv)
 {
+    static char name[64] = "softback"; /* static: hwloc, which Open MPI uses, reads it later */
+    program_invocation_name = name;
     main_open_descriptors();
     on_exit(main_finish, NULL);
     if (argc < 2) {
@@ -84,11 +82,14 @@ int main(int argc, char **argv)
     }
     signal(SIGXFSZ, SIG_IGN); /* a file that passes a limit is then an error of its writer */
     for (int i = 0; i < COUNT; i++)
-        if (strcmp(argv[1], commands[i]->name) == 0)
-            return main_run(commands[i], argc - 1, argv + 1);
-    const char *nearest = nearest_word(argv[1], main_command_name, NULL);
-    fprintf(stderr, "softback: there is no command \"%s\"", foreign(argv[1]));
-    fprintf(stderr, nearest ? "; did you mean \"%s\"?\n" : "\n", nearest);
-    fputs("Try 'softback --help'.\n", stderr);
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            snprintf(name, sizeof name, "softback %s", argv[1]);
+            argv[1] = name; /* argp's own messages begin with it */
+            struct options options = {
+                .command = commands[i].command, .argc = argc - 1, .argv = argv + 1};
+            return commands[i].command->run(&options) ? EXIT_OK : command_code();
+        }
+    command_misused("there is no command \"%s\"%s", argv[1],
+                    nearest_name(argv[1], main_command_name, NULL, "\"", "\"").text);
     return EXIT_USAGE;
 }

@@ -13,8 +13,9 @@ sb_communicator *communicator_new(const struct communicator_plugin *plugin, stru
         return sb_fail("communicator: out of memory");
     *c = (sb_communicator){.plugin = plugin, .group = group, .size = 1};
     if (plugin) {
-        c->rank = c->job_rank = plugin->rank(group);
-        c->size = plugin->size(group);
+        const struct group_sizes sizes = plugin->sizes(group);
+        c->rank = c->job_rank = sizes.rank;
+        c->size = sizes.size;
     }
     return c;
 }
@@ -60,7 +61,7 @@ int64_t communicator_share(const sb_communicator *c, int rank, int64_t count)
 
 int sb_communicator_processors(const sb_communicator *c)
 {
-    return c && c->plugin ? c->plugin->processors(c->group) : 0;
+    return c && c->plugin ? c->plugin->sizes(c->group).processors : 0;
 }
 
 int64_t sb_communicator_sent(const sb_communicator *c)
@@ -171,7 +172,8 @@ bool sb_exchange_finish(sb_exchange *e)
 {
     if (!e)
         return fail_null("exchange_finish", "exchange");
-    const bool ok = !e->plugin || (e->plugin->wait(&e->received) && e->plugin->wait(&e->sent));
+    const bool ok = !e->plugin || (e->plugin->complete(&e->received, NULL) &&
+                                   e->plugin->complete(&e->sent, NULL));
     memory_free(e);
     return ok;
 }

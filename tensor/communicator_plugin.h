@@ -18,6 +18,10 @@ struct communicator_host {
 
 struct group; /* an MPI_Comm */
 
+struct group_sizes {
+    int rank, size, processors; /* of this rank: 0 to size - 1; processors that it has for itself */
+};
+
 /* A pending message: an MPI_Request. */
 struct transfer {
     uint64_t word;
@@ -32,19 +36,17 @@ struct communicator_plugin {
     struct group *(*split)(struct group *group, int color, int key);
     void (*close)(struct group *group); /* closing the group of the job waits for all ranks and
                                            finalises MPI */
-    int (*rank)(const struct group *group);
-    int (*size)(const struct group *group);
-    int (*processors)(const struct group *group);
+    struct group_sizes (*sizes)(const struct group *group);
     bool (*send)(struct group *group, const void *data, size_t bytes, int to, int tag,
                  struct transfer *transfer);
     bool (*receive)(struct group *group, void *room, size_t bytes, int from, int tag,
                     struct transfer *transfer);
-    bool (*test)(struct transfer *transfer,
-                 bool *done); /* also makes progress on pending messages */
-    bool (*wait)(struct transfer *transfer);
+    /* Whether a message has been sent or received, which also makes progress on pending ones; done
+       NULL: waits until then. */
+    bool (*complete)(struct transfer *transfer, bool *done);
     bool (*broadcast)(struct group *group, void *data, size_t bytes, int root);
     bool (*barrier)(struct group *group);
-    bool (*watch)(struct group *group, double seconds);
+    bool (*watch)(const struct group *group, double seconds);
     void (*abort)(void); /* does not return */
 };
 

@@ -181,7 +181,7 @@ bool reduction_progress(struct reduction *r, bool *done)
         if (r->over == 2 * (r->c->size - 1)) {
             if (!advance(r))
                 return false;
-        } else if (!r->c->plugin->test(&r->transfer[r->over], done)) {
+        } else if (!r->c->plugin->complete(&r->transfer[r->over], done)) {
             return false;
         } else {
             r->over += *done;
@@ -194,7 +194,7 @@ bool reduction_finish(struct reduction *r)
 {
     while (r->phase != IDLE) {
         for (; r->over < 2 * (r->c->size - 1); r->over++)
-            if (!r->c->plugin->wait(&r->transfer[r->over]))
+            if (!r->c->plugin->complete(&r->transfer[r->over], NULL))
                 return false;
         if (!advance(r))
             return false;

@@ -1,7 +1,7 @@
 #include "program/bench/job.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,36 +24,20 @@ static const char *job_value(const char *line, const char *key)
     return NULL;
 }
 
-bool job_number(const char *line, const char *key, double *number)
+double job_number(const char *line, const char *key)
 {
-    char *end;
     const char *value = job_value(line, key);
-    if (!value)
-        return sb_fail("bench: \"%s\": there is no %s", line, key);
-    *number = strtod(value, &end);
-    return end > value || sb_fail("bench: \"%s\": no number after %s", line, key);
+    return value ? strtod(value, NULL) : 0;
 }
 
-bool job_whole(const char *line, const char *key, int64_t *number)
+int64_t job_size(const char *line, const char *key)
 {
-    double value;
-    if (!job_number(line, key, &value))
-        return false;
-    if (!(value >= 0 && value <= 1e9))
-        return sb_fail("bench: %s is %g, not in 0..1e9", key, value);
-    *number = (int64_t)value;
-    return true;
-}
-
-double job_option(const char *line, const char *key)
-{
-    double value = 0;
-    return job_value(line, key) && job_number(line, key, &value) ? value : 0;
+    return (int64_t)job_number(line, key);
 }
 
 bool job_flag(const char *line, const char *key)
 {
-    return job_option(line, key) > 0;
+    return job_number(line, key) > 0;
 }
 
 sb_dtype job_dtype(const char *line)
@@ -84,12 +68,29 @@ bool job_add_measure(struct job_numbers *numbers, const sb_tensor *x)
 
 /* ---- jobs ---- */
 
+static bool job_has(const char *line, const char *keys)
+{
+    char key[32];
+    for (int used; sscanf(keys, "%31s%n", key, &used) == 1; keys += used) {
+        const char *value = job_value(line, key);
+        char *end;
+        if (!value)
+            return sb_fail("bench: \"%s\": there is no %s", line, key);
+        const double number = strtod(value, &end);
+        if (end == value)
+            return sb_fail("bench: \"%s\": no number after %s", line, key);
+        if (!(number >= 0 && number <= 1e9))
+            return sb_fail("bench: %s is %g, not in 0..1e9", key, number);
+    }
+    return true;
+}
+
 const struct job_kind *job_kind_of(const char *line)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const size_t size = strlen(kinds[i]->name);
         if (strncmp(line, kinds[i]->name, size) == 0 && line[size] == ' ')
-            return kinds[i];
+            return job_has(line, kinds[i]->needs) ? kinds[i] : NULL;
     }
     return sb_fail("bench: there is no kind for \"%s\"", line);
 }

@@ -12,10 +12,9 @@
 #include "program/bench/bench.h"
 #include "tensor/safetensors.h"
 
-/* The number after "key=". Fails when there is none; job_option: 0 then, job_flag: false. */
-bool job_number(const char *line, const char *key, double *number);
-bool job_whole(const char *line, const char *key, int64_t *number);
-double job_option(const char *line, const char *key);
+/* The number after "key="; 0 where there is none. */
+double job_number(const char *line, const char *key);
+int64_t job_size(const char *line, const char *key);
 bool job_flag(const char *line, const char *key);
 /* SB_BF16 if "bf16=1" is there, else SB_F32. */
 sb_dtype job_dtype(const char *line);
@@ -41,8 +40,9 @@ bool job_add_measure(struct job_numbers *numbers, const sb_tensor *x);
 /* A function that fails leaves a message. */
 struct job_kind {
     const char *name;
-    size_t size; /* bytes of a job, which are 0 before `open` */
-    bool (*work)(const char *line, struct job_work *work);
+    const char *needs; /* the keys that its lines must have */
+    size_t size;       /* bytes of a job, which are 0 before `open` */
+    struct job_work (*work)(const char *line);
     bool (*open)(void *job, const char *line);
     /* One step: its seconds; negative on failure. Adds numbers unless NULL. */
     double (*run)(void *job, struct job_numbers *numbers);
@@ -56,7 +56,7 @@ struct job_kind {
 extern const struct job_kind job_seq2seq, job_language_model, job_decoding, job_decoding_step,
     job_attention, job_softmax, job_layer_norm, job_cross_entropy, job_adam, job_product;
 
-/* The kind of a line; fails when it has none. */
+/* The kind of a line; fails when it has none, or a key that the kind needs is missing. */
 const struct job_kind *job_kind_of(const char *line);
 
 /* An open job. job_open returns false, with a message, and job_close also accepts {0}. */

@@ -6,33 +6,32 @@
 #include "models/translation.h"
 #include "ops/packed_weights.h"
 #include "program/bench/job.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <stdio.h>
 #include <string.h>
 
-/* From width, heads, feed_forward, layers (on each side), dropout, bf16 and tf32. */
-static bool words_transformer(const char *line, sb_transformer_options *options)
+#define WORDS_NEED "width heads feed_forward layers dropout symbols pairs "
+
+/* So many layers on each side. */
+static sb_transformer_options words_transformer(const char *line)
 {
-    int64_t layers;
-    if (!job_whole(line, "width", &options->width) || !job_whole(line, "heads", &options->heads) ||
-        !job_whole(line, "feed_forward", &options->feed_forward) ||
-        !job_whole(line, "layers", &layers) || !job_number(line, "dropout", &options->dropout))
-        return false;
-    options->encoder_layers = options->decoder_layers = (int)layers;
-    options->precision = job_flag(line, "bf16")   ? SB_PRECISION_BF16
-                         : job_flag(line, "tf32") ? SB_PRECISION_TF32
-                                                  : SB_PRECISION_F32;
-    return true;
+    const int layers = (int)job_size(line, "layers");
+    return (sb_transformer_options){.width = job_size(line, "width"),
+                                    .heads = job_size(line, "heads"),
+                                    .feed_forward = job_size(line, "feed_forward"),
+                                    .encoder_layers = layers,
+                                    .decoder_layers = layers,
+                                    .dropout = job_number(line, "dropout"),
+                                    .precision = job_flag(line, "bf16")   ? SB_PRECISION_BF16
+                                                 : job_flag(line, "tf32") ? SB_PRECISION_TF32
+                                                                          : SB_PRECISION_F32};
 }
 
 /* A vocabulary of as many symbols as the line says; its words are "w0", "w1" ... */
 static sb_vocabulary *words_vocabulary(const char *line)
 {
     enum { WORD = 16 };
-    int64_t symbols;
-    if (!job_whole(line, "symbols", &symbols))
-        return NULL;
+    const int64_t symbols = job_size(line, "symbols");
     if (symbols <= SB_SPECIAL_SYMBOLS)
         return sb_fail("bench: symbols is %lld, not above %d", (long long)symbols,
                        SB_SPECIAL_SYMBOLS);
@@ -134,11 +133,8 @@ static sb_batch *training_windows(int64_t n, int64_t length, int32_t *ids)
 static bool training_make_batches(struct training *t, const char *line,
                                   sb_batch *(*make)(int64_t n, int64_t length, int32_t *ids))
 {
-    int64_t n, length, symbols;
-    if (!job_whole(line, "pairs", &n) || !job_whole(line, "length", &length) ||
-        !job_whole(line, "symbols", &symbols))
-        return false;
-    const uint32_t words = (uint32_t)(symbols - SB_SPECIAL_SYMBOLS);
+    const int64_t n = job_size(line, "pairs"), length = job_size(line, "length");
+    const uint32_t words = (uint32_t)(job_size(line, "symbols") - SB_SPECIAL_SYMBOLS);
     sb_random random = sb_random_new(1, SB_STREAM_DATA);
     int32_t *ids = memory_new((size_t)(2 * n * length) * sizeof *ids);
     bool ok = ids || sb_fail("bench: out of memory");
@@ -153,9 +149,8 @@ static bool training_make_batches(struct training *t, const char *line,
 
 static bool seq2seq_make(struct training *t, const char *line, sb_vocabulary *words)
 {
-    sb_seq2seq_options options = {.tie_embeddings = job_flag(line, "tied")};
-    if (!words_transformer(line, &options.transformer))
-        return false;
+    const sb_seq2seq_options options = {.transformer = words_transformer(line),
+                                        .tie_embeddings = job_flag(line, "tied")};
     sb_seq2seq *model = sb_seq2seq_for(t->weights, words, words, &options);
     if (model)
         t->model = sb_seq2seq_as_model(model);
@@ -165,10 +160,9 @@ static bool seq2seq_make(struct training *t, const char *line, sb_vocabulary *wo
 /* As GPT-2, except for the output bias of softback's models. */
 static bool language_model_make(struct training *t, const char *line, sb_vocabulary *words)
 {
-    sb_language_model_options options = {.tie_embeddings = true};
-    if (!words_transformer(line, &options.transformer) ||
-        !job_whole(line, "positions", &options.transformer.positions_longest))
-        return false;
+    sb_language_model_options options = {.transformer = words_transformer(line),
+                                         .tie_embeddings = true};
+    options.transformer.positions_longest = job_size(line, "positions");
     options.transformer.positions = SB_POSITIONS_LEARNED;
     options.transformer.activation = SB_ACTIVATION_GELU_TANH;
     sb_language_model *model = sb_language_model_for(t->weights, words, &options);
@@ -177,29 +171,20 @@ static bool language_model_make(struct training *t, const char *line, sb_vocabul
     return model && training_make_batches(t, line, training_windows);
 }
 
-static bool training_open(struct training *t, const char *line,
-                          bool (*make)(struct training *, const char *, sb_vocabulary *))
+static bool training_open(void *job, const char *line)
 {
+    struct training *t = job;
+    const bool alone = job_kind_of(line) == &job_language_model; /* a decoder */
     const sb_source source = {
         .object = t, .next = training_next, .tell = training_tell, .seek = training_seek};
     const sb_trainer_options options = {
         .seed = 1, .graphs = job_flag(line, "eager") ? SB_GRAPHS_OFF : SB_GRAPHS_AUTO};
     sb_vocabulary *words = words_vocabulary(line);
     t->weights = words ? sb_parameters_new(1) : NULL;
-    if (t->weights && make(t, line, words))
+    if (t->weights && (alone ? language_model_make : seq2seq_make)(t, line, words))
         t->trainer = sb_trainer_for(&t->model, &source, &options);
     sb_vocabulary_release(words);
     return t->trainer != NULL;
-}
-
-static bool seq2seq_open(void *job, const char *line)
-{
-    return training_open(job, line, seq2seq_make);
-}
-
-static bool language_model_open(void *job, const char *line)
-{
-    return training_open(job, line, language_model_make);
 }
 
 /* Its number is the loss. */
@@ -238,31 +223,27 @@ static sb_parameters *training_weights(void *job)
 
 /* The products of a step are 3 times those of forward: 2 for each weight and position, and 4 C for
    each pair of positions of an attention. A layer of an encoder has 4 C C + 2 C F weights. */
-static bool training_work(const char *line, struct job_work *work)
+static struct job_work training_work(const char *line)
 {
-    sb_transformer_options o;
-    int64_t pairs, length, symbols;
-    if (!words_transformer(line, &o) || !job_whole(line, "pairs", &pairs) ||
-        !job_whole(line, "length", &length) || !job_whole(line, "symbols", &symbols))
-        return false;
     const bool alone = job_kind_of(line) == &job_language_model; /* a decoder */
-    const double C = (double)o.width, F = (double)o.feed_forward, L = (double)length,
-                 N = o.decoder_layers;
+    const double C = job_number(line, "width"), F = job_number(line, "feed_forward"),
+                 L = job_number(line, "length"), N = job_number(line, "layers");
     const double layer = alone ? 4 * C * C + 2 * C * F : 12 * C * C + 4 * C * F;
-    const double weights = N * layer + C * (double)symbols;
-    work->tokens = (double)pairs * L;
-    work->operations = 3 * work->tokens * (2 * weights + (alone ? 1 : 3) * N * 4 * C * L);
-    return true;
+    const double weights = N * layer + C * job_number(line, "symbols");
+    const double tokens = job_number(line, "pairs") * L;
+    return (struct job_work){.tokens = tokens,
+                             .operations =
+                                 3 * tokens * (2 * weights + (alone ? 1 : 3) * N * 4 * C * L)};
 }
 
-#define TRAINING(name)                                                                             \
+#define TRAINING(name, needs)                                                                      \
     {                                                                                              \
-#name, sizeof(struct training), training_work, name##_open, training_run, CHECKED_STEPS,   \
-            training_tensors, training_weights, training_close                                     \
+#name, WORDS_NEED needs, sizeof(struct training), training_work, training_open,            \
+            training_run, CHECKED_STEPS, training_tensors, training_weights, training_close        \
     }
 
-const struct job_kind job_seq2seq = TRAINING(seq2seq);
-const struct job_kind job_language_model = TRAINING(language_model);
+const struct job_kind job_seq2seq = TRAINING(seq2seq, "length");
+const struct job_kind job_language_model = TRAINING(language_model, "length positions");
 
 /*
  * ---- greedy decoding with cache ----
@@ -304,9 +285,7 @@ static void decoding_close(void *job)
 
 static bool decoding_make_model(struct decoding *d, const char *line)
 {
-    sb_seq2seq_options options = {.tie_embeddings = false};
-    if (!words_transformer(line, &options.transformer))
-        return false;
+    const sb_seq2seq_options options = {.transformer = words_transformer(line)};
     sb_vocabulary *words = words_vocabulary(line);
     d->weights = words ? sb_parameters_new(1) : NULL;
     d->model = d->weights ? sb_seq2seq_for(d->weights, words, words, &options) : NULL;
@@ -320,10 +299,9 @@ static bool decoding_make_model(struct decoding *d, const char *line)
 /* The sources, as symbols and in words. */
 static bool decoding_make_texts(struct decoding *d, const char *line)
 {
-    int64_t length;
-    if (!job_whole(line, "pairs", &d->pairs) || !job_whole(line, "source", &length) ||
-        !job_whole(line, "target", &d->target))
-        return false;
+    const int64_t length = job_size(line, "source");
+    d->pairs = job_size(line, "pairs");
+    d->target = job_size(line, "target");
     const sb_vocabulary *words = sb_seq2seq_source(d->model);
     const uint32_t known = (uint32_t)(sb_vocabulary_size(words) - SB_SPECIAL_SYMBOLS);
     sb_random random = sb_random_new(1, SB_STREAM_DATA);
@@ -337,8 +315,9 @@ static bool decoding_make_texts(struct decoding *d, const char *line)
     for (int64_t i = 0; ok && i < d->pairs; i++)
         ok = (d->texts[i] = sb_vocabulary_decode(words, ids + i * length, length)) != NULL;
     d->source = ok ? sb_tensor_from(SB_I32, SB_SHAPE(d->pairs, length), ids) : NULL;
+    d->lengths = sb_tensor_full(SB_I32, SB_SHAPE(d->pairs), (double)length);
     memory_free(ids);
-    return d->source != NULL;
+    return d->source && d->lengths;
 }
 
 static bool decoding_open(void *job, const char *line)
@@ -375,16 +354,6 @@ static double decoding_run(void *job, struct job_numbers *numbers)
 
 /* ---- decoding, position by position ---- */
 
-static bool decoding_step_open(void *job, const char *line)
-{
-    struct decoding *d = job;
-    if (!decoding_open(d, line))
-        return false;
-    const double words = (double)sb_tensor_dim(d->source, 1);
-    d->lengths = sb_tensor_full(SB_I32, SB_SHAPE(d->pairs), words);
-    return d->lengths != NULL;
-}
-
 /* Decodes the next position of symbols that are all the same, after `target` of them again the
    first one; weights are packed anew then. The measure of the decoder's output, as the bias hides
    that of the logits, goes to `numbers` unless NULL. */
@@ -419,42 +388,26 @@ static double decoding_step_run(void *job, struct job_numbers *numbers)
 }
 
 /* A step of one text reads all weights of the decoder; one of many computes more. */
-static bool decoding_work(const char *line, struct job_work *work)
+static struct job_work decoding_work(const char *line)
 {
-    sb_transformer_options o;
-    int64_t symbols, pairs, target;
-    if (!words_transformer(line, &o) || !job_whole(line, "symbols", &symbols) ||
-        !job_whole(line, "pairs", &pairs) || !job_whole(line, "target", &target))
-        return false;
-    const double C = (double)o.width, F = (double)o.feed_forward;
-    const double read = o.decoder_layers * (8 * C * C + 2 * C * F) + C * (double)symbols;
+    const double C = job_number(line, "width"), F = job_number(line, "feed_forward"),
+                 pairs = job_number(line, "pairs");
+    const double read =
+        job_number(line, "layers") * (8 * C * C + 2 * C * F) + C * job_number(line, "symbols");
     const double number = job_flag(line, "int8") ? 1 : 4;      /* its bytes */
     const bool step = job_kind_of(line) == &job_decoding_step; /* one position */
-    work->tokens = (double)(step ? pairs : pairs * target);
-    work->operations = 2 * read * work->tokens;
-    work->memory = number * read;
-    work->bytes = pairs == 1 ? number * read * work->tokens : 0;
-    return true;
+    const double tokens = step ? pairs : pairs * job_number(line, "target");
+    return (struct job_work){.tokens = tokens,
+                             .operations = 2 * read * tokens,
+                             .memory = number * read,
+                             .bytes = pairs == 1 ? number * read * tokens : 0};
 }
 
-const struct job_kind job_decoding = {
-    .name = "decoding",
-    .size = sizeof(struct decoding),
-    .work = decoding_work,
-    .open = decoding_open,
-    .run = decoding_run,
-    .checked = 1,
-    .tensors = decoding_tensors,
-    .close = decoding_close,
-};
+#define DECODING(name, checked)                                                                    \
+    {                                                                                              \
+#name, WORDS_NEED "source target", sizeof(struct decoding), decoding_work, decoding_open,  \
+            name##_run, checked, decoding_tensors, NULL, decoding_close                            \
+    }
 
-const struct job_kind job_decoding_step = {
-    .name = "decoding_step",
-    .size = sizeof(struct decoding),
-    .work = decoding_work,
-    .open = decoding_step_open,
-    .run = decoding_step_run,
-    .checked = CHECKED_POSITIONS,
-    .tensors = decoding_tensors,
-    .close = decoding_close,
-};
+const struct job_kind job_decoding = DECODING(decoding, 1);
+const struct job_kind job_decoding_step = DECODING(decoding_step, CHECKED_POSITIONS);

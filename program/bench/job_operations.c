@@ -4,7 +4,6 @@
 #include "ops/gemm.h"
 #include "ops/ops.h"
 #include "program/bench/job.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
 
@@ -89,67 +88,47 @@ static sb_tensor *attention_forward(const struct operation *o)
     return sb_attention(o->x[0], o->x[1], o->x[2], &options);
 }
 
-static bool attention_sizes(const char *line, int64_t *n, int64_t *heads, int64_t *size)
-{
-    return job_whole(line, "n", n) && job_whole(line, "heads", heads) &&
-           job_whole(line, "size", size);
-}
-
 static bool attention_open(void *job, const char *line)
 {
-    int64_t n, heads, size;
+    const int64_t dim[] = {1, job_size(line, "n"), job_size(line, "heads"), job_size(line, "size")};
     struct operation *o = job;
-    *o = (struct operation){.forward = attention_forward, .dtype = job_dtype(line)};
-    if (!attention_sizes(line, &n, &heads, &size))
-        return false;
-    o->causal = job_flag(line, "causal");
-    o->window = (int64_t)job_option(line, "window");
-    o->options.dropout = job_option(line, "dropout");
+    *o = (struct operation){.forward = attention_forward,
+                            .dtype = job_dtype(line),
+                            .causal = job_flag(line, "causal"),
+                            .window = job_size(line, "window"),
+                            .options.dropout = job_number(line, "dropout")};
     o->options.algorithm = job_flag(line, "composed") ? SB_ATTENTION_COMPOSED
                            : job_flag(line, "tiled")  ? SB_ATTENTION_TILED
                                                       : SB_ATTENTION_AUTOMATIC;
-    return operation_add(o, "q", SB_SHAPE(1, n, heads, size)) &&
-           operation_add(o, "k", SB_SHAPE(1, n, heads, size)) &&
-           operation_add(o, "v", SB_SHAPE(1, n, heads, size)) &&
-           operation_add_dy(o, SB_SHAPE(1, n, heads, size));
+    return operation_add(o, "q", 4, dim) && operation_add(o, "k", 4, dim) &&
+           operation_add(o, "v", 4, dim) && operation_add_dy(o, 4, dim);
 }
 
 /* Six products over the pairs that the mask keeps; tiled backward computes a seventh. */
-static bool attention_work(const char *line, struct job_work *work)
+static struct job_work attention_work(const char *line)
 {
-    int64_t n, heads, size;
-    if (!attention_sizes(line, &n, &heads, &size))
-        return false;
-    const double N = (double)n, window = fmin(job_option(line, "window"), N);
+    const double N = job_number(line, "n"), window = fmin(job_number(line, "window"), N);
     const double kept = window > 0                 ? N * window - window * (window - 1) / 2
                         : job_flag(line, "causal") ? N * (N + 1) / 2
                                                    : N * N;
-    *work = (struct job_work){.operations = 12 * (double)(size * heads) * kept};
-    return true;
+    return (struct job_work){.operations =
+                                 12 * job_number(line, "size") * job_number(line, "heads") * kept};
 }
 
 /* ---- operations on a matrix ---- */
 
-static bool matrix_sizes(const char *line, int64_t *rows, int64_t *columns)
-{
-    return job_whole(line, "rows", rows) && job_whole(line, "columns", columns);
-}
-
 /* So many passes over the matrix, and arrays of its size. */
-static bool matrix_work(const char *line, struct job_work *work, double passes, double arrays)
+static struct job_work matrix_work(const char *line, double passes, double arrays)
 {
-    int64_t rows, columns;
-    if (!matrix_sizes(line, &rows, &columns))
-        return false;
-    const double bytes = (double)(rows * columns) * (double)sb_dtype_bytes(job_dtype(line));
-    *work = (struct job_work){.bytes = passes * bytes, .memory = arrays * bytes};
-    return true;
+    const double bytes = job_number(line, "rows") * job_number(line, "columns") *
+                         (double)sb_dtype_bytes(job_dtype(line));
+    return (struct job_work){.bytes = passes * bytes, .memory = arrays * bytes};
 }
 
 /* Reads x and writes y, then reads one of the two and dy, and writes dx. */
-static bool norm_work(const char *line, struct job_work *work)
+static struct job_work norm_work(const char *line)
 {
-    return matrix_work(line, work, 5, 4);
+    return matrix_work(line, 5, 4);
 }
 
 static sb_tensor *softmax_forward(const struct operation *o)
@@ -159,10 +138,10 @@ static sb_tensor *softmax_forward(const struct operation *o)
 
 static bool softmax_open(void *job, const char *line)
 {
-    int64_t rows, columns;
+    const int64_t rows = job_size(line, "rows"), columns = job_size(line, "columns");
     struct operation *o = job;
     *o = (struct operation){.forward = softmax_forward, .dtype = job_dtype(line)};
-    return matrix_sizes(line, &rows, &columns) && operation_add(o, "x", SB_SHAPE(rows, columns)) &&
+    return operation_add(o, "x", SB_SHAPE(rows, columns)) &&
            operation_add_dy(o, SB_SHAPE(rows, columns));
 }
 
@@ -173,10 +152,10 @@ static sb_tensor *layer_norm_forward(const struct operation *o)
 
 static bool layer_norm_open(void *job, const char *line)
 {
-    int64_t rows, columns;
+    const int64_t rows = job_size(line, "rows"), columns = job_size(line, "columns");
     struct operation *o = job;
     *o = (struct operation){.forward = layer_norm_forward, .dtype = job_dtype(line)};
-    return matrix_sizes(line, &rows, &columns) && operation_add(o, "x", SB_SHAPE(rows, columns)) &&
+    return operation_add(o, "x", SB_SHAPE(rows, columns)) &&
            operation_add(o, "gain", SB_SHAPE(columns)) &&
            operation_add(o, "bias", SB_SHAPE(columns)) &&
            operation_add_dy(o, SB_SHAPE(rows, columns));
@@ -200,29 +179,30 @@ static bool cross_entropy_add_ids(struct operation *o, int64_t rows, int64_t col
 
 static bool cross_entropy_open(void *job, const char *line)
 {
-    int64_t rows, columns;
+    const int64_t rows = job_size(line, "rows"), columns = job_size(line, "columns");
     struct operation *o = job;
     *o = (struct operation){.forward = cross_entropy_forward, .dtype = job_dtype(line)};
-    return matrix_sizes(line, &rows, &columns) && operation_add(o, "x", SB_SHAPE(rows, columns)) &&
+    return operation_add(o, "x", SB_SHAPE(rows, columns)) &&
            cross_entropy_add_ids(o, rows, columns);
 }
 
 /* Reads x twice, and writes dx. */
-static bool cross_entropy_work(const char *line, struct job_work *work)
+static struct job_work cross_entropy_work(const char *line)
 {
-    return matrix_work(line, work, 3, 2);
+    return matrix_work(line, 3, 2);
 }
 
-#define OPERATION(name, work)                                                                      \
+#define OPERATION(name, needs, work)                                                               \
     {                                                                                              \
-#name, sizeof(struct operation), work, name##_open, operation_run, 1, operation_tensors,   \
-            NULL, operation_close                                                                  \
+#name, needs, sizeof(struct operation), work, name##_open, operation_run, 1,               \
+            operation_tensors, NULL, operation_close                                               \
     }
 
-const struct job_kind job_attention = OPERATION(attention, attention_work);
-const struct job_kind job_softmax = OPERATION(softmax, norm_work);
-const struct job_kind job_layer_norm = OPERATION(layer_norm, norm_work);
-const struct job_kind job_cross_entropy = OPERATION(cross_entropy, cross_entropy_work);
+const struct job_kind job_attention = OPERATION(attention, "n heads size", attention_work);
+const struct job_kind job_softmax = OPERATION(softmax, "rows columns", norm_work);
+const struct job_kind job_layer_norm = OPERATION(layer_norm, "rows columns", norm_work);
+const struct job_kind job_cross_entropy =
+    OPERATION(cross_entropy, "rows columns", cross_entropy_work);
 
 /* ---- a step of Adam: weights begin at 0, so that their measure is that of the steps ---- */
 
@@ -246,9 +226,9 @@ static void adam_close(void *job)
 
 static bool adam_open(void *job, const char *line)
 {
-    int64_t n;
+    const int64_t n = job_size(line, "size");
     struct adam *a = job;
-    return job_whole(line, "size", &n) && (a->weights = sb_parameters_new(1)) &&
+    return (a->weights = sb_parameters_new(1)) &&
            (a->w = sb_parameters_add(a->weights, "w", SB_SHAPE(n),
                                      (sb_initial){SB_INITIAL_CONSTANT, 0})) &&
            (a->gradient[0] = bench_values(SB_F32, 1, SB_SHAPE(n))) &&
@@ -280,16 +260,15 @@ static double adam_run(void *job, struct job_numbers *numbers)
 }
 
 /* It reads the gradient, and reads and writes weights and two moments. */
-static bool adam_work(const char *line, struct job_work *work)
+static struct job_work adam_work(const char *line)
 {
-    int64_t n;
-    const bool ok = job_whole(line, "size", &n);
-    *work = (struct job_work){.bytes = ok ? 28 * (double)n : 0, .memory = ok ? 16 * (double)n : 0};
-    return ok;
+    const double n = job_number(line, "size");
+    return (struct job_work){.bytes = 28 * n, .memory = 16 * n};
 }
 
 const struct job_kind job_adam = {
     .name = "adam",
+    .needs = "size",
     .size = sizeof(struct adam),
     .work = adam_work,
     .open = adam_open,
@@ -318,17 +297,13 @@ static void product_close(void *job)
     sb_tensor_release(p->c);
 }
 
-static bool product_sizes(const char *line, int64_t *m, int64_t *n, int64_t *k)
-{
-    return job_whole(line, "m", m) && job_whole(line, "n", n) && job_whole(line, "k", k);
-}
-
 static bool product_open(void *job, const char *line)
 {
     struct product *p = job;
     const sb_dtype dtype = job_flag(line, "f64") ? SB_F64 : job_dtype(line);
-    if (!product_sizes(line, &p->m, &p->n, &p->k))
-        return false;
+    p->m = job_size(line, "m");
+    p->n = job_size(line, "n");
+    p->k = job_size(line, "k");
     p->ta = job_flag(line, "transpose_a");
     p->tb = job_flag(line, "transpose_b");
     if (sb_device_in_use() == sb_device_cpu() && dtype != SB_BF16) {
@@ -369,16 +344,15 @@ static double product_run(void *job, struct job_numbers *numbers)
     return sb_tape_end(&tape) && ok ? seconds : -1;
 }
 
-static bool product_work(const char *line, struct job_work *work)
+static struct job_work product_work(const char *line)
 {
-    int64_t m, n, k;
-    const bool ok = product_sizes(line, &m, &n, &k);
-    *work = (struct job_work){.operations = ok ? 2 * (double)m * (double)n * (double)k : 0};
-    return ok;
+    return (struct job_work){.operations = 2 * job_number(line, "m") * job_number(line, "n") *
+                                           job_number(line, "k")};
 }
 
 const struct job_kind job_product = {
     .name = "product",
+    .needs = "m n k",
     .size = sizeof(struct product),
     .work = product_work,
     .open = product_open,

@@ -7,10 +7,8 @@
 #include "ops/ops.h"
 #include "program/bench/job.h"
 #include "tensor/clock.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/philox.h"
-#include "tensor/random.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -160,10 +158,6 @@ bool bench_limits(struct bench *bench)
  * pages and warms the caches: no training step can be faster.
  */
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 enum { TRIES = 5 };
 
 /* The least time of a try, which is one or more calls; and of all tries. */
@@ -246,10 +240,7 @@ static void rates_copy_streaming(void *context)
     _mm_sfence();
 }
 #else
-static void rates_copy_streaming(void *context)
-{
-    rates_copy_plainly(context);
-}
+#define rates_copy_streaming rates_copy_plainly
 #endif
 
 static double rates_best_copy(struct copy *c)

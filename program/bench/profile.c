@@ -31,11 +31,6 @@ struct cost {
     double operations, again, bytes; /* again: to compute what was not stored */
 };
 
-static double cost_size_of(const sb_tensor *t)
-{
-    return (double)tensor_size(t);
-}
-
 static double cost_bytes_of(const sb_tensor *t)
 {
     return (double)tensor_bytes(t);
@@ -86,7 +81,7 @@ static struct cost cost_products(const sb_node *node)
 {
     struct cost cost = {0};
     if (cost_is_named(node, "linear") || cost_is_named(node, "linear_cross_entropy"))
-        cost.operations = 2 * cost_size_of(node->in[0]) * (double)node->in[1]->dim[0];
+        cost.operations = 2 * (double)tensor_size(node->in[0]) * (double)node->in[1]->dim[0];
     if (cost_is_named(node, "linear")) /* of a group each output is a product */
         cost.operations *= (double)node->made;
     if (cost_is_named(node, "linear_cross_entropy"))
@@ -94,7 +89,7 @@ static struct cost cost_products(const sb_node *node)
     if (strncmp(node->operation->name, "matmul", strlen("matmul")) == 0 && node->made > 0) {
         const sb_tensor *a = node->in[0];
         const int axis = cost_is_named(node, "matmul_tn") ? a->rank - 2 : a->rank - 1;
-        cost.operations = 2 * cost_size_of(node->out[0]) * (double)a->dim[axis];
+        cost.operations = 2 * (double)tensor_size(node->out[0]) * (double)a->dim[axis];
     }
     if (cost_is_named(node, "attention")) {
         const struct attention *a = node->options; /* both algorithms' options begin with it */
@@ -148,13 +143,6 @@ int64_t bench_memory_live(void)
     return sb_device_memory(sb_device_in_use()).live_bytes;
 }
 
-static void memory_start(struct step_memory *m, int64_t outside)
-{
-    sb_device_reset_peak(sb_device_in_use());
-    *m = (struct step_memory){
-        .outside = outside, .start = bench_memory_live() - outside, .before = -1};
-}
-
 /* Sees what a watcher sees (autograd/watch.h), and returns how many bytes the forward that has just
    finished keeps; 0 after anything else. */
 static int64_t memory_see(struct step_memory *m, enum watched what)
@@ -165,11 +153,6 @@ static int64_t memory_see(struct step_memory *m, enum watched what)
     if (what == WATCHED_BACKWARD && m->backward == 0)
         m->backward = live;
     return kept;
-}
-
-static void memory_end(struct step_memory *m)
-{
-    m->peak = sb_device_memory(sb_device_in_use()).peak_bytes - m->outside;
 }
 
 static int64_t memory_bytes(const sb_tensor *t)
@@ -335,11 +318,13 @@ bool bench_profile(struct bench *bench, const char *name, const char *way, bench
     watch_operations(&watcher);
     bool ok = true;
     for (int i = 0; ok && i < STEPS; i++) {
-        memory_start(&p.memory, outside);
+        sb_device_reset_peak(sb_device_in_use());
+        p.memory = (struct step_memory){
+            .outside = outside, .start = bench_memory_live() - outside, .before = -1};
         p.begun = bench_clock();
         const double seconds = once(context);
         profile_see(&p, WATCHED_DONE, NULL);
-        memory_end(&p.memory);
+        p.memory.peak = sb_device_memory(sb_device_in_use()).peak_bytes - outside;
         p.seconds += seconds;
         ok = seconds >= 0;
     }

@@ -324,7 +324,7 @@ static void rows_print_parts(const struct bench *bench, const struct way *way, i
 static bool rows_by_position(struct bench *bench, const struct way *way, const char *line,
                              const struct job_work *work)
 {
-    const int positions = (int)fmin(job_option(line, "target"), MOST_POSITIONS);
+    const int positions = (int)fmin(job_number(line, "target"), MOST_POSITIONS);
     double least[MOST_POSITIONS];
     struct job job;
     bool ok = job_open(&job, line);
@@ -383,8 +383,7 @@ static void products_print(const struct bench *bench, const struct row *row, sb_
                            const char *by, double seconds)
 {
     char way[40];
-    struct job_work work = {0};
-    job_product.work(row->line, &work);
+    const struct job_work work = job_product.work(row->line);
     snprintf(way, sizeof way, "%s, %s", sb_dtype_name(dtype), by);
     rows_print(bench, &(struct measured){.group = row->group,
                                          .name = row->name,
@@ -455,11 +454,11 @@ static bool products_dtype(struct bench *bench, sb_dtype dtype)
 static bool rows_one(struct bench *bench, const struct row *row, const struct way *way)
 {
     char line[LINE];
-    struct job_work work = {0};
     snprintf(line, sizeof line, "%s%s", row->line, way->words);
     const struct job_kind *kind = job_kind_of(line);
-    if (!kind || !kind->work(line, &work))
+    if (!kind)
         return false;
+    const struct job_work work = kind->work(line);
     return row->where & POSITIONS ? rows_by_position(bench, way, line, &work)
                                   : rows_median(bench, row, way, line, &work);
 }
@@ -502,10 +501,10 @@ bool bench_list(void)
     static const char *const marks[] = {"cpu", "gpu", "quick", "peers"};
     for (int r = 0; r < ROWS; r++) {
         const struct row *row = &rows[r];
-        struct job_work work = {0};
         const struct job_kind *kind = job_kind_of(row->line);
-        if (!kind || !kind->work(row->line, &work))
+        if (!kind)
             return false;
+        const struct job_work work = kind->work(row->line);
         printf("%s\t%s\t%s\t%.17g\t%.17g\t%.17g\t%.17g\t", row->group, row->name, row->line,
                work.operations, work.bytes, work.memory, work.tokens);
         for (int m = 0; m < 4; m++)

@@ -14,7 +14,6 @@
  */
 #include "ops/gemm.h"
 #include "program/bench/job.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/version.h"
 #include <jansson.h>
@@ -86,32 +85,25 @@ static json_t *worker_steps(struct job *job, const char *count)
     return answer;
 }
 
-/* The text after the command in the line; NULL if the line has another command. */
-static const char *worker_after(const char *line, const char *command)
-{
-    const size_t size = strlen(command);
-    if (strncmp(line, command, size) != 0 || (line[size] != ' ' && line[size] != '\0'))
-        return NULL;
-    return line + size + (line[size] == ' ');
-}
-
 static json_t *worker_answer(struct job *job, const char *line)
 {
-    const char *rest;
-    if (worker_after(line, "machine"))
+    char command[16] = "";
+    int at = 0;
+    sscanf(line, "%15s %n", command, &at);
+    if (strcmp(command, "machine") == 0)
         return worker_machine();
-    if ((rest = worker_after(line, "rate")))
-        return worker_rate(rest);
-    if ((rest = worker_after(line, "open")))
-        return worker_open(job, rest);
+    if (strcmp(command, "rate") == 0)
+        return worker_rate(line + at);
+    if (strcmp(command, "open") == 0)
+        return worker_open(job, line + at);
     if (!job->self)
         return sb_fail("bench: nothing is open for \"%s\"", line);
-    if ((rest = worker_after(line, "export")))
-        return worker_export(job, rest);
-    if (worker_after(line, "check"))
+    if (strcmp(command, "export") == 0)
+        return worker_export(job, line + at);
+    if (strcmp(command, "check") == 0)
         return worker_check(job);
-    if ((rest = worker_after(line, "steps")))
-        return worker_steps(job, rest);
+    if (strcmp(command, "steps") == 0)
+        return worker_steps(job, line + at);
     return sb_fail("bench: \"%s\" is no command", line);
 }
 

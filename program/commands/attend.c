@@ -5,7 +5,6 @@
 #include "program/screen/foreign.h"
 #include "program/screen/stream.h"
 #include "teach/explain/model.h"
-#include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +28,8 @@ static const struct field attend_fields[] = {
     {"target", ROW(target), "target text [the model's output]", .argument = "TEXT"},
     {"numbers", ROW(numbers), "print numbers instead of shades"},
     {.rows = machine_fields},
+    {ARGUMENT, ROW(path)},
+    {ARGUMENT, ROW(text), "give one text, in quotes"},
     {0}};
 #undef ROW
 
@@ -40,12 +41,6 @@ static int attend_widest(const sb_example_axis *axis)
         most = n > most ? n : most;
     }
     return most;
-}
-
-static void attend_pad(int n)
-{
-    for (; n > 0; n--)
-        putchar(' ');
 }
 
 static void attend_print_cell(double w, int width, bool numbers)
@@ -71,19 +66,16 @@ static void attend_draw(const sb_tensor *w, int64_t head, const sb_example_axis 
 {
     int margin = attend_widest(rows), width = attend_widest(cols);
     width = numbers && width < 4 ? 4 : width;
-    attend_pad(margin);
+    printf("%*s", margin, "");
     for (int64_t j = 0; j < cols->length; j++) {
         const struct subject_label label = subject_label(cols, j);
-        int spare = width - utf8_columns(label.text);
-        attend_pad(1 + (numbers ? spare : 0));
-        fputs(label.text, stdout);
-        attend_pad(numbers ? 0 : spare);
+        const int spare = width - utf8_columns(label.text);
+        printf(" %*s%s%*s", numbers ? spare : 0, "", label.text, numbers ? 0 : spare, "");
     }
     putchar('\n');
     for (int64_t i = 0; i < rows->length; i++) {
         const struct subject_label label = subject_label(rows, i);
-        attend_pad(margin - utf8_columns(label.text));
-        fputs(label.text, stdout);
+        printf("%*s%s", margin - utf8_columns(label.text), "", label.text);
         for (int64_t j = 0; j < cols->length; j++)
             attend_print_cell(subject_weight(w, head - 1, i, j), width, numbers);
         putchar('\n');
@@ -141,8 +133,7 @@ static bool attend_show(const struct attend_request *r, const struct subject *s)
     if (!at || !attend_check_place(r, s, at))
         return false;
     const char *target = s->example.target;
-    unknown_note("attend", utf8_quote(r->text).text, s->example.attention[0].keys.vocabulary,
-                 r->text);
+    unknown_note(utf8_quote(r->text).text, s->example.attention[0].keys.vocabulary, r->text);
     printf(target ? "%s -> " : "%s", foreign(r->text));
     printf("%s\n\n", target ? foreign(target) : "");
     if (!attend_run_and_draw(r, s, at))
@@ -151,30 +142,22 @@ static bool attend_show(const struct attend_request *r, const struct subject *s)
     return true;
 }
 
-static int attend(const struct attend_request *r)
+static bool attend_run(struct options *o)
 {
-    struct checkpoint *c = checkpoint_open(r->path, NULL);
+    struct attend_request r = {0};
+    if (!options_read(o, &r))
+        return false;
+    if (!r.text)
+        return command_misused("give a model file and a text");
+    struct checkpoint *c = checkpoint_open(r.path, NULL);
     struct subject s = {0};
-    const bool ok = c && subject_begin(&s, &c->subject, r->text, r->target) && attend_show(r, &s);
+    const bool ok = c && subject_begin(&s, &c->subject, r.text, r.target) && attend_show(&r, &s);
     subject_end(&s);
     checkpoint_free(c);
-    return ok ? EXIT_OK : command_failed("attend");
-}
-
-static int attend_run(struct options *o)
-{
-    struct attend_request request = {0};
-    options_arguments(o, &request.path, &request.text, "give one text, in quotes");
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
-    if (!request.text)
-        return command_misused("attend", "give a model file and a text");
-    return attend(&request);
+    return ok || command_failed();
 }
 
 const struct command command_attend = {
-    .name = "attend",
     .summary = "draws a model's attention weights",
     .arguments = "MODEL TEXT",
     .help = "Draws a model's attention weights for a text.",

@@ -2,7 +2,6 @@
 #include "program/bench/bench.h"
 #include "program/options/options.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct part {
@@ -15,43 +14,36 @@ static const struct part {
 enum { PARTS = sizeof parts / sizeof parts[0] };
 
 struct bench_request {
-    bool quick, tabs, profile, rows, worker;
-    char **parts;
-    int count;
+    struct bench bench;
+    bool rows, worker;
+    struct texts parts;
 };
 
 #define ROW(member) FIELD(struct bench_request, member)
 
 static const struct field bench_fields[] = {
     {.rows = machine_fields},
-    {"quick", ROW(quick), "tiny sizes: check only that everything runs"},
-    {"profile", ROW(profile), "also print the time of each operation of a training step"},
-    {"tabs", ROW(tabs), "print tab-separated values, for programs"},
+    {"quick", ROW(bench.quick), "tiny sizes: check only that everything runs"},
+    {"profile", ROW(bench.profile), "also print the time of each operation of a training step"},
+    {"tabs", ROW(bench.tabs), "print tab-separated values, for programs"},
     {"rows", ROW(rows), "list what is measured, for programs, and measure nothing"},
     {"worker", ROW(worker), "answer the lines of standard input, for tests/bench/compare.py"},
+    {ARGUMENTS(struct bench_request, parts)},
     {0}};
 #undef ROW
 
-static bool bench_wants(const struct bench_request *r, const char *part)
+static bool bench_check_parts(const struct texts *wanted)
 {
-    bool wanted = r->count == 0;
-    for (int i = 0; i < r->count; i++)
-        wanted |= strcmp(r->parts[i], part) == 0;
-    return wanted;
-}
-
-static int bench_check_parts(const struct bench_request *r)
-{
-    for (int i = 0; i < r->count; i++) {
+    for (int i = 0; i < wanted->count; i++) {
         bool known = false;
         for (int k = 0; k < PARTS; k++)
-            known |= strcmp(r->parts[i], parts[k].name) == 0;
+            known |= strcmp(wanted->text[i], parts[k].name) == 0;
         if (!known)
             return command_misused(
-                "bench", "\"%s\" is none of train, decode, operations, attention, products",
-                r->parts[i]);
+                "\"%s\" is none of train, decode, operations, attention, products",
+                wanted->text[i]);
     }
-    return -1;
+    return true;
 }
 
 static void bench_print_device(const struct bench *bench)
@@ -65,43 +57,35 @@ static void bench_print_device(const struct bench *bench)
         machine_print_cuda();
 }
 
-static int bench(const struct bench_request *request)
+static bool bench(struct bench *bench, const struct texts *wanted)
 {
-    const bool emulated = strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
-    struct bench bench = {.quick = request->quick || emulated,
-                          .tabs = request->tabs,
-                          .profile = request->profile,
-                          .gpu = sb_device_in_use() != sb_device_cpu()};
-    bench_print_device(&bench);
-    if (bench.quick && !bench.tabs)
+    bench->quick |= strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
+    bench->gpu = sb_device_in_use() != sb_device_cpu();
+    bench_print_device(bench);
+    if (bench->quick && !bench->tabs)
         puts("Sizes are tiny: this shows that everything runs, not how fast.");
     bool ok = true;
     for (int i = 0; ok && i < PARTS; i++)
-        if (bench_wants(request, parts[i].name))
-            ok = bench_rows(&bench, parts[i].group);
-    bench_end(&bench);
-    return ok ? EXIT_OK : command_failed("bench");
+        if (texts_want(wanted, parts[i].name))
+            ok = bench_rows(bench, parts[i].group);
+    bench_end(bench);
+    return ok || command_failed();
 }
 
-static int bench_run(struct options *o)
+static bool bench_run(struct options *o)
 {
-    struct bench_request request = {0};
-    options_rest(o, &request.parts, &request.count);
-    int wrong = options_read(o, &request);
-    wrong = wrong < 0 ? bench_check_parts(&request) : wrong;
-    if (wrong >= 0)
-        return wrong;
-    if (request.rows)
-        return bench_list() ? EXIT_OK : command_failed("bench");
-    if (request.worker) {
-        bench_worker();
-        return EXIT_OK;
-    }
-    return bench(&request);
+    struct bench_request r = {0};
+    if (!options_read(o, &r) || !bench_check_parts(&r.parts))
+        return false;
+    if (r.rows)
+        return bench_list() || command_failed();
+    if (!r.worker)
+        return bench(&r.bench, &r.parts);
+    bench_worker();
+    return true;
 }
 
 const struct command command_bench = {
-    .name = "bench",
     .summary = "measures training, decoding and attention",
     .arguments = "[train] [decode] [operations] [attention] [products]",
     .help =

@@ -16,41 +16,31 @@ static const struct field evaluate_fields[] = {
     {"show", ROW(show), "show the N worst errors", 0, 1 << 24},
     {BASE_FIELD(struct evaluate_request)},
     {.rows = decoding_fields, .at = offsetof(struct evaluate_request, decoding)},
+    {ARGUMENT, ROW(path), "give one model"},
     {0}};
 #undef ROW
 
-static int evaluate(const struct evaluate_request *r)
+static bool evaluate_run(struct options *o)
 {
-    struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
-    const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
+    struct evaluate_request r = {.count = 1000};
+    if (!options_read(o, &r))
+        return false;
+    if (!r.path || !r.data == !r.task)
+        return command_misused(r.path ? "give either --data FILE or --task NAME"
+                                      : "give a model file");
+    struct checkpoint *c = checkpoint_open(r.path, &(struct checkpoint_options){.base = r.base});
     json_t *json = NULL;
-    const bool ok = c && (kind ? kind->evaluate(r, c, &json)
-                               : sb_fail("%s: a model of kind \"%s\" cannot be evaluated here",
-                                         r->path, c->subject.kind->name) != NULL);
+    const bool ok = c && training_kind_of(c)->evaluate(&r, c, &json);
     if (json) {
         json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
         putchar('\n');
         json_decref(json);
     }
     checkpoint_free(c);
-    return ok ? EXIT_OK : command_failed("evaluate");
-}
-
-static int evaluate_run(struct options *o)
-{
-    struct evaluate_request request = {.count = 1000};
-    options_arguments(o, &request.path, NULL, "give one model");
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
-    if (!request.path || !request.data == !request.task)
-        return command_misused("evaluate", request.path ? "give either --data FILE or --task NAME"
-                                                        : "give a model file");
-    return evaluate(&request);
+    return ok || command_failed();
 }
 
 const struct command command_evaluate = {
-    .name = "evaluate",
     .summary = "measures loss, error rates and BLEU",
     .arguments = "MODEL --data FILE\nMODEL --task NAME",
     .help = "Measures loss and error rates of a model on data that it was not trained on.",

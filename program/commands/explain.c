@@ -6,7 +6,6 @@
 #include "teach/explain/model.h"
 #include "teach/explain/topic.h"
 #include "teach/report/report.h"
-#include "tensor/device.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>
@@ -113,6 +112,7 @@ static const struct field explain_fields[] = {
     {"code", ROW(options.code), "an operation: print its C, the loops of ops/plain/",
      .kind = TAKES_REFERENCE},
     {"json", ROW(json), "print one JSON object instead of text"},
+    {ARGUMENT, ROW(topic), "give one topic, or the number of a lesson"},
     {0}};
 #undef ROW
 #undef LIST
@@ -125,7 +125,7 @@ static const char *explain_topic_name(const void *unused, int i)
     return i < topics ? topic_at(i)->name : operation_name(unused, i - topics);
 }
 
-static int explain_list_topics(void)
+static bool explain_list_topics(void)
 {
     for (int i = 0; topic_at(i); i++)
         printf("  %-15s %s\n", topic_at(i)->name, topic_at(i)->summary);
@@ -133,7 +133,7 @@ static int explain_list_topics(void)
          "  NUMBER          1 to 10: the topic of this lesson\n\n"
          "'softback explain TOPIC' explains one of them. Read from top to bottom at first:\n"
          "they follow the lessons, from 1 (softmax) to 10 (tape), and then go beyond them.");
-    return EXIT_OK;
+    return true;
 }
 
 /* Whether names are the same when - stands for _. */
@@ -162,14 +162,6 @@ static const char *explain_meant(const char *name)
     return name;
 }
 
-static int explain_unknown_topic(const char *name)
-{
-    const char *nearest = nearest_word(name, explain_topic_name, NULL);
-    return nearest ? command_misused("explain", "there is no topic \"%s\"; did you mean \"%s\"?",
-                                     name, nearest)
-                   : command_misused("explain", "there is no topic \"%s\"", name);
-}
-
 /* Frees the page. */
 static char *explain_page_text(struct page *page, bool json)
 {
@@ -181,18 +173,12 @@ static char *explain_page_text(struct page *page, bool json)
 }
 
 /* Frees the text; NULL: it could not be made. */
-static int explain_print(char *text)
+static bool explain_print(char *text)
 {
     if (text)
         fputs(text, stdout);
     memory_free(text);
-    return text ? EXIT_OK : command_failed("explain");
-}
-
-static int explain_draw(const struct explain_options *options)
-{
-    const struct row row = row_of_options(options);
-    return explain_print(jacobian_svg(&row));
+    return text || command_failed();
 }
 
 /* ---- of a stored model ---- */
@@ -214,11 +200,9 @@ static char *explain_of_text(const char *topic, const struct model_request *r, b
 static char *explain_of_batch(const struct model_request *r, bool json)
 {
     struct stored_twin stored;
-    struct stored_twin_request request = r->stored;
-    request.count = request.count > 0 ? request.count : 16;
     const bool waits = isatty(STDERR_FILENO);
     fputs(waits ? "products with the Hessian take some seconds ..." : "", stderr);
-    char *text = stored_twin_open(&stored, &request)
+    char *text = stored_twin_open(&stored, &r->stored)
                      ? explain_page_text(model_hessian_page(&stored.twin), json)
                      : NULL;
     fputs(waits ? "\r\033[K" : "", stderr);
@@ -226,8 +210,8 @@ static char *explain_of_batch(const struct model_request *r, bool json)
     return text;
 }
 
-static int explain_check_model(const struct options *o, const char *topic,
-                               const struct model_request *r, bool json)
+static bool explain_check_model(const struct options *o, const char *topic,
+                                const struct model_request *r, bool json)
 {
     const bool tape = strcmp(topic, "tape") == 0, hessian = strcmp(topic, "hessian") == 0,
                attention = strcmp(topic, "attention") == 0;
@@ -235,55 +219,45 @@ static int explain_check_model(const struct options *o, const char *topic,
                                          : tape || attention ? OF_BATCH
                                                              : OF_MODEL);
     if (other)
-        return command_misused("explain", "--%s is not an option of %s", other, topic);
-    if (hessian && (!r->stored.path || !r->stored.data == !r->stored.task))
-        return command_misused("explain",
-                               "give --model FILE and either --data FILE or --task NAME");
+        return command_misused("--%s is not an option of %s", other, topic);
     if (hessian)
-        return -1;
-    if (!r->stored.path || !r->text)
-        return command_misused("explain", "give both --model FILE and --input TEXT");
-    if (tape && (options_given(o, OF_PLACE) || json))
-        return command_misused("explain", "tape does not take %s",
-                               json ? "--json" : "--kind, --layer, --head or --row");
-    if (!tape && r->dot)
-        return command_misused("explain", "--dot is not an option of attention");
-    return -1;
-}
-
-/* Prints the page, or the drawing; returns an exit code. */
-static int explain_model(const struct options *o, const char *topic, const struct model_request *r,
-                         bool json)
-{
-    const int wrong = explain_check_model(o, topic, r, json);
-    if (wrong >= 0)
-        return wrong;
-    char *text =
-        strcmp(topic, "hessian") == 0 ? explain_of_batch(r, json) : explain_of_text(topic, r, json);
-    return explain_print(text);
+        return (r->stored.path && !r->stored.data != !r->stored.task) ||
+               command_misused("give --model FILE and either --data FILE or --task NAME");
+    return ((r->stored.path && r->text) ||
+            command_misused("give both --model FILE and --input TEXT")) &&
+           (!tape || !(options_given(o, OF_PLACE) || json) ||
+            command_misused("tape does not take %s",
+                            json ? "--json" : "--kind, --layer, --head or --row")) &&
+           (tape || !r->dot || command_misused("--dot is not an option of attention"));
 }
 
 /* ---- the command ---- */
 
-static int explain(const struct options *o, const struct explain_request *r)
+static bool explain(const struct options *o, const struct explain_request *r)
 {
     const struct topic *topic = topic_named(r->topic);
     if (!topic && !operation_named(r->topic))
-        return explain_unknown_topic(r->topic);
+        return command_misused("there is no topic \"%s\"%s", r->topic,
+                               nearest_name(r->topic, explain_topic_name, NULL, "\"", "\"").text);
     const char *of_model = options_given(o, OF_MODEL),
                *not_taken = options_given(o, TAKES_ANY & ~(topic ? topic->takes : TAKES_REFERENCE));
     if (not_taken)
-        return command_misused("explain", "--%s is not an option of %s", not_taken, r->topic);
+        return command_misused("--%s is not an option of %s", not_taken, r->topic);
     if (of_model && options_given(o, TAKES_ANY))
-        return command_misused("explain", "--%s does not go with options of a row", of_model);
+        return command_misused("--%s does not go with options of a row", of_model);
     if (of_model)
-        return explain_model(o, r->topic, &r->model, r->json);
+        return explain_check_model(o, r->topic, &r->model, r->json) &&
+               explain_print(strcmp(r->topic, "hessian") == 0
+                                 ? explain_of_batch(&r->model, r->json)
+                                 : explain_of_text(r->topic, &r->model, r->json));
     if (topic && topic->check && !topic->check(&r->options))
-        return command_misused("explain", "%s", sb_error());
+        return command_misused("%s", sb_error());
     if (r->svg && r->json)
-        return command_misused("explain", "--svg and --json exclude each other");
-    if (r->svg)
-        return explain_draw(&r->options);
+        return command_misused("--svg and --json exclude each other");
+    if (r->svg) {
+        const struct row row = row_of_options(&r->options);
+        return explain_print(jacobian_svg(&row));
+    }
     bool waits = topic && topic->takes & TAKES_STEPS && isatty(STDERR_FILENO);
     fputs(waits ? "training four models takes some seconds ..." : "", stderr);
     struct page *page =
@@ -292,13 +266,11 @@ static int explain(const struct options *o, const struct explain_request *r)
     return explain_print(explain_page_text(page, r->json));
 }
 
-static int explain_run(struct options *o)
+static bool explain_run(struct options *o)
 {
-    struct explain_request request = {0};
-    options_arguments(o, &request.topic, NULL, "give one topic, or the number of a lesson");
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
+    struct explain_request request = {.model.stored.count = 16};
+    if (!options_read(o, &request))
+        return false;
     if (!request.topic)
         return explain_list_topics();
     request.topic = explain_meant(request.topic);
@@ -306,7 +278,6 @@ static int explain_run(struct options *o)
 }
 
 const struct command command_explain = {
-    .name = "explain",
     .summary = "explains softmax, attention and operations, with computed numbers",
     .arguments = "[TOPIC]",
     .help = "Explains softmax, attention and their gradients, or any operation, with numbers that "

@@ -1,5 +1,4 @@
 /* softback generate: what a language model writes after a prompt. */
-#include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "program/options/options.h"
 #include "program/run/kind.h"
@@ -13,7 +12,7 @@ struct generate_request {
     sb_decoding_options decoding;
     int64_t count;
     bool greedy;
-    bool lines; /* each text is one line */
+    bool lines; /* each text is one line, as those that the model was trained on */
     const char *path, *base, *prompt;
 };
 
@@ -32,18 +31,10 @@ static const struct field generate_fields[] = {
     {.rows = sampling_fields, .at = offsetof(struct generate_request, decoding)},
     {HEADING("")},
     {.rows = machine_fields},
+    {ARGUMENT, ROW(path)},
+    {ARGUMENT, ROW(prompt), "quote a prompt of several words"},
     {0}};
 #undef ROW
-
-static const sb_language_model *generate_model(const struct checkpoint *c, const char *path)
-{
-    const struct training_kind *kind = training_kind_of(c->subject.kind);
-    if (c->subject.kind == &language_model_kind)
-        return c->subject.self;
-    return sb_fail("%s is %s, expected a language model (softback train --model language_model)%s",
-                   path, kind ? kind->title : c->subject.kind->name,
-                   kind == &training_seq2seq ? "; softback translate runs an encoder-decoder" : "");
-}
 
 /* What the model reads for a prompt. A text that never begins can only be entered at a line. */
 static const char *generate_start(const sb_language_model *model, const char *prompt)
@@ -70,27 +61,6 @@ static void generate_explain(const struct generate_request *r, const sb_language
                 (long long)d->length);
 }
 
-/* Whether the model was trained on texts of one line each. */
-static bool generate_is_of_lines(const struct checkpoint *c)
-{
-    return c->settings.documents == SB_DOCUMENTS_LINES || c->task[0];
-}
-
-/* One text, shown while it is written. */
-static bool generate_one(const struct generate_request *r, const sb_language_model *model,
-                         const char *start, sb_decoded *d)
-{
-    struct stream stream;
-    sb_decoding_options o = r->decoding;
-    o.listen = stream_listen;
-    o.listener = &stream;
-    const bool ok =
-        stream_begin(&stream, sb_language_model_vocabulary(model), r->prompt, r->lines) &&
-        sb_continue_texts(model, &start, 1, &o, d) && stream_end(&stream);
-    putchar('\n');
-    return ok;
-}
-
 static bool generate_print(const struct generate_request *r, const sb_language_model *model,
                            int64_t n, const sb_decoded d[])
 {
@@ -112,67 +82,67 @@ static bool generate_print(const struct generate_request *r, const sb_language_m
     return ok;
 }
 
-/* Several texts, written together, each with draws of its own. */
-static bool generate_many(const struct generate_request *r, const sb_language_model *model,
-                          const char *start, sb_decoded *d)
+/* One text is shown while it is written; several are written together, each with draws of its own.
+ */
+static bool generate_texts(const struct generate_request *r, const sb_language_model *model,
+                           const char *start, sb_decoded *d)
 {
+    struct stream stream;
+    const bool alone = r->count == 1;
+    sb_decoding_options o = r->decoding;
     const char **texts = memory_new((size_t)r->count * sizeof *texts);
     for (int64_t i = 0; texts && i < r->count; i++)
         texts[i] = start;
-    const bool ok = (texts || sb_fail("out of memory for %lld texts", (long long)r->count)) &&
-                    sb_continue_texts(model, texts, r->count, &r->decoding, d) &&
-                    generate_print(r, model, r->count, d);
+    bool ok = texts || sb_fail("out of memory for %lld texts", (long long)r->count);
+    if (ok && alone) {
+        o.listen = stream_listen;
+        o.listener = &stream;
+        ok = stream_begin(&stream, sb_language_model_vocabulary(model), r->prompt, r->lines);
+    }
+    ok = ok && sb_continue_texts(model, texts, r->count, &o, d) &&
+         (alone ? stream_end(&stream) : generate_print(r, model, r->count, d));
+    if (alone)
+        putchar('\n');
     memory_free(texts);
     return ok;
 }
 
-static int generate(struct generate_request *r)
+static bool generate_check(const struct options *o, const struct generate_request *r)
 {
-    struct checkpoint *c = checkpoint_open(r->path, &(struct checkpoint_options){.base = r->base});
-    const sb_language_model *model = c ? generate_model(c, r->path) : NULL;
-    sb_decoded *d = model ? memory_new((size_t)r->count * sizeof *d) : NULL;
-    bool ok = d != NULL;
-    if (model && !d)
-        sb_fail("out of memory for %lld texts", (long long)r->count);
+    const char *sampling = options_given(o, OF_SAMPLING);
+    return (r->path || command_misused("a model's file is expected")) &&
+           (!r->greedy || (!sampling && r->count == 1) ||
+            command_misused("--%s is for sampling, which --greedy turns off",
+                            sampling ? sampling : "count"));
+}
+
+static bool generate_run(struct options *o)
+{
+    struct generate_request r = {.count = 1, .prompt = "", .decoding.longest = USUAL_LENGTH};
+    if (!options_read(o, &r) || !generate_check(o, &r))
+        return false;
+    struct checkpoint *c = checkpoint_open(r.path, &(struct checkpoint_options){.base = r.base});
+    const sb_language_model *model = c ? c->subject.self : NULL;
+    sb_decoded *d = memory_new((size_t)r.count * sizeof *d);
+    bool ok = c && training_kind_check(c, r.path, &training_language_model) &&
+              (d || sb_fail("out of memory for %lld texts", (long long)r.count));
     if (ok) {
-        const char *start = generate_start(model, r->prompt);
-        r->lines = generate_is_of_lines(c);
-        unknown_note("generate", "the prompt", sb_language_model_vocabulary(model), r->prompt);
-        ok = (r->count == 1 ? generate_one : generate_many)(r, model, start, d);
+        r.decoding.sample = !r.greedy;
+        r.lines = c->settings.documents == SB_DOCUMENTS_LINES || c->task[0];
+        unknown_note("the prompt", sb_language_model_vocabulary(model), r.prompt);
+        ok = generate_texts(&r, model, generate_start(model, r.prompt), d);
         if (ok) {
             fflush(stdout);
-            generate_explain(r, model, d);
+            generate_explain(&r, model, d);
         }
-        sb_decoded_free(r->count, d);
+        sb_decoded_free(r.count, d);
     }
     memory_free(d);
     checkpoint_free(c);
-    return ok ? EXIT_OK : command_failed("generate");
-}
-
-static int generate_check(const struct options *o, const struct generate_request *r)
-{
-    const char *sampling = options_given(o, OF_SAMPLING);
-    if (!r->path)
-        return command_misused("generate", "a model's file is expected");
-    if (r->greedy && (sampling || r->count > 1))
-        return command_misused("generate", "--%s is for sampling, which --greedy turns off",
-                               sampling ? sampling : "count");
-    return -1;
-}
-
-static int generate_run(struct options *o)
-{
-    struct generate_request request = {.count = 1, .prompt = "", .decoding.longest = USUAL_LENGTH};
-    options_arguments(o, &request.path, &request.prompt, "quote a prompt of several words");
-    int wrong = options_read(o, &request);
-    wrong = wrong < 0 ? generate_check(o, &request) : wrong;
-    request.decoding.sample = !request.greedy;
-    return wrong < 0 ? generate(&request) : wrong;
+    return ok || command_failed();
 }
 
 const struct command command_generate = {
-    .name = "generate",
     .summary = "continues a prompt with a language model",
     .arguments = "MODEL [PROMPT]",
     .help = "Continues a prompt with a language model.\vA text ends where the model ends it, or "

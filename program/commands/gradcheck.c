@@ -3,18 +3,15 @@
 #include "ops/example.h"
 #include "program/options/options.h"
 #include "program/run/stored_twin.h"
-#include "program/screen/command.h"
 #include "program/screen/progress.h"
 #include "tensor/clock.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 struct gradcheck_request {
-    char **name; /* of operations; none: all */
-    int count;
+    struct texts names;                /* of operations; none: all */
     struct stored_twin_request stored; /* the model and its batch */
     bool second_order;
 };
@@ -31,6 +28,7 @@ static const struct field gradcheck_fields[] = {
      .take = option_take_task},
     {"count", ROW(stored.count), "number of pairs for --model [16]", 1, 1 << 16},
     {.rows = machine_fields},
+    {ARGUMENTS(struct gradcheck_request, names)},
     {0}};
 #undef ROW
 
@@ -40,29 +38,18 @@ static const char *gradcheck_example_name(const void *unused, int i)
     return example_at(i) ? example_at(i)->name : NULL;
 }
 
-static int gradcheck_check_names(const struct gradcheck_request *request)
+static bool gradcheck_check_names(const struct texts *names)
 {
-    for (int n = 0; n < request->count; n++) {
+    for (int n = 0; n < names->count; n++) {
         bool known = false;
         for (int i = 0; example_at(i) && !known; i++)
-            known = strcmp(example_at(i)->name, request->name[n]) == 0;
-        const char *nearest = nearest_word(request->name[n], gradcheck_example_name, NULL);
+            known = strcmp(example_at(i)->name, names->text[n]) == 0;
         if (!known)
-            return nearest ? command_misused("gradcheck",
-                                             "there is no operation \"%s\"; did you mean \"%s\"?",
-                                             request->name[n], nearest)
-                           : command_misused("gradcheck", "there is no operation \"%s\"",
-                                             request->name[n]);
+            return command_misused(
+                "there is no operation \"%s\"%s", names->text[n],
+                nearest_name(names->text[n], gradcheck_example_name, NULL, "\"", "\"").text);
     }
-    return -1;
-}
-
-static bool gradcheck_is_wanted(const struct gradcheck_request *request, const char *name)
-{
-    bool wanted = request->count == 0;
-    for (int n = 0; n < request->count; n++)
-        wanted |= strcmp(request->name[n], name) == 0;
-    return wanted;
+    return true;
 }
 
 struct outcome {
@@ -124,11 +111,6 @@ static bool gradcheck_check(const struct example *example, const char *shapes, b
     return ok;
 }
 
-static bool gradcheck_is_differentiable(const struct example *example)
-{
-    return strcmp(example->name, "argmax") != 0 && strcmp(example->name, "detach") != 0;
-}
-
 /* Checks all examples of one operation. */
 static struct outcome gradcheck_check_all(const char *name, bool second)
 {
@@ -176,16 +158,16 @@ static void gradcheck_print_outcome(const char *name, const struct outcome *outc
     fflush(stdout);
 }
 
-static int gradcheck_check_operations(const struct gradcheck_request *request)
+static bool gradcheck_check_operations(const struct gradcheck_request *request)
 {
     int checked = 0, failed = 0;
     printf("%-24s %-6s %6s  %11s  %11s%s\n", "operation", "device", "shapes", "exact",
            "differences", request->second_order ? "     symmetry" : "");
     for (int i = 0; example_at(i); i++) {
         const struct example *example = example_at(i);
-        if (!gradcheck_is_wanted(request, example->name) || !gradcheck_is_first_of_its_name(i))
+        if (!texts_want(&request->names, example->name) || !gradcheck_is_first_of_its_name(i))
             continue;
-        if (!gradcheck_is_differentiable(example)) {
+        if (strcmp(example->name, "argmax") == 0 || strcmp(example->name, "detach") == 0) {
             printf("%-24s is not differentiable\n", example->name);
             continue;
         }
@@ -203,7 +185,7 @@ static int gradcheck_check_operations(const struct gradcheck_request *request)
     if (request->second_order)
         puts("symmetry     of products with the Hessian, <u, H v> = <v, H u>; at most 1e-11. They "
              "also\n             agree with differences of gradients to 1e-6");
-    return failed ? EXIT_FAILED : EXIT_OK;
+    return failed == 0;
 }
 
 /* ---- all parameters of a trained model ---- */
@@ -223,7 +205,7 @@ static void gradcheck_print_twin(const struct model_twin *t, const sb_gradcheck_
     printf("time             %.1f s\n", time);
 }
 
-static int gradcheck_twin(struct model_twin *t, bool second)
+static bool gradcheck_twin(struct model_twin *t, bool second)
 {
     const int64_t n = sb_parameters_count(t->weights);
     const double began = clock_seconds();
@@ -231,59 +213,52 @@ static int gradcheck_twin(struct model_twin *t, bool second)
     sb_gradcheck_result result = {0};
     sb_tensor **x = memory_new((size_t)n * sizeof *x);
     if (!x)
-        return command_failed("gradcheck");
+        return command_failed();
     for (int64_t i = 0; i < n; i++)
         x[i] = sb_parameters_get(t->weights, i);
     const bool ok = sb_gradcheck(model_twin_loss, t, x, (int)n, &options, &result);
     memory_free(x);
     gradcheck_print_twin(t, &result, second, clock_seconds() - began);
-    if (ok)
-        return EXIT_OK;
-    fprintf(stderr, "softback gradcheck: %s%s%s\n",
-            result.input >= 0 ? sb_parameters_name(t->weights, result.input) : "",
-            result.input >= 0 ? ": " : "", sb_error());
-    return EXIT_FAILED;
+    if (!ok)
+        fprintf(stderr, "softback gradcheck: %s%s%s\n",
+                result.input >= 0 ? sb_parameters_name(t->weights, result.input) : "",
+                result.input >= 0 ? ": " : "", sb_error());
+    return ok;
 }
 
 /* Checks the model in its float64 twin and prints the result. */
-static int gradcheck_model(const struct gradcheck_request *request)
+static bool gradcheck_model(const struct gradcheck_request *request)
 {
     struct stored_twin stored = {0};
-    const int code = stored_twin_open(&stored, &request->stored)
-                         ? gradcheck_twin(&stored.twin, request->second_order)
-                         : command_failed("gradcheck");
+    const bool ok = stored_twin_open(&stored, &request->stored)
+                        ? gradcheck_twin(&stored.twin, request->second_order)
+                        : command_failed();
     stored_twin_close(&stored);
-    return code;
+    return ok;
 }
 
-static int gradcheck_check_model(const struct gradcheck_request *request)
+static bool gradcheck_check_model(const struct gradcheck_request *r)
 {
-    const struct stored_twin_request *stored = &request->stored;
-    if (!stored->path || !stored->data == !stored->task)
-        return command_misused("gradcheck", stored->path
-                                                ? "--model needs either --data FILE or --task NAME"
-                                                : "--data and --task need --model FILE");
-    if (request->count > 0)
-        return command_misused("gradcheck",
-                               "--model checks a whole model; leave out the operation \"%s\"",
-                               request->name[0]);
-    return gradcheck_model(request);
+    const struct stored_twin_request *stored = &r->stored;
+    return (stored->path || command_misused("--data and --task need --model FILE")) &&
+           (!stored->data != !stored->task ||
+            command_misused("--model needs either --data FILE or --task NAME")) &&
+           (r->names.count == 0 ||
+            command_misused("--model checks a whole model; leave out the operation \"%s\"",
+                            r->names.text[0]));
 }
 
-static int gradcheck_run(struct options *o)
+static bool gradcheck_run(struct options *o)
 {
-    struct gradcheck_request request = {.stored.count = 16};
-    options_rest(o, &request.name, &request.count);
-    int wrong = options_read(o, &request);
-    if (wrong < 0 && (request.stored.path || request.stored.data || request.stored.task))
-        return gradcheck_check_model(&request);
-    if (wrong < 0)
-        wrong = gradcheck_check_names(&request);
-    return wrong < 0 ? gradcheck_check_operations(&request) : wrong;
+    struct gradcheck_request r = {.stored.count = 16};
+    if (!options_read(o, &r))
+        return false;
+    if (r.stored.path || r.stored.data || r.stored.task)
+        return gradcheck_check_model(&r) && gradcheck_model(&r);
+    return gradcheck_check_names(&r.names) && gradcheck_check_operations(&r);
 }
 
 const struct command command_gradcheck = {
-    .name = "gradcheck",
     .summary = "compares backward with exact derivatives, for every operation or a model",
     .arguments = "[OPERATION...]"
                  "\n--model FILE (--data FILE | --task NAME)",

@@ -3,7 +3,6 @@
 #include "models/kinds.h"
 #include "models/training/checkpoint.h"
 #include "nn/fingerprint.h"
-#include "ops/kernel.h"
 #include "program/options/options.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
@@ -16,7 +15,9 @@ struct info_request {
 };
 
 static const struct field info_fields[] = {
-    {"devices", FIELD(struct info_request, devices), "show the devices of this build"}, {0}};
+    {"devices", FIELD(struct info_request, devices), "show the devices of this build"},
+    {ARGUMENT, FIELD(struct info_request, path), "give one model"},
+    {0}};
 
 /* Those of the model with its defaults filled in, then the others of its kind. */
 static void info_show_settings(const struct checkpoint *c, const sb_description *d)
@@ -28,12 +29,6 @@ static void info_show_settings(const struct checkpoint *c, const sb_description 
         if (setting_is_of(i, c->subject.kind) && (own || given.text[0]))
             printf("  %-18s %s\n", setting_name(i), foreign(own ? own : given.text));
     }
-}
-
-static void info_show_labels(const sb_description *d)
-{
-    for (int64_t i = 0; sb_description_label(d, i); i++)
-        printf("label   %s\n", foreign(sb_description_label(d, i)));
 }
 
 static void info_show_vocabularies(const sb_description *d)
@@ -69,7 +64,8 @@ static void info_show(const struct checkpoint *c, const sb_description *d)
                       : "files",
            foreign(c->task));
     info_show_vocabularies(d);
-    info_show_labels(d);
+    for (int64_t i = 0; sb_description_label(d, i); i++)
+        printf("label   %s\n", foreign(sb_description_label(d, i)));
     if (c->has_state)
         printf("state   after step %s; --resume continues\n", count_text(c->state.steps).text);
     info_show_parameters(c);
@@ -77,7 +73,7 @@ static void info_show(const struct checkpoint *c, const sb_description *d)
     info_show_settings(c, d);
 }
 
-static int info_show_model(const char *path)
+static bool info_show_model(const char *path)
 {
     struct checkpoint *c = checkpoint_open(path, NULL);
     sb_description *d = c ? sb_model_describe(&c->subject) : NULL;
@@ -85,27 +81,24 @@ static int info_show_model(const char *path)
         info_show(c, d);
     sb_description_free(d);
     checkpoint_free(c);
-    return d ? EXIT_OK : command_failed("info");
+    return d || command_failed();
 }
 
-static int info_run(struct options *o)
+static bool info_run(struct options *o)
 {
-    struct info_request request = {0};
-    options_arguments(o, &request.path, NULL, "give one model");
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
-    if (!request.devices && !request.path)
-        return command_misused("info", "give a model file or --devices");
-    if (request.devices) {
+    struct info_request r = {0};
+    if (!options_read(o, &r))
+        return false;
+    if (!r.devices && !r.path)
+        return command_misused("give a model file or --devices");
+    if (r.devices) {
         machine_print_cpu();
         machine_print_cuda();
     }
-    return request.path ? info_show_model(request.path) : EXIT_OK;
+    return !r.path || info_show_model(r.path);
 }
 
 const struct command command_info = {
-    .name = "info",
     .summary = "shows the contents of a model file, or the devices",
     .arguments = "MODEL\n--devices",
     .help = "Shows the contents of a model file, or the devices.",

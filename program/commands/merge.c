@@ -14,6 +14,8 @@ struct merge_request {
 
 static const struct field merge_fields[] = {
     {"out", FIELD(struct merge_request, out), "write the merged model to FILE", .argument = "FILE"},
+    {ARGUMENT, FIELD(struct merge_request, base)},
+    {ARGUMENT, FIELD(struct merge_request, adapters), "give a model and its adapters"},
     {0}};
 
 static bool merge_check_paths(const struct merge_request *r)
@@ -39,41 +41,33 @@ static bool merge_copy(const sb_parameters *from, sb_parameters *to)
     return ok;
 }
 
-static int merge(const struct merge_request *r)
+static bool merge_run(struct options *o)
 {
-    if (!merge_check_paths(r))
-        return command_failed("merge");
-    const struct checkpoint_options adapted = {.base = r->base};
-    struct checkpoint *joined = checkpoint_open(r->adapters, &adapted);
-    struct checkpoint *plain = joined ? checkpoint_open(r->base, NULL) : NULL;
+    struct merge_request r = {0};
+    if (!options_read(o, &r))
+        return false;
+    if (!r.out || !r.adapters)
+        return command_misused("give --out FILE, the model, and the file of its adapters");
+    if (!merge_check_paths(&r))
+        return command_failed();
+    struct checkpoint *joined =
+        checkpoint_open(r.adapters, &(struct checkpoint_options){.base = r.base});
+    struct checkpoint *plain = joined ? checkpoint_open(r.base, NULL) : NULL;
     bool ok =
         plain && sb_lora_merge(joined->weights) && merge_copy(joined->weights, plain->weights);
     if (ok) {
         const struct checkpoint_contents merged = {
             .settings = &plain->settings, .task = plain->task, .is_new = true};
-        ok = checkpoint_save(r->out, &plain->subject, &merged, NULL);
+        ok = checkpoint_save(r.out, &plain->subject, &merged, NULL);
     }
     checkpoint_free(plain);
     checkpoint_free(joined);
     if (ok)
-        printf("%s is %s with its adapters\n", foreign(r->out), foreign(r->base));
-    return ok ? EXIT_OK : command_failed("merge");
-}
-
-static int merge_run(struct options *o)
-{
-    struct merge_request request = {0};
-    options_arguments(o, &request.base, &request.adapters, "give a model and its adapters");
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
-    if (!request.out || !request.adapters)
-        return command_misused("merge", "give --out FILE, the model, and the file of its adapters");
-    return merge(&request);
+        printf("%s is %s with its adapters\n", foreign(r.out), foreign(r.base));
+    return ok || command_failed();
 }
 
 const struct command command_merge = {
-    .name = "merge",
     .summary = "adds LoRA adapters to the weights of their model",
     .arguments = "--out FILE BASE ADAPTERS",
     .help = "Adds LoRA adapters, which softback train --from BASE --lora RANK has trained, to the "

@@ -2,7 +2,6 @@
 #include "program/run/report.h"
 #include "program/options/options.h"
 #include "program/screen/foreign.h"
-#include "tensor/memory.h"
 #include <stdio.h>
 
 static bool report_take_figure(const struct field *field, void *request, const char *name)
@@ -15,7 +14,7 @@ static bool report_take_figure(const struct field *field, void *request, const c
 #define ROW(member) FIELD(struct report_request, member)
 
 static const struct field report_fields[] = {
-    {"input", ROW(text),
+    {"input", ROW(page.text),
      "text for attention weights and tape: a source [a held-out text of the model's task]",
      .argument = "TEXT"},
     {"target", ROW(target), "target text [the model's output]", .argument = "TEXT"},
@@ -29,6 +28,8 @@ static const struct field report_fields[] = {
     {"figure", FIELD_OTHER, .take = report_take_figure, .argument = "WORD",
      .help = "print only one figure, as SVG: attention, alignment or loss"},
     {.rows = machine_fields},
+    {ARGUMENT, ROW(model)},
+    {ARGUMENT, ROW(other), "give one model, or two to compare"},
     {0}};
 #undef ROW
 
@@ -46,32 +47,26 @@ static const char *report_misuse(const struct report_request *r)
         return NULL;
     if (r->other && !r->out)
         return "two models are compared: give --out FILE";
-    return r->text || r->target || r->log || r->figure || r->data
+    return r->page.text || r->target || r->log || r->figure || r->data
                ? "runs are compared: only --out is possible"
                : NULL;
 }
 
-static int report_run(struct options *o)
+static bool report_run(struct options *o)
 {
     struct report_request request = {0};
-    options_arguments(o, &request.model, &request.other, "give one model, or two to compare");
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
+    if (!options_read(o, &request))
+        return false;
     if (report_misuse(&request))
-        return command_misused("report", "%s", report_misuse(&request));
-    char *path = report_path(&request);
-    const bool ok = !path                       ? sb_fail("report: out of memory") != NULL
-                    : report_compares(&request) ? report_compare(&request)
-                                                : report_write(&request);
+        return command_misused("%s", report_misuse(&request));
+    const bool ok = (report_compares(&request) ? report_compare : report_write)(&request);
     if (ok && (!request.figure || request.out))
-        printf(request.figure ? "figure     %s\n" : "report     %s\n", foreign(path));
-    memory_free(path);
-    return ok ? EXIT_OK : command_failed("report");
+        printf(request.figure ? "figure     %s\n" : "report     %s\n",
+               foreign(report_path(&request).text));
+    return ok || command_failed();
 }
 
 const struct command command_report = {
-    .name = "report",
     .summary = "writes a page of HTML on a model",
     .arguments = "MODEL [--input TEXT]\nMODEL MODEL --out FILE\nFOLDER",
     .help = "Writes one page of HTML on a model: whether its training is good, its curves, its "

@@ -1,6 +1,4 @@
 /* softback train */
-#include "models/kinds.h"
-#include "program/options/options.h"
 #include "program/run/kind.h"
 #include <string.h>
 
@@ -97,145 +95,124 @@ static struct field train_fields[] = {
 
 /* ---- options that exclude each other ---- */
 
-static int train_check_files(const struct training_request *r)
+static bool train_check_files(const struct training_request *r)
 {
-    int sources = (r->task != NULL) + (r->data != NULL) + (r->source_file || r->target_file);
-    if (sources == 0)
-        return command_misused("train", "give --task NAME or --data FILE to train on");
-    if (sources > 1)
-        return command_misused("train",
-                               "--task, --data and --source-file cannot be combined; use one");
-    if (!r->source_file != !r->target_file)
-        return command_misused("train", "give both --source-file and --target-file");
-    if (r->file_count > 1 && !r->kind->several_files)
-        return command_misused("train", "--data is given %d times; --model %s learns from one file",
-                               r->file_count, r->kind->model->name);
-    if (r->source_file && !r->kind->two_files)
-        return command_misused("train",
-                               "--source-file and --target-file are pairs, for --model seq2seq, "
-                               "not for --model %s",
-                               r->kind->model->name);
-    if (r->task && r->valid)
-        return command_misused("train",
-                               "--valid is for --data; a task makes its own held-out pairs");
-    if (!r->out || !r->out[0])
-        return command_misused("train", "give --out FILE for the model");
-    return -1;
+    const int sources = (r->task != NULL) + (r->data != NULL) + (r->source_file || r->target_file);
+    const char *kind = r->kind->model->name;
+    return (sources > 0 || command_misused("give --task NAME or --data FILE to train on")) &&
+           (sources == 1 ||
+            command_misused("--task, --data and --source-file cannot be combined; use one")) &&
+           (!r->source_file == !r->target_file ||
+            command_misused("give both --source-file and --target-file")) &&
+           (r->file_count <= 1 || r->kind->several_files ||
+            command_misused("--data is given %d times; --model %s learns from one file",
+                            r->file_count, kind)) &&
+           (!r->source_file || r->kind->two_files ||
+            command_misused("--source-file and --target-file are pairs, for --model seq2seq, "
+                            "not for --model %s",
+                            kind)) &&
+           (!r->task || !r->valid ||
+            command_misused("--valid is for --data; a task makes its own held-out pairs")) &&
+           ((r->out && r->out[0]) || command_misused("give --out FILE for the model"));
 }
 
-static int train_check_given(const struct options *o, const struct training_request *r)
+static bool train_check_given(const struct training_request *r)
 {
-    const char *other = options_given(o, r->task ? SETTING_OF_FILES : SETTING_OF_TASKS);
-    return other ? command_misused("train", "--%s is for %s", other,
-                                   r->task ? "pairs from files, not for --task"
-                                           : "--task, not for pairs from files")
-                 : -1;
+    const char *other = options_given(r->options, r->task ? SETTING_OF_FILES : SETTING_OF_TASKS);
+    return !other || command_misused("--%s is for %s", other,
+                                     r->task ? "pairs from files, not for --task"
+                                             : "--task, not for pairs from files");
 }
 
 /* A setting of another kind of models would do nothing. */
-static int train_check_kind(const struct training_request *r)
+static bool train_check_kind(const struct training_request *r)
 {
     for (int i = 0; setting_name(i); i++) {
         char all[128] = "";
-        if (!r->given[i] || setting_is_of(i, r->kind->model))
+        if (!option_given(r->options, setting_name(i)) || setting_is_of(i, r->kind->model))
             continue;
         for (int k = 0; training_kind_at(k); k++)
             if (setting_is_of(i, training_kind_at(k)->model))
                 strcat(strcat(all, all[0] ? " or " : ""), training_kind_at(k)->model->name);
-        return command_misused("train", "--%s is for --model %s, not for --model %s",
-                               setting_name(i), all, r->kind->model->name);
+        return command_misused("--%s is for --model %s, not for --model %s", setting_name(i), all,
+                               r->kind->model->name);
     }
     const best_score best = r->settings.best;
     if (best != BEST_AUTO && !(r->kind->scores >> best & 1))
-        return command_misused("train", "--best %s: %s has no such score; use %s",
+        return command_misused("--best %s: %s has no such score; use %s",
                                setting_get(&r->settings, setting_find("best")).text, r->kind->title,
                                r->kind->scores >> BEST_EXACT & 1      ? "loss, exact, error or bleu"
                                : r->kind->scores >> BEST_ACCURACY & 1 ? "loss or accuracy"
                                                                       : "loss");
     const char *own = r->kind->task;
     if (r->task && (own ? strcmp(r->task, own) != 0 : training_kind_of_task(r->task) != NULL))
-        return command_misused("train", "--task %s is not for --model %s; %s%s", r->task,
+        return command_misused("--task %s is not for --model %s; %s%s", r->task,
                                r->kind->model->name,
                                !own     ? "use copy, reverse, sort, addition or dates"
                                : own[0] ? "use --task "
                                         : "use --data FILE",
                                own ? own : "");
-    return -1;
+    return true;
 }
 
 /* Sizes that do not fit are reported before any file is read. */
-static int train_check_settings(const struct training_request *r)
+static bool train_check_settings(const struct training_request *r)
 {
     const struct settings *s = &r->settings;
     sb_transformer_options complete;
     sb_task_pair pair;
-    if (!sb_transformer_complete(&s->model.transformer, &complete) ||
-        (r->task && !sb_task_make(SB_TASK_COPY, &s->task, 0, SB_PART_TRAIN, 0, &pair)))
-        return command_misused("train", "%s", sb_error());
-    if (!fine_tuning_check(&s->tuning))
-        return command_misused("train", "%s", sb_error());
-    if (s->model.share_embeddings && !s->joint_vocabulary)
-        return command_misused("train", "--share-embeddings needs --joint-vocabulary");
-    return -1;
+    return ((sb_transformer_complete(&s->model.transformer, &complete) &&
+             (!r->task || sb_task_make(SB_TASK_COPY, &s->task, 0, SB_PART_TRAIN, 0, &pair)) &&
+             fine_tuning_check(&s->tuning)) ||
+            command_misused("%s", sb_error())) &&
+           (!s->model.share_embeddings || s->joint_vocabulary ||
+            command_misused("--share-embeddings needs --joint-vocabulary"));
 }
 
-static int train_check_lora(const struct training_request *r)
+static bool train_check_lora(const struct training_request *r)
 {
-    const struct fine_tuning *tuning = &r->settings.tuning;
-    if (tuning->lora == 0 && (setting_given(r, "lora-on") || setting_given(r, "lora-alpha")))
-        return command_misused("train", "--lora-on and --lora-alpha need --lora RANK");
-    if (tuning->lora > 0 && !r->from && !r->resume)
-        return command_misused("train", "--lora adapts a trained model; give it with --from FILE");
-    if (tuning->lora > 0 && r->head_ranks > 1)
-        return command_misused("train",
-                               "--lora and --split heads cannot be combined; let the ranks "
-                               "share batches");
-    if (tuning->lora > 0 && r->report)
-        return command_misused("train", "--report needs a whole model, and --lora writes adapters; "
-                                        "use softback merge, then softback report");
-    return -1;
+    if (r->settings.tuning.lora == 0)
+        return !(option_given(r->options, "lora-on") || option_given(r->options, "lora-alpha")) ||
+               command_misused("--lora-on and --lora-alpha need --lora RANK");
+    return (r->from || r->resume ||
+            command_misused("--lora adapts a trained model; give it with --from FILE")) &&
+           (r->head_ranks == 1 ||
+            command_misused("--lora and --split heads cannot be combined; let the ranks share "
+                            "batches")) &&
+           (!r->report ||
+            command_misused("--report needs a whole model, and --lora writes adapters; use "
+                            "softback merge, then softback report"));
 }
 
-static int train_check_split(const struct training_request *r)
+static bool train_check_split(const struct training_request *r)
 {
-    if (r->sequence_ranks > 1 && r->head_ranks > 1)
-        return command_misused("train", "--split cuts sequences or heads over ranks, not both");
-    if (r->report && r->head_ranks > 1)
-        return command_misused(
-            "train", "--report needs all heads on one rank, which --split heads distributes; "
-                     "run softback report on the trained model");
-    return -1;
+    return r->head_ranks == 1 ||
+           ((r->sequence_ranks == 1 ||
+             command_misused("--split cuts sequences or heads over ranks, not both")) &&
+            (!r->report ||
+             command_misused("--report needs all heads on one rank, which --split heads "
+                             "distributes; run softback report on the trained model")));
 }
 
-static int train_check(const struct options *o, const struct training_request *r)
+static bool train_run(struct options *o)
 {
-    int wrong = train_check_files(r);
-    wrong = wrong < 0 ? train_check_split(r) : wrong;
-    wrong = wrong < 0 ? train_check_lora(r) : wrong;
-    wrong = wrong < 0 ? train_check_given(o, r) : wrong;
-    wrong = wrong < 0 ? train_check_kind(r) : wrong;
-    return wrong < 0 && !r->resume ? train_check_settings(r) : wrong;
-}
-
-static int train_run(struct options *o)
-{
-    struct training_request request = {
-        .kind = &training_seq2seq, .settings = settings_default(), .heartbeat = 20};
-    request.sequence_ranks = request.head_ranks = 1;
+    struct training_request r = {.options = o,
+                                 .kind = &training_seq2seq,
+                                 .settings = settings_default(),
+                                 .heartbeat = 20,
+                                 .sequence_ranks = 1,
+                                 .head_ranks = 1};
     train_fields[0].help = train_help_of_kinds(false);
     train_fields[2].help = train_help_of_kinds(true);
-    int wrong = options_read(o, &request);
-    request.threads_given = option_given(o, "threads");
-    for (int i = 0; setting_name(i); i++)
-        request.given[i] = option_given(o, setting_name(i));
-    training_choose(&request);
-    if (wrong < 0)
-        wrong = train_check(o, &request);
-    return wrong < 0 ? training_run(&request) : wrong;
+    if (!options_read(o, &r))
+        return false;
+    training_choose(&r);
+    return train_check_files(&r) && train_check_split(&r) && train_check_lora(&r) &&
+           train_check_given(&r) && train_check_kind(&r) &&
+           (r.resume || train_check_settings(&r)) && training_run(&r);
 }
 
 const struct command command_train = {
-    .name = "train",
     .summary = "trains a model",
     .arguments = "--task NAME --out FILE\n--data FILE --out FILE",
     .help = "Trains an encoder-decoder on pairs of texts, or another kind of model.\vThe model "

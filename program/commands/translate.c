@@ -17,8 +17,7 @@ struct translate_request {
     const char *task;
     int64_t count;
     const char *path, *base;
-    char **texts;
-    int texts_count;
+    struct texts texts;
 };
 
 #define ROW(member) FIELD(struct translate_request, member)
@@ -32,6 +31,8 @@ static const struct field translate_fields[] = {
     {HEADING("Sampling:")},
     {"sample", ROW(decoding.sample), "sample each symbol by its probability"},
     {.rows = sampling_fields, .at = offsetof(struct translate_request, decoding)},
+    {ARGUMENT, ROW(path)},
+    {ARGUMENTS(struct translate_request, texts)},
     {0}};
 #undef ROW
 
@@ -42,37 +43,34 @@ static void translate_print(const char *text)
     putchar('\n');
 }
 
-static bool translate_arguments(const struct translate_request *r, const sb_seq2seq *model)
+/* Texts, each with the model's output: as a line, or compared with the target of its pair. */
+static bool translate_texts(const struct translate_request *r, const sb_seq2seq *model, int64_t n,
+                            const char *const texts[], const sb_pairs *pairs)
 {
-    const char *const *texts = (const char *const *)r->texts;
-    char **output = memory_new((size_t)r->texts_count * sizeof *output);
-    bool ok = output ? sb_translate_texts(model, texts, r->texts_count, &r->decoding, output)
+    char **output = memory_new((size_t)n * sizeof *output);
+    bool ok = output ? sb_translate_texts(model, texts, n, &r->decoding, output)
                      : sb_fail("out of memory") != NULL;
-    for (int i = 0; ok && i < r->texts_count; i++) {
-        unknown_note("translate", utf8_quote(texts[i]).text, sb_seq2seq_source(model), texts[i]);
-        translate_print(output[i]);
+    for (int64_t i = 0; ok && i < n; i++) {
+        if (pairs) {
+            const bool right = strcmp(output[i], sb_pairs_target(pairs, i)) == 0;
+            printf("  %-32s -> %s%s\n", texts[i], foreign(foreign_line(output[i])),
+                   right ? "" : "   wrong");
+        } else {
+            unknown_note(utf8_quote(texts[i]).text, sb_seq2seq_source(model), texts[i]);
+            translate_print(output[i]);
+        }
         sb_free(output[i]);
     }
     memory_free(output);
     return ok;
 }
 
-/* Held-out pairs of a task, each with the model's output. */
+/* Held-out pairs of a task. */
 static bool translate_task(const struct translate_request *r, const struct checkpoint *c)
 {
     sb_pairs *pairs = task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
-    char **output = pairs ? memory_new((size_t)r->count * sizeof *output) : NULL;
-    bool ok = output && sb_translate_texts(c->subject.self, sb_pairs_sources(pairs), r->count,
-                                           &r->decoding, output);
-    for (int64_t i = 0; ok && i < r->count; i++) {
-        bool right = strcmp(output[i], sb_pairs_target(pairs, i)) == 0;
-        printf("  %-32s -> %s%s\n", sb_pairs_source(pairs, i), foreign(foreign_line(output[i])),
-               right ? "" : "   wrong");
-        sb_free(output[i]);
-    }
-    if (pairs && !output)
-        sb_fail("out of memory");
-    memory_free(output);
+    const bool ok =
+        pairs && translate_texts(r, c->subject.self, r->count, sb_pairs_sources(pairs), pairs);
     sb_pairs_free(pairs);
     return ok;
 }
@@ -98,7 +96,7 @@ struct translation {
 
 static void translate_refuse(struct translation *t, struct line *line, const char *reason)
 {
-    input_refuse("translate", line->number, reason);
+    input_refuse(line->number, reason);
     memory_free(line->text);
     line->text = NULL;
     t->refused++;
@@ -112,7 +110,7 @@ static void translate_note_unknown(struct translation *t, const struct line *lin
     if (t->unknown >= MOST_NOTES)
         t->unknown += unknown_count(vocabulary, line->text) > 0;
     else
-        t->unknown += unknown_note("translate", where, vocabulary, line->text);
+        t->unknown += unknown_note(where, vocabulary, line->text);
 }
 
 /* Adds the current line to the batch. */
@@ -173,26 +171,17 @@ static bool translate_decode_batch(struct translation *t)
     return ok || sb_fail("out of memory");
 }
 
-static void translate_answer(struct translation *t)
+/* Frees the lines of the batch, after it answers them, unless decoding has failed. */
+static void translate_end_batch(struct translation *t, bool answers)
 {
     for (int64_t i = 0; i < t->count; i++) {
         struct line *line = &t->line[i];
-        translate_print(line->output ? line->output : "");
+        if (answers)
+            translate_print(line->output ? line->output : "");
         sb_free(line->output);
         memory_free(line->text);
-        *line = (struct line){0};
     }
     fflush(stdout);
-}
-
-static void translate_free(struct translation *t)
-{
-    for (int64_t i = 0; t->line && i < t->count; i++) {
-        sb_free(t->line[i].output);
-        memory_free(t->line[i].text);
-    }
-    memory_free(t->line);
-    lines_end(&t->lines);
 }
 
 /*
@@ -210,11 +199,11 @@ static bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *
     t.line = memory_new((size_t)t.batch * sizeof *t.line);
     bool ok = t.line ? input_begin(&t.lines) : sb_fail("out of memory") != NULL;
     for (bool more = true; ok && more && !ferror(stdout);) {
-        ok = translate_fill_batch(&t, &more) && (t.count == 0 || translate_decode_batch(&t));
-        if (ok)
-            translate_answer(&t);
+        ok = translate_fill_batch(&t, &more) && translate_decode_batch(&t);
+        translate_end_batch(&t, ok);
     }
-    translate_free(&t);
+    memory_free(t.line);
+    lines_end(&t.lines);
     if (!ok)
         return false;
     if (t.unknown > MOST_NOTES)
@@ -226,38 +215,35 @@ static bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *
 
 /* ---- the command ---- */
 
-static int translate(const struct translate_request *r)
+static bool translate_check(const struct options *o, const struct translate_request *r)
 {
-    const struct checkpoint_options options = {.kind = &seq2seq_kind, .base = r->base};
-    struct checkpoint *c = checkpoint_open(r->path, &options);
-    bool ok = c && (r->task          ? translate_task(r, c)
-                    : r->texts_count ? translate_arguments(r, c->subject.self)
-                                     : translate_lines(c->subject.self, &r->decoding));
-    checkpoint_free(c);
-    return ok ? EXIT_OK : command_failed("translate");
+    const bool sample = r->decoding.sample;
+    return (r->path || command_misused("give a model file")) &&
+           (!r->task || !r->texts.count ||
+            command_misused("give either texts or --task, not both")) &&
+           (sample || !options_given(o, OF_SAMPLING) ||
+            command_misused("--%s needs --sample", options_given(o, OF_SAMPLING))) &&
+           (!sample || r->decoding.beam_width <= 1 ||
+            command_misused("--sample and --beam cannot be combined; use one"));
 }
 
-static int translate_run(struct options *o)
+static bool translate_run(struct options *o)
 {
-    struct translate_request request = {.count = 10};
-    options_arguments(o, &request.path, NULL, NULL);
-    options_rest(o, &request.texts, &request.texts_count);
-    const int wrong = options_read(o, &request);
-    if (wrong >= 0)
-        return wrong;
-    if (!request.path)
-        return command_misused("translate", "give a model file");
-    if (request.task && request.texts_count)
-        return command_misused("translate", "give either texts or --task, not both");
-    if (!request.decoding.sample && options_given(o, OF_SAMPLING))
-        return command_misused("translate", "--%s needs --sample", options_given(o, OF_SAMPLING));
-    if (request.decoding.sample && request.decoding.beam_width > 1)
-        return command_misused("translate", "--sample and --beam cannot be combined; use one");
-    return translate(&request);
+    struct translate_request r = {.count = 10};
+    if (!options_read(o, &r) || !translate_check(o, &r))
+        return false;
+    const struct checkpoint_options options = {.kind = &seq2seq_kind, .base = r.base};
+    struct checkpoint *c = checkpoint_open(r.path, &options);
+    const char *const *texts = (const char *const *)r.texts.text;
+    const bool ok =
+        c && (r.task          ? translate_task(&r, c)
+              : r.texts.count ? translate_texts(&r, c->subject.self, r.texts.count, texts, NULL)
+                              : translate_lines(c->subject.self, &r.decoding));
+    checkpoint_free(c);
+    return ok || command_failed();
 }
 
 const struct command command_translate = {
-    .name = "translate",
     .summary = "writes a model's outputs for texts",
     .arguments = "MODEL [TEXT...]\nMODEL --task NAME",
     .help = "Writes a model's output for each text, or for each line of the standard input.\vEach "

@@ -1,5 +1,4 @@
 /* Classifiers, trained and evaluated on texts with labels. */
-#include "models/data/data_source.h"
 #include "models/kinds.h"
 #include "models/score.h"
 #include "models/text/buffer.h"
@@ -11,7 +10,6 @@
 #include "program/screen/progress.h"
 #include "program/screen/stream.h"
 #include "tensor/error.h"
-#include "tensor/failure.h"
 #include "tensor/random.h"
 #include "tensor/utf8.h"
 #include <math.h>
@@ -62,7 +60,6 @@ static sb_pairs *pattern_pairs(uint64_t seed, sb_part part, int64_t count)
 /* What it is trained and evaluated on: pairs of text and label. */
 struct classifier_data {
     struct pairs_data pairs;
-    sb_labels *labels;
     struct labels_text new_labels; /* those that the model of --from lacked */
     sb_held_labelled scored;
 };
@@ -86,14 +83,15 @@ static bool classifier_add_labels(struct training *t)
     struct classifier_data *x = t->data;
     struct checkpoint *c = t->loaded;
     const sb_labels *old = classifier_labels(c->subject.self);
-    x->new_labels = labels_text(x->labels, old);
+    x->new_labels = labels_text(x->pairs.labels, old);
     if (t->settings.tuning.lora > 0)
         return sb_fail("the data have the labels %s, which the model of --from lacks: it has %s; "
                        "adapters cannot add labels, so train without --lora",
                        x->new_labels.text, labels_text(old, NULL).text);
     sb_parameters *weights =
         sb_parameters_of(sb_parameters_dtype(c->weights), t->settings.trainer.seed);
-    sb_classifier *model = weights ? classifier_grow(weights, c->subject.self, x->labels) : NULL;
+    sb_classifier *model =
+        weights ? classifier_grow(weights, c->subject.self, x->pairs.labels) : NULL;
     if (!model) {
         sb_parameters_free(weights);
         return false;
@@ -114,21 +112,14 @@ static bool classifier_learn(struct training *t)
     const struct settings *s = &t->settings;
     const sb_vocabulary_options options = {.units = s->units, .size = s->vocabulary};
     const sb_labels *old = t->loaded ? classifier_labels(t->loaded->subject.self) : NULL;
-    x->labels = labels_union(old, sb_pairs_targets(pairs), sb_pairs_count(pairs));
-    const bool more = old && sb_labels_count(x->labels) > sb_labels_count(old);
-    if (!x->labels || (more && !classifier_add_labels(t)))
+    x->pairs.labels = labels_union(old, sb_pairs_targets(pairs), sb_pairs_count(pairs));
+    const bool more = old && sb_labels_count(x->pairs.labels) > sb_labels_count(old);
+    if (!x->pairs.labels || (more && !classifier_add_labels(t)))
         return false;
     x->pairs.source =
         t->loaded ? sb_vocabulary_retain(sb_classifier_vocabulary(t->loaded->subject.self))
                   : sb_vocabulary_new(sb_pairs_sources(pairs), sb_pairs_count(pairs), &options);
     return x->pairs.source != NULL;
-}
-
-static sb_data *classifier_encode(const struct training *t, const sb_pairs *pairs,
-                                  const sb_data_options *options)
-{
-    const struct classifier_data *x = t->data;
-    return labelled_data(sb_labelled_new(pairs, x->pairs.source, x->labels, options));
 }
 
 static bool classifier_open_data(struct training *t)
@@ -138,7 +129,7 @@ static bool classifier_open_data(struct training *t)
         return false;
     x->scored.pairs = pairs_to_decode(&x->pairs);
     t->scored = &x->scored;
-    t->usual_best = BEST_ACCURACY;
+    t->best = BEST_ACCURACY;
     return true;
 }
 
@@ -146,21 +137,14 @@ static sb_model classifier_make(const struct training *t)
 {
     const struct classifier_data *x = t->data;
     return sb_classifier_as_model(
-        classifier_of(t->weights, x->pairs.source, x->labels, &t->settings.model));
-}
-
-static void classifier_close(struct training *t)
-{
-    struct classifier_data *x = t->data;
-    sb_labels_free(x->labels);
-    pairs_close(t);
+        classifier_of(t->weights, x->pairs.source, x->pairs.labels, &t->settings.model));
 }
 
 static void classifier_describe(const struct training *t, FILE *out)
 {
     const struct training_request *r = t->request;
     const struct classifier_data *x = t->data;
-    const int64_t left_out = sb_data_left_out(x->pairs.data), n = sb_labels_count(x->labels);
+    const int64_t left_out = sb_data_left_out(x->pairs.data), n = sb_labels_count(x->pairs.labels);
     if (t->task)
         fprintf(out, "task       %s; %s texts, %s held out\n", t->task,
                 count_text(sb_pairs_count(x->pairs.train)).text,
@@ -175,7 +159,7 @@ static void classifier_describe(const struct training *t, FILE *out)
             count_text(sb_vocabulary_symbols(x->pairs.source)).text);
     fprintf(out, "labels     %s: ", count_text(n).text);
     for (int64_t i = 0; i < n && i < 8; i++)
-        fprintf(out, i ? ", %s" : "%s", foreign(sb_labels_text(x->labels, i)));
+        fprintf(out, i ? ", %s" : "%s", foreign(sb_labels_text(x->pairs.labels, i)));
     fputs(n > 8 ? ", ...\n" : "\n", out);
 }
 
@@ -235,18 +219,14 @@ static void evaluate_count_unknown(struct measured_classes *e)
 
 static json_t *evaluate_classes_json(const struct measured_classes *e)
 {
-    json_t *labels = json_array(), *rows = json_array();
-    for (int64_t k = 0; k < e->confusion.labels; k++) {
-        json_t *row = json_array();
-        for (int64_t i = 0; i < e->confusion.labels; i++)
-            json_array_append_new(row, json_integer(confusion_at(&e->confusion, k, i)));
+    json_t *labels = json_array();
+    for (int64_t k = 0; k < e->confusion.labels; k++)
         json_array_append_new(labels, json_string(sb_classifier_label(e->model, k)));
-        json_array_append_new(rows, row);
-    }
     return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "texts",
                      (json_int_t)sb_pairs_count(e->pairs), "unknown", (json_int_t)e->unknown,
                      "accuracy", log_number(confusion_accuracy(&e->confusion)), "macro_f1",
-                     log_number(e->confusion.f1), "labels", labels, "confusion", rows);
+                     log_number(e->confusion.f1), "labels", labels, "confusion",
+                     log_table(e->confusion.labels, e->confusion.labels, e->confusion.cell));
 }
 
 static int evaluate_margin(const struct measured_classes *e)
@@ -342,13 +322,12 @@ const struct training_kind training_classifier = {.title = "a classifier",
                                                   .open_texts = classifier_open_texts,
                                                   .open_data = classifier_open_data,
                                                   .make = classifier_make,
-                                                  .close = classifier_close,
+                                                  .close = pairs_close,
                                                   .describe = classifier_describe,
                                                   .describe_unknown = classifier_describe_unknown,
                                                   .scores = 1 << BEST_LOSS | 1 << BEST_ACCURACY,
                                                   .measure = classifier_measure,
                                                   .add_item = classifier_add_item,
                                                   .evaluate = evaluate_classifier,
-                                                  .encode = classifier_encode,
                                                   .watch = pairs_watch,
                                                   .report = &report_classifier};

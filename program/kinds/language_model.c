@@ -7,19 +7,38 @@
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- a built-in task as texts: "source = target", a document for each pair ---- */
 
-static sb_documents *task_documents(const char *task, const sb_pairs *pairs)
+/* Its pairs, each with the prompt "source = " for its source. */
+static sb_pairs *task_prompts(const char *task, const struct settings *s, sb_part part,
+                              int64_t count)
+{
+    sb_pairs *pairs = task_pairs(task, s, part, count), *prompts = pairs ? sb_pairs_new() : NULL;
+    bool ok = prompts != NULL;
+    for (int64_t i = 0; ok && i < count; i++) {
+        char *prompt = memory_format("%s = ", sb_pairs_source(pairs, i));
+        ok = prompt ? sb_pairs_add(prompts, prompt, sb_pairs_target(pairs, i))
+                    : sb_fail("out of memory") != NULL;
+        memory_free(prompt);
+    }
+    sb_pairs_free(pairs);
+    if (ok)
+        return prompts;
+    sb_pairs_free(prompts);
+    return NULL;
+}
+
+static sb_documents *task_documents(const char *task, const sb_pairs *prompts)
 {
     sb_documents *documents = sb_documents_new();
     bool ok = documents != NULL;
-    for (int64_t i = 0; ok && i < sb_pairs_count(pairs); i++) {
-        char *line = memory_format("%s = %s", sb_pairs_source(pairs, i), sb_pairs_target(pairs, i));
+    for (int64_t i = 0; ok && i < sb_pairs_count(prompts); i++) {
+        char *line =
+            memory_format("%s%s", sb_pairs_source(prompts, i), sb_pairs_target(prompts, i));
         ok = line ? sb_documents_add(documents, task, line, strlen(line), SB_DOCUMENTS_LINES)
                   : sb_fail("out of memory") != NULL;
         memory_free(line);
@@ -28,13 +47,6 @@ static sb_documents *task_documents(const char *task, const sb_pairs *pairs)
         return documents;
     sb_documents_free(documents);
     return NULL;
-}
-
-/* "source = ", for memory_free. */
-static char *task_prompt(const char *source)
-{
-    char *text = memory_format("%s = ", source);
-    return text ? text : sb_fail("out of memory");
 }
 
 /* ---- texts ---- */
@@ -50,7 +62,7 @@ enum { TASK_DOCUMENTS = 20000, TASK_HELD = 500, HELD_PART = 20 };
 
 static sb_documents *language_task_documents(const struct training *t, sb_part part, int64_t count)
 {
-    sb_pairs *pairs = task_pairs(t->task, &t->settings, part, count);
+    sb_pairs *pairs = task_prompts(t->task, &t->settings, part, count);
     sb_documents *documents = pairs ? task_documents(t->task, pairs) : NULL;
     sb_pairs_free(pairs);
     return documents;
@@ -270,7 +282,7 @@ static bool language_watch(struct training *t)
 
 struct measured_documents {
     sb_documents *documents;
-    sb_pairs *pairs; /* of a task; else NULL */
+    sb_pairs *prompts; /* of a task; else NULL */
     int64_t symbols, unknown;
     double loss, exact; /* share of the pairs; NAN without */
 };
@@ -279,8 +291,8 @@ static bool evaluate_read_documents(const struct evaluate_request *r, const stru
                                     struct measured_documents *e)
 {
     if (r->task) {
-        e->pairs = task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
-        e->documents = e->pairs ? task_documents(r->task, e->pairs) : NULL;
+        e->prompts = task_prompts(r->task, &c->settings, SB_PART_TEST, r->count);
+        e->documents = e->prompts ? task_documents(r->task, e->prompts) : NULL;
         return e->documents != NULL;
     }
     e->documents = sb_documents_new();
@@ -316,45 +328,29 @@ static bool evaluate_is_exact(const sb_vocabulary *vocabulary, const sb_decoded 
     return text != NULL;
 }
 
-static bool evaluate_prompts(const struct evaluate_request *r, const sb_language_model *model,
-                             const sb_pairs *pairs, char **prompt, double *exact)
+static bool evaluate_task(const struct evaluate_request *r, const sb_language_model *model,
+                          struct measured_documents *e)
 {
-    const int64_t n = sb_pairs_count(pairs);
+    const int64_t n = sb_pairs_count(e->prompts);
     int64_t right = 0;
+    e->exact = NAN;
+    if (!e->prompts)
+        return true;
     sb_decoded *d = memory_new((size_t)n * sizeof *d);
-    bool ok = d || sb_fail("out of memory for %lld pairs", (long long)n);
-    for (int64_t i = 0; ok && i < n; i++)
-        ok = (prompt[i] = task_prompt(sb_pairs_source(pairs, i))) != NULL;
     const bool decoded =
-        ok && sb_continue_texts(model, (const char *const *)prompt, n, &r->decoding, d);
-    ok = decoded;
+        d ? sb_continue_texts(model, sb_pairs_sources(e->prompts), n, &r->decoding, d)
+          : sb_fail("out of memory for %lld pairs", (long long)n) != NULL;
+    bool ok = decoded;
     for (int64_t i = 0; ok && i < n; i++) {
         bool is = false;
         ok = evaluate_is_exact(sb_language_model_vocabulary(model), &d[i],
-                               sb_pairs_target(pairs, i), &is);
+                               sb_pairs_target(e->prompts, i), &is);
         right += is;
     }
-    *exact = (double)right / (double)n;
+    e->exact = (double)right / (double)n;
     if (decoded)
         sb_decoded_free(n, d);
     memory_free(d);
-    return ok;
-}
-
-static bool evaluate_task(const struct evaluate_request *r, const struct checkpoint *c,
-                          struct measured_documents *e)
-{
-    e->exact = NAN;
-    if (!e->pairs)
-        return true;
-    const int64_t n = sb_pairs_count(e->pairs);
-    char **prompt = memory_new((size_t)n * sizeof *prompt);
-    if (!prompt)
-        return sb_fail("out of memory for %lld pairs", (long long)n);
-    const bool ok = evaluate_prompts(r, c->subject.self, e->pairs, prompt, &e->exact);
-    for (int64_t i = 0; i < n; i++)
-        memory_free(prompt[i]);
-    memory_free(prompt);
     return ok;
 }
 
@@ -384,7 +380,7 @@ static void evaluate_language_table(const struct measured_documents *e)
                count_text(e->unknown).text);
     printf("loss            %.4f nats a symbol, perplexity %.4f\n", e->loss, exp(e->loss));
     printf("bits a byte     %.4f\n", evaluate_bits(e));
-    if (e->pairs)
+    if (e->prompts)
         printf("exact match     %.2f %% of the targets, after \"source = \"\n", 100 * e->exact);
 }
 
@@ -395,13 +391,13 @@ static bool evaluate_language(const struct evaluate_request *r, const struct che
     const bool ok = (r->show == 0 || sb_fail("--show is for encoder-decoders; softback generate "
                                              "shows what a language model writes")) &&
                     evaluate_read_documents(r, c, &e) && evaluate_windows(c, &e) &&
-                    evaluate_task(r, c, &e);
+                    evaluate_task(r, c->subject.self, &e);
     if (ok && r->json)
         *json = evaluate_language_json(&e);
     else if (ok)
         evaluate_language_table(&e);
     sb_documents_free(e.documents);
-    sb_pairs_free(e.pairs);
+    sb_pairs_free(e.prompts);
     return ok;
 }
 

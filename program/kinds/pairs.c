@@ -1,12 +1,9 @@
 #include "program/kinds/pairs.h"
 #include "models/data/data_source.h"
-#include "models/text/buffer.h"
-#include "models/text_model.h"
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "program/screen/stream.h"
-#include "tensor/failure.h"
 #include "tensor/hash.h"
 #include "tensor/memory.h"
 #include <string.h>
@@ -116,46 +113,6 @@ bool pairs_open(struct training *t)
     return true;
 }
 
-static sb_vocabulary *pairs_learn(const struct settings *s, sb_units units,
-                                  const char *const *texts, int64_t count)
-{
-    sb_vocabulary_options options = {.units = units, .size = s->vocabulary};
-    return sb_vocabulary_new(texts, count, &options);
-}
-
-static sb_vocabulary *pairs_learn_joint(const struct settings *s, const sb_pairs *pairs)
-{
-    const int64_t n = sb_pairs_count(pairs);
-    const char **both = memory_new((size_t)(2 * n) * sizeof(char *));
-    if (!both)
-        return sb_fail("out of memory");
-    memcpy(both, sb_pairs_sources(pairs), (size_t)n * sizeof(char *));
-    memcpy(both + n, sb_pairs_targets(pairs), (size_t)n * sizeof(char *));
-    sb_vocabulary *joint = pairs_learn(s, s->source_units, both, 2 * n);
-    memory_free(both);
-    return joint;
-}
-
-bool pairs_find_vocabularies(struct training *t)
-{
-    struct pairs_data *x = t->data;
-    const struct settings *s = &t->settings;
-    const sb_pairs *pairs = pairs_to_train(x);
-    const int64_t n = sb_pairs_count(pairs);
-    if (t->loaded) {
-        const struct text_model *model = t->loaded->subject.self;
-        x->source = sb_vocabulary_retain(model->source);
-        x->target = sb_vocabulary_retain(model->target);
-    } else if (s->joint_vocabulary) {
-        x->source = pairs_learn_joint(s, pairs);
-        x->target = sb_vocabulary_retain(x->source);
-    } else {
-        x->source = pairs_learn(s, s->source_units, sb_pairs_sources(pairs), n);
-        x->target = x->source ? pairs_learn(s, s->target_units, sb_pairs_targets(pairs), n) : NULL;
-    }
-    return x->target != NULL;
-}
-
 int64_t pairs_longest(const struct training *t)
 {
     sb_transformer_options o = {0};
@@ -182,6 +139,13 @@ static bool pairs_find_fitting(struct pairs_data *x, int64_t longest)
     return ok;
 }
 
+static sb_data *pairs_data_of(const struct pairs_data *x, const sb_pairs *pairs,
+                              const sb_data_options *options)
+{
+    return x->labels ? labelled_data(sb_labelled_new(pairs, x->source, x->labels, options))
+                     : sb_data_new(pairs, x->source, x->target, options);
+}
+
 bool pairs_encode(struct training *t)
 {
     struct pairs_data *x = t->data;
@@ -190,8 +154,8 @@ bool pairs_encode(struct training *t)
     options.seed = t->settings.trainer.seed;
     options.longest = longest;
     if (!x->data)
-        x->data = t->request->kind->encode(t, pairs_to_train(x), &options);
-    x->held_data = x->data ? t->request->kind->encode(t, x->held, &options) : NULL;
+        x->data = pairs_data_of(x, pairs_to_train(x), &options);
+    x->held_data = x->data ? pairs_data_of(x, x->held, &options) : NULL;
     if (!x->held_data || (longest < t->settings.data.longest && !pairs_find_fitting(x, longest)))
         return false;
     t->held_pairs = pairs_to_decode(x);
@@ -212,39 +176,8 @@ void pairs_close(struct training *t)
     sb_pairs_free(x->train);
     sb_pairs_free(x->held);
     sb_pairs_free(x->fitting);
-}
-
-static void pairs_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
-                                int64_t longest)
-{
-    fprintf(out, "%-10s %s, %s symbols", side,
-            sb_units_description(sb_vocabulary_units(vocabulary)),
-            count_text(sb_vocabulary_symbols(vocabulary)).text);
-    if (longest > 0)
-        fprintf(out, ", longest %s", count_text(longest).text);
-    fputc('\n', out);
-}
-
-void pairs_describe(const struct training *t, FILE *out)
-{
-    const struct training_request *r = t->request;
-    const struct pairs_data *x = t->data;
-    if (t->task)
-        fprintf(out, "task       %s; %s pairs held out\n", t->task,
-                count_text(sb_pairs_count(x->held)).text);
-    else
-        pairs_describe_files(x, r, sb_data_left_out(x->data), pairs_longest(t), out);
-    pairs_describe_side(out, "source", x->source, sb_data_longest_source(x->data));
-    pairs_describe_side(out, "target", x->target, sb_data_longest_target(x->data));
-}
-
-bool pairs_add_item(struct buffer *buffer, const struct training *t, const sb_batch *batch,
-                    int64_t item)
-{
-    const struct pairs_data *x = t->data;
-    return bad_batch_add_text(buffer, x->source, batch, "source", "source_lengths", item) &&
-           buffer_add_text(buffer, "\t") &&
-           bad_batch_add_text(buffer, x->target, batch, "target_out", "target_lengths", item);
+    sb_pairs_free(x->sample);
+    sb_labels_free(x->labels);
 }
 
 /* The first held-out pairs that are short enough to draw. */
@@ -271,10 +204,9 @@ bool pairs_watch(struct training *t)
     if (n > 0) {
         t->drawn = memory_text(sb_pairs_source(few, 0));
         t->drawn_target = memory_text(sb_pairs_target(few, 0));
-        sb_data *data =
-            t->drawn && t->drawn_target
-                ? t->request->kind->encode(t, few, &(sb_data_options){.longest = INT64_MAX})
-                : sb_fail("out of memory");
+        sb_data *data = t->drawn && t->drawn_target
+                            ? pairs_data_of(x, few, &(sb_data_options){.longest = INT64_MAX})
+                            : sb_fail("out of memory");
         t->watched = data ? data_whole(data) : NULL;
         sb_data_free(data);
     }

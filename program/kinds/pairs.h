@@ -2,17 +2,20 @@
 #ifndef SOFTBACK_PROGRAM_KINDS_PAIRS_H
 #define SOFTBACK_PROGRAM_KINDS_PAIRS_H
 
+#include "models/text/labels.h"
 #include "models/text/pairs.h"
 #include "program/run/kind.h"
 
-/* The data of a kind that learns pairs, or their beginning. */
+/* The data of a kind that learns pairs, or their beginning; pairs_close frees them. */
 struct pairs_data {
     sb_pairs *read;                 /* from the files; NULL with a task */
     sb_pairs *train;                /* of those, if others are held out, or of a task; else NULL */
     sb_pairs *held;                 /* evaluated on */
     sb_pairs *fitting;              /* of these, those that learned positions allow; NULL: all */
-    sb_vocabulary *source, *target; /* NULL: targets are labels */
-    sb_data *data, *held_data;      /* encoded */
+    sb_pairs *sample;               /* those of them that evaluations decode; NULL: all */
+    sb_vocabulary *source, *target; /* target NULL: targets are labels */
+    sb_labels *labels;
+    sb_data *data, *held_data; /* encoded */
 };
 
 /* Those trained on; NULL: a task makes them. */
@@ -35,19 +38,11 @@ int64_t pairs_unknown(const sb_vocabulary *vocabulary, const char *const *texts,
    Sets the hash of all, so that a resumed run notices other data. */
 bool pairs_open(struct training *training);
 
-/* Takes the vocabularies of the model that is resumed, or learns them. */
-bool pairs_find_vocabularies(struct training *training);
-
 /* Encodes those held out, and those trained on, unless a task has: the sources of batches. Pairs
    longer than pairs_longest on a side are left out. */
 bool pairs_encode(struct training *training);
 
-/* Functions of kinds with a source and a target of symbols (program/run/kind.h), */
-void pairs_describe(const struct training *training, FILE *out);
-bool pairs_add_item(struct buffer *buffer, const struct training *training, const sb_batch *batch,
-                    int64_t item);
-
-/* and of all that learn pairs. */
+/* Functions of all kinds that learn pairs (program/run/kind.h). */
 void pairs_close(struct training *training);
 bool pairs_watch(struct training *training);
 

@@ -2,7 +2,6 @@
 #include "models/description_parts.h"
 #include "models/kinds.h"
 #include "models/score.h"
-#include "models/text/buffer.h"
 #include "models/text/metrics.h"
 #include "models/training/evaluation.h"
 #include "program/kinds/pairs.h"
@@ -11,16 +10,13 @@
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "program/screen/stream.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What it is trained and evaluated on. */
 struct seq2seq_data {
     struct pairs_data pairs;
-    sb_pairs *sample; /* those of the held-out pairs that are decoded; NULL: all */
     sb_held_pairs scored;
     bool words; /* BLEU, which counts groups of four words, says something about the targets */
 };
@@ -38,11 +34,46 @@ static bool seq2seq_open_texts(struct training *t)
 
 /* ---- vocabularies and batches ---- */
 
-static sb_data *seq2seq_encode(const struct training *t, const sb_pairs *pairs,
-                               const sb_data_options *options)
+static sb_vocabulary *seq2seq_learn(const struct settings *s, sb_units units,
+                                    const char *const *texts, int64_t count)
 {
-    const struct pairs_data *x = t->data;
-    return sb_data_new(pairs, x->source, x->target, options);
+    sb_vocabulary_options options = {.units = units, .size = s->vocabulary};
+    return sb_vocabulary_new(texts, count, &options);
+}
+
+static sb_vocabulary *seq2seq_learn_joint(const struct settings *s, const sb_pairs *pairs)
+{
+    const int64_t n = sb_pairs_count(pairs);
+    const char **both = memory_new((size_t)(2 * n) * sizeof(char *));
+    if (!both)
+        return sb_fail("out of memory");
+    memcpy(both, sb_pairs_sources(pairs), (size_t)n * sizeof(char *));
+    memcpy(both + n, sb_pairs_targets(pairs), (size_t)n * sizeof(char *));
+    sb_vocabulary *joint = seq2seq_learn(s, s->source_units, both, 2 * n);
+    memory_free(both);
+    return joint;
+}
+
+/* Takes the vocabularies of the model that is resumed, or learns them. */
+static bool seq2seq_find_vocabularies(struct training *t)
+{
+    struct pairs_data *x = t->data;
+    const struct settings *s = &t->settings;
+    const sb_pairs *pairs = pairs_to_train(x);
+    const int64_t n = sb_pairs_count(pairs);
+    if (t->loaded) {
+        const struct text_model *model = t->loaded->subject.self;
+        x->source = sb_vocabulary_retain(model->source);
+        x->target = sb_vocabulary_retain(model->target);
+    } else if (s->joint_vocabulary) {
+        x->source = seq2seq_learn_joint(s, pairs);
+        x->target = sb_vocabulary_retain(x->source);
+    } else {
+        x->source = seq2seq_learn(s, s->source_units, sb_pairs_sources(pairs), n);
+        x->target =
+            x->source ? seq2seq_learn(s, s->target_units, sb_pairs_targets(pairs), n) : NULL;
+    }
+    return x->target != NULL;
 }
 
 /* The endless pairs of a built-in task, with their vocabularies. */
@@ -88,9 +119,9 @@ static bool seq2seq_choose_scored(struct seq2seq_data *x, int64_t limit)
     x->scored.pairs = all;
     if (limit == 0 || sb_pairs_count(all) <= limit)
         return true;
-    if (!sb_pairs_divide(all, limit, &rest, &x->sample))
+    if (!sb_pairs_divide(all, limit, &rest, &x->pairs.sample))
         return false;
-    x->scored.pairs = x->sample;
+    x->scored.pairs = x->pairs.sample;
     sb_pairs_free(rest);
     return true;
 }
@@ -116,12 +147,12 @@ static best_score seq2seq_usual_best(const struct training *t)
 static bool seq2seq_open_data(struct training *t)
 {
     struct seq2seq_data *x = t->data;
-    if (!(t->task ? seq2seq_open_task(t) : pairs_find_vocabularies(t)) || !pairs_encode(t) ||
+    if (!(t->task ? seq2seq_open_task(t) : seq2seq_find_vocabularies(t)) || !pairs_encode(t) ||
         !seq2seq_choose_scored(x, t->settings.evaluate_pairs))
         return false;
     t->scored = t->settings.evaluate_pairs > 0 ? &x->scored : NULL;
     x->words = seq2seq_has_words(t, x->pairs.target) && seq2seq_has_four_words(x->scored.pairs);
-    t->usual_best = seq2seq_usual_best(t);
+    t->best = seq2seq_usual_best(t);
     return seq2seq_check_words(t);
 }
 
@@ -132,14 +163,31 @@ static sb_model seq2seq_make(const struct training *t)
         sb_seq2seq_for(t->weights, x->source, x->target, &t->settings.model));
 }
 
-static void seq2seq_close(struct training *t)
+/* ---- what it says of itself ---- */
+
+static void seq2seq_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
+                                  int64_t longest)
 {
-    struct seq2seq_data *x = t->data;
-    sb_pairs_free(x->sample);
-    pairs_close(t);
+    fprintf(out, "%-10s %s, %s symbols", side,
+            sb_units_description(sb_vocabulary_units(vocabulary)),
+            count_text(sb_vocabulary_symbols(vocabulary)).text);
+    if (longest > 0)
+        fprintf(out, ", longest %s", count_text(longest).text);
+    fputc('\n', out);
 }
 
-/* ---- what it says of itself ---- */
+static void seq2seq_describe(const struct training *t, FILE *out)
+{
+    const struct training_request *r = t->request;
+    const struct pairs_data *x = t->data;
+    if (t->task)
+        fprintf(out, "task       %s; %s pairs held out\n", t->task,
+                count_text(sb_pairs_count(x->held)).text);
+    else
+        pairs_describe_files(x, r, sb_data_left_out(x->data), pairs_longest(t), out);
+    seq2seq_describe_side(out, "source", x->source, sb_data_longest_source(x->data));
+    seq2seq_describe_side(out, "target", x->target, sb_data_longest_target(x->data));
+}
 
 static void seq2seq_describe_unknown(const struct training *t, FILE *out)
 {
@@ -177,6 +225,15 @@ static void seq2seq_measure(const struct training *t, const sb_evaluation *e, in
                  digits, e->bleu);
 }
 
+static bool seq2seq_add_item(struct buffer *buffer, const struct training *t, const sb_batch *batch,
+                             int64_t item)
+{
+    const struct pairs_data *x = t->data;
+    return bad_batch_add_text(buffer, x->source, batch, "source", "source_lengths", item) &&
+           buffer_add_text(buffer, "\t") &&
+           bad_batch_add_text(buffer, x->target, batch, "target_out", "target_lengths", item);
+}
+
 /* ---- evaluation: the loss, and the texts that it decodes ---- */
 
 struct measured_pairs {
@@ -188,14 +245,6 @@ struct measured_pairs {
     sb_text_score score;
     sb_bleu bleu;
 };
-
-static void evaluate_free(struct measured_pairs *e)
-{
-    for (int64_t i = 0; e->output && i < e->count; i++)
-        sb_free(e->output[i]);
-    memory_free(e->output);
-    sb_pairs_free(e->pairs);
-}
 
 static bool evaluate_measure_loss(const struct checkpoint *c, struct measured_pairs *e)
 {
@@ -303,7 +352,10 @@ static bool evaluate_pairs(const struct evaluate_request *r, const struct checkp
         evaluate_print_table(&e, sb_vocabulary_units(sb_seq2seq_target(c->subject.self)));
     if (ok && !r->json && r->show > 0)
         ok = evaluate_show_errors(&e, sb_seq2seq_target(c->subject.self), r->show);
-    evaluate_free(&e);
+    for (int64_t i = 0; e.output && i < e.count; i++)
+        sb_free(e.output[i]);
+    memory_free(e.output);
+    sb_pairs_free(e.pairs);
     return ok && (!isnan(e.loss) || sb_fail("the loss could not be computed: %s", e.no_loss));
 }
 
@@ -317,14 +369,13 @@ const struct training_kind training_seq2seq = {.title = "an encoder-decoder",
                                                .open_texts = seq2seq_open_texts,
                                                .open_data = seq2seq_open_data,
                                                .make = seq2seq_make,
-                                               .close = seq2seq_close,
-                                               .describe = pairs_describe,
+                                               .close = pairs_close,
+                                               .describe = seq2seq_describe,
                                                .scores = 1 << BEST_LOSS | 1 << BEST_EXACT |
                                                          1 << BEST_ERROR | 1 << BEST_BLEU,
                                                .measure = seq2seq_measure,
-                                               .add_item = pairs_add_item,
+                                               .add_item = seq2seq_add_item,
                                                .evaluate = evaluate_pairs,
-                                               .encode = seq2seq_encode,
                                                .watch = pairs_watch,
                                                .describe_unknown = seq2seq_describe_unknown,
                                                .task_pairs = task_pairs,

@@ -1,12 +1,96 @@
 #include "program/options/options.h"
+#include "models/text/metrics.h"
+#include "program/screen/foreign.h"
 #include "tensor/error.h"
 #include <argp.h>
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OPTION_KEY = 1000 }; /* of the first option; letters would be short names */
+
+/* ---- how a command fails ---- */
+
+static int code = EXIT_FAILED; /* of a command that fails */
+
+int command_code(void)
+{
+    return code;
+}
+
+bool command_failed(void)
+{
+    const char *message = sb_error(); /* a failure without one is of an allocation */
+    fprintf(stderr, "%s: %s\n", program_invocation_name, message[0] ? message : "out of memory");
+    return false;
+}
+
+/* Whether this process prints mistakes in the command line: the first one that mpirun started, or
+   the only one. All of them see the same mistake before they know of each other. */
+static bool command_speaks(void)
+{
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        const char *rank = getenv(ranks[i]);
+        if (rank)
+            return atoi(rank) == 0;
+    }
+    return true;
+}
+
+/* A mistake in a value, whose message names the option. */
+static bool command_refused(void)
+{
+    code = EXIT_USAGE;
+    return command_speaks() && command_failed();
+}
+
+bool command_misused(const char *format, ...)
+{
+    char text[1024];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    code = EXIT_USAGE;
+    if (command_speaks())
+        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program_invocation_name, foreign(text),
+                program_invocation_name);
+    return false;
+}
+
+/* ---- a name for a misspelt one ---- */
+
+static int64_t nearest_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 63 };
+    int32_t x[LONGEST], y[LONGEST];
+    int64_t m = 0, n = 0;
+    for (; m < LONGEST && a[m]; m++)
+        x[m] = a[m];
+    for (; n < LONGEST && b[n]; n++)
+        y[n] = b[n];
+    return sb_edit_distance(x, m, y, n);
+}
+
+struct nearest_text nearest_name(const char *word, const char *(*name)(const void *list, int i),
+                                 const void *list, const char *before, const char *after)
+{
+    struct nearest_text nearest = {""};
+    int64_t least = 1 + (int64_t)strlen(word) / 2;
+    for (int i = 0; name(list, i); i++) {
+        const int64_t far = nearest_distance(word, name(list, i));
+        if (far >= 0 && far < least) {
+            least = far;
+            snprintf(nearest.text, sizeof nearest.text, "; did you mean %s%s%s?", before,
+                     name(list, i), after);
+        }
+    }
+    return nearest;
+}
 
 /* ---- values that several commands take ---- */
 
@@ -20,9 +104,7 @@ bool option_is_task(const char *value, const char *other)
     sb_task task;
     if ((other && strcmp(value, other) == 0) || sb_task_find(value, &task))
         return true;
-    const char *nearest = nearest_word(value, option_task_name, other);
-    return sb_fail("--%s%s%s%s", sb_error(), nearest ? "; did you mean " : "",
-                   nearest ? nearest : "", nearest ? "?" : "");
+    return sb_fail("--%s%s", sb_error(), nearest_name(value, option_task_name, other, "", "").text);
 }
 
 bool option_take_task(const struct field *field, void *request, const char *value)
@@ -129,75 +211,68 @@ static int options_matches(const struct options *o, const char *word, int *optio
         const bool begins = strncmp(options_name(o, i), word, strlen(word)) == 0;
         if (begins)
             *option = i;
-        if (strcmp(options_name(o, i), word) == 0)
+        if (word[0] && strcmp(options_name(o, i), word) == 0)
             return 1;
         count += begins;
     }
     return count;
 }
 
-static int options_check_names(const struct options *o)
+static bool options_check_names(const struct options *o)
 {
-    const char *command = o->command->name;
     for (int i = 1; i < o->argc && strcmp(o->argv[i], "--") != 0; i++) {
         if (strncmp(o->argv[i], "--", 2) != 0)
             continue;
         char word[64];
         snprintf(word, sizeof word, "%.*s", (int)strcspn(o->argv[i] + 2, "="), o->argv[i] + 2);
         int option = 0, count = options_matches(o, word, &option);
-        if (count == 1) { /* its value may look like an option */
-            const bool has_value = option < o->count && options_argument_name(&o->at[option]);
-            i += has_value && !strchr(o->argv[i], '=');
-            continue;
-        }
         if (count > 1)
-            return command_misused(command, "--%s is ambiguous: several options begin with it",
-                                   word);
-        const char *nearest = nearest_word(word, options_name, o);
-        return nearest ? command_misused(command, "there is no option --%s; did you mean --%s?",
-                                         word, nearest)
-                       : command_misused(command, "there is no option --%s", word);
+            return command_misused("--%s is ambiguous: several options begin with it", word);
+        if (count == 0)
+            return command_misused("there is no option --%s%s", word,
+                                   nearest_name(word, options_name, o, "--", "").text);
+        /* its value may look like an option */
+        const bool has_value = option < o->count && options_argument_name(&o->at[option]);
+        i += has_value && !strchr(o->argv[i], '=');
     }
-    return -1;
+    return true;
 }
 
 /* ---- arguments ---- */
 
-void options_arguments(struct options *o, const char **first, const char **second,
-                       const char *excess)
+bool texts_want(const struct texts *texts, const char *word)
 {
-    o->argument[0] = first;
-    o->argument[1] = second;
-    o->excess = excess;
+    bool wanted = texts->count == 0;
+    for (int i = 0; i < texts->count; i++)
+        wanted |= strcmp(texts->text[i], word) == 0;
+    return wanted;
 }
 
-void options_rest(struct options *o, char ***rest, int *count)
+static bool options_is_argument(const struct field *field)
 {
-    o->rest = rest;
-    o->rest_count = count;
+    return field->name && !field->name[0];
 }
 
-static int options_refuse(const struct options *o, int code)
+static bool options_take_arguments(const struct options *o)
 {
-    if (command_speaks() || code == EXIT_FAILED)
-        command_failed(o->command->name);
-    return code;
-}
-
-static int options_take_arguments(struct options *o)
-{
+    const char *excess = "";
     int taken = 0;
-    for (; taken < o->argc && taken < 2 && o->argument[taken]; taken++)
-        *o->argument[taken] = o->argv[taken];
-    if (o->rest) {
-        *o->rest = o->argv + taken;
-        *o->rest_count = o->argc - taken;
-    } else if (taken < o->argc) {
-        sb_fail("unexpected argument \"%s\"%s%s", o->argv[taken], o->excess ? "; " : "",
-                o->excess ? o->excess : "");
-        return options_refuse(o, EXIT_USAGE);
+    for (int i = 0; i < o->count; i++) {
+        void *to = (char *)o->request + o->at[i].at;
+        if (!options_is_argument(&o->at[i]))
+            continue;
+        if (o->at[i].type == FIELD_OTHER) {
+            *(struct texts *)to = (struct texts){o->argv + taken, o->argc - taken};
+            return true;
+        }
+        if (taken < o->argc)
+            *(const char **)to = o->argv[taken++];
+        excess = o->at[i].help;
     }
-    return -1;
+    if (taken == o->argc)
+        return true;
+    sb_fail("unexpected argument \"%s\"%s%s", o->argv[taken], excess[0] ? "; " : "", excess);
+    return command_refused();
 }
 
 /* ---- the command line ---- */
@@ -214,22 +289,21 @@ static error_t options_parse(int key, char *value, struct argp_state *state)
     if (i < 0 || i >= o->count)
         return ARGP_ERR_UNKNOWN;
     o->given[i] = true;
-    o->refused = !field_give(&o->at[i], o->request, value ? value : "true");
-    return o->refused ? EINVAL : 0;
+    if (field_give(&o->at[i], o->request, value ? value : "true"))
+        return 0;
+    return unavailable ? ENODEV : EINVAL;
 }
 
-int options_read(struct options *o, void *request)
+bool options_read(struct options *o, void *request)
 {
-    static char name[64]; /* static: hwloc, which Open MPI uses, reads it later */
     struct argp_option rows[MOST_OPTIONS + 1] = {{0}};
     o->request = request;
     options_add_rows(o);
-    int wrong = options_check_names(o);
-    if (wrong >= 0)
-        return wrong;
+    if (!options_check_names(o))
+        return false;
     int count = 0;
     for (int i = 0; i < o->count; i++)
-        if (o->at[i].name || o->at[i].help[0])
+        if (o->at[i].name ? o->at[i].name[0] : o->at[i].help[0])
             rows[count++] = (struct argp_option){o->at[i].name,
                                                  o->at[i].name ? OPTION_KEY + i : 0,
                                                  options_argument_name(&o->at[i]),
@@ -238,15 +312,13 @@ int options_read(struct options *o, void *request)
                                                  o->group[i]};
     const struct argp argp = {rows, options_parse, o->command->arguments, o->command->help, NULL,
                               NULL, NULL};
-    snprintf(name, sizeof name, "softback %s", o->command->name);
-    o->argv[0] = name; /* argp's own messages begin with it */
-    program_invocation_name = name;
     argp_err_exit_status = EXIT_USAGE;
     const int argc = o->argc;
     o->argc = 0;
-    if (argp_parse(&argp, argc, o->argv, 0, NULL, o) != 0)
-        return options_refuse(o, o->refused && !unavailable ? EXIT_USAGE : EXIT_FAILED);
-    return options_take_arguments(o);
+    const error_t wrong = argp_parse(&argp, argc, o->argv, 0, NULL, o);
+    if (wrong == EINVAL)
+        return command_refused();
+    return wrong ? command_failed() : options_take_arguments(o);
 }
 
 bool option_given(const struct options *o, const char *name)

@@ -7,7 +7,30 @@
 
 #include "models/decoding/decoding.h"
 #include "models/training/settings.h"
-#include "program/screen/command.h"
+
+/* ---- a command of the program: `softback train`, `softback translate`, ... ---- */
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct options;
+struct command {
+    const char *summary;   /* one line for `softback --help` */
+    const char *arguments; /* after the options in its usage: "MODEL [TEXT...]"; a line each way */
+    const char *help;      /* above the options in its help; what follows a \v is below them */
+    const struct field *fields;           /* its options: members of the request that `run` reads */
+    bool (*run)(struct options *options); /* false when it has failed, and said why */
+};
+
+/* Prints "softback <command>: <sb_error()>" to standard error; returns false. */
+bool command_failed(void);
+/* The same for a mistake in the command line, with a hint at --help; the exit code is EXIT_USAGE.
+ */
+bool command_misused(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The exit code of a command that has failed. */
+int command_code(void);
+
+/* ---- its options and arguments ---- */
 
 enum { MOST_OPTIONS = 128 };
 
@@ -20,12 +43,19 @@ struct options {
     int group[MOST_OPTIONS];       /* in help */
     bool given[MOST_OPTIONS];      /* on the command line */
     void *request;                 /* which the rows describe */
-    const char **argument[2];
-    const char *excess; /* what to do about an argument too many; NULL: nothing is said */
-    char ***rest;
-    int *rest_count;
-    bool refused; /* a value, while parsing */
 };
+
+/* The name of a row whose member takes the next argument; its help is what to do about more: "give
+   one model". The last row may be of all other arguments. */
+#define ARGUMENT ""
+#define ARGUMENTS(owner, member) ARGUMENT, .type = FIELD_OTHER, .at = offsetof(owner, member)
+struct texts {
+    char **text;
+    int count;
+};
+
+/* Whether there are no texts, or a word is one of them. */
+bool texts_want(const struct texts *texts, const char *word);
 
 /* A row that stands apart in help with those that follow it, below a heading unless that is "". */
 #define HEADING(text) .help = text
@@ -43,15 +73,9 @@ bool option_unavailable(void);
 
 /* ---- reading the command line ---- */
 
-/* The arguments: up to two texts (second NULL: one; both: none); `excess` is what to do about more:
-   "give one model". options_rest: all that follow, instead. */
-void options_arguments(struct options *o, const char **first, const char **second,
-                       const char *excess);
-void options_rest(struct options *o, char ***rest, int *count);
-
-/* Writes what is given into the command's request. Returns -1 to continue, else the exit code.
-   --help and --usage end the program. */
-int options_read(struct options *options, void *request);
+/* Writes what is given into the command's request. False if the command cannot run, when it is said
+   why. --help and --usage end the program. */
+bool options_read(struct options *options, void *request);
 
 /* Whether an option is given; the first given one with a bit in `kind`, NULL for none. */
 bool option_given(const struct options *options, const char *name);
@@ -79,11 +103,15 @@ extern const struct field weights_fields[], sampling_fields[], decoding_fields[]
     "base", FIELD(owner, base), "for a file of LoRA adapters: the model that they are for",        \
         .argument = "FILE"
 
-/* ---- nearest.c: a name for a misspelt one ---- */
+/* ---- a name for a misspelt one ---- */
 
-/* The one of name(list, 0), name(list, 1), ... up to a NULL with the least edit distance; NULL when
-   none is near. */
-const char *nearest_word(const char *word, const char *(*name)(const void *list, int i),
-                         const void *list);
+struct nearest_text {
+    char text[128];
+};
+
+/* "; did you mean BEFORE name AFTER?", with the one of name(list, 0), name(list, 1), ... up to a
+   NULL that has the least edit distance; "" when none is near. */
+struct nearest_text nearest_name(const char *word, const char *(*name)(const void *list, int i),
+                                 const void *list, const char *before, const char *after);
 
 #endif

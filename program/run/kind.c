@@ -1,6 +1,5 @@
 #include "program/run/kind.h"
 #include "program/options/options.h"
-#include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <string.h>
 
@@ -20,12 +19,20 @@ const struct training_kind *training_kind_find(const char *name)
     return NULL;
 }
 
-const struct training_kind *training_kind_of(const sb_model_kind *model)
+const struct training_kind *training_kind_of(const struct checkpoint *c)
 {
-    for (int i = 0; kinds[i]; i++)
-        if (kinds[i]->model == model)
-            return kinds[i];
-    return NULL;
+    return training_kind_find(c->subject.kind->name);
+}
+
+bool training_kind_check(const struct checkpoint *c, const char *path,
+                         const struct training_kind *expected)
+{
+    const struct training_kind *kind = training_kind_of(c);
+    const bool writes = kind == &training_seq2seq && expected == &training_language_model;
+    return kind == expected ||
+           sb_fail("%s is %s, expected %s (softback train --model %s)%s", path, kind->title,
+                   expected->title, expected->model->name,
+                   writes ? "; softback translate runs an encoder-decoder" : "");
 }
 
 const struct training_kind *training_kind_of_task(const char *task)

@@ -55,9 +55,6 @@ struct training_kind {
     /* Pairs of a part of a built-in task that it learns in pairs; NULL: it has none. */
     sb_pairs *(*task_pairs)(const char *task, const struct settings *settings, sb_part part,
                             int64_t count);
-    /* Encodes pairs for its models; NULL where it learns no pairs. */
-    sb_data *(*encode)(const struct training *training, const sb_pairs *pairs,
-                       const sb_data_options *options);
     /* For --report: makes the watched batch and the text to draw; none where no held-out text is
        short enough. */
     bool (*watch)(struct training *training);
@@ -76,9 +73,12 @@ bool bad_batch_add_text(struct buffer *buffer, const sb_vocabulary *vocabulary,
 /* The i-th kind; NULL past the last. */
 const struct training_kind *training_kind_at(int i);
 
-/* The kind of a name or of a model; NULL, without a message, where there is none. */
+/* The kind of a name; NULL, without a message, where there is none. */
 const struct training_kind *training_kind_find(const char *name);
-const struct training_kind *training_kind_of(const sb_model_kind *model);
+/* That of a loaded model, which is of the library's kinds; whether it is the expected one. */
+const struct training_kind *training_kind_of(const struct checkpoint *checkpoint);
+bool training_kind_check(const struct checkpoint *checkpoint, const char *path,
+                         const struct training_kind *expected);
 
 /* The kind that alone has this built-in task (NULL: any); NULL if there is none. */
 const struct training_kind *training_kind_of_task(const char *task);

@@ -21,11 +21,6 @@ static int64_t log_step_of(const char *line)
     return value;
 }
 
-static bool log_is_signature(const char *line)
-{
-    return strcmp(line, SIGNATURE_LOG) == 0;
-}
-
 /* How many bytes of the log to keep. */
 static long log_kept(FILE *log, int64_t step)
 {
@@ -34,7 +29,7 @@ static long log_kept(FILE *log, int64_t step)
     long keep = 0;
     while (getline(&line, &room, log) > 0) {
         int64_t at = strchr(line, '\n') ? log_step_of(line) : -1;
-        if (!(keep == 0 && log_is_signature(line)) && (at < 0 || at > step))
+        if (!(keep == 0 && strcmp(line, SIGNATURE_LOG) == 0) && (at < 0 || at > step))
             break;
         keep = ftell(log);
     }
@@ -50,38 +45,29 @@ bool log_begins(const char *head)
 }
 
 /* A log that keeps no line starts again with the signature. */
-static bool log_cut_back(FILE *log, int64_t step)
+static bool log_cut_back(FILE *log, bool file, int64_t step)
 {
-    struct stat about;
-    const bool file = fstat(fileno(log), &about) != 0 || S_ISREG(about.st_mode);
-    const long keep =
-        file && step > 0 ? log_kept(log, step) : 0; /* /dev/null and pipes keep nothing */
+    const long keep = file && step > 0 ? log_kept(log, step) : 0;
     return (!file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
                       fseek(log, keep, SEEK_SET) == 0)) &&
            (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0);
 }
 
-/* Devices have no lock, as many runs may write to them. */
-static bool log_lock(int descriptor)
-{
-    struct stat about;
-    return fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode) ||
-           flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-}
-
 FILE *log_open(const char *path, int64_t step)
 {
+    struct stat about;
     const int descriptor = file_descriptor(path, O_RDWR | O_CREAT, 0666);
     FILE *log = descriptor >= 0 ? fdopen(descriptor, "r+") : NULL;
     if (!log)
         return sb_fail("log: cannot open %s: %s", path, strerror(errno));
-    if (!log_lock(descriptor)) {
-        fclose(log);
-        return sb_fail("log: another training run writes %s; wait for its end", path);
-    }
-    if (log_cut_back(log, step))
+    /* /dev/null and pipes keep nothing, and have no lock, as many runs may write to them */
+    const bool file = fstat(descriptor, &about) != 0 || S_ISREG(about.st_mode);
+    if (file && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        sb_fail("log: another training run writes %s; wait for its end", path);
+    else if (log_cut_back(log, file, step))
         return log;
-    sb_fail("log: cannot write %s: %s", path, strerror(errno));
+    else
+        sb_fail("log: cannot write %s: %s", path, strerror(errno));
     fclose(log);
     return NULL;
 }
@@ -92,8 +78,8 @@ static bool log_write_line(FILE *log, json_t *line)
     if (log && !line)
         return sb_fail("log: out of memory for a line");
     errno = 0; /* opening a file may have left another reason */
-    bool ok = !log || (line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF &&
-                       fflush(log) == 0);
+    bool ok =
+        !log || (json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF && fflush(log) == 0);
     const int reason = errno;
     json_decref(line);
     return ok ||
@@ -123,24 +109,24 @@ static json_t *log_numbers(int64_t n, const double *x)
     return array;
 }
 
-/* A row for each parameter. */
-static json_t *log_histograms(int64_t parameters, const int64_t *counts)
+json_t *log_table(int64_t rows, int64_t columns, const int64_t *counts)
 {
-    json_t *rows = json_array();
-    for (int64_t i = 0; i < parameters; i++) {
+    json_t *table = json_array();
+    for (int64_t i = 0; i < rows; i++) {
         json_t *row = json_array();
-        for (int64_t bin = 0; bin < DIAGNOSIS_BINS; bin++)
-            json_array_append_new(row, json_integer(counts[i * DIAGNOSIS_BINS + bin]));
-        json_array_append_new(rows, row);
+        for (int64_t j = 0; j < columns; j++)
+            json_array_append_new(row, json_integer(counts[i * columns + j]));
+        json_array_append_new(table, row);
     }
-    return rows;
+    return table;
 }
 
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
 {
     return log_write_line(log, json_pack("{s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)step,
                                          "gradients", log_numbers(d->parameters, d->gradient),
-                                         "histograms", log_histograms(d->parameters, d->histogram),
+                                         "histograms",
+                                         log_table(d->parameters, DIAGNOSIS_BINS, d->histogram),
                                          "saturated", log_numbers(d->heads, d->saturated),
                                          "evenness", log_numbers(d->heads, d->evenness)));
 }

@@ -40,5 +40,7 @@ bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *scores, bool b
 
 /* A number for JSON, which has no NaN and no infinity: null then. */
 json_t *log_number(double x);
+/* A table as an array of rows. */
+json_t *log_table(int64_t rows, int64_t columns, const int64_t *counts);
 
 #endif

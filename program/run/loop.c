@@ -1,24 +1,20 @@
 /* A training run: its steps and evaluations, their output, and its end. */
 #include "models/training/diagnosis.h"
-#include "nn/parameters.h"
 #include "program/run/kind.h"
 #include "program/run/log.h"
 #include "program/run/report.h"
-#include "program/screen/command.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "tensor/memory.h"
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* ---- the score by which the best model is chosen: --best ---- */
 
 bool training_choose_best(struct training *t)
 {
-    const best_score asked = t->settings.best;
-    t->best = asked == BEST_AUTO ? t->usual_best : asked;
+    if (t->settings.best != BEST_AUTO)
+        t->best = t->settings.best;
     return t->best == BEST_LOSS || t->scored ||
            sb_fail("--best %s needs texts that are decoded, and --evaluate-pairs is 0; use --best "
                    "loss, or evaluate some pairs",
@@ -49,12 +45,6 @@ static bool training_is_best(const struct training *t, const sb_evaluation *e)
 }
 
 /* ---- evaluating and saving ---- */
-
-static bool training_evaluation_due(const struct training *t)
-{
-    int64_t steps = sb_trainer_steps(t->trainer);
-    return steps > 0 && (steps % t->settings.evaluate_every == 0 || steps == t->settings.steps);
-}
 
 static bool training_finished(const struct training *t)
 {
@@ -128,8 +118,8 @@ bool training_save(struct training *t)
         .settings = &t->settings, .task = t->task, .trainer = t->trainer, .progress = &t->progress};
     t->progress.finished = training_finished(t);
     return !training_saves(t) ||
-           (training_holds_lock(t) && checkpoint_save(t->state_path, &t->subject, &state, NULL) &&
-            training_lock(t));
+           (training_holds_lock(t) &&
+            checkpoint_save(t->state_path.text, &t->subject, &state, NULL) && training_lock(t));
 }
 
 /* ---- steps ---- */
@@ -158,20 +148,11 @@ static void training_catch_signals(void)
 }
 
 /* Prints why this rank failed; if there are other ranks, ends the job. */
-static int training_failed(sb_communicator *c)
+static bool training_failed(sb_communicator *c)
 {
     if (sb_communicator_size(c) > 1)
         sb_communicator_abort(c, "softback train", sb_error());
-    return command_failed("train");
-}
-
-/* Saves the batch whose loss is not finite, so that the cause can be found. */
-static void training_show_bad_batch(const struct training *t)
-{
-    char *path = training_save_batch(t);
-    if (path)
-        fprintf(stderr, "Its batch is in %s.\n", foreign(path));
-    sb_free(path);
+    return command_failed();
 }
 
 /* An abort ends the process, so all output comes before it. */
@@ -181,9 +162,9 @@ static void training_step_failed(const struct training *t, double loss)
     char message[1024];
     snprintf(message, sizeof message, "%s", sb_error());
     if (alone)
-        command_failed("train");
+        command_failed();
     if (!isfinite(loss))
-        training_show_bad_batch(t);
+        training_save_batch(t); /* so that the cause can be found */
     if (!alone)
         sb_communicator_abort(t->request->communicator, "softback train", message);
 }
@@ -209,8 +190,7 @@ static bool training_one_step(struct training *t, struct progress_line *line)
                 trained.without_gradient);
     if (step % 10 == 0 && !log_step(t->log, step, &trained)) {
         progress_clear(line);
-        training_failed(t->request->communicator);
-        return false;
+        return training_failed(t->request->communicator);
     }
     line->waited += trained.waited;
     line->sent += trained.sent;
@@ -227,19 +207,18 @@ static bool training_log_seconds(const struct training *t, struct progress_line 
 static bool training_evaluate_now(struct training *t, struct progress_line *line)
 {
     sb_evaluation scores;
-    if (!training_evaluation_due(t))
+    const int64_t steps = sb_trainer_steps(t->trainer);
+    if (steps == 0 || (steps % t->settings.evaluate_every != 0 && steps != t->settings.steps))
         return true;
-    bool ok = training_evaluate(t, &scores) && training_log_seconds(t, line);
-    if (ok) {
-        char measure[96];
-        t->request->kind->measure(t, &scores, 1, measure, sizeof measure);
-        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, scores.loss,
-                            measure, t->progress.waited == 0);
-    } else {
+    if (!training_evaluate(t, &scores) || !training_log_seconds(t, line)) {
         progress_clear(line);
-        training_failed(t->request->communicator);
+        return training_failed(t->request->communicator);
     }
-    return ok;
+    char measure[96];
+    t->request->kind->measure(t, &scores, 1, measure, sizeof measure);
+    progress_evaluation(line, steps, t->settings.steps, scores.loss, measure,
+                        t->progress.waited == 0);
+    return true;
 }
 
 static bool training_go_on(struct training *t, struct progress_line *line)
@@ -250,10 +229,8 @@ static bool training_go_on(struct training *t, struct progress_line *line)
     progress_clear(line);
     if (training_finished(t))
         return true;
-    if (!training_save(t) || !training_log_seconds(t, line)) {
-        command_failed("train");
-        return false;
-    }
+    if (!training_save(t) || !training_log_seconds(t, line))
+        return command_failed();
     fprintf(stderr, "Stopped after step %s; the same command with --resume continues.\n",
             count_text(sb_trainer_steps(t->trainer)).text);
     return false;
@@ -290,12 +267,12 @@ static bool training_report(const struct training *t, const char *path)
     const struct training_request *r = t->request;
     const bool kept = t->log && ftell(t->log) >= 0; /* a pipe keeps nothing */
     const struct report_request request = {.model = t->out,
-                                           .text = t->drawn,
-                                           .expected = t->drawn_target,
-                                           .log = kept ? t->log_path : "/dev/null",
+                                           .page.text = t->drawn,
+                                           .page.expected = t->drawn_target,
+                                           .log = kept ? t->log_path.text : "/dev/null",
                                            .out = path,
-                                           .pairs = t->held_pairs,
-                                           .trained_on = r->file_count == 1 ? r->data : NULL};
+                                           .page.pairs = t->held_pairs,
+                                           .page.trained_on = r->file_count == 1 ? r->data : NULL};
     const bool ok = report_write(&request);
     if (ok)
         printf("report     %s\n", foreign(path));
@@ -309,21 +286,18 @@ static bool training_conclude_all(const struct training *t, const struct progres
     if (!training_writes(t))
         return true;
     if (!training_check_ahead(t))
-        return training_failed(r->communicator) == EXIT_OK;
+        return training_failed(r->communicator);
     training_conclude(t, line);
-    return !r->report || training_report(t, r->report) ||
-           training_failed(r->communicator) == EXIT_OK;
+    return !r->report || training_report(t, r->report) || training_failed(r->communicator);
 }
 
-static int training_train(const struct training_request *request)
+static bool training_train(const struct training_request *request)
 {
     struct training t;
     bool alike;
     if (!training_open(&t, request, &alike)) {
         const bool first = sb_communicator_rank(request->communicator) == 0;
-        return !alike  ? training_failed(request->communicator)
-               : first ? command_failed("train")
-                       : EXIT_FAILED;
+        return alike ? first && command_failed() : training_failed(request->communicator);
     }
     const bool alone = sb_communicator_size(request->communicator) == 1;
     if (training_writes(&t))
@@ -335,7 +309,7 @@ static int training_train(const struct training_request *request)
         training_catch_signals();
     bool done = training_go_on(&t, &line) && training_conclude_all(&t, &line);
     training_close(&t);
-    return done ? EXIT_OK : EXIT_FAILED;
+    return done;
 }
 
 /* Neighbours hold parts of one model; ranks with the same part share batches. All ranks make both
@@ -355,20 +329,20 @@ static bool training_join(struct training_request *request)
     sb_communicator *c = request->communicator = sb_communicator_world();
     if (!c)
         return false;
-    if (sb_communicator_processors(c) > 0 && !request->threads_given &&
+    if (sb_communicator_processors(c) > 0 && !option_given(request->options, "threads") &&
         !getenv("OMP_NUM_THREADS") && !sb_set_threads(sb_communicator_processors(c)))
         return false;
     return (request->heartbeat == 0 || sb_communicator_watch(c, request->heartbeat)) &&
            training_divide(request);
 }
 
-int training_run(struct training_request *request)
+bool training_run(struct training_request *request)
 {
     if (!training_join(request))
         return training_failed(request->communicator);
-    const int code = training_train(request);
+    const bool done = training_train(request);
     sb_communicator_close(request->batch_ranks);
     sb_communicator_close(request->model_ranks);
     sb_communicator_close(request->communicator);
-    return code;
+    return done;
 }

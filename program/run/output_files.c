@@ -8,7 +8,6 @@
 #include "program/run/training.h"
 #include "program/screen/foreign.h"
 #include "tensor/error.h"
-#include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
@@ -40,9 +39,9 @@ bool training_lock(struct training *t)
 {
     if (!training_writes(t))
         return true;
-    const int descriptor = file_descriptor(t->state_path, O_RDONLY, 0);
+    const int descriptor = file_descriptor(t->state_path.text, O_RDONLY, 0);
     if (descriptor < 0)
-        return file_fail("train", "open", t->state_path);
+        return file_fail("train", "open", t->state_path.text);
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         close(descriptor);
         return training_refuse_second(t);
@@ -55,7 +54,7 @@ bool training_lock(struct training *t)
 bool training_holds_lock(const struct training *t)
 {
     struct stat now, locked;
-    return t->lock < 0 || stat(t->state_path, &now) != 0 || fstat(t->lock, &locked) != 0 ||
+    return t->lock < 0 || stat(t->state_path.text, &now) != 0 || fstat(t->lock, &locked) != 0 ||
            (now.st_dev == locked.st_dev && now.st_ino == locked.st_ino) ||
            training_refuse_second(t);
 }
@@ -72,71 +71,40 @@ bool training_holds_lock(const struct training *t)
  * run removes, and one that is newer than the state is written again, with the same contents.
  */
 
-static char *kept_path(const struct training *t, int64_t step)
+static struct path_text kept_path(const struct training *t, int64_t step)
 {
-    char mark[40];
-    snprintf(mark, sizeof mark, ".step-%lld", (long long)step);
-    char *path = paths_beside(t->out, mark, NULL);
-    return path ? path : sb_fail("out of memory");
-}
-
-/* Adds the paths that they may have. */
-static bool training_add_kept(const struct training *t, struct paths *paths)
-{
-    if (t->settings.keep == 0)
-        return true;
-    char *prefix = paths_beside(t->out, ".step-", ""), *stem = paths_beside(t->out, "", "");
-    const bool ok = prefix && stem;
-    if (ok)
-        paths_add_numbered(paths, "--keep", prefix, t->out + strlen(stem));
-    memory_free(prefix);
-    memory_free(stem);
-    return ok || sb_fail("out of memory");
+    return paths_beside(t->out, path_format(".step-%lld", (long long)step).text, NULL);
 }
 
 /* Whether a file's name is that of a kept model. */
-static bool kept_is(const struct training *t, const char *prefix, const char *name, bool *ok)
+static bool kept_is(const struct training *t, const char *prefix, const char *name)
 {
     if (strncmp(name, prefix, strlen(prefix)) != 0)
         return false;
     const int64_t step = strtoll(name + strlen(prefix), NULL, 10);
-    char *path = step > 0 ? kept_path(t, step) : NULL;
-    *ok = path || step <= 0;
-    const bool is = path && strcmp(paths_name(path), name) == 0;
-    memory_free(path);
-    return is;
+    return step > 0 && strcmp(paths_name(kept_path(t, step).text), name) == 0;
 }
 
-/* Fails where a folder has such a file. */
-static bool kept_none_in(const struct training *t, const char *path, const char *prefix)
-{
-    const struct dirent *entry;
-    DIR *folder = opendir(path);
-    bool ok = folder || sb_fail("cannot read the folder %s: %s", path, strerror(errno));
-    while (ok && (entry = readdir(folder)))
-        if (kept_is(t, prefix, entry->d_name, &ok))
-            ok = sb_fail("%s%s exists already, from an earlier run with --keep; move it away, or "
-                         "name another --out",
-                         strcmp(path, "./") == 0 ? "" : path, entry->d_name);
-    if (folder)
-        closedir(folder);
-    return ok;
-}
-
-/* Whether a new run finds none. */
+/* Whether a new run finds none in the folder of --out. */
 static bool training_kept_none(const struct training *t)
 {
     if (t->settings.keep == 0)
         return true;
     const char *name = paths_name(t->out);
-    char *prefix = paths_beside(name, ".step-", ""),
-         *folder =
-             name > t->out ? memory_text_part(t->out, (size_t)(name - t->out)) : memory_text("./");
-    const bool ok = (prefix && folder) || sb_fail("out of memory");
-    const bool none = ok && kept_none_in(t, folder, prefix);
-    memory_free(prefix);
-    memory_free(folder);
-    return none;
+    const struct path_text prefix = paths_beside(name, ".step-", ""),
+                           path = path_format("%.*s", name > t->out ? (int)(name - t->out) : 2,
+                                              name > t->out ? t->out : "./");
+    const struct dirent *entry;
+    DIR *folder = opendir(path.text);
+    bool ok = folder || sb_fail("cannot read the folder %s: %s", path.text, strerror(errno));
+    while (ok && (entry = readdir(folder)))
+        if (kept_is(t, prefix.text, entry->d_name))
+            ok = sb_fail("%s%s exists already, from an earlier run with --keep; move it away, or "
+                         "name another --out",
+                         strcmp(path.text, "./") == 0 ? "" : path.text, entry->d_name);
+    if (folder)
+        closedir(folder);
+    return ok;
 }
 
 bool training_keep(struct training *t)
@@ -146,12 +114,9 @@ bool training_keep(struct training *t)
     struct kept *kept = &t->progress.kept;
     const int64_t step = sb_trainer_steps(t->trainer);
     uint64_t fingerprint;
-    char *path = kept_path(t, step);
     const struct checkpoint_contents contents = {
         .settings = &t->settings, .task = t->task, .is_new = true};
-    const bool ok = path && checkpoint_save(path, &t->subject, &contents, &fingerprint);
-    memory_free(path);
-    if (!ok)
+    if (!checkpoint_save(kept_path(t, step).text, &t->subject, &contents, &fingerprint))
         return false;
     kept->model[kept->count].step = step;
     kept->model[kept->count++].fingerprint = fingerprint;
@@ -173,12 +138,10 @@ static bool kept_is_own(const char *path, uint64_t fingerprint)
 static bool kept_remove(struct training *t)
 {
     struct kept *kept = &t->progress.kept;
-    char *path = kept_path(t, kept->model[0].step);
-    const bool writes = path && training_writes(t);
-    const bool ok =
-        path && (!writes || !kept_is_own(path, kept->model[0].fingerprint) || remove(path) == 0 ||
-                 sb_fail("--keep: cannot remove %s: %s", path, strerror(errno)));
-    memory_free(path);
+    const struct path_text path = kept_path(t, kept->model[0].step);
+    const bool ok = !training_writes(t) || !kept_is_own(path.text, kept->model[0].fingerprint) ||
+                    remove(path.text) == 0 ||
+                    sb_fail("--keep: cannot remove %s: %s", path.text, strerror(errno));
     if (ok)
         memmove(kept->model, kept->model + 1, (size_t)--kept->count * sizeof kept->model[0]);
     return ok;
@@ -195,32 +158,18 @@ bool training_kept_trim(struct training *t)
 void training_describe_kept(const struct training *t, FILE *out)
 {
     const struct kept *kept = &t->progress.kept;
-    for (int i = 0; i < kept->count; i++) {
-        char *path = kept_path(t, kept->model[i].step);
-        if (path)
-            fprintf(out, "%-10s %s\n", i == 0 ? "kept" : "", foreign(path));
-        memory_free(path);
-    }
+    for (int i = 0; i < kept->count; i++)
+        fprintf(out, "%-10s %s\n", i == 0 ? "kept" : "",
+                foreign(kept_path(t, kept->model[i].step).text));
 }
 
 /* ---- the batch that is saved when its loss is not finite ---- */
 
-/* "<out>.bad-batch.tsv", or with a number from 2 on; for memory_free. NULL without memory. */
-static char *training_bad_batch(const struct training *t, int number)
+/* "<out>.bad-batch.tsv", or with a number from 2 on. */
+static struct path_text training_bad_batch(const struct training *t, int number)
 {
-    return number == 1 ? memory_format("%s.bad-batch.tsv", t->out)
-                       : memory_format("%s.bad-batch.%d.tsv", t->out, number);
-}
-
-/* Earlier files are kept, as they may still be needed. */
-static char *training_new_bad_batch(const struct training *t)
-{
-    char *path = training_bad_batch(t, 1);
-    for (int number = 2; path && file_exists(path); number++) {
-        memory_free(path);
-        path = training_bad_batch(t, number);
-    }
-    return path;
+    return number == 1 ? path_format("%s.bad-batch.tsv", t->out)
+                       : path_format("%s.bad-batch.%d.tsv", t->out, number);
 }
 
 bool bad_batch_add_text(struct buffer *buffer, const sb_vocabulary *vocabulary,
@@ -252,17 +201,17 @@ static char *training_batch_text(const struct training *t, const sb_batch *batch
     return text;
 }
 
-char *training_save_batch(const struct training *t)
+void training_save_batch(const struct training *t)
 {
     const sb_batch *batch = sb_trainer_batch(t->trainer);
-    char *path = batch ? training_new_bad_batch(t) : NULL;
-    char *text = path ? training_batch_text(t, batch) : NULL;
-    bool ok = text && file_save("train", path, text, strlen(text));
+    int number = 1; /* earlier files are kept, as they may still be needed */
+    while (file_exists(training_bad_batch(t, number).text))
+        number++;
+    const struct path_text path = training_bad_batch(t, number);
+    char *text = batch ? training_batch_text(t, batch) : NULL;
+    if (text && file_save("train", path.text, text, strlen(text)))
+        fprintf(stderr, "Its batch is in %s.\n", foreign(path.text));
     memory_free(text);
-    if (ok)
-        return path;
-    memory_free(path);
-    return NULL;
 }
 
 /* ---- all of them ---- */
@@ -272,34 +221,33 @@ static bool training_check_paths(const struct training *t)
 {
     const struct training_request *r = t->request;
     struct paths paths = {0};
-    char *bad_batch = training_bad_batch(t, 1);
     paths_add(&paths, PATH_NEW, "--out", t->out);
-    paths_add(&paths, PATH_NEW, "the state of --out", t->state_path);
-    paths_add(&paths, PATH_LOG, r->log ? "--log" : "--log (by default)", t->log_path);
+    paths_add(&paths, PATH_NEW, "the state of --out", t->state_path.text);
+    paths_add(&paths, PATH_LOG, r->log ? "--log" : "--log (by default)", t->log_path.text);
     paths_add(&paths, PATH_PAGE, "--report", r->report);
-    paths_add(&paths, PATH_NEW, "the bad batch of --out", bad_batch);
+    paths_add(&paths, PATH_NEW, "the bad batch of --out", training_bad_batch(t, 1).text);
     for (int i = 0; i < r->file_count; i++)
         paths_add(&paths, PATH_READ, "--data", r->files[i]);
     paths_add(&paths, PATH_READ, "--from", r->from);
     paths_add(&paths, PATH_READ, "--valid", r->valid);
     paths_add(&paths, PATH_READ, "--source-file", r->source_file);
     paths_add(&paths, PATH_READ, "--target-file", r->target_file);
-    memory_free(bad_batch);
-    return training_add_kept(t, &paths) && paths_check(&paths);
+    if (t->settings.keep > 0)
+        paths_add_numbered(&paths, "--keep", paths_beside(t->out, ".step-", "").text,
+                           t->out + strlen(paths_beside(t->out, "", "").text));
+    return paths_check(&paths);
 }
 
 bool training_open_paths(struct training *t)
 {
     const struct training_request *request = t->request;
-    t->out = memory_text(request->out);
-    t->state_path = paths_beside(request->out, ".state", NULL);
+    t->out = request->out;
+    t->state_path = paths_beside(t->out, ".state", NULL);
     t->log_path =
-        request->log ? memory_text(request->log) : paths_beside(request->out, "", ".jsonl");
-    if (!t->out || !t->state_path || !t->log_path)
-        return sb_fail("out of memory");
+        request->log ? path_format("%s", request->log) : paths_beside(t->out, "", ".jsonl");
     if (training_writes(t) && !training_check_paths(t))
         return false;
-    bool model = file_exists(t->out), state = file_exists(t->state_path);
+    bool model = file_exists(t->out), state = file_exists(t->state_path.text);
     if (!state && training_writes(t) && !training_kept_none(t))
         return false;
     if (!request->resume && model && !state)
@@ -308,9 +256,9 @@ bool training_open_paths(struct training *t)
                        t->out);
     if (!request->resume && state)
         return sb_fail("%s exists already; use --resume to continue, or name another --out",
-                       model ? t->out : t->state_path);
+                       model ? t->out : t->state_path.text);
     if (model && !state)
         return sb_fail("%s exists, but %s, its training state, does not; name another --out",
-                       t->out, t->state_path);
+                       t->out, t->state_path.text);
     return true;
 }

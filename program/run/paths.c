@@ -1,6 +1,5 @@
 #include "program/run/paths.h"
 #include "program/run/log.h"
-#include "program/run/training.h"
 #include "teach/report/html.h"
 #include "teach/report/run_log.h"
 #include "tensor/error.h"
@@ -9,7 +8,7 @@
 #include "tensor/utf8.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,15 +54,10 @@ static void paths_split(struct place *p)
     p->folder = slash ? (size_t)(slash - p->target) + 1 : 0;
 }
 
-static void paths_find_folder(struct place *p)
+/* The first `size` bytes of a path; 0: the folder that the program runs in. */
+static struct path_text paths_begin(const char *path, size_t size)
 {
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%.*s", p->folder ? (int)p->folder : 1,
-             p->folder ? p->target : ".");
-    if (stat(folder, &p->about) != 0)
-        p->error = errno;
-    else if (!S_ISDIR(p->about.st_mode))
-        p->error = ENOTDIR;
+    return path_format("%.*s", size ? (int)size : 1, size ? path : ".");
 }
 
 static struct place paths_find(const char *path)
@@ -77,7 +71,10 @@ static struct place paths_find(const char *path)
             return p;
         p.error = errno != ENOENT ? errno : links == LINKS_FOLLOWED ? ELOOP : 0;
         if (p.error == 0 && !paths_follow(&p)) {
-            paths_find_folder(&p);
+            if (stat(paths_begin(p.target, p.folder).text, &p.about) != 0)
+                p.error = errno;
+            else if (!S_ISDIR(p.about.st_mode))
+                p.error = ENOTDIR;
             return p;
         }
     }
@@ -106,21 +103,28 @@ const char *paths_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-char *paths_beside(const char *out, const char *mark, const char *ending)
+struct path_text path_format(const char *format, ...)
+{
+    struct path_text path;
+    va_list values;
+    va_start(values, format);
+    vsnprintf(path.text, sizeof path.text, format, values);
+    va_end(values);
+    return path;
+}
+
+struct path_text paths_beside(const char *out, const char *mark, const char *ending)
 {
     const char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
     bool has_ending = dot && (!slash || dot > slash + 1) && dot != out;
     int stem = (int)(has_ending ? dot - out : (long)strlen(out));
-    return memory_format("%.*s%s%s", stem, out, mark, ending ? ending : has_ending ? dot : "");
+    return path_format("%.*s%s%s", stem, out, mark, ending ? ending : has_ending ? dot : "");
 }
 
 void paths_add_model(struct paths *paths, const char *out)
 {
-    char *state = paths_beside(out, ".state", NULL);
-    paths->failed = paths->failed || !state;
     paths_add(paths, PATH_CREATED, "--out", out);
-    paths_add(paths, PATH_CREATED, "the state of --out", state);
-    memory_free(state);
+    paths_add(paths, PATH_CREATED, "the state of --out", paths_beside(out, ".state", NULL).text);
 }
 
 void paths_add_numbered(struct paths *paths, const char *role, const char *prefix,
@@ -133,11 +137,8 @@ void paths_add_numbered(struct paths *paths, const char *role, const char *prefi
         const char *name = paths_name(place.target);
         const bool like = strncmp(name, begins, strlen(begins)) == 0;
         const long long number = like ? strtoll(name + strlen(begins), NULL, 10) : 0;
-        char *path = number > 0 ? memory_format("%s%lld%s", prefix, number, ending) : NULL;
-        if (path)
-            paths_add(paths, PATH_NEW, role, path);
-        paths->failed = paths->failed || (number > 0 && !path);
-        memory_free(path);
+        if (number > 0)
+            paths_add(paths, PATH_NEW, role, path_format("%s%lld%s", prefix, number, ending).text);
     }
 }
 
@@ -177,44 +178,18 @@ static bool paths_check_pair(const struct path *a, const struct path *b)
 
 /* ---- what may be written ---- */
 
-static bool paths_begins_with(const char *text, const char *signature)
-{
-    return strncmp(text, signature, strlen(signature)) == 0;
-}
-
-/* Whether softback may write over what a file begins with. */
+/* What softback may write over, by how it begins. */
 static bool paths_is_own(enum path_use use, const char *head)
 {
-    switch (use) {
-    case PATH_LOG:
-        return log_begins(head);
-    case PATH_PAGE:
-        return !head[0] || paths_begins_with(head, SIGNATURE_PAGE);
-    case PATH_FIGURE:
-        return !head[0] || paths_begins_with(head, SIGNATURE_FIGURE);
-    default:
-        return true;
-    }
-}
-
-static const char *paths_problem_of(enum path_use use)
-{
-    return use == PATH_PAGE     ? "it is not a report of softback"
-           : use == PATH_FIGURE ? "it is not a figure of softback"
-                                : "it is not a log of softback";
+    const char *signature = use == PATH_PAGE ? SIGNATURE_PAGE : SIGNATURE_FIGURE;
+    return use == PATH_LOG ? log_begins(head)
+                           : !head[0] || strncmp(head, signature, strlen(signature)) == 0;
 }
 
 static bool paths_refuse(const struct path *path, const char *problem, const char *remedy)
 {
     return sb_fail("%s%s %s: %s; %s", paths_part_of(path), path->role, utf8_quote(path->path).text,
                    problem, remedy);
-}
-
-static bool paths_refuse_format(const struct path *path, long long format)
-{
-    char problem[80];
-    snprintf(problem, sizeof problem, "its format is %lld, expected %d", format, LOG_FORMAT);
-    return paths_refuse(path, problem, "move it away and train the model anew with this version");
 }
 
 static bool paths_check_content(const struct path *path, const struct place *place)
@@ -231,17 +206,17 @@ static bool paths_check_content(const struct path *path, const struct place *pla
     fclose(file);
     if ((head[0] || place->about.st_size == 0) && paths_is_own(path->use, head))
         return true;
-    if (path->use == PATH_LOG && run_log_format(head) >= 0)
-        return paths_refuse_format(path, run_log_format(head));
-    return paths_refuse(path, paths_problem_of(path->use), "move it away or name another file");
-}
-
-/* The first `size` bytes of a path; 0: the folder that the program runs in. */
-static bool paths_may_write(const char *path, size_t size, int mode)
-{
-    char text[PATH_MAX];
-    snprintf(text, sizeof text, "%.*s", size ? (int)size : 1, size ? path : ".");
-    return faccessat(AT_FDCWD, text, mode, AT_EACCESS) == 0;
+    const long long format = path->use == PATH_LOG ? run_log_format(head) : -1;
+    char problem[80];
+    snprintf(problem, sizeof problem, "its format is %lld, expected %d", format, LOG_FORMAT);
+    if (format >= 0)
+        return paths_refuse(path, problem,
+                            "move it away and train the model anew with this version");
+    return paths_refuse(path,
+                        path->use == PATH_PAGE     ? "it is not a report of softback"
+                        : path->use == PATH_FIGURE ? "it is not a figure of softback"
+                                                   : "it is not a log of softback",
+                        "move it away or name another file");
 }
 
 static bool paths_check_access(const struct path *path)
@@ -249,9 +224,9 @@ static bool paths_check_access(const struct path *path)
     if (path->use != PATH_LOG)
         return file_try(path->role, path->path) || sb_fail("%s; name another file", sb_error());
     const struct place p = paths_find(path->path);
-    const bool ok = p.exists ? paths_may_write(p.target, strlen(p.target), W_OK)
-                             : paths_may_write(p.target, p.folder, W_OK | X_OK);
-    return ok || paths_refuse(path, strerror(errno), "name another file");
+    const struct path_text at = paths_begin(p.target, p.exists ? strlen(p.target) : p.folder);
+    return faccessat(AT_FDCWD, at.text, p.exists ? W_OK : W_OK | X_OK, AT_EACCESS) == 0 ||
+           paths_refuse(path, strerror(errno), "name another file");
 }
 
 static bool paths_check_written(const struct path *path)

@@ -7,6 +7,7 @@
 #ifndef SOFTBACK_PROGRAM_RUN_PATHS_H
 #define SOFTBACK_PROGRAM_RUN_PATHS_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 enum path_use {
@@ -34,9 +35,16 @@ struct paths {
 /* Adds a path, unless it is NULL. `role` must outlive the paths. */
 void paths_add(struct paths *paths, enum path_use use, const char *role, const char *path);
 
+/* A path. What does not fit is cut off; the rest is then too long for the system, which refuses it.
+ */
+struct path_text {
+    char text[PATH_MAX + 1];
+};
+struct path_text path_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* "model.safetensors" and ".state" make "model.state.safetensors"; an ending, if given, replaces
-   the path's own. NULL without memory; for memory_free. */
-char *paths_beside(const char *out, const char *mark, const char *ending);
+   the path's own. */
+struct path_text paths_beside(const char *out, const char *mark, const char *ending);
 
 /* Adds the model that a command makes. Neither it nor its state may exist: a run with that state
    writes the model too. */

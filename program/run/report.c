@@ -21,20 +21,20 @@ bool report_is_folder(const char *path)
     return path && stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-char *report_path(const struct report_request *r)
+struct path_text report_path(const struct report_request *r)
 {
-    if (!r->out && report_is_folder(r->model))
-        return memory_format("%s/report.html", r->model);
-    return r->out ? memory_text(r->out) : paths_beside(r->model, "", ".html");
+    return r->out                       ? path_format("%s", r->out)
+           : report_is_folder(r->model) ? path_format("%s/report.html", r->model)
+                                        : paths_beside(r->model, "", ".html");
 }
 
-/* For titles: "model" for "runs/model.safetensors"; NULL without memory. For memory_free. */
-static char *report_name_of(const char *model)
+/* For titles: "model" for "runs/model.safetensors". */
+static struct path_text report_name_of(const char *model)
 {
     const char *base = paths_name(model), *dot = strrchr(base, '.');
-    char *name = memory_text_part(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
-    if (name)
-        utf8_disarm(name);
+    const size_t size = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    struct path_text name = path_format("%.*s", (int)size, base);
+    utf8_disarm(name.text);
     return name;
 }
 
@@ -43,32 +43,28 @@ static char *report_name_of(const char *model)
 static uint64_t report_data_hash(const char *model)
 {
     struct metadata d = {0};
-    char *path = paths_beside(model, ".state", NULL);
-    sb_safetensors *state = path && file_exists(path) ? sb_safetensors_open(path) : NULL;
+    const struct path_text path = paths_beside(model, ".state", NULL);
+    sb_safetensors *state = file_exists(path.text) ? sb_safetensors_open(path.text) : NULL;
     const uint64_t hash = state && metadata_of(state, &d) ? d.progress.data_hash : 0;
     metadata_free(&d);
     sb_safetensors_close(state);
-    memory_free(path);
     return hash;
 }
 
-/* What the model is tried on: the pairs of --data, those given, or a hundred of the model's task;
-   none where `pairs` becomes NULL. What becomes `read` is to be freed. */
-static bool report_find_pairs(const struct report_request *r, const struct checkpoint *c,
-                              const struct training_kind *kind, sb_pairs **read,
-                              const sb_pairs **pairs)
+/* Reads what the model is tried on: the pairs of --data, or a hundred of the model's task; NULL
+   without either. */
+static bool report_read_pairs(const struct report_request *r, const struct checkpoint *c,
+                              const struct training_kind *kind, sb_pairs **read)
 {
-    const bool of_task = c->task[0] && kind && kind->task_pairs;
-    if (r->data && !(kind && kind->report && kind->report->errors))
-        return sb_fail("--data is for what a model gets wrong; softback evaluate measures %s",
-                       kind ? kind->title : "this model");
     *read = NULL;
-    if (r->data)
-        *read = sb_pairs_read(r->data, NULL);
-    else if (of_task)
-        *read = kind->task_pairs(c->task, &c->settings, SB_PART_TEST, 100);
-    *pairs = r->data || of_task ? *read : r->pairs;
-    return *read || !(r->data || of_task);
+    if (r->data && !kind->report->errors)
+        return sb_fail("--data is for what a model gets wrong; softback evaluate measures %s",
+                       kind->title);
+    if (!r->data && !(c->task[0] && kind->task_pairs))
+        return true;
+    *read = r->data ? sb_pairs_read(r->data, NULL)
+                    : kind->task_pairs(c->task, &c->settings, SB_PART_TEST, 100);
+    return *read != NULL;
 }
 
 /* The page or the figure on a text. */
@@ -80,7 +76,7 @@ static char *report_of_text(struct report *page, const struct report_request *r,
     page->subject = &subject;
     if (subject_begin(&subject, &page->checkpoint->subject, page->text, r->target)) {
         if (!r->figure)
-            text = report_page(page, kind ? kind->report : NULL);
+            text = report_page(page, kind->report);
         else if (subject.example.attention[0].self)
             sb_fail("--figure is for encoder-decoders; leave it out for a page on this model");
         else
@@ -90,57 +86,52 @@ static char *report_of_text(struct report *page, const struct report_request *r,
     return text;
 }
 
-/* "d: dates, 300 steps": what is known of them. For memory_free; NULL without memory. */
-static char *report_title(const char *name, const struct checkpoint *c, const struct run_log *log)
+/* "d: dates, 300 steps": what is known of them. */
+static struct path_text report_title(const char *name, const struct checkpoint *c,
+                                     const struct run_log *log)
 {
     const double steps = run_end(log).steps;
     const bool trained = steps > 0;
     char count[40] = "";
     if (trained)
         snprintf(count, sizeof count, "%.10g steps", steps);
-    return memory_format("%s%s%s%s%s", name, c->task[0] || trained ? ": " : "", c->task,
-                         c->task[0] && trained ? ", " : "", count);
+    return path_format("%s%s%s%s%s", name, c->task[0] || trained ? ": " : "", c->task,
+                       c->task[0] && trained ? ", " : "", count);
 }
 
 /* The page or the figure; NULL, with a message, when it cannot be made. */
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
     struct checkpoint *c = checkpoint_open(r->model, NULL);
-    const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
-    char *name = report_name_of(r->model), *title = NULL, *text = NULL;
+    const struct training_kind *kind = c ? training_kind_of(c) : NULL;
+    const struct path_text name = report_name_of(r->model);
+    char *text = NULL;
     sb_pairs *read = NULL;
-    const sb_pairs *pairs = NULL;
-    if (c && report_find_pairs(r, c, kind, &read, &pairs)) {
-        title = name ? report_title(name, c, log) : NULL;
-        struct report page = {.checkpoint = c,
-                              .title = title,
-                              .name = name,
-                              .trained_on = r->trained_on,
-                              .text = r->text,
-                              .expected = r->expected,
-                              .text_given = r->text != NULL,
-                              .target_given = r->target != NULL,
-                              .log = log,
-                              .pairs = pairs,
-                              .pairs_are = r->data ? "texts of --data"
-                                           : read  ? "test texts of the task, which "
-                                                     "training never saw, not even to evaluate,"
-                                                   : "held-out texts, the first in order,",
-                              .data_hash = report_data_hash(r->model)};
+    if (c && report_read_pairs(r, c, kind, &read)) {
+        const struct path_text title = report_title(name.text, c, log);
+        struct report page = r->page;
+        page.checkpoint = c;
+        page.title = title.text;
+        page.name = name.text;
+        page.text_given = page.text != NULL;
+        page.target_given = r->target != NULL;
+        page.log = log;
+        page.pairs = read ? read : page.pairs;
+        page.pairs_are =
+            r->data ? "texts of --data"
+            : read  ? "test texts of the task, which training never saw, not even to evaluate,"
+                    : "held-out texts, the first in order,";
+        page.data_hash = report_data_hash(r->model);
         if (!page.text && page.pairs) /* without --input */
             page.text = sb_pairs_source(page.pairs, 0);
         if (!page.text)
             sb_fail("report: no --input and no task whose held-out texts could be taken; give "
                     "--input TEXT");
-        else if (!title)
-            sb_fail("report: out of memory");
         else
             text = report_of_text(&page, r, kind);
     }
     sb_pairs_free(read);
     checkpoint_free(c);
-    memory_free(name);
-    memory_free(title);
     return text;
 }
 
@@ -159,22 +150,19 @@ static bool report_check_paths(const struct report_request *r, const char *log, 
 bool report_write(const struct report_request *r)
 {
     struct run_log log = {0};
-    char *log_path = r->log ? memory_text(r->log) : paths_beside(r->model, "", ".jsonl");
-    char *path = report_path(r), *text = NULL;
-    bool ok = (path && log_path) || sb_fail("report: out of memory");
-    ok = ok && report_check_paths(r, log_path, path);
+    const struct path_text path = report_path(r), beside = paths_beside(r->model, "", ".jsonl");
+    const char *log_path = r->log ? r->log : beside.text;
+    bool ok = report_check_paths(r, log_path, path.text);
     if (ok && r->log && !file_exists(r->log))
         ok = sb_fail("--log %s: there is no such file; leave the option out for a page without "
                      "curves",
                      utf8_quote(r->log).text);
     ok = ok && run_log_read(&log, log_path);
-    text = ok ? report_make(r, &log) : NULL;
+    char *text = ok ? report_make(r, &log) : NULL;
     ok = text && (r->figure && !r->out ? fputs(text, stdout) >= 0 || sb_fail("cannot write")
-                                       : file_save("report", path, text, strlen(text)));
+                                       : file_save("report", path.text, text, strlen(text)));
     memory_free(text);
     run_log_free(&log);
-    memory_free(log_path);
-    memory_free(path);
     return ok;
 }
 
@@ -183,25 +171,15 @@ bool report_write(const struct report_request *r)
 /* Runs by the paths of their models. */
 struct runs {
     int64_t count, room;
-    char **model;
+    struct path_text *model;
 };
 
-static void runs_free(struct runs *runs)
+static bool runs_add(struct runs *runs, const char *model)
 {
-    for (int64_t i = 0; i < runs->count; i++)
-        memory_free(runs->model[i]);
-    memory_free(runs->model);
-}
-
-/* Takes over the path. */
-static bool runs_add(struct runs *runs, char *model)
-{
-    if (model && memory_room(&runs->model, runs->count, &runs->room, sizeof *runs->model)) {
-        runs->model[runs->count++] = model;
-        return true;
-    }
-    memory_free(model);
-    return sb_fail("report: out of memory");
+    if (!memory_room(&runs->model, runs->count, &runs->room, sizeof *runs->model))
+        return sb_fail("report: out of memory");
+    runs->model[runs->count++] = path_format("%s", model);
+    return true;
 }
 
 /* Whether a file is LoRA adapters, which are not compared with whole models. */
@@ -215,19 +193,6 @@ static bool runs_is_adapters(const char *model)
     return adapters;
 }
 
-/* Takes over the path. */
-static bool runs_add_whole(struct runs *runs, char *model)
-{
-    if (!model || !runs_is_adapters(model))
-        return runs_add(runs, model);
-    fprintf(stderr,
-            "softback report: skipped %s: it has LoRA adapters alone; softback merge joins them "
-            "with their model\n",
-            foreign(model));
-    memory_free(model);
-    return true;
-}
-
 /* A log NAME.jsonl belongs to a run whose model is NAME.safetensors or NAME. */
 static bool runs_add_log(struct runs *runs, const char *folder, const char *log)
 {
@@ -237,17 +202,24 @@ static bool runs_add_log(struct runs *runs, const char *folder, const char *log)
     if (size <= cut || strcmp(log + size - cut, ending) != 0)
         return true;
     for (int i = 0; i < 2; i++) {
-        char *model = memory_format("%s/%.*s%s", folder, (int)(size - cut), log, models[i]);
-        if (!model || (file_exists(model) && !report_is_folder(model)))
-            return runs_add_whole(runs, model);
-        memory_free(model);
+        const struct path_text model =
+            path_format("%s/%.*s%s", folder, (int)(size - cut), log, models[i]);
+        if (!file_exists(model.text) || report_is_folder(model.text))
+            continue;
+        if (!runs_is_adapters(model.text))
+            return runs_add(runs, model.text);
+        fprintf(stderr,
+                "softback report: skipped %s: it has LoRA adapters alone; softback merge joins "
+                "them with their model\n",
+                foreign(model.text));
+        break;
     }
     return true;
 }
 
 static int runs_order(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const struct path_text *)a)->text, ((const struct path_text *)b)->text);
 }
 
 static bool runs_of_folder(struct runs *runs, const char *path)
@@ -269,18 +241,11 @@ static bool runs_of_folder(struct runs *runs, const char *path)
     return ok;
 }
 
-static bool runs_find(struct runs *runs, const struct report_request *r)
-{
-    if (!r->other)
-        return runs_of_folder(runs, r->model);
-    return runs_add(runs, memory_text(r->model)) && runs_add(runs, memory_text(r->other));
-}
-
 static bool runs_check_paths(const struct runs *runs, const char *out)
 {
     for (int64_t i = 0; i < runs->count; i++) {
         struct paths paths = {0};
-        paths_add(&paths, PATH_READ, "MODEL", runs->model[i]);
+        paths_add(&paths, PATH_READ, "MODEL", runs->model[i].text);
         paths_add(&paths, PATH_PAGE, "--out", out);
         if (!paths_check(&paths))
             return false;
@@ -292,12 +257,9 @@ static bool runs_open(const struct runs *runs, struct compared *compared)
 {
     bool ok = true;
     for (int64_t i = 0; ok && i < runs->count; i++) {
-        char *log = paths_beside(runs->model[i], "", ".jsonl");
-        char *name = report_name_of(runs->model[i]);
-        ok = log && name ? compared_open(&compared[i], name, runs->model[i], log)
-                         : sb_fail("report: out of memory") != NULL;
-        memory_free(log);
-        memory_free(name);
+        const struct path_text log = paths_beside(runs->model[i].text, "", ".jsonl"),
+                               name = report_name_of(runs->model[i].text);
+        ok = compared_open(&compared[i], name.text, runs->model[i].text, log.text);
     }
     return ok;
 }
@@ -306,34 +268,34 @@ static char *runs_page(const struct runs *runs, const char *folder)
 {
     struct compared *compared = memory_new((size_t)runs->count * sizeof *compared);
     char *page = NULL;
-    char *title = folder ? memory_format("%lld runs in %s", (long long)runs->count, folder)
-                         : memory_text("Two runs");
-    if (!compared || !title)
+    struct path_text title = path_format("Two runs");
+    if (folder)
+        title = path_format("%lld runs in %s", (long long)runs->count, folder);
+    if (!compared)
         sb_fail("report: out of memory");
     else if (runs_open(runs, compared)) {
-        utf8_disarm(title);
+        utf8_disarm(title.text);
         if (folder)
             compare_sort(runs->count, compared);
-        page = compare_page(title, runs->count, compared);
+        page = compare_page(title.text, runs->count, compared);
     }
     for (int64_t i = 0; compared && i < runs->count; i++)
         compared_close(&compared[i]);
     memory_free(compared);
-    memory_free(title);
     return page;
 }
 
 bool report_compare(const struct report_request *r)
 {
     struct runs runs = {0};
-    char *out = report_path(r), *page = NULL;
-    const bool ok = (out || sb_fail("report: out of memory")) && runs_find(&runs, r) &&
-                    runs_check_paths(&runs, out);
-    if (ok)
+    const struct path_text out = report_path(r);
+    char *page = NULL;
+    const bool found = r->other ? runs_add(&runs, r->model) && runs_add(&runs, r->other)
+                                : runs_of_folder(&runs, r->model);
+    if (found && runs_check_paths(&runs, out.text))
         page = runs_page(&runs, r->other ? NULL : r->model);
-    const bool saved = page && file_save("report", out, page, strlen(page));
+    const bool saved = page && file_save("report", out.text, page, strlen(page));
     memory_free(page);
-    memory_free(out);
-    runs_free(&runs);
+    memory_free(runs.model);
     return saved;
 }

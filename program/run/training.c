@@ -9,7 +9,6 @@
 #include "program/run/log.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
-#include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/version.h"
@@ -18,25 +17,19 @@
 
 /* ---- what the command line leaves open ---- */
 
-bool setting_given(const struct training_request *request, const char *name)
-{
-    const int i = setting_find(name);
-    return i >= 0 && request->given[i];
-}
-
 enum { TASK_WIDTH = 64, TASK_LAYERS = 2 };
 
 /* A small model learns a built-in task in less than a minute. */
 void training_choose(struct training_request *r)
 {
     sb_transformer_options *o = &r->settings.model.transformer;
-    if (r->task && !setting_given(r, "width"))
+    if (r->task && !option_given(r->options, "width"))
         o->width = TASK_WIDTH;
-    if (r->task && !setting_given(r, "encoder-layers"))
+    if (r->task && !option_given(r->options, "encoder-layers"))
         o->encoder_layers = TASK_LAYERS;
-    if (r->task && !setting_given(r, "decoder-layers"))
+    if (r->task && !option_given(r->options, "decoder-layers"))
         o->decoder_layers = TASK_LAYERS;
-    if (!setting_given(r, "running-text"))
+    if (!option_given(r->options, "running-text"))
         r->settings.model.running_text = !r->task && r->settings.documents == SB_DOCUMENTS_FILES;
     double *rate = &r->settings.trainer.optimiser.schedule.rate;
     if (!sb_option_given(*rate) && o->width > 0)
@@ -93,7 +86,7 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
 static bool training_load(struct training *t)
 {
     t->loaded = checkpoint_open(
-        t->state_path,
+        t->state_path.text,
         &(struct checkpoint_options){.ranks = t->request->model_ranks, .resumes = true});
     if (!t->loaded || t->loaded->subject.kind == t->request->kind->model)
         return t->loaded != NULL;
@@ -106,7 +99,7 @@ static bool training_take_settings(struct training *t)
     const struct training_request *request = t->request;
     struct settings stored = t->loaded->settings;
     for (int i = 0; setting_name(i); i++)
-        if (request->given[i] && !training_take_given(&stored, i, t))
+        if (option_given(request->options, setting_name(i)) && !training_take_given(&stored, i, t))
             return false;
     t->settings = stored;
     const char *task = request->task ? request->task : "", *was = t->loaded->task;
@@ -119,7 +112,7 @@ static bool training_take_settings(struct training *t)
 static bool training_check_data(const struct training *t)
 {
     if (!t->loaded->has_state)
-        return sb_fail("%s has no training state; start without --resume", t->state_path);
+        return sb_fail("%s has no training state; start without --resume", t->state_path.text);
     return t->loaded->progress.data_hash == t->progress.data_hash ||
            sb_fail("the data differ from those that %s was started with; give those, or another "
                    "--out",
@@ -130,7 +123,8 @@ static bool training_take_state(struct training *t)
 {
     t->progress = t->loaded->progress;
     t->progress.finished = false;
-    return checkpoint_resume(t->loaded, t->trainer) || sb_fail("%s: %s", t->state_path, sb_error());
+    return checkpoint_resume(t->loaded, t->trainer) ||
+           sb_fail("%s: %s", t->state_path.text, sb_error());
 }
 
 /* ---- the best model of a resumed run ---- */
@@ -181,7 +175,7 @@ static bool best_take_newer(struct training *t, int64_t step)
         return sb_fail(
             "%s is of step %lld, later than %s (step %lld), and a run with --steps %lld does not "
             "evaluate at that step; resume with --steps %lld first",
-            t->out, (long long)step, t->state_path, (long long)sb_trainer_steps(t->trainer),
+            t->out, (long long)step, t->state_path.text, (long long)sb_trainer_steps(t->trainer),
             (long long)s->steps, (long long)step);
     t->ahead = step;
     return true;
@@ -193,12 +187,12 @@ static bool best_refuse(const struct training *t, const struct metadata *d)
     if (p->best_step == 0)
         return sb_fail("%s exists, but %s was saved before the first evaluation, and %s is not a "
                        "later model of the same run; move it away",
-                       t->out, t->state_path, t->out);
+                       t->out, t->state_path.text, t->out);
     return sb_fail("%s has the fingerprint %s, expected %s, that of the best model, of step %lld; "
                    "restore that model, or move %s and %s away to start again",
                    t->out, fingerprint_text(d->fingerprint).text,
                    fingerprint_text(p->best_fingerprint).text, (long long)p->best_step, t->out,
-                   t->state_path);
+                   t->state_path.text);
 }
 
 static bool best_compare(struct training *t, const struct metadata *d)
@@ -220,11 +214,11 @@ static bool training_check_best(struct training *t)
     if (!file_exists(t->out))
         return sb_fail("%s, the best model (step %lld), is missing; restore it, or move %s away "
                        "to start again",
-                       t->out, step, t->state_path);
+                       t->out, step, t->state_path.text);
     if (!metadata_of_file(t->out, &d))
         return sb_fail("%s; restore the best model of the resumed run, or move %s and %s away to "
                        "start again",
-                       sb_error(), t->out, t->state_path);
+                       sb_error(), t->out, t->state_path.text);
     const bool ok = best_compare(t, &d);
     metadata_free(&d);
     return ok;
@@ -246,7 +240,7 @@ static bool from_take_setting(struct training *t, int i)
     const struct training_request *r = t->request;
     const struct field_text its = setting_get(&t->loaded->settings, i),
                             given = setting_get(&r->settings, i);
-    if (r->given[i] && strcmp(its.text, given.text) != 0)
+    if (option_given(r->options, setting_name(i)) && strcmp(its.text, given.text) != 0)
         return sb_fail("--%s is %s, but %s has %s; leave the option out", setting_name(i),
                        given.text, r->from, its.text);
     return setting_set(&t->settings, i, its.text);
@@ -261,7 +255,7 @@ static bool from_take_settings(struct training *t)
             return false;
     }
     t->settings.tuning.base = t->loaded->settings.tuning.base;
-    if (!setting_given(r, "learning-rate"))
+    if (!option_given(r->options, "learning-rate"))
         t->settings.trainer.optimiser.schedule.rate = settings_usual_rate(&t->settings);
     return true;
 }
@@ -300,7 +294,7 @@ static bool training_open_model(struct training *t)
 static bool training_open_trainer(struct training *t)
 {
     const struct training_request *request = t->request;
-    training_choose_steps(t, setting_given(request, "warmup"));
+    training_choose_steps(t, option_given(request->options, "warmup"));
     sb_trainer_options options = t->settings.trainer;
     options.communicator = t->request->batch_ranks;
     options.sequence_ranks = request->sequence_ranks;
@@ -326,7 +320,7 @@ bool training_saves(const struct training *t)
 
 static bool training_open_files(struct training *t)
 {
-    if (training_writes(t) && !(t->log = log_open(t->log_path, sb_trainer_steps(t->trainer))))
+    if (training_writes(t) && !(t->log = log_open(t->log_path.text, sb_trainer_steps(t->trainer))))
         return false;
     /* Saved before the first step, so that --resume continues a run that is killed at any time. */
     return t->resumed ? training_kept_trim(t) : training_save(t);
@@ -359,19 +353,13 @@ static bool training_check_ranks(const struct training *t)
                    t->request->head_ranks, t->request->head_ranks, ranks, t->request->head_ranks);
 }
 
-static bool training_watch(struct training *t)
-{
-    return t->request->kind->watch(t) &&
-           (t->watched || sb_fail("--report: no held-out text is short enough to draw"));
-}
-
 static bool training_open_all(struct training *t)
 {
     const struct training_request *request = t->request;
     if (!training_check_ranks(t) || !training_open_paths(t))
         return false;
     t->task = request->task;
-    if (file_exists(t->state_path)) {
+    if (file_exists(t->state_path.text)) {
         t->resumed = true;
         if (!training_lock(t) || !training_load(t) || !training_take_settings(t))
             return false;
@@ -379,14 +367,16 @@ static bool training_open_all(struct training *t)
         return false;
     }
     t->batch_items = t->settings.data.batch_pairs;
-    t->usual_best = BEST_LOSS;
+    t->best = BEST_LOSS;
     t->data = memory_new(t->request->kind->data_size);
     if (!t->data)
         return sb_fail("out of memory");
     return t->request->kind->open_texts(t) && (!t->resumed || training_check_data(t)) &&
            t->request->kind->open_data(t) && training_open_model(t) && training_open_trainer(t) &&
            training_choose_best(t) && training_check_best(t) &&
-           (!request->report || training_watch(t));
+           (!request->report ||
+            (t->request->kind->watch(t) &&
+             (t->watched || sb_fail("--report: no held-out text is short enough to draw"))));
 }
 
 bool training_open(struct training *t, const struct training_request *request, bool *alike)
@@ -420,9 +410,6 @@ void training_close(struct training *t)
     sb_batch_free(t->watched);
     memory_free(t->drawn);
     memory_free(t->drawn_target);
-    memory_free(t->out);
-    memory_free(t->state_path);
-    memory_free(t->log_path);
     *t = (struct training){0};
 }
 

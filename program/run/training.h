@@ -4,7 +4,8 @@
 
 #include "models/training/checkpoint.h"
 #include "models/training/evaluation.h"
-#include "models/translation.h"
+#include "program/options/options.h"
+#include "program/run/paths.h"
 #include <stdio.h>
 
 struct training_kind; /* program/run/kind.h */
@@ -15,7 +16,7 @@ enum { MOST_FILES = 64, MOST_WATCHED = 8 /* texts for --report */ };
 struct training_request {
     const struct training_kind *kind; /* of the model */
     struct settings settings;
-    bool given[MOST_SETTINGS];     /* whether setting i was given */
+    const struct options *options; /* which of them were given */
     const char *task;              /* a built-in task, or NULL */
     const char *data, *valid;      /* files, or NULL */
     const char *files[MOST_FILES]; /* all that --data was given, `data` first */
@@ -24,7 +25,6 @@ struct training_request {
     const char *from;                      /* a model to begin with, or NULL */
     const char *out, *log, *report;        /* report: NULL for none */
     bool resume;
-    bool threads_given;
     double heartbeat;              /* seconds of silence after which a rank has failed; 0: never */
     sb_communicator *communicator; /* whose ranks train together; NULL: this one alone */
     int sequence_ranks;            /* the degree of sequence parallelism */
@@ -42,27 +42,24 @@ struct training {
     int64_t epoch_items, batch_items; /* pairs, texts or windows; of a batch at most */
     const void *scored;               /* what the kind is scored on; NULL: nothing */
     const sb_pairs *held_pairs;       /* for a report; NULL: the kind has none */
-    best_score usual_best;            /* of --best auto */
-    best_score best;                  /* by which the best model is chosen; not BEST_AUTO */
-    sb_batch *watched;                /* diagnosed at each evaluation; NULL without --report */
-    char *drawn;                      /* a held-out text for the report; NULL without one */
-    char *drawn_target;               /* the output expected for it; NULL: unknown */
-    struct checkpoint *loaded;        /* of a resumed run or of --from: owns weights and model */
+    best_score best;    /* by which the best model is chosen: as suits the kind, or as asked for */
+    sb_batch *watched;  /* diagnosed at each evaluation; NULL without --report */
+    char *drawn;        /* a held-out text for the report; NULL without one */
+    char *drawn_target; /* the output expected for it; NULL: unknown */
+    struct checkpoint *loaded; /* of a resumed run or of --from: owns weights and model */
     bool resumed;
     sb_parameters *weights;
     sb_model subject;
     sb_trainer *trainer;
     struct progress progress;
     int64_t ahead; /* the step of a best model that is newer than the resumed state; 0: none */
-    char *out, *state_path, *log_path;
+    const char *out;
+    struct path_text state_path, log_path;
     FILE *log; /* NULL on ranks that do not write */
     int lock;  /* of the state, a descriptor; -1: none */
 };
 
 /* ---- training.c: opening and closing ---- */
-
-/* Whether the setting of this name was given. */
-bool setting_given(const struct training_request *request, const char *name);
 
 /* Chooses what the command line leaves open: sizes of the model, and the learning rate. */
 void training_choose(struct training_request *request);
@@ -84,8 +81,8 @@ bool training_check_ahead(const struct training *training);
 
 /* ---- loop.c: steps, evaluations and what they save ---- */
 
-/* Runs a request with all ranks of the job; the program's exit status. */
-int training_run(struct training_request *request);
+/* Runs a request with all ranks of the job. */
+bool training_run(struct training_request *request);
 /* Chooses the score that the best model has the best of; fails where the run does not measure it.
  */
 bool training_choose_best(struct training *training);
@@ -113,7 +110,7 @@ bool training_kept_trim(struct training *training);
 void training_describe_kept(const struct training *training, FILE *out);
 
 /* Writes the texts of the last step's batch to the first of <out>.bad-batch.tsv, .bad-batch.2.tsv
-   and so on that does not exist; its path, for sb_free, or NULL. */
-char *training_save_batch(const struct training *training);
+   and so on that does not exist, and prints its path. */
+void training_save_batch(const struct training *training);
 
 #endif

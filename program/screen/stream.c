@@ -2,7 +2,6 @@
 #include "models/text/pairs.h"
 #include "program/screen/foreign.h"
 #include "tensor/device.h"
-#include "tensor/failure.h"
 #include "tensor/utf8.h"
 #include <errno.h>
 #include <stdio.h>
@@ -29,9 +28,9 @@ bool input_begin(struct lines *lines)
     return lines_begin(lines, INPUT, SB_PAIRS_LINE, input_read, NULL);
 }
 
-void input_refuse(const char *command, int64_t number, const char *reason)
+void input_refuse(int64_t number, const char *reason)
 {
-    fprintf(stderr, "softback %s: " INPUT ":%lld: %s\n", command, (long long)number, reason);
+    fprintf(stderr, "%s: " INPUT ":%lld: %s\n", program_invocation_name, (long long)number, reason);
 }
 
 /* ---- symbols that a model does not know ---- */
@@ -49,15 +48,14 @@ int64_t unknown_count(const sb_vocabulary *vocabulary, const char *text)
     return unknown_find(vocabulary, text).count;
 }
 
-bool unknown_note(const char *command, const char *where, const sb_vocabulary *vocabulary,
-                  const char *text)
+bool unknown_note(const char *where, const sb_vocabulary *vocabulary, const char *text)
 {
     sb_unknown unknown = unknown_find(vocabulary, text);
     char symbol[128];
     if (unknown.count == 0)
         return false;
     snprintf(symbol, sizeof symbol, "%.*s", (int)unknown.first_size, text + unknown.first);
-    fprintf(stderr, "softback %s: %s: %s is unknown to the model", command, where,
+    fprintf(stderr, "%s: %s: %s is unknown to the model", program_invocation_name, where,
             utf8_quote(symbol).text);
     if (unknown.count > 1)
         fprintf(stderr, ", and %lld more", (long long)unknown.count - 1);

@@ -13,7 +13,7 @@
 bool input_begin(struct lines *lines);
 
 /* Says on standard error why a command cannot answer a line. */
-void input_refuse(const char *command, int64_t number, const char *reason);
+void input_refuse(int64_t number, const char *reason);
 
 /* ---- symbols of a text outside a model's vocabulary, which reads each as <unknown> ---- */
 
@@ -22,8 +22,7 @@ int64_t unknown_count(const sb_vocabulary *vocabulary, const char *text);
 
 /* Reports them on standard error with the first: "softback translate: standard input:3: ...";
    returns whether there are any. */
-bool unknown_note(const char *command, const char *where, const sb_vocabulary *vocabulary,
-                  const char *text);
+bool unknown_note(const char *where, const sb_vocabulary *vocabulary, const char *text);
 
 /* ---- a text that is shown on standard output while its symbols are chosen ---- */
 

@@ -63,14 +63,9 @@ int64_t mailbox_sent(const sb_communicator *c)
     return c->group->mailbox->sent[c->rank];
 }
 
-static int rank_of(const struct group *group)
+static struct group_sizes sizes_of(const struct group *group)
 {
-    return group->rank;
-}
-
-static int size_of(const struct group *group)
-{
-    return group->size;
+    return (struct group_sizes){.rank = group->rank, .size = group->size};
 }
 
 static void close_group(struct group *group)
@@ -137,30 +132,21 @@ static bool deliver(struct request *request)
     return true;
 }
 
-static bool receive(struct transfer *transfer, bool wait, bool *done)
+static bool complete(struct transfer *transfer, bool *done)
 {
     struct request *request = (struct request *)(uintptr_t)transfer->word;
     struct mailbox *m = request ? request->mailbox : NULL;
-    *done = !request;
-    if (*done)
-        return true;
-    mailbox_lock(m);
-    while (!(*done = deliver(request)) && wait)
-        pthread_cond_wait(&m->arrival, &m->lock);
-    mailbox_unlock(m);
-    transfer->word = *done ? 0 : transfer->word;
+    bool delivered = !request;
+    if (request) {
+        mailbox_lock(m);
+        while (!(delivered = deliver(request)) && !done)
+            pthread_cond_wait(&m->arrival, &m->lock);
+        mailbox_unlock(m);
+    }
+    transfer->word = delivered ? 0 : transfer->word;
+    if (done)
+        *done = delivered;
     return true;
-}
-
-static bool test(struct transfer *transfer, bool *done)
-{
-    return receive(transfer, false, done);
-}
-
-static bool wait_for(struct transfer *transfer)
-{
-    bool done;
-    return receive(transfer, true, &done);
 }
 
 static bool broadcast(struct group *group, void *data, size_t bytes, int root)
@@ -169,7 +155,8 @@ static bool broadcast(struct group *group, void *data, size_t bytes, int root)
     for (int to = 0; group->rank == root && to < group->size; to++)
         if (to != root)
             start_send(group, data, bytes, to, -1, &t);
-    return group->rank == root || (start_receive(group, data, bytes, root, -1, &t) && wait_for(&t));
+    return group->rank == root ||
+           (start_receive(group, data, bytes, root, -1, &t) && complete(&t, NULL));
 }
 
 static bool barrier(struct group *group)
@@ -213,12 +200,10 @@ static struct group *split(struct group *all, int color, int key)
 
 static const struct communicator_plugin plugin = {.split = split,
                                                   .close = close_group,
-                                                  .rank = rank_of,
-                                                  .size = size_of,
+                                                  .sizes = sizes_of,
                                                   .send = start_send,
                                                   .receive = start_receive,
-                                                  .test = test,
-                                                  .wait = wait_for,
+                                                  .complete = complete,
                                                   .broadcast = broadcast,
                                                   .barrier = barrier};
 
