@@ -34,7 +34,7 @@ struct candidate {
 };
 
 struct beam {
-    const struct search_text *text;
+    const struct decoding_text *text;
     int64_t count, length;   /* of the hypotheses, and of each of them */
     struct hypothesis *live; /* width + 1 */
     int64_t ended;           /* how many outputs have ended */
@@ -561,7 +561,8 @@ bool search_beam(const struct search *search)
 {
     struct search_state s;
     int64_t most;
-    bool ok = beam_begin(&s, search) && beam_step(&s, search->start_length, search->start);
+    bool ok = beam_begin(&s, search) &&
+              beam_step(&s, search->sequences->start_length, search->sequences->start);
     while (ok && beam_unfinished(&s, &most) > 0) {
         const int64_t steps = beam_steps_most(&s, most);
         ok = steps > 0 ? beam_steps_run(&s, steps) : beam_arrange(&s) && beam_step(&s, 1, s.ids);

@@ -106,7 +106,7 @@ static bool greedy_choose_randomly(struct greedy *g, sb_tensor *logits)
     if (!log_p || !sb_tensor_read(log_p, g->log_p))
         return false;
     for (int64_t i = 0; i < g->count; i++) {
-        const struct search_text *text = &s->text[g->text[i]];
+        const struct decoding_text *text = &s->text[g->text[i]];
         sb_random random = sb_random_new(s->options->seed, SB_STREAM_SAMPLE);
         random.position += (uint64_t)text->index << 24; /* a text draws at most 2^24 numbers */
         random.position += (uint64_t)text->output->length;
@@ -129,7 +129,7 @@ static bool greedy_choose(struct greedy *g, int64_t L, const int32_t *ids)
 /* Appends the chosen symbol to output i. */
 static bool greedy_extend(struct greedy *g, int64_t i)
 {
-    const struct search_text *text = &g->search->text[g->text[i]];
+    const struct decoding_text *text = &g->search->text[g->text[i]];
     sb_decoded *output = text->output;
     struct choice chosen = g->chosen[i];
     if (!isfinite(chosen.log_p))
@@ -146,7 +146,7 @@ static bool greedy_extend(struct greedy *g, int64_t i)
     return output_room(output, &g->room[g->text[i]]);
 }
 
-static bool greedy_is_done(const struct search_text *text)
+static bool greedy_is_done(const struct decoding_text *text)
 {
     return text->output->ended || text->output->length == text->longest;
 }
@@ -155,7 +155,7 @@ static bool greedy_is_done(const struct search_text *text)
 static bool greedy_extend_all(struct greedy *g)
 {
     for (int64_t i = 0; i < g->count; i++) {
-        const struct search_text *text = &g->search->text[g->text[i]];
+        const struct decoding_text *text = &g->search->text[g->text[i]];
         sb_decoded *output = text->output;
         g->ids[i] = g->chosen[i].id;
         if (greedy_is_done(text))
@@ -176,7 +176,7 @@ static int64_t greedy_unfinished(const struct greedy *g, int64_t *most)
     int64_t n = 0;
     *most = 0;
     for (int64_t i = 0; i < g->count; i++) {
-        const struct search_text *text = &g->search->text[g->text[i]];
+        const struct decoding_text *text = &g->search->text[g->text[i]];
         const int64_t left = greedy_is_done(text) ? 0 : text->longest - text->output->length;
         n += left > 0;
         *most = left > *most ? left : *most;
@@ -270,7 +270,8 @@ static bool greedy_advance(struct greedy *g)
 bool search_greedy(const struct search *search)
 {
     struct greedy g;
-    bool ok = greedy_begin(&g, search) && greedy_step(&g, search->start_length, search->start);
+    bool ok = greedy_begin(&g, search) &&
+              greedy_step(&g, search->sequences->start_length, search->sequences->start);
     while (ok && g.count > 0)
         ok = greedy_advance(&g);
     greedy_end(&g);
