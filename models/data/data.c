@@ -214,18 +214,6 @@ static sb_batch *data_pair_batch(const void *data_, int64_t n, const int64_t ite
     return batch;
 }
 
-sb_batch *data_whole(const sb_data *data)
-{
-    int64_t *item = memory_new((size_t)data->pairs * sizeof *item);
-    if (!item)
-        return sb_fail("data: out of memory");
-    for (int64_t i = 0; i < data->pairs; i++)
-        item[i] = i;
-    sb_batch *batch = data->kind->items.batch(data, data->pairs, item);
-    memory_free(item);
-    return batch;
-}
-
 /* ---- both ---- */
 
 const sb_batch *sb_data_next(sb_data *data)
@@ -329,7 +317,6 @@ sb_source sb_data_as_source(sb_data *data)
 
 sb_data *data_of_source(const sb_source *source)
 {
-    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
-    const bool its = c && (c->items == &data_of_task.items || c->items == &data_of_pairs.items);
-    return its ? c->source : NULL;
+    sb_data *data = cursor_object(source, &data_of_task.items);
+    return data ? data : cursor_object(source, &data_of_pairs.items);
 }

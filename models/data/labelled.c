@@ -109,8 +109,7 @@ sb_source sb_labelled_as_source(sb_labelled *labelled)
 
 sb_data *labelled_of_source(const sb_source *source)
 {
-    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
-    return c && c->items == &labelled_texts.items ? c->source : NULL;
+    return cursor_object(source, &labelled_texts.items);
 }
 
 /* ---- batches ---- */

@@ -59,12 +59,9 @@ static bool windows_make_room(sb_windows *w, int64_t more)
     if (w->ids + more <= w->ids_room)
         return true;
     const int64_t room = 2 * w->ids_room > w->ids + more ? 2 * w->ids_room : w->ids + more;
-    int32_t *id = memory_new((size_t)room * sizeof *id);
+    int32_t *id = memory_resize(w->id, (size_t)room * sizeof *id);
     if (!id)
         return sb_fail("windows: out of memory for %lld symbols", (long long)room);
-    if (w->ids > 0)
-        memcpy(id, w->id, (size_t)w->ids * sizeof *id);
-    memory_free(w->id);
     w->id = id;
     w->ids_room = room;
     return true;
@@ -236,8 +233,7 @@ sb_source sb_windows_as_source(sb_windows *windows)
 
 const sb_windows *windows_of_source(const sb_source *source)
 {
-    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
-    return c && c->items == &windows_items ? c->source : NULL;
+    return cursor_object(source, &windows_items);
 }
 
 /* ---- what there is ---- */

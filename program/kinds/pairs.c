@@ -275,7 +275,7 @@ bool pairs_watch(struct training *t)
             t->drawn && t->drawn_target
                 ? t->request->kind->encode(t, few, &(sb_data_options){.longest = INT64_MAX})
                 : sb_fail("out of memory");
-        t->watched = data ? data_whole(data) : NULL;
+        t->watched = data ? cursor_batch(&data->cursor, 0, data->pairs) : NULL;
         sb_data_free(data);
     }
     sb_pairs_free(few);
