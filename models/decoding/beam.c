@@ -52,7 +52,6 @@ struct search_state {
     double *scores;
     int64_t nodes, nodes_room;
     struct node *node;
-    double *log_p;       /* (sequences, V); on a device NULL: */
     struct choice *best; /* (sequences, reads): the most probable symbols, not all allowed */
     int64_t reads;
     struct choice *choices;
@@ -84,38 +83,27 @@ static int64_t beam_noted(const struct search_state *s)
     return 2 + 2 * s->reads;
 }
 
-/* Memory for what a step reads of `rows` rows: on the CPU all log-probabilities, on a device those
-   of the best symbols, which include the allowed ones that a beam needs. */
-static bool beam_begin_reading(struct search_state *s, size_t rows)
+static bool beam_begin(struct search_state *s, const struct search *search)
 {
-    const int64_t V = s->search->V, forbidden = SB_SPECIAL_SYMBOLS - 1,
-                  reads = beam_width(s) + 1 + forbidden;
-    s->reads = reads < V ? reads : V;
-    if (sb_device_in_use() == sb_device_cpu()) {
-        s->log_p = memory_new(rows * (size_t)V * sizeof *s->log_p);
-        return s->log_p != NULL;
-    }
+    *s = (struct search_state){.search = search};
+    const size_t n = (size_t)search->texts, most = (size_t)beam_width(s) + 1, rows = n * most;
+    const int64_t reads =
+        (int64_t)most + SB_SPECIAL_SYMBOLS - 1; /* with those that are forbidden */
+    s->reads = reads < search->V ? reads : search->V;
+    s->beam = memory_new(n * sizeof *s->beam);
+    s->live = memory_new(rows * sizeof *s->live);
+    s->next = memory_new(most * sizeof *s->next);
+    s->scores = memory_new(rows * sizeof *s->scores);
+    s->choices = memory_new(most * sizeof *s->choices);
+    s->candidates = memory_new(most * most * sizeof *s->candidates);
+    s->ids = memory_new(rows * sizeof *s->ids);
+    s->rows = memory_new(rows * sizeof *s->rows);
     s->best = memory_new(rows * (size_t)s->reads * sizeof *s->best);
     s->sum = memory_new(rows * sizeof *s->sum);
     s->greedy = memory_new(rows * sizeof *s->greedy);
     s->noted = memory_new(DEVICE_STEPS_AHEAD * rows * (size_t)beam_noted(s) * sizeof *s->noted);
-    return s->best && s->sum && s->greedy && s->noted;
-}
-
-static bool beam_begin(struct search_state *s, const struct search *search)
-{
-    *s = (struct search_state){.search = search};
-    size_t n = (size_t)search->texts, V = (size_t)search->V, most = (size_t)beam_width(s) + 1;
-    s->beam = memory_new(n * sizeof *s->beam);
-    s->live = memory_new(n * most * sizeof *s->live);
-    s->next = memory_new(most * sizeof *s->next);
-    s->scores = memory_new(n * most * sizeof *s->scores);
-    s->choices = memory_new(V * sizeof *s->choices);
-    s->candidates = memory_new(most * most * sizeof *s->candidates);
-    s->ids = memory_new(n * most * sizeof *s->ids);
-    s->rows = memory_new(n * most * sizeof *s->rows);
     if (!s->beam || !s->live || !s->next || !s->scores || !s->choices || !s->candidates ||
-        !s->ids || !s->rows || !beam_begin_reading(s, n * most))
+        !s->ids || !s->rows || !s->best || !s->sum || !s->greedy || !s->noted)
         return sb_fail("decode: out of memory");
     for (size_t i = 0; i < n; i++) {
         s->beam[i] = (struct beam){.text = &search->text[i],
@@ -144,7 +132,6 @@ static void beam_end(struct search_state *s)
     memory_free(s->next);
     memory_free(s->scores);
     memory_free(s->node);
-    memory_free(s->log_p);
     memory_free(s->best);
     memory_free(s->choices);
     memory_free(s->candidates);
@@ -173,9 +160,6 @@ static int64_t beam_choose(struct search_state *s, const struct hypothesis *from
 {
     const int64_t k = beam_width(s) + 1;
     int64_t n = 0;
-    if (s->log_p)
-        return choices_best(s->search->from, s->search->V, s->log_p + from->row * s->search->V, k,
-                            s->choices);
     for (int64_t i = 0; n < k && i < s->reads; i++) {
         const struct choice best = s->best[from->row * s->reads + i];
         if (search_allows(s->search->from, best.id))
@@ -388,7 +372,7 @@ static bool beam_step(struct search_state *s, int64_t L, const int32_t *ids)
     sb_tape tape;
     search_tape(&tape);
     sb_tensor *log_p = sb_log_softmax(beam_logits(s, sequences_next(s->search->sequences, L, ids)));
-    bool ok = log_p && (s->log_p ? sb_tensor_read(log_p, s->log_p) : beam_read_best(s, log_p));
+    const bool ok = log_p && beam_read_best(s, log_p);
     return sb_tape_end(&tape) && ok && beam_advance_all(s);
 }
 
