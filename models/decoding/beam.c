@@ -41,8 +41,7 @@ struct beam {
     int64_t within;          /* how many hypotheses were among the `width` best candidates */
     double *scores;          /* of the at most `width` best outputs, the best first */
     int64_t scored;
-    bool found; /* an output, the best so far: */
-    int64_t node;
+    int64_t node; /* of the best one */
 };
 
 struct search_state {
@@ -188,15 +187,16 @@ static int64_t beam_find_candidates(struct search_state *s, const struct beam *b
     return n;
 }
 
-/* Gives a finished output's score its place among the best. */
-static void beam_rank(struct beam *beam, int64_t width, double score)
+/* Gives a finished output's score its place among the best; returns whether it is the first. */
+static bool beam_rank(struct beam *beam, int64_t width, double score)
 {
     if (beam->scored == width && !(score > beam->scores[width - 1]))
-        return;
+        return false;
     int64_t place = beam->scored < width ? beam->scored++ : width - 1;
     for (; place > 0 && score > beam->scores[place - 1]; place--)
         beam->scores[place] = beam->scores[place - 1];
     beam->scores[place] = score;
+    return place == 0;
 }
 
 /* Compares a finished output of `length` symbols, and "end" or not, with the best so far. */
@@ -205,10 +205,8 @@ static void beam_finish(struct search_state *s, struct beam *beam, double log_p,
 {
     sb_decoded *output = beam->text->output;
     double score = search_score(s->search->options, log_p, length + has_end);
-    beam_rank(beam, beam_width(s), score);
-    if (beam->found && !(score > output->score))
+    if (!beam_rank(beam, beam_width(s), score))
         return;
-    beam->found = true;
     beam->node = node;
     output->log_probability = log_p;
     output->score = score;
@@ -249,13 +247,6 @@ static int64_t beam_pick(struct search_state *s, struct beam *beam, int64_t n)
     return kept;
 }
 
-/* The best score that an output of this hypothesis can reach: it loses no more probability and
-   grows to the full length. */
-static double beam_bound(const struct search_state *s, const struct beam *beam, double log_p)
-{
-    return search_score(s->search->options, log_p, beam->text->longest);
-}
-
 /* Whether transformers' generate continues when log_p is that of the best hypothesis. */
 static bool beam_goes_on(const struct search_state *s, const struct beam *beam, double log_p)
 {
@@ -274,7 +265,9 @@ static int64_t beam_prune(const struct search_state *s, struct beam *beam, int64
         return kept > 0 && beam_goes_on(s, beam, s->next[0].log_p) ? kept : 0;
     for (int64_t i = 0; i < kept; i++) {
         const struct hypothesis *b = &s->next[i];
-        bool hopeless = beam->found && beam_bound(s, beam, b->log_p) <= beam->text->output->score;
+        /* The best that its output can reach: it loses no more probability at the full length. */
+        const double bound = search_score(s->search->options, b->log_p, beam->text->longest);
+        const bool hopeless = beam->scored > 0 && bound <= beam->scores[0];
         if (!hopeless && (beam->ended < beam_width(s) || b->greedy))
             s->next[left++] = *b;
     }
