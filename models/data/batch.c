@@ -136,7 +136,7 @@ sb_batch *batch_end(sb_batch *batch)
 
 enum { SOURCE_IDS, SOURCE_LENGTHS, TARGET_IN, TARGET_OUT, TARGET_LENGTHS };
 
-static int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool source)
+int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool source)
 {
     int64_t most = 0;
     for (int64_t i = 0; i < n; i++) {

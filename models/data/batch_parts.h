@@ -7,6 +7,9 @@
 #include "models/data/batch.h"
 #include "nn/parameters.h"
 
+/* The most symbols of a source, or of a target. */
+int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool source);
+
 /* Whether every part has its tensor. */
 bool batch_is_whole(const sb_batch *batch);
 
