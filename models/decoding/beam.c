@@ -56,9 +56,8 @@ struct search_state {
     struct choice *choices;
     struct candidate *candidates;
     int32_t *ids, *rows;
-    /* Steps that a device takes without the host; all NULL on the CPU. */
+    /* Steps that a device takes without the host. */
     struct device_steps device;
-    double *noted;                      /* what several steps note of each sequence */
     double *sum;                        /* of each slot, */
     int32_t *greedy;                    /* and of each text, for the first of them */
     sb_tensor *sums, *greedies, *slots; /* sum, greedy and from of ops/decoding.h */
@@ -100,9 +99,8 @@ static bool beam_begin(struct search_state *s, const struct search *search)
     s->best = memory_new(rows * (size_t)s->reads * sizeof *s->best);
     s->sum = memory_new(rows * sizeof *s->sum);
     s->greedy = memory_new(rows * sizeof *s->greedy);
-    s->noted = memory_new(DEVICE_STEPS_AHEAD * rows * (size_t)beam_noted(s) * sizeof *s->noted);
     if (!s->beam || !s->live || !s->next || !s->scores || !s->choices || !s->candidates ||
-        !s->ids || !s->rows || !s->best || !s->sum || !s->greedy || !s->noted)
+        !s->ids || !s->rows || !s->best || !s->sum || !s->greedy)
         return sb_fail("decode: out of memory");
     for (size_t i = 0; i < n; i++) {
         s->beam[i] = (struct beam){.text = &search->text[i],
@@ -139,7 +137,6 @@ static void beam_end(struct search_state *s)
     beam_steps_end(s);
     memory_free(s->sum);
     memory_free(s->greedy);
-    memory_free(s->noted);
 }
 
 /* The more probable candidate comes first; of equal ones that of the better hypothesis, then the
@@ -457,10 +454,8 @@ static bool beam_steps_begin(struct search_state *s)
     struct sequences *sequences = s->search->sequences;
     const int64_t slots = beam_width(s) + 1, texts = beam_steps_spread(s);
     if (!sequences_reorder(sequences, texts * slots, s->rows) ||
-        !device_steps_begin(&s->device, sequences, beam_noted(s), s->ids))
+        !device_steps_begin(&s->device, sequences, beam_noted(s), s->ids, beam_steps_choose, s))
         return false;
-    s->device.choose = beam_steps_choose;
-    s->device.chooser = s;
     s->sums = sb_tensor_from(SB_F64, SB_SHAPE(texts, slots), s->sum);
     s->greedies = s->sums ? sb_tensor_from(SB_I32, SB_SHAPE(texts), s->greedy) : NULL;
     s->slots = s->greedies ? sb_tensor_zeros(SB_I32, SB_SHAPE(texts, slots)) : NULL;
@@ -509,10 +504,10 @@ static bool beam_steps_run(struct search_state *s, int64_t steps)
 {
     const struct sequences *sequences = s->search->sequences;
     bool ok = (device_steps_fit(&s->device, steps) || beam_steps_begin(s)) &&
-              device_steps_run(&s->device, steps, s->noted);
+              device_steps_run(&s->device, steps);
     const int64_t texts = sequences->count / (beam_width(s) + 1);
     for (int64_t i = 0; ok && i < steps; i++)
-        ok = beam_steps_take(s, s->noted + i * sequences->count * beam_noted(s));
+        ok = beam_steps_take(s, device_steps_noted(&s->device, i));
     int64_t most;
     if (2 * beam_unfinished(s, &most) <= texts)
         beam_steps_end(s);

@@ -18,7 +18,6 @@ struct greedy {
     int32_t *best;              /* (count) */
     double *log_p;              /* (count); (count, V) for sampling */
     struct device_steps device; /* steps that the device takes without the host */
-    double *noted;              /* (DEVICE_STEPS_AHEAD, count, 2): their symbols */
     /* sampling */
     struct choice *choices;
 };
@@ -35,9 +34,8 @@ static bool greedy_begin(struct greedy *g, const struct search *s)
     g->best = memory_new((size_t)n * sizeof *g->best);
     g->log_p = memory_new((size_t)(s->options->sample ? n * V : n) * sizeof *g->log_p);
     g->choices = memory_new((size_t)V * sizeof *g->choices);
-    g->noted = memory_new((size_t)(DEVICE_STEPS_AHEAD * n * 2) * sizeof *g->noted);
     if (!g->text || !g->room || !g->chosen || !g->ids || !g->rows || !g->best || !g->log_p ||
-        !g->choices || !g->noted)
+        !g->choices)
         return sb_fail("decode: out of memory");
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
@@ -57,7 +55,6 @@ static void greedy_end(struct greedy *g)
     memory_free(g->best);
     memory_free(g->log_p);
     memory_free(g->choices);
-    memory_free(g->noted);
     device_steps_end(&g->device);
     sb_tensor_release(g->forbidden);
 }
@@ -223,16 +220,6 @@ static bool greedy_choose_there(void *g_, const struct device_steps *d, sb_tenso
     return k && k->note(&note);
 }
 
-/* Gets the device ready for steps from the present symbols on. */
-static bool greedy_begin_steps(struct greedy *g)
-{
-    device_steps_end(&g->device);
-    const bool ok = device_steps_begin(&g->device, g->search->sequences, 2, g->ids);
-    g->device.choose = greedy_choose_there;
-    g->device.chooser = g;
-    return ok;
-}
-
 /* Takes over a step of the device. */
 static bool greedy_take(struct greedy *g, const double *noted)
 {
@@ -248,10 +235,12 @@ static bool greedy_take(struct greedy *g, const double *noted)
 static bool greedy_steps(struct greedy *g, int64_t steps)
 {
     int64_t most;
-    bool ok = (device_steps_fit(&g->device, steps) || greedy_begin_steps(g)) &&
-              device_steps_run(&g->device, steps, g->noted);
+    bool ok =
+        (device_steps_fit(&g->device, steps) ||
+         device_steps_begin(&g->device, g->search->sequences, 2, g->ids, greedy_choose_there, g)) &&
+        device_steps_run(&g->device, steps);
     for (int64_t i = 0; ok && i < steps; i++)
-        ok = greedy_take(g, g->noted + i * 2 * g->count);
+        ok = greedy_take(g, device_steps_noted(&g->device, i));
     return ok && (2 * greedy_unfinished(g, &most) > g->count || greedy_compact(g));
 }
 
