@@ -1,6 +1,7 @@
 #include "models/classifier.h"
 #include "autograd/tape.h"
 #include "models/kinds.h"
+#include "models/text/labels_parts.h"
 #include "models/text_model.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
@@ -89,23 +90,11 @@ static bool classifier_take(const sb_labels *labels, sb_tensor *to, const sb_lab
     return ok;
 }
 
-sb_classifier *classifier_of(sb_parameters *weights, sb_vocabulary *vocabulary,
-                             const sb_labels *labels, const sb_classifier_options *options)
-{
-    const int64_t n = sb_labels_count(labels);
-    const char **names = memory_new((size_t)n * sizeof *names);
-    for (int64_t i = 0; names && i < n; i++)
-        names[i] = sb_labels_text(labels, i);
-    sb_classifier *m = names ? sb_classifier_for(weights, vocabulary, names, n, options)
-                             : sb_fail("classifier: out of memory");
-    memory_free(names);
-    return m;
-}
-
 sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from,
                                const sb_labels *labels)
 {
-    sb_classifier *m = classifier_of(weights, from->text.source, labels, &from->text.options);
+    sb_classifier *m = sb_classifier_for(weights, from->text.source, labels_texts(labels),
+                                         sb_labels_count(labels), &from->text.options);
     bool ok = m != NULL;
     for (int64_t i = 0; ok && i < sb_parameters_count(weights); i++)
         ok =

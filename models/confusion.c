@@ -1,7 +1,7 @@
+#include "models/kinds.h"
 #include "models/score.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
-#include <string.h>
 
 int64_t confusion_at(const struct confusion *c, int64_t label, int64_t taken)
 {
@@ -16,23 +16,15 @@ double confusion_accuracy(const struct confusion *c)
     return (double)right / (double)c->texts;
 }
 
-static int64_t confusion_label(const sb_classifier *model, const char *text)
-{
-    for (int64_t i = 0; i < sb_classifier_labels(model); i++)
-        if (strcmp(sb_classifier_label(model, i), text) == 0)
-            return i;
-    sb_fail("the label \"%s\" is unknown to the model, which has %lld labels", text,
-            (long long)sb_classifier_labels(model));
-    return -1;
-}
-
 static bool confusion_count(struct confusion *c, const sb_classifier *model, const sb_pairs *pairs,
                             const sb_class classes[])
 {
     for (int64_t i = 0; i < c->texts; i++) {
-        const int64_t label = confusion_label(model, sb_pairs_target(pairs, i));
+        const char *text = sb_pairs_target(pairs, i);
+        const int64_t label = sb_labels_find(classifier_labels(model), text);
         if (label < 0)
-            return false;
+            return sb_fail("the label \"%s\" is unknown to the model, which has %lld labels", text,
+                           (long long)c->labels);
         c->cell[label * c->labels + classes[i].label]++;
     }
     return true;

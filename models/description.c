@@ -217,6 +217,13 @@ const char *description_vocabulary_at(const sb_description *d, int64_t i,
     return d->vocabulary[i].name;
 }
 
+const char *const *description_labels(const sb_description *d, int64_t *count)
+{
+    static const char *const none[] = {NULL};
+    *count = d->labels;
+    return d->labels > 0 ? (const char *const *)d->label : none;
+}
+
 /* ---- comparing ---- */
 
 bool description_same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)

@@ -14,6 +14,9 @@ struct number_text number_text(double number);
 const char *description_vocabulary_at(const sb_description *description, int64_t i,
                                       sb_vocabulary **vocabulary);
 
+/* All labels, and how many there are. */
+const char *const *description_labels(const sb_description *description, int64_t *count);
+
 /* Whether both have the same labels, and vocabularies of the same names, which give the same
    symbols the same ids. */
 bool description_same_words(const sb_description *a, const sb_description *b);

@@ -31,10 +31,6 @@ extern const sb_seq2seq_options seq2seq_defaults;
 /* The labels of a classifier, which the model owns. */
 const sb_labels *classifier_labels(const sb_classifier *model);
 
-/* sb_classifier_for, with these labels. */
-sb_classifier *classifier_of(sb_parameters *weights, sb_vocabulary *vocabulary,
-                             const sb_labels *labels, const sb_classifier_options *options);
-
 /* A model with the weights of another, which has no adapters, for `labels`, which include those of
    the other: the head keeps their rows and has new ones for the rest. */
 sb_classifier *classifier_grow(sb_parameters *weights, const sb_classifier *from,

@@ -229,8 +229,7 @@ static bool text_model_find_words(struct text_words *words, const struct text_ki
         return false;
     if (!kind->labels)
         return (words->target = sb_description_vocabulary(d, two ? "target" : "text")) != NULL;
-    while (sb_description_label(d, words->count))
-        words->count++;
+    words->labels = description_labels(d, &words->count);
     return true;
 }
 
@@ -238,19 +237,10 @@ void *text_model_read(const struct text_kind *kind, sb_parameters *weights, sb_t
                       const sb_description *d)
 {
     struct text_words words = {.count = 0};
-    if (!text_model_find_words(&words, kind, d))
+    if (!text_model_find_words(&words, kind, d) || !fields_take(text_fields, &o, kind->model, d))
         return NULL;
     o.transformer.ranks = sb_description_ranks(d);
-    const char **labels = memory_new((size_t)(words.count + 1) * sizeof *labels);
-    for (int64_t i = 0; labels && i < words.count; i++)
-        labels[i] = sb_description_label(d, i);
-    words.labels = kind->labels ? labels : NULL;
-    void *model = !labels ? sb_fail("%s: out of memory", kind->model->name)
-                  : fields_take(text_fields, &o, kind->model, d)
-                      ? text_model_new(kind, weights, &words, &o)
-                      : NULL;
-    memory_free(labels);
-    return model;
+    return text_model_new(kind, weights, &words, &o);
 }
 
 bool text_model_describe(const void *self, sb_description *d)

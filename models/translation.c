@@ -88,8 +88,6 @@ static bool translation_score_translate(sb_communicator *c, const sb_seq2seq *mo
                   to = communicator_share(c, rank + 1, count);
     bool ok =
         from == to || sb_translate_texts(model, sources + from, to - from, options, text + from);
-    for (int64_t i = from; !ok && i < to; i++)
-        text[i] = NULL; /* freed already */
     for (int k = 0; ok && sb_communicator_size(c) > 1 && k < sb_communicator_size(c); k++) {
         const int64_t first = communicator_share(c, k, count);
         ok = translation_score_broadcast_texts(c, k, communicator_share(c, k + 1, count) - first,

@@ -26,4 +26,12 @@ bool json_read(struct json *json, const char *what, const char *text, size_t siz
 
 void json_free(struct json *json);
 
+/* A value that was made, or NULL, and it is released, where a part of it could not be made. */
+static inline json_t *json_if(bool complete, json_t *value)
+{
+    if (!complete)
+        json_decref(value);
+    return complete ? value : NULL;
+}
+
 #endif

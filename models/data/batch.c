@@ -77,11 +77,66 @@ void sb_batch_free(sb_batch *batch)
     memory_free(batch);
 }
 
+/* ---- batches of sequences ---- */
+
+static sb_batch *batch_if_whole(sb_batch *batch)
+{
+    if (batch_is_whole(batch))
+        return batch;
+    sb_batch_free(batch);
+    return NULL;
+}
+
+/* A multiple of 8 on a device with graphs, which records one graph for each shape. */
+static int64_t batch_padded(int64_t length)
+{
+    const int64_t whole = sb_device_in_use()->graphs ? 8 : 1;
+    return length > 0 ? (length + whole - 1) / whole * whole : whole;
+}
+
+sb_batch *batch_begin(const char *owner, int64_t n, const struct batch_form form[],
+                      int64_t source_length, int64_t target_length)
+{
+    sb_batch *batch = memory_new(sizeof *batch);
+    if (!batch)
+        return sb_fail("%s: out of memory", owner);
+    batch->items = n;
+    for (const struct batch_form *f = form; f->name; f++) {
+        const int rank = f->along == SB_SEQUENCE_NONE ? 1 : 2;
+        const int64_t length = f->along == SB_SEQUENCE_SOURCE ? source_length : target_length;
+        const int64_t dim[] = {n, batch_padded(length)};
+        sb_tensor *t = tensor_new(owner, sb_device_cpu(), f->dtype, rank, dim);
+        batch->part[batch->parts++] = (sb_batch_part){f->name, t, f->along};
+    }
+    return batch_if_whole(batch);
+}
+
+void *batch_row(const sb_batch *batch, int part, int64_t item)
+{
+    const sb_tensor *t = batch->part[part].t;
+    return (char *)t->data + (size_t)item * tensor_bytes(t) / (size_t)batch->items;
+}
+
+void batch_write(const sb_batch *batch, int part, int64_t item, int64_t first, const int32_t *ids,
+                 int64_t n, int32_t padding)
+{
+    int32_t *row = batch_row(batch, part, item);
+    for (int64_t i = first; i < batch->part[part].t->dim[1]; i++)
+        row[i] = i - first < n ? ids[i - first] : padding;
+}
+
+sb_batch *batch_end(sb_batch *batch)
+{
+    for (int i = 0; i < batch->parts; i++)
+        batch->part[i].t = tensor_moved(batch->part[i].t, sb_device_in_use());
+    return batch_if_whole(batch);
+}
+
 /* ---- sentence pairs ---- */
 
-enum { SOURCE_IDS, SOURCE_LENGTHS, TARGET_IN, TARGET_OUT, TARGET_LENGTHS, PAIR_PARTS };
+enum { SOURCE_IDS, SOURCE_LENGTHS, TARGET_IN, TARGET_OUT, TARGET_LENGTHS };
 
-static int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool source)
+int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool source)
 {
     int64_t most = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -91,48 +146,23 @@ static int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool sour
     return most;
 }
 
-int64_t batch_padded(int64_t length)
-{
-    const int64_t whole = sb_device_in_use()->graphs ? 8 : 1;
-    return length > 0 ? (length + whole - 1) / whole * whole : whole;
-}
-
 static void batch_fill(sb_batch *batch, const sb_encoded_pair pairs[])
 {
-    int32_t *data[PAIR_PARTS];
-    for (int i = 0; i < PAIR_PARTS; i++)
-        data[i] = sb_tensor_data(batch->part[i].t);
-    int64_t Ls = sb_tensor_dim(batch->part[SOURCE_IDS].t, 1);
-    int64_t Lt = sb_tensor_dim(batch->part[TARGET_IN].t, 1);
     for (int64_t b = 0; b < batch->items; b++) {
         const sb_encoded_pair *p = &pairs[b];
         const sb_vocabulary *v = p->vocabulary;
         const int32_t first = v ? sb_vocabulary_special(v, SB_SYMBOL_BEGIN) : SB_SYMBOL_BEGIN,
                       last = v ? sb_vocabulary_special(v, SB_SYMBOL_END) : SB_SYMBOL_END;
-        for (int64_t i = 0; i < Ls; i++)
-            data[SOURCE_IDS][b * Ls + i] = i < p->source_length ? p->source[i] : SB_SYMBOL_PADDING;
-        for (int64_t i = 0; i < Lt; i++) {
-            bool inside = i < p->target_length, end = i == p->target_length;
-            data[TARGET_IN][b * Lt + i] = i == 0          ? first
-                                          : inside || end ? p->target[i - 1]
-                                                          : SB_SYMBOL_PADDING;
-            data[TARGET_OUT][b * Lt + i] = inside ? p->target[i] : end ? last : -1;
-        }
-        data[SOURCE_LENGTHS][b] = (int32_t)(p->source_length > 0 ? p->source_length : 1);
-        data[TARGET_LENGTHS][b] = (int32_t)(p->target_length + 1);
-        batch->targets += p->target_length + 1;
+        const int64_t n = p->source_length, m = p->target_length;
+        batch_write(batch, SOURCE_IDS, b, 0, p->source, n, SB_SYMBOL_PADDING);
+        batch_write(batch, TARGET_IN, b, 1, p->target, m, SB_SYMBOL_PADDING);
+        batch_write(batch, TARGET_OUT, b, 0, p->target, m, -1);
+        *(int32_t *)batch_row(batch, TARGET_IN, b) = first;
+        ((int32_t *)batch_row(batch, TARGET_OUT, b))[m] = last;
+        *(int32_t *)batch_row(batch, SOURCE_LENGTHS, b) = (int32_t)(n > 0 ? n : 1);
+        *(int32_t *)batch_row(batch, TARGET_LENGTHS, b) = (int32_t)(m + 1);
+        batch->targets += m + 1;
     }
-}
-
-static sb_tensor *batch_host_ids(int rank, const int64_t *dim)
-{
-    return tensor_new("batch", sb_device_cpu(), SB_I32, rank, dim);
-}
-
-void batch_move(sb_batch *batch, const sb_device *device)
-{
-    for (int i = 0; i < batch->parts; i++)
-        batch->part[i].t = tensor_moved(batch->part[i].t, device);
 }
 
 bool batch_copy(sb_batch *to, const sb_batch *from, const sb_device *device)
@@ -149,28 +179,19 @@ sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
         return fail_null("batch", "pairs");
     if (!check_at_least("batch", "n", n, 1))
         return NULL;
-    int64_t Ls = batch_padded(batch_longest(n, pairs, true)),
-            Lt = batch_padded(batch_longest(n, pairs, false) + 1);
-    sb_batch *batch = memory_new(sizeof *batch);
+    static const struct batch_form form[] = {
+        [SOURCE_IDS] = {"source", SB_I32, SB_SEQUENCE_SOURCE},
+        [SOURCE_LENGTHS] = {"source_lengths", SB_I32, SB_SEQUENCE_NONE},
+        [TARGET_IN] = {"target_in", SB_I32, SB_SEQUENCE_TARGET},
+        [TARGET_OUT] = {"target_out", SB_I32, SB_SEQUENCE_TARGET},
+        [TARGET_LENGTHS] = {"target_lengths", SB_I32, SB_SEQUENCE_NONE},
+        {0}};
+    sb_batch *batch = batch_begin("batch", n, form, batch_longest(n, pairs, true),
+                                  batch_longest(n, pairs, false) + 1);
     if (!batch)
-        return sb_fail("batch: out of memory");
-    *batch = (sb_batch){
-        .items = n,
-        .parts = PAIR_PARTS,
-        .source_lengths = "source_lengths",
-        .target_lengths = "target_lengths",
-        .part = {
-            [SOURCE_IDS] = {"source", batch_host_ids(SB_SHAPE(n, Ls)), SB_SEQUENCE_SOURCE},
-            [SOURCE_LENGTHS] = {"source_lengths", batch_host_ids(SB_SHAPE(n)), SB_SEQUENCE_NONE},
-            [TARGET_IN] = {"target_in", batch_host_ids(SB_SHAPE(n, Lt)), SB_SEQUENCE_TARGET},
-            [TARGET_OUT] = {"target_out", batch_host_ids(SB_SHAPE(n, Lt)), SB_SEQUENCE_TARGET},
-            [TARGET_LENGTHS] = {"target_lengths", batch_host_ids(SB_SHAPE(n)), SB_SEQUENCE_NONE}}};
-    if (batch_is_whole(batch)) {
-        batch_fill(batch, pairs);
-        batch_move(batch, sb_device_in_use());
-    }
-    if (batch_is_whole(batch))
-        return batch;
-    sb_batch_free(batch);
-    return NULL;
+        return NULL;
+    batch->source_lengths = "source_lengths";
+    batch->target_lengths = "target_lengths";
+    batch_fill(batch, pairs);
+    return batch_end(batch);
 }

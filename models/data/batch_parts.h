@@ -7,6 +7,9 @@
 #include "models/data/batch.h"
 #include "nn/parameters.h"
 
+/* The most symbols of a source, or of a target. */
+int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool source);
+
 /* Whether every part has its tensor. */
 bool batch_is_whole(const sb_batch *batch);
 
@@ -14,12 +17,23 @@ bool batch_is_whole(const sb_batch *batch);
    sequences are cut, positions. */
 bool batch_check(const sb_batch *batch, bool cut);
 
-/* The padded length of sequences: a multiple of 8 on a device with graphs, which records one graph
-   for each shape. */
-int64_t batch_padded(int64_t length);
+/* A part of a new batch of n items: (n) or, along a sequence, (n, L). */
+struct batch_form {
+    const char *name;
+    sb_dtype dtype;
+    sb_sequence along;
+};
 
-/* Moves all parts to a device; a part that fails becomes NULL. */
-void batch_move(sb_batch *batch, const sb_device *device);
+/* A batch with parts that are to be filled, in host memory; a row without a name ends them. L is
+   the length, padded: on a device with graphs to a multiple of 8. */
+sb_batch *batch_begin(const char *owner, int64_t n, const struct batch_form form[],
+                      int64_t source_length, int64_t target_length);
+/* The row of an item, and its ids from index `first` on: n of them, then padding. */
+void *batch_row(const sb_batch *batch, int part, int64_t item);
+void batch_write(const sb_batch *batch, int part, int64_t item, int64_t first, const int32_t *ids,
+                 int64_t n, int32_t padding);
+/* Moves a filled batch to the device in use; NULL, with nothing to free, after a failure. */
+sb_batch *batch_end(sb_batch *batch);
 
 /* Copies all parts to a device, for batch_release; false, with a message, if one fails. */
 bool batch_copy(sb_batch *to, const sb_batch *from, const sb_device *device);

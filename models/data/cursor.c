@@ -128,15 +128,13 @@ static sb_batch *cursor_pick(const struct cursor *c)
     return c->items->batch(c->source, c->epoch.begin[b + 1] - begin, c->epoch.order + begin);
 }
 
-/* The next batch of an endless source. */
-static sb_batch *cursor_make(const struct cursor *c)
+sb_batch *cursor_batch(const struct cursor *c, int64_t first, int64_t n)
 {
-    const int64_t n = c->limits.pairs;
     int64_t *item = memory_new((size_t)n * sizeof *item);
     if (!item)
         return sb_fail("%s: out of memory", c->items->name);
     for (int64_t i = 0; i < n; i++)
-        item[i] = c->next.batch * n + i;
+        item[i] = first + i;
     sb_batch *batch = c->items->batch(c->source, n, item);
     memory_free(item);
     return batch;
@@ -146,7 +144,8 @@ const sb_batch *cursor_next(void *cursor)
 {
     struct cursor *c = cursor;
     const bool endless = cursor_is_endless(c);
-    sb_batch *batch = endless                         ? cursor_make(c)
+    const int64_t n = c->limits.pairs;
+    sb_batch *batch = endless                         ? cursor_batch(c, c->next.batch * n, n)
                       : cursor_plan(c, c->next.epoch) ? cursor_pick(c)
                                                       : NULL;
     if (!batch)
@@ -202,4 +201,10 @@ sb_source cursor_as_source(struct cursor *cursor)
                        .seek = cursor_seek,
                        .hash = cursor_hash,
                        .batches = cursor_batches};
+}
+
+void *cursor_object(const sb_source *source, const struct cursor_items *items)
+{
+    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
+    return c && c->items == items ? c->source : NULL;
 }

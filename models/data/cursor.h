@@ -58,11 +58,17 @@ struct cursor {
 
 void cursor_close(struct cursor *cursor);
 
+/* A batch of n items from a number on. */
+sb_batch *cursor_batch(const struct cursor *cursor, int64_t first, int64_t n);
+
 /* The functions of a source of batches, whose object is the cursor. */
 const sb_batch *cursor_next(void *cursor);
 sb_data_position cursor_tell(const void *cursor);
 bool cursor_seek(void *cursor, sb_data_position position);
 int64_t cursor_batches(const void *cursor);
 sb_source cursor_as_source(struct cursor *cursor);
+
+/* The object whose items a source has, where they are these; else NULL, without a message. */
+void *cursor_object(const sb_source *source, const struct cursor_items *items);
 
 #endif

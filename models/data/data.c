@@ -1,4 +1,5 @@
 #include "models/data/data.h"
+#include "models/data/batch_parts.h"
 #include "models/data/data_source.h"
 #include "models/text/labels_parts.h"
 #include "tensor/failure.h"
@@ -7,11 +8,6 @@
 #include <string.h>
 
 static const struct data_kind data_of_task, data_of_pairs;
-
-static bool data_is_endless(const sb_data *data)
-{
-    return data->kind == &data_of_task;
-}
 
 /* The options with every default filled in; `owner` begins the message of a failure. */
 static bool data_complete(const char *owner, const sb_data_options *given, sb_data_options *o)
@@ -214,18 +210,6 @@ static sb_batch *data_pair_batch(const void *data_, int64_t n, const int64_t ite
     return batch;
 }
 
-sb_batch *data_whole(const sb_data *data)
-{
-    int64_t *item = memory_new((size_t)data->pairs * sizeof *item);
-    if (!item)
-        return sb_fail("data: out of memory");
-    for (int64_t i = 0; i < data->pairs; i++)
-        item[i] = i;
-    sb_batch *batch = data->kind->items.batch(data, data->pairs, item);
-    memory_free(item);
-    return batch;
-}
-
 /* ---- both ---- */
 
 const sb_batch *sb_data_next(sb_data *data)
@@ -265,20 +249,12 @@ int64_t sb_data_left_out(const sb_data *data)
 
 int64_t sb_data_longest_source(const sb_data *data)
 {
-    int64_t most = 0;
-    for (int64_t i = 0; i < sb_data_pairs(data); i++)
-        if (data->pair[i].source_length > most)
-            most = data->pair[i].source_length;
-    return most;
+    return data ? batch_longest(data->pairs, data->pair, true) : 0;
 }
 
 int64_t sb_data_longest_target(const sb_data *data)
 {
-    int64_t most = 0;
-    for (int64_t i = 0; i < sb_data_pairs(data); i++)
-        if (data->pair[i].target_length > most)
-            most = data->pair[i].target_length;
-    return most;
+    return data ? batch_longest(data->pairs, data->pair, false) : 0;
 }
 
 int64_t sb_data_batches(const sb_data *data)
@@ -298,7 +274,7 @@ static uint64_t data_hash(const void *data_)
     const int64_t way[] = {(int64_t)o->seed,
                            o->batch_pairs,
                            o->batch_symbols,
-                           data_is_endless(data) ? (int64_t)data->task : -1,
+                           data->kind == &data_of_task ? (int64_t)data->task : -1,
                            data->task_options.min_length,
                            data->task_options.max_length};
     uint64_t hash = hash_add(HASH_START, way, sizeof way);
@@ -329,7 +305,6 @@ sb_source sb_data_as_source(sb_data *data)
 
 sb_data *data_of_source(const sb_source *source)
 {
-    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
-    const bool its = c && (c->items == &data_of_task.items || c->items == &data_of_pairs.items);
-    return its ? c->source : NULL;
+    sb_data *data = cursor_object(source, &data_of_task.items);
+    return data ? data : cursor_object(source, &data_of_pairs.items);
 }

@@ -38,9 +38,6 @@ struct data_kind {
 sb_data *data_new(const struct data_kind *kind, const sb_pairs *pairs, sb_vocabulary *source,
                   sb_vocabulary *target, const sb_labels *labels, const sb_data_options *options);
 
-/* A batch of all pairs, in their order. */
-sb_batch *data_whole(const sb_data *data);
-
 /* For cursor_items: all pairs, the same in each epoch. */
 const sb_encoded_pair *data_list(void *data, int64_t epoch, int64_t *count);
 

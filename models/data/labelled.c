@@ -109,39 +109,27 @@ sb_source sb_labelled_as_source(sb_labelled *labelled)
 
 sb_data *labelled_of_source(const sb_source *source)
 {
-    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
-    return c && c->items == &labelled_texts.items ? c->source : NULL;
+    return cursor_object(source, &labelled_texts.items);
 }
 
 /* ---- batches ---- */
 
-enum { LABELLED_TEXT, LABELLED_LENGTHS, LABELLED_POOLING, LABELLED_LABEL, LABELLED_PARTS };
+enum { LABELLED_TEXT, LABELLED_LENGTHS, LABELLED_POOLING, LABELLED_LABEL };
 
-static void labelled_batch_fill(sb_batch *batch, int64_t L, const int32_t *const ids[],
-                                const int64_t length[], const int64_t label[], int64_t begin)
+static void labelled_batch_fill(sb_batch *batch, const int32_t *const ids[], const int64_t length[],
+                                const int64_t label[], int64_t begin)
 {
-    int32_t *text = sb_tensor_data(batch->part[LABELLED_TEXT].t),
-            *lengths = sb_tensor_data(batch->part[LABELLED_LENGTHS].t),
-            *labels = sb_tensor_data(batch->part[LABELLED_LABEL].t);
-    float *pooling = sb_tensor_data(batch->part[LABELLED_POOLING].t);
+    const int64_t L = sb_tensor_dim(batch->part[LABELLED_TEXT].t, 1);
     for (int64_t b = 0; b < batch->items; b++) {
         const int64_t n = length[b] + begin;
-        for (int64_t i = 0; i < L; i++) {
-            text[b * L + i] = i < begin ? SB_SYMBOL_BEGIN
-                              : i < n   ? ids[b][i - begin]
-                                        : SB_SYMBOL_PADDING;
-            pooling[b * L + i] = i < n ? 1 / (float)n : 0;
-        }
-        lengths[b] = (int32_t)n;
-        labels[b] = label ? (int32_t)label[b] : -1;
+        float *pooling = batch_row(batch, LABELLED_POOLING, b);
+        *(int32_t *)batch_row(batch, LABELLED_TEXT, b) = SB_SYMBOL_BEGIN;
+        batch_write(batch, LABELLED_TEXT, b, begin, ids[b], length[b], SB_SYMBOL_PADDING);
+        for (int64_t i = 0; i < L; i++)
+            pooling[i] = i < n ? 1 / (float)n : 0;
+        *(int32_t *)batch_row(batch, LABELLED_LENGTHS, b) = (int32_t)n;
+        *(int32_t *)batch_row(batch, LABELLED_LABEL, b) = label ? (int32_t)label[b] : -1;
     }
-}
-
-static sb_batch_part labelled_part(const char *name, sb_dtype dtype, int rank, const int64_t *dim,
-                                   sb_sequence along)
-{
-    return (sb_batch_part){name, tensor_new("labelled_batch", sb_device_cpu(), dtype, rank, dim),
-                           along};
 }
 
 sb_batch *sb_labelled_batch_new(int64_t n, const int32_t *const ids[], const int64_t length[],
@@ -160,23 +148,17 @@ sb_batch *sb_labelled_batch_new(int64_t n, const int32_t *const ids[], const int
                            (long long)i, (long long)length[i], (long long)(1 - begin));
         L = length[i] + begin > L ? length[i] + begin : L;
     }
-    L = batch_padded(L);
-    sb_batch *batch = memory_new(sizeof *batch);
+    static const struct batch_form form[] = {
+        [LABELLED_TEXT] = {"text", SB_I32, SB_SEQUENCE_SOURCE},
+        [LABELLED_LENGTHS] = {"lengths", SB_I32, SB_SEQUENCE_NONE},
+        [LABELLED_POOLING] = {"pooling", SB_F32, SB_SEQUENCE_SOURCE},
+        [LABELLED_LABEL] = {"label", SB_I32, SB_SEQUENCE_NONE},
+        {0}};
+    sb_batch *batch = batch_begin("labelled_batch", n, form, L, 0);
     if (!batch)
-        return sb_fail("labelled_batch: out of memory");
-    *batch =
-        (sb_batch){.items = n, .targets = n, .parts = LABELLED_PARTS, .source_lengths = "lengths"};
-    batch->part[LABELLED_TEXT] = labelled_part("text", SB_I32, SB_SHAPE(n, L), SB_SEQUENCE_SOURCE);
-    batch->part[LABELLED_LENGTHS] = labelled_part("lengths", SB_I32, SB_SHAPE(n), SB_SEQUENCE_NONE);
-    batch->part[LABELLED_POOLING] =
-        labelled_part("pooling", SB_F32, SB_SHAPE(n, L), SB_SEQUENCE_SOURCE);
-    batch->part[LABELLED_LABEL] = labelled_part("label", SB_I32, SB_SHAPE(n), SB_SEQUENCE_NONE);
-    if (batch_is_whole(batch)) {
-        labelled_batch_fill(batch, L, ids, length, label, begin);
-        batch_move(batch, sb_device_in_use());
-    }
-    if (batch_is_whole(batch))
-        return batch;
-    sb_batch_free(batch);
-    return NULL;
+        return NULL;
+    batch->targets = n;
+    batch->source_lengths = "lengths";
+    labelled_batch_fill(batch, ids, length, label, begin);
+    return batch_end(batch);
 }

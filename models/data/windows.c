@@ -59,12 +59,9 @@ static bool windows_make_room(sb_windows *w, int64_t more)
     if (w->ids + more <= w->ids_room)
         return true;
     const int64_t room = 2 * w->ids_room > w->ids + more ? 2 * w->ids_room : w->ids + more;
-    int32_t *id = memory_new((size_t)room * sizeof *id);
+    int32_t *id = memory_resize(w->id, (size_t)room * sizeof *id);
     if (!id)
         return sb_fail("windows: out of memory for %lld symbols", (long long)room);
-    if (w->ids > 0)
-        memcpy(id, w->id, (size_t)w->ids * sizeof *id);
-    memory_free(w->id);
     w->id = id;
     w->ids_room = room;
     return true;
@@ -236,8 +233,7 @@ sb_source sb_windows_as_source(sb_windows *windows)
 
 const sb_windows *windows_of_source(const sb_source *source)
 {
-    const struct cursor *c = source->next == cursor_next ? source->object : NULL;
-    return c && c->items == &windows_items ? c->source : NULL;
+    return cursor_object(source, &windows_items);
 }
 
 /* ---- what there is ---- */
@@ -269,29 +265,7 @@ int64_t sb_windows_batches(const sb_windows *w)
 
 /* ---- batches ---- */
 
-enum { WINDOW_IN, WINDOW_OUT, WINDOW_LENGTHS, WINDOW_PARTS };
-
-static void window_batch_fill(sb_batch *batch, int64_t L, const int32_t *const ids[],
-                              const int64_t length[])
-{
-    int32_t *in = sb_tensor_data(batch->part[WINDOW_IN].t),
-            *out = sb_tensor_data(batch->part[WINDOW_OUT].t),
-            *lengths = sb_tensor_data(batch->part[WINDOW_LENGTHS].t);
-    for (int64_t b = 0; b < batch->items; b++) {
-        for (int64_t i = 0; i < L; i++) {
-            const bool inside = i < length[b];
-            in[b * L + i] = inside ? ids[b][i] : SB_SYMBOL_PADDING;
-            out[b * L + i] = inside ? ids[b][i + 1] : -1;
-        }
-        lengths[b] = (int32_t)length[b];
-        batch->targets += length[b];
-    }
-}
-
-static sb_tensor *window_batch_ids(int rank, const int64_t *dim)
-{
-    return tensor_new("window_batch", sb_device_cpu(), SB_I32, rank, dim);
-}
+enum { WINDOW_IN, WINDOW_OUT, WINDOW_LENGTHS };
 
 static bool window_batch_longest(int64_t n, const int32_t *const ids[], const int64_t length[],
                                  int64_t *longest)
@@ -316,25 +290,20 @@ sb_batch *sb_window_batch_new(int64_t n, const int32_t *const ids[], const int64
         return sb_fail("window_batch: %lld windows make no batch", (long long)n);
     if (!window_batch_longest(n, ids, length, &L))
         return NULL;
-    L = batch_padded(L);
-    sb_batch *batch = memory_new(sizeof *batch);
+    static const struct batch_form form[] = {
+        [WINDOW_IN] = {"target_in", SB_I32, SB_SEQUENCE_TARGET},
+        [WINDOW_OUT] = {"target_out", SB_I32, SB_SEQUENCE_TARGET},
+        [WINDOW_LENGTHS] = {"target_lengths", SB_I32, SB_SEQUENCE_NONE},
+        {0}};
+    sb_batch *batch = batch_begin("window_batch", n, form, 0, L);
     if (!batch)
-        return sb_fail("window_batch: out of memory");
-    *batch = (sb_batch){
-        .items = n,
-        .parts = WINDOW_PARTS,
-        .target_lengths = "target_lengths",
-        .part = {
-            [WINDOW_IN] = {"target_in", window_batch_ids(SB_SHAPE(n, L)), SB_SEQUENCE_TARGET},
-            [WINDOW_OUT] = {"target_out", window_batch_ids(SB_SHAPE(n, L)), SB_SEQUENCE_TARGET},
-            [WINDOW_LENGTHS] = {"target_lengths", window_batch_ids(SB_SHAPE(n)),
-                                SB_SEQUENCE_NONE}}};
-    if (batch_is_whole(batch)) {
-        window_batch_fill(batch, L, ids, length);
-        batch_move(batch, sb_device_in_use());
+        return NULL;
+    batch->target_lengths = "target_lengths";
+    for (int64_t b = 0; b < n; b++) {
+        batch_write(batch, WINDOW_IN, b, 0, ids[b], length[b], SB_SYMBOL_PADDING);
+        batch_write(batch, WINDOW_OUT, b, 0, ids[b] + 1, length[b], -1);
+        *(int32_t *)batch_row(batch, WINDOW_LENGTHS, b) = (int32_t)length[b];
+        batch->targets += length[b];
     }
-    if (batch_is_whole(batch))
-        return batch;
-    sb_batch_free(batch);
-    return NULL;
+    return batch_end(batch);
 }

@@ -34,15 +34,14 @@ struct candidate {
 };
 
 struct beam {
-    const struct search_text *text;
+    const struct decoding_text *text;
     int64_t count, length;   /* of the hypotheses, and of each of them */
     struct hypothesis *live; /* width + 1 */
     int64_t ended;           /* how many outputs have ended */
     int64_t within;          /* how many hypotheses were among the `width` best candidates */
     double *scores;          /* of the at most `width` best outputs, the best first */
     int64_t scored;
-    bool found; /* an output, the best so far: */
-    int64_t node;
+    int64_t node; /* of the best one */
 };
 
 struct search_state {
@@ -52,15 +51,13 @@ struct search_state {
     double *scores;
     int64_t nodes, nodes_room;
     struct node *node;
-    double *log_p;       /* (sequences, V); on a device NULL: */
     struct choice *best; /* (sequences, reads): the most probable symbols, not all allowed */
     int64_t reads;
     struct choice *choices;
     struct candidate *candidates;
     int32_t *ids, *rows;
-    /* Steps that a device takes without the host; all NULL on the CPU. */
+    /* Steps that a device takes without the host. */
     struct device_steps device;
-    double *noted;                      /* what several steps note of each sequence */
     double *sum;                        /* of each slot, */
     int32_t *greedy;                    /* and of each text, for the first of them */
     sb_tensor *sums, *greedies, *slots; /* sum, greedy and from of ops/decoding.h */
@@ -84,38 +81,26 @@ static int64_t beam_noted(const struct search_state *s)
     return 2 + 2 * s->reads;
 }
 
-/* Memory for what a step reads of `rows` rows: on the CPU all log-probabilities, on a device those
-   of the best symbols, which include the allowed ones that a beam needs. */
-static bool beam_begin_reading(struct search_state *s, size_t rows)
-{
-    const int64_t V = s->search->V, forbidden = SB_SPECIAL_SYMBOLS - 1,
-                  reads = beam_width(s) + 1 + forbidden;
-    s->reads = reads < V ? reads : V;
-    if (sb_device_in_use() == sb_device_cpu()) {
-        s->log_p = memory_new(rows * (size_t)V * sizeof *s->log_p);
-        return s->log_p != NULL;
-    }
-    s->best = memory_new(rows * (size_t)s->reads * sizeof *s->best);
-    s->sum = memory_new(rows * sizeof *s->sum);
-    s->greedy = memory_new(rows * sizeof *s->greedy);
-    s->noted = memory_new(DEVICE_STEPS_AHEAD * rows * (size_t)beam_noted(s) * sizeof *s->noted);
-    return s->best && s->sum && s->greedy && s->noted;
-}
-
 static bool beam_begin(struct search_state *s, const struct search *search)
 {
     *s = (struct search_state){.search = search};
-    size_t n = (size_t)search->texts, V = (size_t)search->V, most = (size_t)beam_width(s) + 1;
+    const size_t n = (size_t)search->texts, most = (size_t)beam_width(s) + 1, rows = n * most;
+    const int64_t reads =
+        (int64_t)most + SB_SPECIAL_SYMBOLS - 1; /* with those that are forbidden */
+    s->reads = reads < search->V ? reads : search->V;
     s->beam = memory_new(n * sizeof *s->beam);
-    s->live = memory_new(n * most * sizeof *s->live);
+    s->live = memory_new(rows * sizeof *s->live);
     s->next = memory_new(most * sizeof *s->next);
-    s->scores = memory_new(n * most * sizeof *s->scores);
-    s->choices = memory_new(V * sizeof *s->choices);
+    s->scores = memory_new(rows * sizeof *s->scores);
+    s->choices = memory_new(most * sizeof *s->choices);
     s->candidates = memory_new(most * most * sizeof *s->candidates);
-    s->ids = memory_new(n * most * sizeof *s->ids);
-    s->rows = memory_new(n * most * sizeof *s->rows);
+    s->ids = memory_new(rows * sizeof *s->ids);
+    s->rows = memory_new(rows * sizeof *s->rows);
+    s->best = memory_new(rows * (size_t)s->reads * sizeof *s->best);
+    s->sum = memory_new(rows * sizeof *s->sum);
+    s->greedy = memory_new(rows * sizeof *s->greedy);
     if (!s->beam || !s->live || !s->next || !s->scores || !s->choices || !s->candidates ||
-        !s->ids || !s->rows || !beam_begin_reading(s, n * most))
+        !s->ids || !s->rows || !s->best || !s->sum || !s->greedy)
         return sb_fail("decode: out of memory");
     for (size_t i = 0; i < n; i++) {
         s->beam[i] = (struct beam){.text = &search->text[i],
@@ -144,7 +129,6 @@ static void beam_end(struct search_state *s)
     memory_free(s->next);
     memory_free(s->scores);
     memory_free(s->node);
-    memory_free(s->log_p);
     memory_free(s->best);
     memory_free(s->choices);
     memory_free(s->candidates);
@@ -153,7 +137,6 @@ static void beam_end(struct search_state *s)
     beam_steps_end(s);
     memory_free(s->sum);
     memory_free(s->greedy);
-    memory_free(s->noted);
 }
 
 /* The more probable candidate comes first; of equal ones that of the better hypothesis, then the
@@ -173,9 +156,6 @@ static int64_t beam_choose(struct search_state *s, const struct hypothesis *from
 {
     const int64_t k = beam_width(s) + 1;
     int64_t n = 0;
-    if (s->log_p)
-        return choices_best(s->search->from, s->search->V, s->log_p + from->row * s->search->V, k,
-                            s->choices);
     for (int64_t i = 0; n < k && i < s->reads; i++) {
         const struct choice best = s->best[from->row * s->reads + i];
         if (search_allows(s->search->from, best.id))
@@ -204,15 +184,16 @@ static int64_t beam_find_candidates(struct search_state *s, const struct beam *b
     return n;
 }
 
-/* Gives a finished output's score its place among the best. */
-static void beam_rank(struct beam *beam, int64_t width, double score)
+/* Gives a finished output's score its place among the best; returns whether it is the first. */
+static bool beam_rank(struct beam *beam, int64_t width, double score)
 {
     if (beam->scored == width && !(score > beam->scores[width - 1]))
-        return;
+        return false;
     int64_t place = beam->scored < width ? beam->scored++ : width - 1;
     for (; place > 0 && score > beam->scores[place - 1]; place--)
         beam->scores[place] = beam->scores[place - 1];
     beam->scores[place] = score;
+    return place == 0;
 }
 
 /* Compares a finished output of `length` symbols, and "end" or not, with the best so far. */
@@ -221,10 +202,8 @@ static void beam_finish(struct search_state *s, struct beam *beam, double log_p,
 {
     sb_decoded *output = beam->text->output;
     double score = search_score(s->search->options, log_p, length + has_end);
-    beam_rank(beam, beam_width(s), score);
-    if (beam->found && !(score > output->score))
+    if (!beam_rank(beam, beam_width(s), score))
         return;
-    beam->found = true;
     beam->node = node;
     output->log_probability = log_p;
     output->score = score;
@@ -265,13 +244,6 @@ static int64_t beam_pick(struct search_state *s, struct beam *beam, int64_t n)
     return kept;
 }
 
-/* The best score that an output of this hypothesis can reach: it loses no more probability and
-   grows to the full length. */
-static double beam_bound(const struct search_state *s, const struct beam *beam, double log_p)
-{
-    return search_score(s->search->options, log_p, beam->text->longest);
-}
-
 /* Whether transformers' generate continues when log_p is that of the best hypothesis. */
 static bool beam_goes_on(const struct search_state *s, const struct beam *beam, double log_p)
 {
@@ -290,7 +262,9 @@ static int64_t beam_prune(const struct search_state *s, struct beam *beam, int64
         return kept > 0 && beam_goes_on(s, beam, s->next[0].log_p) ? kept : 0;
     for (int64_t i = 0; i < kept; i++) {
         const struct hypothesis *b = &s->next[i];
-        bool hopeless = beam->found && beam_bound(s, beam, b->log_p) <= beam->text->output->score;
+        /* The best that its output can reach: it loses no more probability at the full length. */
+        const double bound = search_score(s->search->options, b->log_p, beam->text->longest);
+        const bool hopeless = beam->scored > 0 && bound <= beam->scores[0];
         if (!hopeless && (beam->ended < beam_width(s) || b->greedy))
             s->next[left++] = *b;
     }
@@ -388,7 +362,7 @@ static bool beam_step(struct search_state *s, int64_t L, const int32_t *ids)
     sb_tape tape;
     search_tape(&tape);
     sb_tensor *log_p = sb_log_softmax(beam_logits(s, sequences_next(s->search->sequences, L, ids)));
-    bool ok = log_p && (s->log_p ? sb_tensor_read(log_p, s->log_p) : beam_read_best(s, log_p));
+    const bool ok = log_p && beam_read_best(s, log_p);
     return sb_tape_end(&tape) && ok && beam_advance_all(s);
 }
 
@@ -480,10 +454,8 @@ static bool beam_steps_begin(struct search_state *s)
     struct sequences *sequences = s->search->sequences;
     const int64_t slots = beam_width(s) + 1, texts = beam_steps_spread(s);
     if (!sequences_reorder(sequences, texts * slots, s->rows) ||
-        !device_steps_begin(&s->device, sequences, beam_noted(s), s->ids))
+        !device_steps_begin(&s->device, sequences, beam_noted(s), s->ids, beam_steps_choose, s))
         return false;
-    s->device.choose = beam_steps_choose;
-    s->device.chooser = s;
     s->sums = sb_tensor_from(SB_F64, SB_SHAPE(texts, slots), s->sum);
     s->greedies = s->sums ? sb_tensor_from(SB_I32, SB_SHAPE(texts), s->greedy) : NULL;
     s->slots = s->greedies ? sb_tensor_zeros(SB_I32, SB_SHAPE(texts, slots)) : NULL;
@@ -532,10 +504,10 @@ static bool beam_steps_run(struct search_state *s, int64_t steps)
 {
     const struct sequences *sequences = s->search->sequences;
     bool ok = (device_steps_fit(&s->device, steps) || beam_steps_begin(s)) &&
-              device_steps_run(&s->device, steps, s->noted);
+              device_steps_run(&s->device, steps);
     const int64_t texts = sequences->count / (beam_width(s) + 1);
     for (int64_t i = 0; ok && i < steps; i++)
-        ok = beam_steps_take(s, s->noted + i * sequences->count * beam_noted(s));
+        ok = beam_steps_take(s, device_steps_noted(&s->device, i));
     int64_t most;
     if (2 * beam_unfinished(s, &most) <= texts)
         beam_steps_end(s);
@@ -561,7 +533,8 @@ bool search_beam(const struct search *search)
 {
     struct search_state s;
     int64_t most;
-    bool ok = beam_begin(&s, search) && beam_step(&s, search->start_length, search->start);
+    bool ok = beam_begin(&s, search) &&
+              beam_step(&s, search->sequences->start_length, search->sequences->start);
     while (ok && beam_unfinished(&s, &most) > 0) {
         const int64_t steps = beam_steps_most(&s, most);
         ok = steps > 0 ? beam_steps_run(&s, steps) : beam_arrange(&s) && beam_step(&s, 1, s.ids);

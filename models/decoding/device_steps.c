@@ -4,7 +4,6 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
-#include <string.h>
 
 enum {
     FIRST_RESERVE = 64,      /* positions, so that short outputs need one graph */
@@ -35,19 +34,24 @@ void device_steps_end(struct device_steps *d)
     sb_tensor_release(d->ids);
     sb_tensor_release(d->lengths);
     sb_tensor_release(d->noted);
+    memory_free(d->read);
     *d = (struct device_steps){0};
 }
 
 bool device_steps_begin(struct device_steps *d, const struct sequences *s, int64_t size,
-                        const int32_t *ids)
+                        const int32_t *ids, device_steps_choose *choose, void *chooser)
 {
     const int64_t B = s->count, length = sb_decoder_state_length(s->state);
-    *d = (struct device_steps){.sequences = s};
+    device_steps_end(d);
+    *d = (struct device_steps){.sequences = s, .choose = choose, .chooser = chooser};
     if (!decoder_state_reserve(s->state, FIRST_RESERVE))
         return false;
     d->ids = sb_tensor_from(SB_I32, SB_SHAPE(B, 1), ids);
     d->lengths = s->lengths ? sb_tensor_from(SB_I32, SB_SHAPE(B), s->lengths) : NULL;
     d->noted = sb_tensor_zeros(SB_F64, SB_SHAPE(DEVICE_STEPS_AHEAD, B, size));
+    d->read = d->noted ? memory_new(tensor_bytes(d->noted)) : NULL;
+    if (d->noted && !d->read)
+        return sb_fail("decode: out of memory");
     return d->ids && (d->lengths || !s->lengths) && d->noted &&
            device_position_begin(&d->position, B, length, decoder_state_room(s->state));
 }
@@ -105,31 +109,21 @@ static bool device_steps_next(struct device_steps *d)
     return d->graph ? sb_device_in_use()->graphs->launch(d->graph, 0) : device_steps_queue(d);
 }
 
-/* Reads the last `steps` rows that were noted, of which the first belongs to position `first`. */
-static bool device_steps_read(const struct device_steps *d, int64_t first, int64_t steps,
-                              double *noted)
-{
-    const size_t row = (size_t)(tensor_size(d->noted) / DEVICE_STEPS_AHEAD);
-    double *all = memory_new(DEVICE_STEPS_AHEAD * row * sizeof *all);
-    if (!all)
-        return sb_fail("decode: out of memory");
-    const bool ok = sb_device_in_use()->download(all, d->noted->data, tensor_bytes(d->noted));
-    for (int64_t i = 0; ok && i < steps; i++)
-        memcpy(noted + (size_t)i * row, all + (size_t)((first + i) % DEVICE_STEPS_AHEAD) * row,
-               row * sizeof *noted);
-    memory_free(all);
-    return ok;
-}
-
-bool device_steps_run(struct device_steps *d, int64_t steps, double *noted)
+bool device_steps_run(struct device_steps *d, int64_t steps)
 {
     sb_decoder_state *state = d->sequences->state;
-    const int64_t first = sb_decoder_state_length(state);
     bool ok = true;
+    d->first = sb_decoder_state_length(state);
     for (int64_t i = 0; ok && i < steps; i++)
         ok = device_steps_next(d);
-    if (!ok || !device_steps_read(d, first, steps, noted))
+    if (!ok || !sb_device_in_use()->download(d->read, d->noted->data, tensor_bytes(d->noted)))
         return false;
     decoder_state_advance(state, steps);
     return true;
+}
+
+const double *device_steps_noted(const struct device_steps *d, int64_t i)
+{
+    const int64_t row = tensor_size(d->noted) / DEVICE_STEPS_AHEAD;
+    return d->read + (d->first + i) % DEVICE_STEPS_AHEAD * row;
 }

@@ -52,34 +52,29 @@ static bool sequences_encode(struct sequences *s, const struct decoding_text tex
 }
 
 /* "Begin" for each text, unless the generator is bare, followed by the prompt. */
-static int32_t *sequences_starts(const struct generator *g, int64_t n,
-                                 const struct decoding_text texts[], int64_t *length)
+static bool sequences_starts(struct sequences *s, const struct decoding_text texts[])
 {
+    const struct generator *g = s->generator;
     const int64_t prompt = g->encode ? 0 : texts[0].length, begin = g->bare && prompt > 0 ? 0 : 1,
                   L = begin + prompt;
-    int32_t *start = memory_new((size_t)(n * L) * sizeof *start);
-    if (!start)
+    s->start_length = L;
+    s->start = memory_new((size_t)(s->count * L) * sizeof *s->start);
+    if (!s->start)
         return sb_fail("decode: out of memory");
-    for (int64_t i = 0; i < n; i++) {
-        start[i * L] = sb_vocabulary_special(g->outputs, SB_SYMBOL_BEGIN);
-        memcpy(start + i * L + begin, texts[i].ids, (size_t)prompt * sizeof *start);
+    for (int64_t i = 0; i < s->count; i++) {
+        s->start[i * L] = sb_vocabulary_special(g->outputs, SB_SYMBOL_BEGIN);
+        memcpy(s->start + i * L + begin, texts[i].ids, (size_t)prompt * sizeof *s->start);
     }
-    *length = L;
-    return start;
+    return true;
 }
 
 bool sequences_begin(struct sequences *s, const struct generator *generator, int64_t n,
-                     const struct decoding_text texts[], bool cache, int32_t **start,
-                     int64_t *start_length)
+                     const struct decoding_text texts[], bool cache)
 {
     *s = (struct sequences){.generator = generator, .count = n};
-    *start = NULL;
-    if (generator->encode && !sequences_encode(s, texts))
-        return false;
-    if (cache && !(s->state = sb_decoder_state_new(generator->decoder)))
-        return false;
-    *start = sequences_starts(generator, n, texts, start_length);
-    return *start != NULL;
+    return (!generator->encode || sequences_encode(s, texts)) &&
+           (!cache || (s->state = sb_decoder_state_new(generator->decoder))) &&
+           sequences_starts(s, texts);
 }
 
 void sequences_end(struct sequences *s)
@@ -88,6 +83,7 @@ void sequences_end(struct sequences *s)
     sb_decoder_state_free(s->state);
     memory_free(s->lengths);
     memory_free(s->prefix);
+    memory_free(s->start);
     *s = (struct sequences){0};
 }
 
@@ -301,32 +297,6 @@ static int generator_by_length(const void *a_, const void *b_)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static void generator_free_texts(int64_t n, struct decoding_text *texts)
-{
-    for (int64_t i = 0; texts && i < n; i++)
-        sb_free(texts[i].ids);
-    memory_free(texts);
-}
-
-/* The texts encoded, the shortest first. */
-static struct decoding_text *generator_encode(const struct generator *g, const char *const *texts,
-                                              int64_t n)
-{
-    struct decoding_text *encoded = memory_new((size_t)n * sizeof *encoded);
-    bool ok = encoded || sb_fail("decode: out of memory for %lld texts", (long long)n);
-    for (int64_t i = 0; ok && i < n; i++) {
-        encoded[i].index = i;
-        encoded[i].ids = sb_vocabulary_encode(g->vocabulary, texts[i], &encoded[i].length, NULL);
-        ok = encoded[i].ids || sb_fail("decode: text %lld: %s", (long long)i, sb_error());
-    }
-    if (!ok) {
-        generator_free_texts(n, encoded);
-        return NULL;
-    }
-    qsort(encoded, (size_t)n, sizeof *encoded, generator_by_length);
-    return encoded;
-}
-
 /* How many of n texts, the shortest first, make the next batch. */
 static int64_t generator_next_batch(const struct generator *g, const sb_decoding_options *o,
                                     int64_t n, const struct decoding_text texts[])
@@ -351,33 +321,18 @@ static int64_t generator_longest_output(const struct generator *g, const sb_deco
 
 /* Decodes one batch, on tapes inside the open one. */
 static bool generator_search(const struct generator *g, const sb_decoding_options *o, int64_t n,
-                             const struct decoding_text texts[], sb_decoded outputs[])
+                             const struct decoding_text texts[])
 {
     struct sequences sequences;
-    struct search_text *text = memory_new((size_t)n * sizeof *text);
-    if (!text)
-        return sb_fail("decode: out of memory");
-    for (int64_t i = 0; i < n; i++)
-        text[i] =
-            (struct search_text){texts[i].index, generator_longest_output(g, o, texts[i].length),
-                                 &outputs[texts[i].index]};
-    int32_t *start;
-    int64_t start_length;
-    bool ok = sequences_begin(&sequences, g, n, texts, !o->no_cache, &start, &start_length);
-    if (ok) {
-        const struct search search = {.options = o,
-                                      .sequences = &sequences,
-                                      .start_length = start_length,
-                                      .start = start,
-                                      .texts = n,
-                                      .V = sb_vocabulary_size(g->outputs),
-                                      .from = search_choosable(g->outputs),
-                                      .text = text};
-        ok = (o->beam_width > 1 ? search_beam : search_greedy)(&search);
-    }
+    const struct search search = {.options = o,
+                                  .sequences = &sequences,
+                                  .texts = n,
+                                  .V = sb_vocabulary_size(g->outputs),
+                                  .from = search_choosable(g->outputs),
+                                  .text = texts};
+    const bool ok = sequences_begin(&sequences, g, n, texts, !o->no_cache) &&
+                    (o->beam_width > 1 ? search_beam : search_greedy)(&search);
     sequences_end(&sequences);
-    memory_free(start);
-    memory_free(text);
     return ok;
 }
 
@@ -407,9 +362,29 @@ struct batches {
     sb_decoding_options options;
     struct decoding_text *texts; /* the shortest first */
     struct packed_weights *packed;
-    sb_decoded *outputs;
     int64_t *begin; /* (count + 1): the first text of each */
 };
+
+/* Encodes the texts. */
+static bool generator_encode(struct batches *b, const char *const *texts, int64_t n,
+                             sb_decoded outputs[])
+{
+    const struct generator *g = b->generator;
+    b->texts = memory_new((size_t)n * sizeof *b->texts);
+    if (!b->texts)
+        return sb_fail("decode: out of memory for %lld texts", (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        struct decoding_text *text = &b->texts[i];
+        text->ids = sb_vocabulary_encode(g->vocabulary, texts[i], &text->length, NULL);
+        if (!text->ids)
+            return sb_fail("decode: text %lld: %s", (long long)i, sb_error());
+        text->index = i;
+        text->longest = generator_longest_output(g, &b->options, text->length);
+        text->output = &outputs[i];
+    }
+    qsort(b->texts, (size_t)n, sizeof *b->texts, generator_by_length);
+    return true;
+}
 
 static bool generator_decode_batch(void *batches, int64_t i)
 {
@@ -419,7 +394,7 @@ static bool generator_decode_batch(void *batches, int64_t i)
     sb_tape_begin_with(&tape, SB_NO_RECORD, &context);
     sb_tape_random(&tape, NULL);
     const int64_t first = b->begin[i], n = b->begin[i + 1] - first;
-    const bool ok = generator_search(b->generator, &b->options, n, b->texts + first, b->outputs);
+    const bool ok = generator_search(b->generator, &b->options, n, b->texts + first);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -447,19 +422,21 @@ static bool generator_decode_batches(struct batches *b, int64_t n)
 bool generator_decode(const struct generator *g, const char *const *texts, int64_t n,
                       const sb_decoding_options *options, sb_decoded outputs[])
 {
-    struct batches b = {.generator = g, .outputs = outputs};
+    struct batches b = {.generator = g};
     if (!generator_check_arguments(texts, n, outputs) || !generator_complete(options, &b.options) ||
         !generator_has_format(g, b.options.weights))
         return false;
     b.options.length_penalty = generator_penalty(g, &b.options);
     for (int64_t i = 0; i < n; i++)
         outputs[i] = (sb_decoded){0};
-    b.texts = generator_encode(g, texts, n);
     b.packed = packed_weights_new(b.options.weights);
-    const bool ok = b.texts && b.packed && generator_decode_batches(&b, n);
+    const bool ok =
+        b.packed && generator_encode(&b, texts, n, outputs) && generator_decode_batches(&b, n);
     memory_free(b.begin);
     packed_weights_free(b.packed);
-    generator_free_texts(n, b.texts);
+    for (int64_t i = 0; b.texts && i < n; i++)
+        sb_free(b.texts[i].ids);
+    memory_free(b.texts);
     if (!ok)
         sb_decoded_free(n, outputs);
     return ok;

@@ -26,10 +26,13 @@ struct generator {
     sb_tensor *(*output)(const void *model, sb_tensor *y);
 };
 
-/* An encoded text, and its index among the caller's. */
+/* A text to decode, encoded. */
 struct decoding_text {
-    int64_t index, length;
+    int64_t index; /* among the caller's */
+    int64_t length;
     int32_t *ids;
+    int64_t longest; /* the most symbols of its output */
+    sb_decoded *output;
 };
 
 /* Sequences that grow together, a step at a time. */
@@ -43,16 +46,14 @@ struct sequences {
                         sequence so far, */
     int32_t *prefix; /*     and which (count, length) */
     bool slid;       /* the first symbols of all were forgotten, as the window was full */
+    int64_t start_length;
+    int32_t *start; /* (texts, start_length): the input of the first step */
 };
 
-/*
- * Begins a sequence for each of n texts; in a language model all must be of one length. *start,
- * (n, *start_length), is the input of the first step, to be freed with memory_free. The sequences
- * are to be ended even on failure.
- */
+/* Begins a sequence for each of n texts; in a language model all must be of one length. The
+   sequences are to be ended even on failure. */
 bool sequences_begin(struct sequences *s, const struct generator *generator, int64_t n,
-                     const struct decoding_text texts[], bool cache, int32_t **start,
-                     int64_t *start_length);
+                     const struct decoding_text texts[], bool cache);
 void sequences_end(struct sequences *s);
 
 /* Adds L symbols to each sequence, ids (count, L), and computes the logits of what comes next:

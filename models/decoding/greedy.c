@@ -18,7 +18,6 @@ struct greedy {
     int32_t *best;              /* (count) */
     double *log_p;              /* (count); (count, V) for sampling */
     struct device_steps device; /* steps that the device takes without the host */
-    double *noted;              /* (DEVICE_STEPS_AHEAD, count, 2): their symbols */
     /* sampling */
     struct choice *choices;
 };
@@ -35,9 +34,8 @@ static bool greedy_begin(struct greedy *g, const struct search *s)
     g->best = memory_new((size_t)n * sizeof *g->best);
     g->log_p = memory_new((size_t)(s->options->sample ? n * V : n) * sizeof *g->log_p);
     g->choices = memory_new((size_t)V * sizeof *g->choices);
-    g->noted = memory_new((size_t)(DEVICE_STEPS_AHEAD * n * 2) * sizeof *g->noted);
     if (!g->text || !g->room || !g->chosen || !g->ids || !g->rows || !g->best || !g->log_p ||
-        !g->choices || !g->noted)
+        !g->choices)
         return sb_fail("decode: out of memory");
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
@@ -57,7 +55,6 @@ static void greedy_end(struct greedy *g)
     memory_free(g->best);
     memory_free(g->log_p);
     memory_free(g->choices);
-    memory_free(g->noted);
     device_steps_end(&g->device);
     sb_tensor_release(g->forbidden);
 }
@@ -106,7 +103,7 @@ static bool greedy_choose_randomly(struct greedy *g, sb_tensor *logits)
     if (!log_p || !sb_tensor_read(log_p, g->log_p))
         return false;
     for (int64_t i = 0; i < g->count; i++) {
-        const struct search_text *text = &s->text[g->text[i]];
+        const struct decoding_text *text = &s->text[g->text[i]];
         sb_random random = sb_random_new(s->options->seed, SB_STREAM_SAMPLE);
         random.position += (uint64_t)text->index << 24; /* a text draws at most 2^24 numbers */
         random.position += (uint64_t)text->output->length;
@@ -129,7 +126,7 @@ static bool greedy_choose(struct greedy *g, int64_t L, const int32_t *ids)
 /* Appends the chosen symbol to output i. */
 static bool greedy_extend(struct greedy *g, int64_t i)
 {
-    const struct search_text *text = &g->search->text[g->text[i]];
+    const struct decoding_text *text = &g->search->text[g->text[i]];
     sb_decoded *output = text->output;
     struct choice chosen = g->chosen[i];
     if (!isfinite(chosen.log_p))
@@ -146,7 +143,7 @@ static bool greedy_extend(struct greedy *g, int64_t i)
     return output_room(output, &g->room[g->text[i]]);
 }
 
-static bool greedy_is_done(const struct search_text *text)
+static bool greedy_is_done(const struct decoding_text *text)
 {
     return text->output->ended || text->output->length == text->longest;
 }
@@ -155,7 +152,7 @@ static bool greedy_is_done(const struct search_text *text)
 static bool greedy_extend_all(struct greedy *g)
 {
     for (int64_t i = 0; i < g->count; i++) {
-        const struct search_text *text = &g->search->text[g->text[i]];
+        const struct decoding_text *text = &g->search->text[g->text[i]];
         sb_decoded *output = text->output;
         g->ids[i] = g->chosen[i].id;
         if (greedy_is_done(text))
@@ -176,7 +173,7 @@ static int64_t greedy_unfinished(const struct greedy *g, int64_t *most)
     int64_t n = 0;
     *most = 0;
     for (int64_t i = 0; i < g->count; i++) {
-        const struct search_text *text = &g->search->text[g->text[i]];
+        const struct decoding_text *text = &g->search->text[g->text[i]];
         const int64_t left = greedy_is_done(text) ? 0 : text->longest - text->output->length;
         n += left > 0;
         *most = left > *most ? left : *most;
@@ -223,16 +220,6 @@ static bool greedy_choose_there(void *g_, const struct device_steps *d, sb_tenso
     return k && k->note(&note);
 }
 
-/* Gets the device ready for steps from the present symbols on. */
-static bool greedy_begin_steps(struct greedy *g)
-{
-    device_steps_end(&g->device);
-    const bool ok = device_steps_begin(&g->device, g->search->sequences, 2, g->ids);
-    g->device.choose = greedy_choose_there;
-    g->device.chooser = g;
-    return ok;
-}
-
 /* Takes over a step of the device. */
 static bool greedy_take(struct greedy *g, const double *noted)
 {
@@ -248,10 +235,12 @@ static bool greedy_take(struct greedy *g, const double *noted)
 static bool greedy_steps(struct greedy *g, int64_t steps)
 {
     int64_t most;
-    bool ok = (device_steps_fit(&g->device, steps) || greedy_begin_steps(g)) &&
-              device_steps_run(&g->device, steps, g->noted);
+    bool ok =
+        (device_steps_fit(&g->device, steps) ||
+         device_steps_begin(&g->device, g->search->sequences, 2, g->ids, greedy_choose_there, g)) &&
+        device_steps_run(&g->device, steps);
     for (int64_t i = 0; ok && i < steps; i++)
-        ok = greedy_take(g, g->noted + i * 2 * g->count);
+        ok = greedy_take(g, device_steps_noted(&g->device, i));
     return ok && (2 * greedy_unfinished(g, &most) > g->count || greedy_compact(g));
 }
 
@@ -270,7 +259,8 @@ static bool greedy_advance(struct greedy *g)
 bool search_greedy(const struct search *search)
 {
     struct greedy g;
-    bool ok = greedy_begin(&g, search) && greedy_step(&g, search->start_length, search->start);
+    bool ok = greedy_begin(&g, search) &&
+              greedy_step(&g, search->sequences->start_length, search->sequences->start);
     while (ok && g.count > 0)
         ok = greedy_advance(&g);
     greedy_end(&g);

@@ -22,7 +22,7 @@ double search_score(const sb_decoding_options *options, double log_probability, 
                       : log_probability / math_pow((5 + (double)chosen) / 6, alpha);
 }
 
-bool search_fail_values(const struct search_text *text)
+bool search_fail_values(const struct decoding_text *text)
 {
     return sb_fail("decode: text %lld: no symbol has a probability above 0; check that the "
                    "model's parameters are finite",

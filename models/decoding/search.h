@@ -23,21 +23,12 @@ static inline bool search_allows(struct choosable from, int64_t id)
     return (id == from.end || id >= from.first) && id != from.never;
 }
 
-/* A text to decode. */
-struct search_text {
-    int64_t index;   /* its index among the caller's */
-    int64_t longest; /* the most symbols of its output */
-    sb_decoded *output;
-};
-
 struct search {
     const sb_decoding_options *options; /* complete */
     struct sequences *sequences;        /* begun, one for each text */
-    int64_t start_length;
-    const int32_t *start; /* (texts, start_length): the input of the first step */
     int64_t texts, V;
     struct choosable from;
-    const struct search_text *text;
+    const struct decoding_text *text;
 };
 
 /* The options of sampling, given or not (NULL), with their defaults; fails where they are bad. */
@@ -61,7 +52,7 @@ bool output_room(sb_decoded *output, int64_t *room);
 double search_score(const sb_decoding_options *options, double log_probability, int64_t chosen);
 
 /* Fails because no symbol of a text has a probability above 0. */
-bool search_fail_values(const struct search_text *text);
+bool search_fail_values(const struct decoding_text *text);
 
 /* A symbol and the logarithm of its probability. */
 struct choice {

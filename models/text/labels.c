@@ -85,6 +85,11 @@ const char *sb_labels_text(const sb_labels *labels, int64_t i)
     return i >= 0 && i < sb_labels_count(labels) ? labels->text[i] : NULL;
 }
 
+const char *const *labels_texts(const sb_labels *labels)
+{
+    return (const char *const *)labels->text;
+}
+
 int64_t sb_labels_find(const sb_labels *labels, const char *text)
 {
     if (!labels || !text)

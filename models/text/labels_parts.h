@@ -7,6 +7,9 @@
 /* The labels (NULL: none) and the different texts among `count`; fails as sb_labels_new does. */
 sb_labels *labels_union(const sb_labels *labels, const char *const *texts, int64_t count);
 
+/* All of them. */
+const char *const *labels_texts(const sb_labels *labels);
+
 /* "neg, pos, ...", for a message: the first of the labels that `known` (NULL: none) lacks. */
 struct labels_text {
     char text[200];

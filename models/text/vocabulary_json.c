@@ -2,6 +2,7 @@
 #include "models/text/symbols.h"
 #include "models/text/unit.h"
 #include "tensor/failure.h"
+#include "tensor/json.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <string.h>
@@ -13,10 +14,7 @@ static json_t *symbols_to_json(const sb_vocabulary *v)
     for (int64_t i = 0; ok && i < v->symbols.count; i++)
         ok = json_array_append_new(symbols, json_stringn(table_key(&v->symbols, i),
                                                          table_key_size(&v->symbols, i))) == 0;
-    if (ok)
-        return symbols;
-    json_decref(symbols);
-    return NULL;
+    return json_if(ok, symbols);
 }
 
 static json_t *merges_to_json(const sb_vocabulary *v)
@@ -29,10 +27,7 @@ static json_t *merges_to_json(const sb_vocabulary *v)
         ok = json_array_append_new(merges, json_integer(ids[0])) == 0 &&
              json_array_append_new(merges, json_integer(ids[1])) == 0;
     }
-    if (ok)
-        return merges;
-    json_decref(merges);
-    return NULL;
+    return json_if(ok, merges);
 }
 
 /* The special symbols of a vocabulary of ids; -1: none. */

@@ -44,35 +44,22 @@ static bool vocabulary_count_units(struct counts *counts, sb_units units, const 
     return true;
 }
 
-/* Counts a word with the space before it. A line feed is a word of its own, and so is what follows
-   it, without a space: no symbol goes on over the end of a line. */
-static bool vocabulary_count_spaced_word(struct counts *counts, struct buffer *spaced,
-                                         const char *text, size_t size)
+/*
+ * Counts the words of a text, each with the space before it; the first word gets one. A line feed
+ * is a word of its own, and so is what follows it, without a space: no symbol goes on over the end
+ * of a line.
+ */
+static bool vocabulary_count_spaced_words(struct counts *counts, const char *text)
 {
-    bool first = true;
-    for (size_t start = 0; start <= size; first = false) {
-        const char *newline = memchr(text + start, '\n', size - start);
-        const size_t end = newline ? (size_t)(newline - text) : size;
-        spaced->size = 0;
-        if ((first && !buffer_add(spaced, " ", 1)) ||
-            !buffer_add(spaced, text + start, end - start) ||
-            (spaced->size > 0 && !vocabulary_count_uses(counts, spaced->bytes, spaced->size, 1)) ||
-            (newline && !vocabulary_count_uses(counts, "\n", 1, 1)))
-            return false;
-        start = end + 1;
+    size_t size = strcspn(text, " \n");
+    char *first = memory_format(" %.*s", (int)size, text);
+    bool ok = first && (!*text || vocabulary_count_uses(counts, first, size + 1, 1));
+    memory_free(first);
+    for (text += size; ok && *text; text += size) {
+        size = *text == '\n' ? 1 : 1 + strcspn(text + 1, " \n");
+        ok = vocabulary_count_uses(counts, text, size, 1);
     }
-    return true;
-}
-
-/* Counts the words of a text, each with the space before it; the first word gets one. */
-static bool vocabulary_count_spaced_words(struct counts *counts, struct buffer *spaced,
-                                          const char *text, size_t size)
-{
-    struct unit unit;
-    for (size_t at = 0; unit_next(SB_UNITS_WORDS, text, size, &at, &unit);)
-        if (!vocabulary_count_spaced_word(counts, spaced, unit.text, unit.size))
-            return false;
-    return true;
+    return ok;
 }
 
 struct candidate {
@@ -136,12 +123,9 @@ static bool learn(sb_vocabulary *v, const char *const *texts, int64_t count, int
 {
     bool pairs = v->units == SB_UNITS_BPE, ok = true;
     struct counts units = {0}, words = {0};
-    struct buffer spaced = {0};
-    for (int64_t i = 0; ok && i < count; i++) {
-        size_t length = strlen(texts[i]);
-        ok = !pairs ? vocabulary_count_units(&units, v->units, texts[i], length, 1)
-                    : vocabulary_count_spaced_words(&words, &spaced, texts[i], length);
-    }
+    for (int64_t i = 0; ok && i < count; i++)
+        ok = pairs ? vocabulary_count_spaced_words(&words, texts[i])
+                   : vocabulary_count_units(&units, v->units, texts[i], strlen(texts[i]), 1);
     for (int64_t i = 0; ok && i < words.known; i++)
         ok = vocabulary_count_units(&units, SB_UNITS_CHARACTERS, table_key(&words.units, i),
                                     table_key_size(&words.units, i), words.uses[i]);
@@ -154,7 +138,6 @@ static bool learn(sb_vocabulary *v, const char *const *texts, int64_t count, int
              (!pairs || byte_pairs_learn(v, &words.units, words.uses, size));
     vocabulary_counts_free(&units);
     vocabulary_counts_free(&words);
-    buffer_free(&spaced);
     return ok;
 }
 

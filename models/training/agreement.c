@@ -54,8 +54,11 @@ static void agreement_write_report(struct report *report, const struct rank_stat
 
 /* ---- comparing ---- */
 
-static void agreement_compare_builds(int rank, const struct build *a, const struct build *b,
-                                     struct verdict *verdict)
+/* Compares the states of all ranks, which lie one after the other. */
+typedef void agreement_comparison(const void *all, int ranks, struct verdict *verdict);
+
+static void agreement_compare_build(int rank, const struct build *a, const struct build *b,
+                                    struct verdict *verdict)
 {
     if (strcmp(a->version, b->version) != 0)
         snprintf(verdict->text, sizeof verdict->text, "rank %d is softback %s, rank 0 is %s", rank,
@@ -63,6 +66,13 @@ static void agreement_compare_builds(int rank, const struct build *a, const stru
     else if (strcmp(a->kernels, b->kernels) != 0)
         snprintf(verdict->text, sizeof verdict->text, "rank %d computes on %s; rank 0 on %s", rank,
                  b->kernels, a->kernels);
+}
+
+static void agreement_compare_builds(const void *builds, int ranks, struct verdict *verdict)
+{
+    const struct build *all = builds;
+    for (int k = 1; k < ranks && !verdict->text[0]; k++)
+        agreement_compare_build(k, &all[0], &all[k], verdict);
 }
 
 static bool agreement_same_settings(int rank, const struct report *a, const struct report *b,
@@ -97,7 +107,7 @@ static void agreement_compare_splits(int rank, const struct report *a, const str
                  b->threads, a->threads);
 }
 
-static void agreement_compare(int rank, const struct report *all, struct verdict *verdict)
+static void agreement_compare_report(int rank, const struct report *all, struct verdict *verdict)
 {
     char *text = verdict->text;
     const size_t size = sizeof verdict->text;
@@ -122,6 +132,26 @@ static void agreement_compare(int rank, const struct report *all, struct verdict
         snprintf(text, size, "rank %d starts with different weights from rank %d", rank, like);
 }
 
+/* Whether all fail, and for the same reason. */
+static bool agreement_fail_alike(const struct report *all, int ranks)
+{
+    bool alike = true;
+    for (int k = 0; k < ranks; k++)
+        alike = alike && all[k].failed && strcmp(all[k].failure, all[0].failure) == 0;
+    return alike;
+}
+
+static void agreement_compare_reports(const void *reports, int ranks, struct verdict *verdict)
+{
+    const struct report *all = reports;
+    if (agreement_fail_alike(all, ranks))
+        snprintf(verdict->text, sizeof verdict->text, "%s", all[0].failure);
+    for (int k = 1; k < ranks && !verdict->text[0]; k++)
+        agreement_compare_splits(k, &all[0], &all[k], verdict);
+    for (int k = 1; k < ranks && !verdict->text[0]; k++)
+        agreement_compare_report(k, all, verdict);
+}
+
 /* ---- communication ---- */
 
 /* Rank 0 receives the blocks of all ranks in order, of so many bytes each. */
@@ -143,60 +173,21 @@ static bool agreement_gather(sb_communicator *c, const void *own, void *all, siz
     return true;
 }
 
-/* Broadcasts rank 0's verdict. */
-static bool agreement_accept(sb_communicator *c, struct verdict *verdict, bool *alike)
+/* Rank 0 compares the states of all ranks, and broadcasts its verdict. */
+static bool agreement_on(sb_communicator *c, const void *own, size_t bytes,
+                         agreement_comparison *compare, bool *alike)
 {
-    *alike = sb_communicator_broadcast(c, 0, verdict, sizeof *verdict);
-    return *alike && (!verdict->text[0] || sb_fail("%s", verdict->text));
-}
-
-static bool agreement_builds_agree(sb_communicator *c, const struct build *own, struct build *all,
-                                   bool *alike)
-{
-    struct verdict verdict = {.text = ""};
-    if (!agreement_gather(c, own, all, sizeof *own))
-        return false;
-    for (int k = 1; all && k < sb_communicator_size(c) && !verdict.text[0]; k++)
-        agreement_compare_builds(k, &all[0], &all[k], &verdict);
-    return agreement_accept(c, &verdict, alike);
-}
-
-/* Whether all fail, and for the same reason. */
-static bool agreement_fail_alike(const struct report *all, int ranks)
-{
-    bool alike = true;
-    for (int k = 0; k < ranks; k++)
-        alike = alike && all[k].failed && strcmp(all[k].failure, all[0].failure) == 0;
-    return alike;
-}
-
-static bool agreement_reports_agree(sb_communicator *c, const struct report *own,
-                                    struct report *all, bool *alike)
-{
+    const bool first = sb_communicator_rank(c) == 0;
     const int ranks = sb_communicator_size(c);
     struct verdict verdict = {.text = ""};
-    if (!agreement_gather(c, own, all, sizeof *own))
-        return false;
-    if (all && agreement_fail_alike(all, ranks))
-        snprintf(verdict.text, sizeof verdict.text, "%s", all[0].failure);
-    for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
-        agreement_compare_splits(k, &all[0], &all[k], &verdict);
-    for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
-        agreement_compare(k, all, &verdict);
-    return agreement_accept(c, &verdict, alike);
-}
-
-/* Rank 0's memory for the blocks of all ranks. */
-struct room {
-    struct build *build;
-    struct report *report;
-};
-
-static bool agreement_make_room(struct room *room, int ranks)
-{
-    room->build = memory_new((size_t)ranks * sizeof *room->build);
-    room->report = memory_new((size_t)ranks * sizeof *room->report);
-    return (room->build && room->report) || sb_fail("comparing ranks: out of memory");
+    void *all = first ? memory_new((size_t)ranks * bytes) : NULL;
+    const bool ok = (all || !first || sb_fail("comparing ranks: out of memory")) &&
+                    agreement_gather(c, own, all, bytes);
+    if (ok && first)
+        compare(all, ranks, &verdict);
+    memory_free(all);
+    *alike = ok && sb_communicator_broadcast(c, 0, &verdict, sizeof verdict);
+    return *alike && (!verdict.text[0] || sb_fail("%s", verdict.text));
 }
 
 bool agreement_check(sb_communicator *c, const struct rank_state *state, bool *alike)
@@ -204,18 +195,13 @@ bool agreement_check(sb_communicator *c, const struct rank_state *state, bool *a
     *alike = sb_communicator_size(c) == 1;
     if (*alike)
         return !state->failure || sb_fail("%s", state->failure);
-    struct room room = {NULL, NULL};
-    struct report *own = memory_new(sizeof *own);
     const struct build build = agreement_build_of(state);
-    bool ok = own || sb_fail("comparing ranks: out of memory");
-    if (ok && sb_communicator_rank(c) == 0)
-        ok = agreement_make_room(&room, sb_communicator_size(c));
-    if (ok)
-        agreement_write_report(own, state);
-    ok = ok && agreement_builds_agree(c, &build, room.build, alike) &&
-         agreement_reports_agree(c, own, room.report, alike);
-    memory_free(room.build);
-    memory_free(room.report);
-    memory_free(own);
+    struct report *report = memory_new(sizeof *report);
+    if (!report)
+        return sb_fail("comparing ranks: out of memory");
+    agreement_write_report(report, state);
+    const bool ok = agreement_on(c, &build, sizeof build, agreement_compare_builds, alike) &&
+                    agreement_on(c, report, sizeof *report, agreement_compare_reports, alike);
+    memory_free(report);
     return ok;
 }

@@ -418,7 +418,8 @@ static sb_description *checkpoint_describe(const struct settings *settings, cons
     if (!own || !settings)
         return own;
     sb_description *d = sb_description_new(model->kind->name);
-    const bool ok = d && settings_write(settings, model->kind, d) && checkpoint_add_model(d, own);
+    const bool ok = d && fields_describe(settings_fields, settings, model->kind, d) &&
+                    checkpoint_add_model(d, own);
     sb_description_free(own);
     if (ok)
         return d;

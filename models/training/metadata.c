@@ -50,16 +50,14 @@ static const struct field base_fields[] = {
 static json_t *kept_to_json(const struct kept *kept)
 {
     json_t *all = json_object();
+    bool ok = true;
     char step[24];
-    for (int i = 0; i < kept->count; i++) {
+    for (int i = 0; ok && i < kept->count; i++) {
         snprintf(step, sizeof step, "%lld", (long long)kept->model[i].step);
         json_t *mark = json_string(fingerprint_text(kept->model[i].fingerprint).text);
-        if (json_object_set_new(all, step, mark) != 0) {
-            json_decref(all);
-            return NULL;
-        }
+        ok = json_object_set_new(all, step, mark) == 0;
     }
-    return all;
+    return json_if(ok, all);
 }
 
 static json_t *counter_real_to_json(double real)
@@ -179,14 +177,11 @@ static bool counters_read(const char *owner, const struct field *rows, struct me
 static json_t *settings_to_json(const sb_description *d)
 {
     json_t *all = json_object();
-    for (int64_t i = 0; sb_description_name(d, i); i++) {
-        json_t *value = json_string(sb_description_value(d, i));
-        if (json_object_set_new(all, sb_description_name(d, i), value) != 0) {
-            json_decref(all);
-            return NULL;
-        }
-    }
-    return all;
+    bool ok = true;
+    for (int64_t i = 0; ok && sb_description_name(d, i); i++)
+        ok = json_object_set_new(all, sb_description_name(d, i),
+                                 json_string(sb_description_value(d, i))) == 0;
+    return json_if(ok, all);
 }
 
 /* A vocabulary, or the name of an earlier entry that is the same one. */
@@ -207,12 +202,10 @@ static json_t *vocabularies_to_json(const sb_description *d)
     json_t *all = json_object();
     sb_vocabulary *vocabulary;
     const char *name;
-    for (int64_t i = 0; (name = description_vocabulary_at(d, i, &vocabulary)); i++)
-        if (json_object_set_new(all, name, metadata_vocabulary_or_name(d, i)) != 0) {
-            json_decref(all);
-            return NULL;
-        }
-    return all;
+    bool ok = true;
+    for (int64_t i = 0; ok && (name = description_vocabulary_at(d, i, &vocabulary)); i++)
+        ok = json_object_set_new(all, name, metadata_vocabulary_or_name(d, i)) == 0;
+    return json_if(ok, all);
 }
 
 /* Labels are written if there are any. */
@@ -241,32 +234,23 @@ static json_t *to_json(const struct metadata *d)
               counters_write(json, d->has_base, "base", base_fields, d) &&
               counters_write(json, d->has_best, "best", best_fields, d) &&
               counters_write(json, d->has_state, "state", state_fields, d);
-    if (ok)
-        return json;
-    json_decref(json);
-    return NULL;
+    return json_if(ok, json);
 }
 
-struct output {
-    struct buffer text;
-    bool failed; /* Jansson continues after a failure, which would lose a part */
-};
-
-static int metadata_append(const char *bytes, size_t size, void *output_)
+static int metadata_append(const char *bytes, size_t size, void *text)
 {
-    struct output *output = output_;
-    output->failed = output->failed || !buffer_add(&output->text, bytes, size);
-    return output->failed ? -1 : 0;
+    return buffer_add(text, bytes, size) ? 0 : -1;
 }
 
 char *metadata_write(const struct metadata *description)
 {
-    struct output output = {0};
+    struct buffer buffer = {0};
     json_t *json = to_json(description);
-    bool ok = json && json_dump_callback(json, metadata_append, &output, JSON_COMPACT) == 0;
+    /* Jansson continues after a failure, and loses a part: buffer_take notices that. */
+    const bool ok = json && json_dump_callback(json, metadata_append, &buffer, JSON_COMPACT) == 0;
     json_decref(json);
-    char *text = ok && !output.failed ? buffer_take(&output.text) : NULL;
-    buffer_free(&output.text);
+    char *text = ok ? buffer_take(&buffer) : NULL;
+    buffer_free(&buffer);
     return text ? text : sb_fail("checkpoint: out of memory for its description");
 }
 

@@ -153,15 +153,6 @@ static struct recording *replay_find(struct replay *r, const sb_batch *batch, bo
     return NULL; /* it occurs for the first time */
 }
 
-static bool replay_keep_batch(struct recording *n, const sb_batch *batch, const sb_device *device)
-{
-    n->batch = *batch;
-    n->batch.partition = &n->form.partition;
-    for (int i = 0; i < batch->parts; i++)
-        n->batch.part[i].t = sb_tensor_to(batch->part[i].t, device);
-    return batch_is_whole(&n->batch);
-}
-
 static bool replay_copy_batch(struct recording *n, const sb_batch *batch, const sb_device *device)
 {
     for (int i = 0; i < batch->parts; i++) {
@@ -217,8 +208,9 @@ static void replay_record(struct replay *r, struct recording *n, const sb_batch 
     n->tried = true;
     n->position = random.position;
     n->has_gradient = memory_new((size_t)sb_parameters_count(set));
-    if (!n->has_gradient || !replay_keep_batch(n, batch, r->device))
+    if (!n->has_gradient || !batch_copy(&n->batch, batch, r->device))
         return;
+    n->batch.partition = &n->form.partition;
     for (int64_t i = 0; i < sb_parameters_count(set); i++)
         n->has_gradient[i] = sb_parameters_get(set, i)->grad_current;
     r->device->private_memory(true);

@@ -220,12 +220,6 @@ struct field_text setting_get(const struct settings *settings, int i)
     return field_read(&field, settings);
 }
 
-bool settings_write(const struct settings *settings, const sb_model_kind *kind,
-                    sb_description *description)
-{
-    return fields_describe(settings_fields, settings, kind, description);
-}
-
 /* Settings that are missing keep their defaults: sb_model_save writes the model's alone. */
 bool settings_read(struct settings *settings, const sb_description *description)
 {

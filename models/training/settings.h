@@ -83,11 +83,8 @@ struct settings settings_default(void);
    2017), with a factor that does well at width 64. */
 double settings_usual_rate(const struct settings *settings);
 
-/* Writes the settings that a kind of models has (field_is_of) as the values of a description,
-   in their order. */
-bool settings_write(const struct settings *settings, const sb_model_kind *kind,
-                    sb_description *description);
-/* Reads those of a description, which may be untrusted, with defaults for the others. */
+/* Reads the settings of a description (fields_describe), which may be untrusted, with defaults for
+ * the others. */
 bool settings_read(struct settings *settings, const sb_description *description);
 
 /* As field_write and field_read do. */

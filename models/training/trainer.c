@@ -18,18 +18,33 @@
 #include "tensor/storage.h"
 #include <math.h>
 
+struct sb_trainer {
+    sb_trainer_options options;
+    sb_model model;
+    sb_source source;
+    sb_optimiser *optimiser;
+    sb_average *average;
+    struct replay *replay;           /* NULL: none */
+    struct shared_gradients *shared; /* NULL: this rank is alone */
+    sb_communicator *ring;           /* for sequence parallelism; NULL: not yet, or none */
+    sb_random random;
+    const sb_batch *batch;
+    int64_t steps, skipped_in_a_row;
+    bool lost; /* a step failed, and the source must go back to `position` before the next one */
+    sb_data_position position;
+};
+
 /* ---- forward and backward of one batch: as a graph that is replayed, in shares, or operation by
    operation ---- */
 
+/* A forward and backward pass over all items of a batch, or this rank's. */
 struct trainer_pass {
-    const sb_model *model;
+    sb_trainer *trainer;
     const sb_batch *batch;
-    bool mean;                       /* of the loss, or its sum */
-    int64_t shares;                  /* 0: chosen (batch_shares) */
-    sb_communicator *ring;           /* for sequence parallelism; NULL: none */
+    bool mean; /* of the loss, or its sum */
+    int shares;
     const struct listener *listener; /* hears of gradients as they become complete; NULL: none */
-    sb_random random;                /* of dropout: moves on */
-    double loss;                     /* the result */
+    double *loss;                    /* the result */
 };
 
 /* Names the operation that made a loss not finite; its data is still on the tape. */
@@ -54,30 +69,30 @@ static sb_tensor *trainer_pass_loss(const sb_model *model, const sb_batch *batch
 }
 
 /* Operation by operation. */
-static bool trainer_pass_run_eagerly(struct trainer_pass *pass)
+static bool trainer_pass_run_eagerly(const struct trainer_pass *pass)
 {
-    const sb_model *model = pass->model;
-    const sb_batch *batch = pass->batch;
-    sb_context context = {.partition = batch->partition, .ring = pass->ring};
+    sb_trainer *t = pass->trainer;
+    sb_context context = {.partition = pass->batch->partition, .ring = t->ring};
     sb_tape tape;
-    rounded_parameters_begin(model->weights, &tape, &context);
-    sb_tape_random(&tape, &pass->random);
-    sb_tensor *loss =
-        trainer_pass_loss(model, batch, pass->mean ? SB_LOSS_MEAN : SB_LOSS_SUM, &pass->loss);
+    rounded_parameters_begin(t->model.weights, &tape, &context);
+    sb_tape_random(&tape, &t->random);
+    sb_tensor *loss = trainer_pass_loss(&t->model, pass->batch,
+                                        pass->mean ? SB_LOSS_MEAN : SB_LOSS_SUM, pass->loss);
     const bool ok = loss && backward_heard(loss, pass->listener);
     return sb_tape_end(&tape) && ok;
 }
 
 /* A graph replay, if possible; false for a non-finite loss, which eager execution explains. */
-static bool trainer_pass_replay(struct trainer_pass *pass, struct replay *replay)
+static bool trainer_pass_replay(const struct trainer_pass *pass)
 {
-    const sb_random before = pass->random;
-    if (!replay_run(replay, pass->batch, pass->mean, &pass->random, &pass->loss))
+    sb_trainer *t = pass->trainer;
+    const sb_random before = t->random;
+    if (!replay_run(t->replay, pass->batch, pass->mean, &t->random, pass->loss))
         return false;
-    if (isfinite(pass->loss))
+    if (isfinite(*pass->loss))
         return true;
-    pass->random = before;
-    sb_parameters_clear(pass->model->weights);
+    t->random = before;
+    sb_parameters_clear(t->model.weights);
     return false;
 }
 
@@ -96,42 +111,32 @@ static sb_tensor *trainer_pass_share_loss(void *trainer_pass, int i, sb_partitio
     if (!share)
         return sb_fail("trainer: out of memory");
     if (!tape_own_object(share, trainer_pass_free_share, "trainer") ||
-        !batch_share_take(share, pass->batch, i, (int)pass->shares) || !batch_share_trim(share))
+        !batch_share_take(share, pass->batch, i, pass->shares) || !batch_share_trim(share))
         return NULL;
     *place = share->place;
-    sb_tensor *loss = trainer_pass_loss(pass->model, &share->batch, SB_LOSS_SUM, value);
+    sb_tensor *loss = trainer_pass_loss(&pass->trainer->model, &share->batch, SB_LOSS_SUM, value);
     const double factor = pass->mean ? 1 / (double)pass->batch->targets : 1;
     *value *= factor;
     return loss && pass->mean ? sb_scale(loss, factor) : loss;
 }
 
-/* Adds to the gradients of the model's weights. replay: NULL for none. */
-static bool trainer_pass_run(struct trainer_pass *pass, struct replay *replay)
+/* Adds to the gradients of the model's weights. `last`: of the batches that make a step. */
+static bool trainer_run(sb_trainer *t, const sb_batch *batch, bool mean, bool last, double *loss)
 {
-    pass->shares = model_shares(pass->model, pass->batch, pass->shares);
-    if (pass->shares > 1)
-        return shares_run(pass->model->weights, (int)pass->shares, &pass->random,
-                          trainer_pass_share_loss, pass, &pass->loss);
-    return trainer_pass_replay(pass, replay) || trainer_pass_run_eagerly(pass);
+    const int64_t wanted = t->options.sequence_ranks > 1 ? 1 : t->options.shares;
+    struct trainer_pass pass = {.trainer = t,
+                                .batch = batch,
+                                .mean = mean,
+                                .shares = model_shares(&t->model, batch, wanted),
+                                .listener = last ? shared_gradients_listener(t->shared) : NULL,
+                                .loss = loss};
+    if (pass.shares > 1)
+        return shares_run(t->model.weights, pass.shares, &t->random, trainer_pass_share_loss, &pass,
+                          loss);
+    return trainer_pass_replay(&pass) || trainer_pass_run_eagerly(&pass);
 }
 
 /* ---- the trainer ---- */
-
-struct sb_trainer {
-    sb_trainer_options options;
-    sb_model model;
-    sb_source source;
-    sb_optimiser *optimiser;
-    sb_average *average;
-    struct replay *replay;           /* NULL: none */
-    struct shared_gradients *shared; /* NULL: this rank is alone */
-    sb_communicator *ring;           /* for sequence parallelism; NULL: not yet, or none */
-    sb_random random;
-    const sb_batch *batch;
-    int64_t steps, skipped_in_a_row;
-    bool lost; /* a step failed, and the source must go back to `position` before the next one */
-    sb_data_position position;
-};
 
 /* Over how many ranks the heads and hidden units of a model are cut. */
 static int trainer_head_ranks(const sb_model *model)
@@ -230,23 +235,6 @@ void sb_trainer_free(sb_trainer *trainer)
     sb_average_free(trainer->average);
     sb_optimiser_free(trainer->optimiser);
     memory_free(trainer);
-}
-
-/* A forward and backward pass over all items of a batch, or this rank's, for the mean of the loss
-   or its sum. `last`: of the batches that make a step. */
-static bool trainer_run(sb_trainer *t, const sb_batch *batch, bool mean, bool last, double *value)
-{
-    struct trainer_pass pass = {.model = &t->model,
-                                .batch = batch,
-                                .mean = mean,
-                                .shares = t->options.sequence_ranks > 1 ? 1 : t->options.shares,
-                                .ring = t->ring,
-                                .listener = last ? shared_gradients_listener(t->shared) : NULL,
-                                .random = t->random};
-    const bool ok = trainer_pass_run(&pass, t->replay);
-    t->random = pass.random;
-    *value = pass.loss;
-    return ok;
 }
 
 /* Sums the loss over ranks, and moves the stream of dropout as on the last rank, whose share is

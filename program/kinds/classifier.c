@@ -137,7 +137,8 @@ static sb_model classifier_make(const struct training *t)
 {
     const struct classifier_data *x = t->data;
     return sb_classifier_as_model(
-        classifier_of(t->weights, x->pairs.source, x->pairs.labels, &t->settings.model));
+        sb_classifier_for(t->weights, x->pairs.source, labels_texts(x->pairs.labels),
+                          sb_labels_count(x->pairs.labels), &t->settings.model));
 }
 
 static void classifier_describe(const struct training *t, FILE *out)

@@ -207,7 +207,7 @@ bool pairs_watch(struct training *t)
         sb_data *data = t->drawn && t->drawn_target
                             ? pairs_data_of(x, few, &(sb_data_options){.longest = INT64_MAX})
                             : sb_fail("out of memory");
-        t->watched = data ? data_whole(data) : NULL;
+        t->watched = data ? cursor_batch(&data->cursor, 0, data->pairs) : NULL;
         sb_data_free(data);
     }
     sb_pairs_free(few);

@@ -245,27 +245,22 @@ TEST(beam, a_beam_of_one_is_greedy)
                                   .output = output};
     for (int i = 0; i < test_some(TEXTS); i++) {
         const char *text = tiny_text((uint64_t)i, 15);
-        struct decoding_text encoded = {0};
-        encoded.ids = sb_vocabulary_encode(tiny.vocabulary, text, &encoded.length, NULL);
         sb_decoded expected, got = {0};
+        struct decoding_text encoded = {.longest = LONGEST, .output = &got};
+        encoded.ids = sb_vocabulary_encode(tiny.vocabulary, text, &encoded.length, NULL);
         const sb_decoding_options greedy = {.longest = LONGEST};
         decode(&tiny, &text, 1, &greedy, &expected);
         struct sequences sequences;
-        int32_t *start;
-        struct search_text wanted = {0, LONGEST, &got};
         sb_decoding_options o = {.beam_width = 1};
-        struct search search = {
-            &o, &sequences, 0, NULL, 1, TINY_V, search_choosable(tiny.vocabulary), &wanted};
+        struct search search = {&o,      &sequences, 1, TINY_V, search_choosable(tiny.vocabulary),
+                                &encoded};
         sb_tape tape; /* as decoding opens it */
         sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.batch_invariant = true});
-        MUST(sequences_begin(&sequences, &generator, 1, &encoded, true, &start,
-                             &search.start_length));
-        search.start = start;
+        MUST(sequences_begin(&sequences, &generator, 1, &encoded, true));
         MUST(search_beam(&search));
         sb_tape_end(&tape);
         cr_expect(same_bits(&got, &expected), "%s", text);
         sequences_end(&sequences);
-        memory_free(start);
         KEPT(got.ids);
         KEPT(encoded.ids);
     }

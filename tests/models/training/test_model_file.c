@@ -293,7 +293,8 @@ static void expect_settings_survive(const char *name)
     const char *text = "a b";
     sb_vocabulary *v = KEPT(sb_vocabulary_new(&text, 1, NULL));
     struct metadata d = {.model = sb_description_new(name), .task = (char *)(uintptr_t) ""};
-    MUST(settings_write(&s, kind, d.model) && sb_description_add_vocabulary(d.model, "source", v) &&
+    MUST(fields_describe(settings_fields, &s, kind, d.model) &&
+         sb_description_add_vocabulary(d.model, "source", v) &&
          sb_description_add_vocabulary(d.model, "target", v));
     cr_assert(sb_description_add_label(d.model, "cat") && sb_description_add_label(d.model, "dog"));
     char *json = KEPT(metadata_write(&d));
