@@ -225,45 +225,23 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
 
 EXAMPLE(example_plain, sb_attention(x[0], x[1], x[2], NULL))
 
-static sb_tensor *example_heads_first(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST, .mask = sb_mask_causal_last()};
-    return sb_attention(x[0], x[1], x[2], &o);
-}
+/* Attention of q, k and v with these options, which may have other inputs. */
+#define EXAMPLE_WITH(name, ...)                                                                    \
+    EXAMPLE(name, sb_attention(x[0], x[1], x[2], &(sb_attention_options){__VA_ARGS__}))
 
-/* q, k, v, a bias and lengths; with dropout where the tape has a stream. */
-static sb_tensor *example_biased(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.bias = x[3], .temperature = 0.5, .dropout = 0.3};
-    sb_mask *lengths = sb_mask_lengths(x[4]);
-    o.mask = sb_mask_and(sb_mask_window(4, 1), lengths);
-    return sb_attention(x[0], x[1], x[2], &o);
-}
-
-static sb_tensor *example_blocked(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.mask = sb_mask_block(x[3]), .score = SB_SCORE_BALANCED};
-    return sb_attention(x[0], x[1], x[2], &o);
-}
-
-/* q, k, v and ln T. */
-static sb_tensor *example_cosine(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.score = SB_SCORE_COSINE, .log_temperature = x[3]};
-    return sb_attention(x[0], x[1], x[2], &o);
-}
-
-/* q, k, v and a bias, with few heads of keys. */
-static sb_tensor *example_softcap(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.bias = x[3], .softcap = 1.5, .mask = sb_mask_causal_last()};
-    return sb_attention(x[0], x[1], x[2], &o);
-}
+EXAMPLE_WITH(example_heads_first, .layout = SB_LAYOUT_HEADS_FIRST, .mask = sb_mask_causal_last())
+/* A bias and lengths; with dropout where the tape has a stream. */
+EXAMPLE_WITH(example_biased, .bias = x[3], .temperature = 0.5, .dropout = 0.3,
+             .mask = sb_mask_and(sb_mask_window(4, 1), sb_mask_lengths(x[4])))
+EXAMPLE_WITH(example_blocked, .mask = sb_mask_block(x[3]), .score = SB_SCORE_BALANCED)
+/* ln T. */
+EXAMPLE_WITH(example_cosine, .score = SB_SCORE_COSINE, .log_temperature = x[3])
+/* A bias, with few heads of keys. */
+EXAMPLE_WITH(example_softcap, .bias = x[3], .softcap = 1.5, .mask = sb_mask_causal_last())
+/* A bias and lengths. */
+EXAMPLE_WITH(example_tiled, .bias = x[3], .dropout = 0.3, .algorithm = SB_ATTENTION_TILED,
+             .mask = sb_mask_and(sb_mask_causal_last(), sb_mask_lengths(x[4])))
+EXAMPLE_WITH(example_tiled_plain, .layout = SB_LAYOUT_HEADS_FIRST, .algorithm = SB_ATTENTION_TILED)
 
 /* The loss reads the weights too. */
 static sb_tensor *example_weights(void *unused, sb_tensor *const x[])
@@ -273,22 +251,6 @@ static sb_tensor *example_weights(void *unused, sb_tensor *const x[])
     sb_attention_options o = {.weights = &weights, .dropout = 0.3, .scale = 0.7};
     sb_tensor *y = sb_attention(x[0], x[1], x[2], &o);
     return sb_matmul(weights, sb_permute(y, 4, (const int[]){0, 2, 1, 3}));
-}
-
-/* Tiled: q, k, v, a bias and lengths. */
-static sb_tensor *example_tiled(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.bias = x[3], .dropout = 0.3, .algorithm = SB_ATTENTION_TILED};
-    o.mask = sb_mask_and(sb_mask_causal_last(), sb_mask_lengths(x[4]));
-    return sb_attention(x[0], x[1], x[2], &o);
-}
-
-static sb_tensor *example_tiled_plain(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST, .algorithm = SB_ATTENTION_TILED};
-    return sb_attention(x[0], x[1], x[2], &o);
 }
 
 OPERATION(attention,
