@@ -133,21 +133,13 @@ static sb_tensor *softcap_keys(const struct attention_call *call)
     return sb_reshape(k, SB_SHAPE(a->B, a->H, a->Lk, a->D));
 }
 
-static sb_tensor *softcap_zeros(const sb_tensor *like, int rank, const int64_t *dim)
-{
-    sb_tensor *t = tensor_new("attention", like->device, like->dtype, rank, dim);
-    if (t)
-        tensor_zero(t);
-    return sb_tape_own(t);
-}
-
 /* x with its last axis of size 1, as zeros. */
 static sb_tensor *softcap_stand_in(const sb_tensor *x)
 {
     int64_t dim[4] = {0};
     for (int i = 0; i < x->rank; i++)
         dim[i] = i == x->rank - 1 ? 1 : x->dim[i];
-    return softcap_zeros(x, x->rank, dim);
+    return call_zeros("attention", x, x->rank, dim);
 }
 
 /* s with 0 for blocked pairs: a NaN there would give 0 * NaN in the gradient of tanh. A mask on
@@ -156,8 +148,9 @@ static sb_tensor *softcap_kept_scores(sb_tensor *s, sb_mask *mask)
 {
     if (!s || !mask)
         return s;
-    sb_tensor *weights = sb_masked_softmax(softcap_zeros(s, s->rank, s->dim), mask, 1);
-    return sb_where(sb_cast(weights, SB_BOOL), s, softcap_zeros(s, SB_SCALAR));
+    sb_tensor *equal = call_zeros("attention", s, s->rank, s->dim);
+    sb_tensor *kept = sb_cast(sb_masked_softmax(equal, mask, 1), SB_BOOL);
+    return sb_where(kept, s, call_zeros("attention", s, SB_SCALAR));
 }
 
 static sb_tensor *attention_softcapped(const struct attention_call *call)

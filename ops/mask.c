@@ -1,5 +1,5 @@
 #include "ops/mask.h"
-#include "autograd/node.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/mask_terms.h"
 #include "ops/ops.h"
@@ -540,8 +540,5 @@ sb_tensor *mask_keep_queries(const char *who, const sb_mask *mask, struct mask_s
     sb_tensor *seen = mask_queries_seen(mask, &terms, whole, run, q);
     if (seen && q->rank == 4 && !heads_first)
         seen = sb_permute(seen, 4, (const int[]){0, 2, 1, 3});
-    sb_tensor *zero = seen ? tensor_new(who, q->device, q->dtype, 0, NULL) : NULL;
-    if (zero)
-        tensor_zero(zero);
-    return zero && sb_tape_own(zero) ? sb_where(seen, q, zero) : NULL;
+    return seen ? sb_where(seen, q, call_zeros(who, q, SB_SCALAR)) : NULL;
 }
