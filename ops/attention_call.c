@@ -255,7 +255,7 @@ sb_node *attention_call_node(const struct attention_call *call, const sb_operati
     if (!held)
         return NULL;
     memcpy(held->bias, fitted.bias, sizeof held->bias);
-    return mask_resolve_rows(call->who, o->mask, *whole, call->a.Lq, &held->mask) ? node : NULL;
+    return mask_resolve(call->who, o->mask, *whole, call->a.Lq, &held->mask) ? node : NULL;
 }
 
 sb_tensor *attention_call_output(const struct attention_call *call, sb_node *node)

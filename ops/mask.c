@@ -224,14 +224,8 @@ static bool mask_resolve_dense(const char *who, const struct part *part, struct 
     return true;
 }
 
-bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
+bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
                   struct mask_terms *terms)
-{
-    return mask_resolve_rows(who, mask, sizes, sizes.Lq, terms);
-}
-
-bool mask_resolve_rows(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
-                       struct mask_terms *terms)
 {
     *terms = (struct mask_terms){0};
     if (!mask && missing) {
@@ -533,7 +527,7 @@ sb_tensor *mask_keep_queries(const char *who, const sb_mask *mask, struct mask_s
     struct mask_terms terms;
     if (!mask || !q || tape_open()->mode != SB_RECORD)
         return q;
-    if (!mask_resolve_rows(who, mask, whole, run[0].count + run[1].count, &terms))
+    if (!mask_resolve(who, mask, whole, run[0].count + run[1].count, &terms))
         return NULL;
     if (mask_gives_each_a_key(&terms, whole))
         return q;
