@@ -46,12 +46,6 @@ static bool run_backward(const sb_tensor *weights, struct attention_backward *g,
     return ok;
 }
 
-static bool attention_backward(sb_node *node);
-
-static const sb_operation operations[] = {
-    {"attention", "q k v mask", attention_backward, true, true},
-    {"attention", "q k v bias mask", attention_backward, true, true}};
-
 static bool attention_backward(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
@@ -64,11 +58,15 @@ static bool attention_backward(sb_node *node)
                                    .dq = attention_gradient_of(node, 0),
                                    .dk = attention_gradient_of(node, 1),
                                    .dv = attention_gradient_of(node, 2)};
-    if (node->operation == &operations[1])
+    if (attention_bias_of(node))
         g.dbias = attention_gradient_of(node, 3);
     return attention_open_weight_gradient(weights, &g.dweights) &&
            run_backward(weights, &g, sb_node_options(node));
 }
+
+static const sb_operation operations[] = {
+    {"attention", "q k v mask", attention_backward, true, true},
+    {"attention", "q k v bias mask", attention_backward, true, true}};
 
 /* Whether tiles have kernels on tensor cores: of f32 without a bias, for heads of up to 128 numbers
    (cuda/attention_mma.cuh). */
