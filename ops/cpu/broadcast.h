@@ -29,6 +29,14 @@ struct walk {
     real factor; /* for the formula */
 };
 
+/* A formula: `out` is an expression of element i of the strip's operands. */
+#define FORMULA(name, ...)                                                                         \
+    static void name(const struct strip *s, real *restrict out)                                    \
+    {                                                                                              \
+        for (int64_t i = 0; i < s->n; i++)                                                         \
+            out[i] = __VA_ARGS__;                                                                  \
+    }
+
 /* Some axes of a traversal, and the number of their index tuples. */
 struct axes {
     int count, axis[SB_MAX_RANK];

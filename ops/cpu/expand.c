@@ -38,11 +38,7 @@ static bool expand_forward(size_t width, const struct broadcast *plan, const voi
 }
 
 /* y repeats x: dx is the sum of dy over the copies */
-static void expand_dy_itself(const struct strip *s, real *restrict dx)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        dx[i] = s->y[i];
-}
+FORMULA(expand_dy_itself, s->y[i])
 
 static bool expand_backward(bool fresh, const struct broadcast *plan, const void *dy, void *dx)
 {
