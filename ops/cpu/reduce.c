@@ -66,7 +66,7 @@ static inline struct columns reduce_unit_at(struct reduce_shape shape, int64_t u
 {
     const int64_t blocks = (shape.inner + STRIP - 1) / STRIP, outer = unit / blocks;
     const int64_t column = (unit - outer * blocks) * STRIP;
-    return (struct columns){outer, column, strip_length(shape.inner, column, STRIP), shape.n,
+    return (struct columns){outer, column, smaller(shape.inner - column, STRIP), shape.n,
                             shape.inner};
 }
 
