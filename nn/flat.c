@@ -203,19 +203,3 @@ int64_t parameters_at(const sb_parameters *set, const sb_tensor *flat, int64_t e
         i--;
     return i;
 }
-
-bool parameters_block(const sb_parameters *set, int64_t *i, struct parameters_block *block)
-{
-    while (*i < set->count && set->item[*i].frozen)
-        (*i)++;
-    const int64_t first = *i;
-    while (*i < set->count && !set->item[*i].frozen)
-        (*i)++;
-    if (first == *i)
-        return false;
-    *block = (struct parameters_block){.value = set->item[first].offset,
-                                       .slot = set->item[first].slot,
-                                       .count = parameters_offset(set, set->values, *i) -
-                                                set->item[first].offset};
-    return true;
-}

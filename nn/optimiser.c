@@ -2,6 +2,7 @@
 #include "nn/flat.h"
 #include "nn/groups.h"
 #include "nn/optimiser_parts.h"
+#include "nn/parameter_set.h"
 #include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
@@ -176,8 +177,8 @@ static struct run run_of(const sb_optimiser *o, int64_t i)
 {
     return (struct run){.first = i,
                         .end = i + 1,
-                        .rate = o->rate * parameters_rate(o->set, i),
-                        .decay = parameters_decay(o->set, i, usual_decay(o, i)),
+                        .rate = o->rate * o->set->item[i].rate,
+                        .decay = sb_option(o->set->item[i].decay, usual_decay(o, i)),
                         .steps = o->moments.place[i].steps + 1};
 }
 
