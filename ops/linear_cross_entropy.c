@@ -18,7 +18,6 @@
 #include "ops/example.h"
 #include "ops/linear.h"
 #include "ops/loss.h"
-#include "ops/runs.h"
 
 int64_t linear_cross_entropy_logits = (int64_t)1 << 28;
 
@@ -59,14 +58,10 @@ static bool fused_loss_walk_begin(struct walk *w, const sb_tensor *x, const sb_t
 {
     const int64_t rows = row_count(x), V = weight->dim[0];
     *w = (struct walk){.linear = kernel_row(&linear_rows, x),
-                       .shape = {.rows = rows,
-                                 .in = weight->dim[1],
-                                 .out = V,
-                                 .by_row = context_by_row(x->device),
-                                 .tf32 = tape_open()->tf32,
-                                 .wide = true,
-                                 .pitch = fused_loss_pitch(x->device, V)},
+                       .shape = linear_shape_of(x, weight, SB_ACTIVATION_IDENTITY),
                        .chunk = fused_loss_rows_of_chunk(x->device, V)};
+    w->shape.wide = true;
+    w->shape.pitch = fused_loss_pitch(x->device, V);
     const char *op = "linear_cross_entropy";
     const int64_t held = w->chunk < rows ? w->chunk : rows, pitch = w->shape.pitch;
     const sb_dtype sums = dtype_of_sums(x->dtype);
