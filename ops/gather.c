@@ -4,7 +4,7 @@
 #include "ops/indexing.h"
 #include "ops/ops.h"
 
-KERNEL_ROWS(gather);
+KERNEL_ROWS_PLAIN(gather); /* a loop of single reads has nothing to gain from vectors */
 
 /* Backward checks again: the caller may have changed the ids since forward. */
 static bool gather_ids_fit(const struct gather_kernels *k, int64_t C, const sb_tensor *ids)
