@@ -20,7 +20,6 @@ typedef bool average_block(sb_average *average, int64_t n, void *value, void *me
 static bool average_each_block(sb_average *average, average_block *work)
 {
     const sb_parameters *set = average->set;
-    const size_t bytes = sb_dtype_bytes(set->dtype);
     bool ok = true;
     for (int64_t i = 0, end; ok && i < set->count; i = end) {
         const struct parameter *first = &set->item[i];
@@ -28,8 +27,8 @@ static bool average_each_block(sb_average *average, average_block *work)
             end++;
         if (!first->frozen)
             ok = work(average, parameters_offset(set, set->values, end) - first->offset,
-                      (char *)set->values->data + (size_t)first->offset * bytes,
-                      (char *)average->values->data + (size_t)first->slot * bytes);
+                      tensor_element(set->values, first->offset),
+                      tensor_element(average->values, first->slot));
     }
     return ok;
 }

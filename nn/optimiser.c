@@ -35,13 +35,12 @@ static sb_tensor *moments_make(const struct moments *m, const sb_tensor *old,
                                const struct moments_place *place, const sb_parameters *set)
 {
     const sb_tensor *g = parameters_gradients(set);
-    const size_t width = sb_dtype_bytes(g->dtype);
     sb_tensor *flat = tensor_new("optimiser", g->device, g->dtype, 1, g->dim);
     bool ok = flat && tensor_zero(flat);
     for (int64_t i = 0; ok && old && i < m->count; i++)
         if (m->place[i].slot >= 0 && place[i].slot >= 0)
-            ok = g->device->copy((char *)flat->data + (size_t)place[i].slot * width,
-                                 (const char *)old->data + (size_t)m->place[i].slot * width,
+            ok = g->device->copy(tensor_element(flat, place[i].slot),
+                                 tensor_element(old, m->place[i].slot),
                                  tensor_bytes(sb_parameters_get(set, i)));
     if (ok)
         return flat;
@@ -205,20 +204,16 @@ struct elements {
     void *w, *g, *moment[MOST_MOMENTS];
 };
 
-static void *element(const sb_tensor *flat, int64_t i)
-{
-    return flat ? (char *)flat->data + (size_t)i * sb_dtype_bytes(flat->dtype) : NULL;
-}
-
 static struct elements elements_of(const sb_optimiser *o, const struct run *run)
 {
     const sb_tensor *w = parameters_values(o->set), *g = parameters_gradients(o->set);
+    const sb_tensor *first = o->moments.flat[0], *second = o->moments.flat[1];
     const int64_t slot = parameters_offset(o->set, g, run->first);
     return (struct elements){
         .n = parameters_offset(o->set, g, run->end) - slot,
-        .w = element(w, parameters_offset(o->set, w, run->first)),
-        .g = element(g, slot),
-        .moment = {element(o->moments.flat[0], slot), element(o->moments.flat[1], slot)}};
+        .w = tensor_element(w, parameters_offset(o->set, w, run->first)),
+        .g = tensor_element(g, slot),
+        .moment = {tensor_element(first, slot), second ? tensor_element(second, slot) : NULL}};
 }
 
 static struct adam_step adam_step_of(const sb_optimiser *o, const struct run *run,

@@ -21,10 +21,9 @@ int64_t parts_size(const sb_parameters *set, const sb_tensor *flat, int64_t firs
 /* The address of parameter i in a flat buffer, and its size in bytes. */
 static char *place(const sb_parameters *set, const sb_tensor *flat, int64_t i, size_t *bytes)
 {
-    const size_t width = sb_dtype_bytes(flat->dtype);
     const int64_t offset = parameters_offset(set, flat, i);
-    *bytes = (size_t)(parameters_offset(set, flat, i + 1) - offset) * width;
-    return (char *)flat->data + (size_t)offset * width;
+    *bytes = (size_t)(parameters_offset(set, flat, i + 1) - offset) * sb_dtype_bytes(flat->dtype);
+    return tensor_element(flat, offset);
 }
 
 /* Broadcasts bytes of rank `root`, in chunks that fit MPI's counts. */

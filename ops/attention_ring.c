@@ -15,6 +15,7 @@
  * blocks of k and v, and in backward two blocks of dk and dv.
  */
 #include "ops/attention_call.h"
+#include "ops/call.h"
 #include "ops/cast.h"
 #include "ops/runs.h"
 #include "tensor/communicator.h"
@@ -80,7 +81,7 @@ static int64_t ring_blocks_index(const struct ring_blocks *b, int step, int64_t 
 /* Where kernels find the block of a step, from this element on. */
 static char *ring_blocks_at(const struct ring_blocks *b, int step, int64_t element)
 {
-    return (char *)b->block->data + ring_blocks_bytes(b, ring_blocks_index(b, step, element));
+    return tensor_element(b->block, ring_blocks_index(b, step, element));
 }
 
 /* The same as a tensor of `count` elements, to be released. */
@@ -290,18 +291,10 @@ static bool ring_forward_round(const sb_node *node, const struct attention_tiled
     return ok;
 }
 
-/* y before the division: y itself, or a tensor of sums. The caller releases it. */
-static sb_tensor *ring_sums_of(sb_tensor *y)
-{
-    const sb_dtype sums = dtype_of_sums(y->dtype);
-    return sums == y->dtype ? sb_tensor_retain(y)
-                            : tensor_new("attention", y->device, sums, y->rank, y->dim);
-}
-
 static bool ring_forward(const sb_node *node, struct attention_tiled *f)
 {
     struct ring_blocks blocks;
-    sb_tensor *y = node->out[0], *sums = ring_sums_of(y);
+    sb_tensor *y = node->out[0], *sums = call_sums("attention", y); /* y before the division */
     bool ok = ring_open_blocks(sb_node_options(node), y->device, y->dtype, &blocks) && sums;
     if (ok) {
         f->sums = sums->data;
@@ -327,9 +320,7 @@ static bool ring_open_gradient(const sb_node *node, int i, sb_tensor **sum)
     *sum = NULL;
     if (!dx)
         return true;
-    const sb_dtype sums = dtype_of_sums(dx->dtype);
-    *sum = sums == dx->dtype ? sb_tensor_retain(dx)
-                             : tensor_new("attention", dx->device, sums, dx->rank, dx->dim);
+    *sum = call_sums("attention", dx);
     return *sum && (!sb_node_fresh(node, i) || tensor_zero(dx)) &&
            (*sum == dx || tensor_zero(*sum));
 }

@@ -100,6 +100,13 @@ sb_tensor *call_zeros(const char *who, const sb_tensor *like, int rank, const in
     return t ? sb_tape_own(t) : NULL;
 }
 
+sb_tensor *call_sums(const char *who, sb_tensor *t)
+{
+    const sb_dtype sums = dtype_of_sums(t->dtype);
+    return sums == t->dtype ? sb_tensor_retain(t)
+                            : tensor_new(who, t->device, sums, t->rank, t->dim);
+}
+
 bool call_add_gradient(const sb_node *node, const sb_tensor *gradient)
 {
     sb_tensor *dx = sb_node_dx(node, 0);

@@ -83,12 +83,6 @@ static void fused_loss_walk_end(struct walk *w)
     sb_tensor_release(w->rounded);
 }
 
-/* The part of a (rows, C) tensor from row `start` on. */
-static void *fused_loss_rows_from(const sb_tensor *t, int64_t C, int64_t start)
-{
-    return (char *)t->data + (size_t)(start * C) * sb_dtype_bytes(t->dtype);
-}
-
 /* logits = x W' + b of one chunk */
 static bool fused_loss_make_logits(const struct walk *w, const struct linear_shape *s,
                                    const sb_tensor *x, const sb_tensor *weight,
@@ -96,7 +90,7 @@ static bool fused_loss_make_logits(const struct walk *w, const struct linear_sha
 {
     struct linear_shape shape = *s;
     shape.wide = w->logits->dtype != x->dtype;
-    return w->linear->forward(&shape, fused_loss_rows_from(x, s->in, start), weight->data,
+    return w->linear->forward(&shape, tensor_element(x, start * s->in), weight->data,
                               bias ? bias->data : NULL, NULL, w->logits->data);
 }
 
@@ -198,12 +192,12 @@ static bool fused_loss_add_gradients(const struct walk *w, const struct cross_en
 {
     const struct linear_shape s = fused_loss_shape_from(w, start);
     const struct linear_kernels *k = w->linear;
-    const void *dlogits = w->rounded->data, *x = fused_loss_rows_from(node->in[X], s.in, start);
+    const void *dlogits = w->rounded->data, *x = tensor_element(node->in[X], start * s.in);
     const bool first = start == 0;
     if (!fused_loss_make_dlogits(w, &s, part))
         return false;
     return (!sum[X] || k->backward_x(&s, dlogits, node->in[WEIGHT]->data, fresh[X],
-                                     fused_loss_rows_from(sum[X], s.in, start))) &&
+                                     tensor_element(sum[X], start * s.in))) &&
            (!sum[WEIGHT] ||
             k->backward_weight(&s, dlogits, x, first && fresh[WEIGHT], sum[WEIGHT]->data)) &&
            (!sum[BIAS] ||
@@ -284,10 +278,7 @@ static bool fused_loss_sum_begin(const sb_node *node, int i, sb_tensor **sum, bo
     sb_tensor *dx = sb_node_dx(node, i);
     if (!dx)
         return true;
-    const sb_dtype sums = dtype_of_sums(dx->dtype);
-    *sum = sums == dx->dtype
-               ? sb_tensor_retain(dx)
-               : tensor_new("linear_cross_entropy", dx->device, sums, dx->rank, dx->dim);
+    *sum = call_sums("linear_cross_entropy", dx);
     *fresh = sb_node_fresh(node, i) || *sum != dx;
     return *sum != NULL;
 }

@@ -18,8 +18,7 @@ static bool ranks_sum(const struct ranks *ranks, const sb_tensor *t)
     for (int64_t at = 0, part; ok && sb_communicator_size(c) > 1 && at < n; at += part) {
         part = n - at < most ? n - at : most;
         struct reduction *r = reduction_new(c, t->device, t->dtype, part);
-        ok = r && reduction_start(r, (char *)t->data + (size_t)at * sb_dtype_bytes(t->dtype)) &&
-             reduction_finish(r);
+        ok = r && reduction_start(r, tensor_element(t, at)) && reduction_finish(r);
         reduction_free(r);
     }
     return ok;
