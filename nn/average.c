@@ -1,5 +1,5 @@
 #include "nn/average.h"
-#include "nn/flat.h"
+#include "nn/parameter_set.h"
 #include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -16,15 +16,20 @@ struct sb_average {
 /* What to do with a block of parameters and of their averages. */
 typedef bool average_block(sb_average *average, int64_t n, void *value, void *mean);
 
+/* A block is all consecutive parameters that are not frozen. */
 static bool average_each_block(sb_average *average, average_block *work)
 {
-    const sb_tensor *w = parameters_values(average->set);
-    const size_t bytes = sb_dtype_bytes(w->dtype);
-    struct parameters_block b;
+    const sb_parameters *set = average->set;
     bool ok = true;
-    for (int64_t i = 0; ok && parameters_block(average->set, &i, &b);)
-        ok = work(average, b.count, (char *)w->data + (size_t)b.value * bytes,
-                  (char *)average->values->data + (size_t)b.slot * bytes);
+    for (int64_t i = 0, end; ok && i < set->count; i = end) {
+        const struct parameter *first = &set->item[i];
+        for (end = i + 1; end < set->count && set->item[end].frozen == first->frozen;)
+            end++;
+        if (!first->frozen)
+            ok = work(average, parameters_offset(set, set->values, end) - first->offset,
+                      tensor_element(set->values, first->offset),
+                      tensor_element(average->values, first->slot));
+    }
     return ok;
 }
 

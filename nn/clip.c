@@ -34,10 +34,9 @@ static bool add_squares(const sb_parameters *set, bool cut, struct squares *squa
         if (parameters_is_cut(set, i) != cut)
             continue;
         const int64_t first = parameters_offset(set, g, i), stop = parameters_offset(set, g, end);
-        const char *x = (const char *)g->data + (size_t)first * sb_dtype_bytes(g->dtype);
         double sum;
         int64_t bad;
-        if (!k->squares(stop - first, x, &sum, &bad))
+        if (!k->squares(stop - first, tensor_element(g, first), &sum, &bad))
             return false;
         squares->sum += sum;
         if (bad >= 0 && squares->bad < 0)

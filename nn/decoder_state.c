@@ -3,32 +3,20 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
-static sb_kv_cache **caches_new(int layers)
-{
-    sb_kv_cache **cache = memory_new((size_t)layers * sizeof(sb_kv_cache *));
-    bool ok = cache != NULL;
-    for (int i = 0; ok && i < layers; i++)
-        ok = (cache[i] = sb_kv_cache_new()) != NULL;
-    if (!cache)
-        return sb_fail("decoder: out of memory");
-    if (ok)
-        return cache;
-    for (int i = 0; i < layers; i++)
-        sb_kv_cache_free(cache[i]);
-    memory_free(cache);
-    return NULL;
-}
-
 sb_decoder_state *decoder_state_new(const sb_decoder *decoder, int layers, bool crosses)
 {
+    const int caches = crosses ? 2 * layers : layers;
     sb_decoder_state *state = memory_new(sizeof *state);
     if (!state)
         return sb_fail("decoder_state: out of memory");
-    state->decoder = decoder;
-    state->layers = layers;
-    state->self = caches_new(layers);
-    state->cross = state->self && crosses ? caches_new(layers) : NULL;
-    if (state->self && (state->cross || !crosses))
+    *state = (sb_decoder_state){.decoder = decoder,
+                                .layers = layers,
+                                .self = memory_new((size_t)caches * sizeof *state->self)};
+    bool ok = state->self || sb_fail("decoder: out of memory");
+    state->cross = ok && crosses ? state->self + layers : NULL;
+    for (int i = 0; ok && i < caches; i++)
+        ok = (state->self[i] = sb_kv_cache_new()) != NULL;
+    if (ok)
         return state;
     sb_decoder_state_free(state);
     return NULL;
@@ -38,12 +26,11 @@ void sb_decoder_state_free(sb_decoder_state *state)
 {
     if (!state)
         return;
-    for (int i = 0; i < state->layers; i++) {
-        sb_kv_cache_free(state->self ? state->self[i] : NULL);
+    for (int i = 0; state->self && i < state->layers; i++) {
+        sb_kv_cache_free(state->self[i]);
         sb_kv_cache_free(state->cross ? state->cross[i] : NULL);
     }
     memory_free(state->self);
-    memory_free(state->cross);
     memory_free(state->origin);
     memory_free(state);
 }

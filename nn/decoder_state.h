@@ -8,7 +8,8 @@ struct sb_decoder_state {
     const sb_decoder *decoder;
     int layers;
     int64_t length;
-    sb_kv_cache **self, **cross; /* one for each layer; cross NULL in a language model */
+    sb_kv_cache **self, **cross; /* one for each layer, those of `cross` behind the others; NULL in
+                                    a language model */
     int64_t count;
     int32_t *origin; /* for each of the `count` sequences, its sequence in the first step */
 };

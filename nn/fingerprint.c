@@ -81,12 +81,11 @@ bool fingerprint_part(const sb_parameters *set, int64_t i, uint64_t key, const s
     enum { CHUNK = 2048 };
     uint64_t buffer[CHUNK];
     const struct part part = parameters_part(set, i);
-    const size_t width = sb_dtype_bytes(own->dtype);
     for (int64_t at = 0, n; at < part.rows * part.here; at += n) {
         const int64_t row = at / part.here, column = at % part.here;
         n = part.here - column < CHUNK ? part.here - column : CHUNK;
-        if (!own->device->download(buffer, (const char *)own->data + (size_t)at * width,
-                                   (size_t)n * width))
+        if (!own->device->download(buffer, tensor_element(own, at),
+                                   (size_t)n * sb_dtype_bytes(own->dtype)))
             return false;
         *sum +=
             fingerprint_elements(key, own->dtype, row * part.of + part.first + column, n, buffer);

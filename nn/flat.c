@@ -18,7 +18,7 @@ static void flat_return_memory(const sb_parameters *set)
 static void flat_move_values(struct parameter *p, sb_tensor *values)
 {
     sb_tensor *t = p->tensor;
-    void *place = (char *)values->data + (size_t)p->offset * sb_dtype_bytes(t->dtype);
+    void *place = tensor_element(values, p->offset);
     t->device->copy(place, t->data, tensor_bytes(t));
     values->written = values->written > tensor_written(t) ? values->written : tensor_written(t);
     sb_tensor *old_base = t->base;
@@ -182,9 +182,7 @@ bool parameters_settle_part(sb_parameters *set, int64_t first, int64_t count)
         next = parameters_offset(set, g, i + 1);
         next = next < first + count ? next : first + count;
         if (next > at && !set->item[i].tensor->grad_current)
-            ok = g->device->zero((char *)g->data + (size_t)at * bytes,
-                                 (size_t)(next - at) * bytes) &&
-                 ok;
+            ok = g->device->zero(tensor_element(g, at), (size_t)(next - at) * bytes) && ok;
     }
     return ok;
 }
@@ -202,20 +200,4 @@ int64_t parameters_at(const sb_parameters *set, const sb_tensor *flat, int64_t e
     while (i > 0 && parameters_offset(set, flat, i) > element)
         i--;
     return i;
-}
-
-bool parameters_block(const sb_parameters *set, int64_t *i, struct parameters_block *block)
-{
-    while (*i < set->count && set->item[*i].frozen)
-        (*i)++;
-    const int64_t first = *i;
-    while (*i < set->count && !set->item[*i].frozen)
-        (*i)++;
-    if (first == *i)
-        return false;
-    *block = (struct parameters_block){.value = set->item[first].offset,
-                                       .slot = set->item[first].slot,
-                                       .count = parameters_offset(set, set->values, *i) -
-                                                set->item[first].offset};
-    return true;
 }

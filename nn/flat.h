@@ -38,19 +38,6 @@ void parameters_restrict(sb_parameters *set, parameters_check *fits, const void 
 int64_t parameters_layout(const sb_parameters *set);
 bool parameters_is_frozen(const sb_parameters *set, int64_t i);
 
-/* The factor of the learning rate that its group gives parameter i, and its weight decay, where
-   `usual` is that of parameters without one. */
-double parameters_rate(const sb_parameters *set, int64_t i);
-double parameters_decay(const sb_parameters *set, int64_t i, double usual);
-
-/* Consecutive parameters that are not frozen: `count` elements from `value` on in the buffer of
-   values, and from `slot` on in that of gradients. */
-struct parameters_block {
-    int64_t value, slot, count;
-};
-/* The next block, from parameter *i on; sets *i past it. False when there is none. */
-bool parameters_block(const sb_parameters *set, int64_t *i, struct parameters_block *block);
-
 /* A position in a set. parameters_return removes the parameters that were added after it and
    restores the random stream. The set must not be flattened in between. */
 struct parameters_mark {

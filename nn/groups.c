@@ -73,13 +73,3 @@ int64_t sb_parameters_trainable(const sb_parameters *set)
         size += set->item[i].frozen ? 0 : tensor_size(set->item[i].tensor);
     return size;
 }
-
-double parameters_rate(const sb_parameters *set, int64_t i)
-{
-    return set->item[i].rate;
-}
-
-double parameters_decay(const sb_parameters *set, int64_t i, double usual)
-{
-    return sb_option(set->item[i].decay, usual);
-}

@@ -2,6 +2,7 @@
 #include "autograd/tape.h"
 #include "nn/layer.h"
 #include "nn/name.h"
+#include "ops/call.h"
 #include "ops/dropout.h"
 #include "ops/mask_terms.h"
 #include "tensor/failure.h"
@@ -69,13 +70,9 @@ static sb_tensor *keep_queries(const char *who, sb_tensor *q, const sb_tensor *k
     return mask_keep_queries(who, mask, sizes, all, false, q);
 }
 
-/* A constant of 0, of x's dtype and on its device. */
 static sb_tensor *zeros(const sb_tensor *x, int rank, const int64_t *dim)
 {
-    sb_tensor *t = tensor_new("additive_attention", x->device, x->dtype, rank, dim);
-    if (t)
-        tensor_zero(t);
-    return sb_tape_own(t);
+    return call_zeros("additive_attention", x, rank, dim);
 }
 
 /* u (B, Lq, Lk, A), with 0 for blocked pairs: a NaN there would give 0 * NaN in the gradient of

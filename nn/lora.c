@@ -65,23 +65,13 @@ bool lora_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int
 
 static sb_tensor *activate(sb_tensor *y, sb_activation activation)
 {
-    switch (activation) {
-    case SB_ACTIVATION_IDENTITY:
-        return y;
-    case SB_ACTIVATION_RELU:
-        return sb_relu(y);
-    case SB_ACTIVATION_GELU:
-        return sb_gelu(y);
-    case SB_ACTIVATION_GELU_TANH:
-        return sb_gelu_tanh(y);
-    case SB_ACTIVATION_SILU:
-        return sb_silu(y);
-    case SB_ACTIVATION_TANH:
-        return sb_tanh(y);
-    case SB_ACTIVATION_SIGMOID:
-        return sb_sigmoid(y);
-    }
-    return sb_fail("linear_layer: there is no activation %d", (int)activation);
+    static sb_tensor *(*const functions[])(sb_tensor *) = {
+        [SB_ACTIVATION_RELU] = sb_relu,           [SB_ACTIVATION_GELU] = sb_gelu,
+        [SB_ACTIVATION_GELU_TANH] = sb_gelu_tanh, [SB_ACTIVATION_SILU] = sb_silu,
+        [SB_ACTIVATION_TANH] = sb_tanh,           [SB_ACTIVATION_SIGMOID] = sb_sigmoid};
+    if ((unsigned)activation >= sizeof functions / sizeof *functions)
+        return sb_fail("linear_layer: there is no activation %d", (int)activation);
+    return activation == SB_ACTIVATION_IDENTITY ? y : functions[activation](y);
 }
 
 sb_tensor *lora_forward(const sb_linear_layer *layer, sb_tensor *x, sb_activation activation)

@@ -2,6 +2,7 @@
 #include "nn/flat.h"
 #include "nn/groups.h"
 #include "nn/optimiser_parts.h"
+#include "nn/parameter_set.h"
 #include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
@@ -34,13 +35,12 @@ static sb_tensor *moments_make(const struct moments *m, const sb_tensor *old,
                                const struct moments_place *place, const sb_parameters *set)
 {
     const sb_tensor *g = parameters_gradients(set);
-    const size_t width = sb_dtype_bytes(g->dtype);
     sb_tensor *flat = tensor_new("optimiser", g->device, g->dtype, 1, g->dim);
     bool ok = flat && tensor_zero(flat);
     for (int64_t i = 0; ok && old && i < m->count; i++)
         if (m->place[i].slot >= 0 && place[i].slot >= 0)
-            ok = g->device->copy((char *)flat->data + (size_t)place[i].slot * width,
-                                 (const char *)old->data + (size_t)m->place[i].slot * width,
+            ok = g->device->copy(tensor_element(flat, place[i].slot),
+                                 tensor_element(old, m->place[i].slot),
                                  tensor_bytes(sb_parameters_get(set, i)));
     if (ok)
         return flat;
@@ -176,8 +176,8 @@ static struct run run_of(const sb_optimiser *o, int64_t i)
 {
     return (struct run){.first = i,
                         .end = i + 1,
-                        .rate = o->rate * parameters_rate(o->set, i),
-                        .decay = parameters_decay(o->set, i, usual_decay(o, i)),
+                        .rate = o->rate * o->set->item[i].rate,
+                        .decay = sb_option(o->set->item[i].decay, usual_decay(o, i)),
                         .steps = o->moments.place[i].steps + 1};
 }
 
@@ -204,20 +204,16 @@ struct elements {
     void *w, *g, *moment[MOST_MOMENTS];
 };
 
-static void *element(const sb_tensor *flat, int64_t i)
-{
-    return flat ? (char *)flat->data + (size_t)i * sb_dtype_bytes(flat->dtype) : NULL;
-}
-
 static struct elements elements_of(const sb_optimiser *o, const struct run *run)
 {
     const sb_tensor *w = parameters_values(o->set), *g = parameters_gradients(o->set);
+    const sb_tensor *first = o->moments.flat[0], *second = o->moments.flat[1];
     const int64_t slot = parameters_offset(o->set, g, run->first);
     return (struct elements){
         .n = parameters_offset(o->set, g, run->end) - slot,
-        .w = element(w, parameters_offset(o->set, w, run->first)),
-        .g = element(g, slot),
-        .moment = {element(o->moments.flat[0], slot), element(o->moments.flat[1], slot)}};
+        .w = tensor_element(w, parameters_offset(o->set, w, run->first)),
+        .g = tensor_element(g, slot),
+        .moment = {tensor_element(first, slot), second ? tensor_element(second, slot) : NULL}};
 }
 
 static struct adam_step adam_step_of(const sb_optimiser *o, const struct run *run,

@@ -2,7 +2,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
-#include "ops/shape.h"
+#include "ops/call.h"
 #include "tensor/failure.h"
 
 bool sb_output_head_init(sb_output_head *head, sb_parameters *set, const char *name, int64_t C,
@@ -28,15 +28,8 @@ bool sb_output_head_init(sb_output_head *head, sb_parameters *set, const char *n
 /* dx = dy */
 static bool head_pass_on(sb_node *node)
 {
-    const sb_tensor *dy = sb_node_dy(node, 0);
-    sb_tensor *dx = sb_node_dx(node, 0);
-    if (!dx || node_forward_gradient(node))
-        return true;
-    const struct slice_kernels *k = kernel_row(&slice_rows, dy);
-    const struct runs all = {1, tensor_size(dy), 0, 0};
-    return k &&
-           (sb_node_fresh(node, 0) ? k->copy(sb_dtype_bytes(dy->dtype), all, dy->data, dx->data)
-                                   : k->add(all, dy->data, dx->data));
+    return !sb_node_dx(node, 0) || node_forward_gradient(node) ||
+           call_add_gradient(node, sb_node_dy(node, 0));
 }
 
 /* The row of padding in the weight's gradient. */

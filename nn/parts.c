@@ -21,10 +21,9 @@ int64_t parts_size(const sb_parameters *set, const sb_tensor *flat, int64_t firs
 /* The address of parameter i in a flat buffer, and its size in bytes. */
 static char *place(const sb_parameters *set, const sb_tensor *flat, int64_t i, size_t *bytes)
 {
-    const size_t width = sb_dtype_bytes(flat->dtype);
     const int64_t offset = parameters_offset(set, flat, i);
-    *bytes = (size_t)(parameters_offset(set, flat, i + 1) - offset) * width;
-    return (char *)flat->data + (size_t)offset * width;
+    *bytes = (size_t)(parameters_offset(set, flat, i + 1) - offset) * sb_dtype_bytes(flat->dtype);
+    return tensor_element(flat, offset);
 }
 
 /* Broadcasts bytes of rank `root`, in chunks that fit MPI's counts. */
@@ -70,7 +69,7 @@ static bool join_parts(const sb_parameters *set, const sb_tensor *flat, int64_t 
     return ok;
 }
 
-static bool take_part(const sb_parameters *set, sb_tensor *flat, int64_t i, char *whole)
+static bool take_part(const sb_parameters *set, const sb_tensor *flat, int64_t i, char *whole)
 {
     const struct part part = parameters_part(set, i);
     size_t bytes;
@@ -83,22 +82,31 @@ static bool take_part(const sb_parameters *set, sb_tensor *flat, int64_t i, char
     return ok;
 }
 
+/* Copies the parameters into the unsharded tensor from `at` on, or (take) out of it. */
+static bool parts_copy(const sb_parameters *set, const sb_tensor *flat, int64_t first,
+                       int64_t count, char *at, bool take)
+{
+    const sb_device *device = flat->device;
+    bool ok = true;
+    for (int64_t i = first; ok && i < first + count; i++) {
+        size_t bytes;
+        char *own = place(set, flat, i, &bytes);
+        if (!has_place(set, flat, i))
+            continue;
+        if (parameters_is_cut(set, i))
+            ok = (take ? take_part : join_parts)(set, flat, i, at);
+        else
+            ok = take ? device->upload(own, at, bytes) : device->download(at, own, bytes);
+        at += (size_t)parts_size(set, flat, i, 1) * sb_dtype_bytes(flat->dtype);
+    }
+    return ok;
+}
+
 sb_tensor *parts_join(const sb_parameters *set, const sb_tensor *flat, int64_t first, int64_t count)
 {
     const int64_t n = parts_size(set, flat, first, count);
     sb_tensor *whole = tensor_new("parameters", sb_device_cpu(), flat->dtype, 1, &n);
-    char *at = whole ? whole->data : NULL;
-    bool ok = whole != NULL;
-    for (int64_t i = first; ok && i < first + count; i++) {
-        size_t bytes;
-        if (!has_place(set, flat, i))
-            continue;
-        const char *own = place(set, flat, i, &bytes);
-        ok = parameters_is_cut(set, i) ? join_parts(set, flat, i, at)
-                                       : flat->device->download(at, own, bytes);
-        at += (size_t)parts_size(set, flat, i, 1) * sb_dtype_bytes(flat->dtype);
-    }
-    if (ok)
+    if (whole && parts_copy(set, flat, first, count, whole->data, false))
         return whole;
     sb_tensor_release(whole);
     return NULL;
@@ -107,16 +115,5 @@ sb_tensor *parts_join(const sb_parameters *set, const sb_tensor *flat, int64_t f
 bool parts_take(const sb_parameters *set, sb_tensor *flat, int64_t first, int64_t count,
                 const sb_tensor *whole)
 {
-    char *at = whole->data;
-    bool ok = true;
-    for (int64_t i = first; ok && i < first + count; i++) {
-        size_t bytes;
-        if (!has_place(set, flat, i))
-            continue;
-        char *own = place(set, flat, i, &bytes);
-        ok = parameters_is_cut(set, i) ? take_part(set, flat, i, at)
-                                       : flat->device->upload(own, at, bytes);
-        at += (size_t)parts_size(set, flat, i, 1) * sb_dtype_bytes(flat->dtype);
-    }
-    return ok;
+    return parts_copy(set, flat, first, count, whole->data, true);
 }

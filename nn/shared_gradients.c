@@ -96,9 +96,8 @@ static bool start(struct shared_gradients *s, bool all)
     const sb_tensor *g = parameters_gradients(s->set);
     for (; s->left > 0 && (all || s->bucket[s->left - 1].ready); s->left--) {
         const int64_t b = s->left - 1;
-        char *x = (char *)g->data + (size_t)(b * s->size) * sb_dtype_bytes(g->dtype);
         if (!parameters_settle_part(s->set, b * s->size, bucket_size(s, b)) ||
-            !reduction_start(s->bucket[b].sum, x))
+            !reduction_start(s->bucket[b].sum, tensor_element(g, b * s->size)))
             return false;
     }
     return true;

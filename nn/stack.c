@@ -50,34 +50,44 @@ static bool add_parts(struct stack *s, sb_parameters *set, const char *name, int
            sb_norm_layer_init_with(&s->norm, set, name_join(name, "norm").text, o->width, &norm);
 }
 
-static void stack_clear(struct stack *stack)
+static void stack_free(struct stack *stack)
 {
-    memory_free(stack->layer);
-    *stack = (struct stack){0};
+    if (stack)
+        memory_free(stack->layer);
+    memory_free(stack);
 }
 
 /*
- * Adds "<name>.embedding" for V symbols (unless `shared` is a table to use instead), the layers
- * "<name>.layers.0", ..., and "<name>.norm". The options are complete. On failure the stack is zero
- * and the set is unchanged.
+ * A stack with "<name>.embedding" for V symbols (unless `shared` is a table to use instead), the
+ * layers "<name>.layers.0", ..., and "<name>.norm". On failure the set is unchanged.
  */
-static bool stack_init(struct stack *stack, sb_parameters *set, const char *name, int64_t V,
-                       int layers, const sb_transformer_options *options, bool crosses,
-                       sb_tensor *shared)
+static struct stack *stack_new(const char *who, sb_parameters *set, const char *name, int64_t V,
+                               const sb_transformer_options *options, bool decodes, bool crosses,
+                               sb_tensor *shared)
 {
+    sb_transformer_options o;
+    if (!set || !name)
+        return fail_null(who, set ? "name" : "set");
+    if (!sb_transformer_complete(options, &o))
+        return NULL;
+    o.along = decodes ? SB_SEQUENCE_TARGET : o.along;
     const struct parameters_mark mark = parameters_mark(set);
-    *stack = (struct stack){.has_norm = options->norm_place != SB_NORM_POST,
-                            .crosses = crosses,
-                            .recomputes = options->recompute,
-                            .layers = layers,
-                            .layer = memory_new((size_t)layers * sizeof *stack->layer)};
-    if (!stack->layer)
+    const int layers = decodes ? o.decoder_layers : o.encoder_layers;
+    struct stack *s = memory_new(sizeof *s);
+    if (!s)
+        return sb_fail("%s: out of memory", who);
+    *s = (struct stack){.has_norm = o.norm_place != SB_NORM_POST,
+                        .crosses = crosses,
+                        .recomputes = o.recompute,
+                        .layers = layers,
+                        .layer = memory_new((size_t)layers * sizeof *s->layer)};
+    if (!s->layer)
         sb_fail("transformer: out of memory");
-    else if (add_parts(stack, set, name, V, options, shared))
-        return true;
-    stack_clear(stack);
+    else if (add_parts(s, set, name, V, &o, shared))
+        return s;
     parameters_return(set, &mark);
-    return false;
+    stack_free(s);
+    return NULL;
 }
 
 /* A layer as a function of x and, if there are any, of the memory and the bias, for
@@ -141,25 +151,12 @@ struct sb_encoder {
 sb_encoder *sb_encoder_new(sb_parameters *set, const char *name, int64_t V,
                            const sb_transformer_options *options)
 {
-    sb_transformer_options o;
-    if (!set || !name)
-        return fail_null("encoder", set ? "name" : "set");
-    if (!sb_transformer_complete(options, &o))
-        return NULL;
-    sb_encoder *e = memory_new(sizeof *e);
-    if (!e)
-        return sb_fail("encoder: out of memory");
-    if (stack_init(&e->stack, set, name, V, o.encoder_layers, &o, false, NULL))
-        return e;
-    memory_free(e);
-    return NULL;
+    return (sb_encoder *)stack_new("encoder", set, name, V, options, false, false, NULL);
 }
 
 void sb_encoder_free(sb_encoder *encoder)
 {
-    if (encoder)
-        stack_clear(&encoder->stack);
-    memory_free(encoder);
+    stack_free((struct stack *)encoder);
 }
 
 sb_tensor *sb_encoder_forward(const sb_encoder *encoder, sb_tensor *ids, sb_tensor *lengths,
@@ -198,26 +195,12 @@ struct sb_decoder {
 sb_decoder *sb_decoder_new(sb_parameters *set, const char *name, int64_t V,
                            const sb_transformer_options *options, bool crosses, sb_tensor *shared)
 {
-    sb_transformer_options o;
-    if (!set || !name)
-        return fail_null("decoder", set ? "name" : "set");
-    if (!sb_transformer_complete(options, &o))
-        return NULL;
-    o.along = SB_SEQUENCE_TARGET;
-    sb_decoder *d = memory_new(sizeof *d);
-    if (!d)
-        return sb_fail("decoder: out of memory");
-    if (stack_init(&d->stack, set, name, V, o.decoder_layers, &o, crosses, shared))
-        return d;
-    memory_free(d);
-    return NULL;
+    return (sb_decoder *)stack_new("decoder", set, name, V, options, true, crosses, shared);
 }
 
 void sb_decoder_free(sb_decoder *decoder)
 {
-    if (decoder)
-        stack_clear(&decoder->stack);
-    memory_free(decoder);
+    stack_free((struct stack *)decoder);
 }
 
 sb_tensor *sb_decoder_table(const sb_decoder *decoder)

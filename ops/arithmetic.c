@@ -69,35 +69,20 @@ static sb_tensor *arithmetic_apply(enum arithmetic kind, sb_tensor *a, sb_tensor
     return run(node, kind, rank, dim);
 }
 
-sb_tensor *sb_add(sb_tensor *a, sb_tensor *b)
-{
-    return arithmetic_apply(ARITHMETIC_ADD, a, b);
-}
+/* sb_NAME of two tensors, and its example. */
+#define FUNCTION(NAME, name)                                                                       \
+    sb_tensor *sb_##name(sb_tensor *a, sb_tensor *b)                                               \
+    {                                                                                              \
+        return arithmetic_apply(ARITHMETIC_##NAME, a, b);                                          \
+    }                                                                                              \
+    EXAMPLE(example_##name, sb_##name(x[0], x[1]))
 
-sb_tensor *sb_subtract(sb_tensor *a, sb_tensor *b)
-{
-    return arithmetic_apply(ARITHMETIC_SUBTRACT, a, b);
-}
-
-sb_tensor *sb_multiply(sb_tensor *a, sb_tensor *b)
-{
-    return arithmetic_apply(ARITHMETIC_MULTIPLY, a, b);
-}
-
-sb_tensor *sb_divide(sb_tensor *a, sb_tensor *b)
-{
-    return arithmetic_apply(ARITHMETIC_DIVIDE, a, b);
-}
-
-sb_tensor *sb_maximum(sb_tensor *a, sb_tensor *b)
-{
-    return arithmetic_apply(ARITHMETIC_MAXIMUM, a, b);
-}
-
-sb_tensor *sb_minimum(sb_tensor *a, sb_tensor *b)
-{
-    return arithmetic_apply(ARITHMETIC_MINIMUM, a, b);
-}
+FUNCTION(ADD, add)
+FUNCTION(SUBTRACT, subtract)
+FUNCTION(MULTIPLY, multiply)
+FUNCTION(DIVIDE, divide)
+FUNCTION(MAXIMUM, maximum)
+FUNCTION(MINIMUM, minimum)
 
 sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b)
 {
@@ -118,12 +103,6 @@ sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b)
     return run(node, kind, rank, dim);
 }
 
-EXAMPLE(example_add, sb_add(x[0], x[1]))
-EXAMPLE(example_subtract, sb_subtract(x[0], x[1]))
-EXAMPLE(example_multiply, sb_multiply(x[0], x[1]))
-EXAMPLE(example_divide, sb_divide(x[0], x[1]))
-EXAMPLE(example_maximum, sb_maximum(x[0], x[1]))
-EXAMPLE(example_minimum, sb_minimum(x[0], x[1]))
 EXAMPLE(example_where, sb_where(x[0], x[1], x[2]))
 
 OPERATION(

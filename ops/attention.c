@@ -46,12 +46,6 @@ static bool run_backward(const sb_tensor *weights, struct attention_backward *g,
     return ok;
 }
 
-static bool attention_backward(sb_node *node);
-
-static const sb_operation operations[] = {
-    {"attention", "q k v mask", attention_backward, true, true},
-    {"attention", "q k v bias mask", attention_backward, true, true}};
-
 static bool attention_backward(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
@@ -64,11 +58,15 @@ static bool attention_backward(sb_node *node)
                                    .dq = attention_gradient_of(node, 0),
                                    .dk = attention_gradient_of(node, 1),
                                    .dv = attention_gradient_of(node, 2)};
-    if (node->operation == &operations[1])
+    if (attention_bias_of(node))
         g.dbias = attention_gradient_of(node, 3);
     return attention_open_weight_gradient(weights, &g.dweights) &&
            run_backward(weights, &g, sb_node_options(node));
 }
+
+static const sb_operation operations[] = {
+    {"attention", "q k v mask", attention_backward, true, true},
+    {"attention", "q k v bias mask", attention_backward, true, true}};
 
 /* Whether tiles have kernels on tensor cores: of f32 without a bias, for heads of up to 128 numbers
    (cuda/attention_mma.cuh). */
@@ -133,21 +131,13 @@ static sb_tensor *softcap_keys(const struct attention_call *call)
     return sb_reshape(k, SB_SHAPE(a->B, a->H, a->Lk, a->D));
 }
 
-static sb_tensor *softcap_zeros(const sb_tensor *like, int rank, const int64_t *dim)
-{
-    sb_tensor *t = tensor_new("attention", like->device, like->dtype, rank, dim);
-    if (t)
-        tensor_zero(t);
-    return sb_tape_own(t);
-}
-
 /* x with its last axis of size 1, as zeros. */
 static sb_tensor *softcap_stand_in(const sb_tensor *x)
 {
     int64_t dim[4] = {0};
     for (int i = 0; i < x->rank; i++)
         dim[i] = i == x->rank - 1 ? 1 : x->dim[i];
-    return softcap_zeros(x, x->rank, dim);
+    return call_zeros("attention", x, x->rank, dim);
 }
 
 /* s with 0 for blocked pairs: a NaN there would give 0 * NaN in the gradient of tanh. A mask on
@@ -156,8 +146,9 @@ static sb_tensor *softcap_kept_scores(sb_tensor *s, sb_mask *mask)
 {
     if (!s || !mask)
         return s;
-    sb_tensor *weights = sb_masked_softmax(softcap_zeros(s, s->rank, s->dim), mask, 1);
-    return sb_where(sb_cast(weights, SB_BOOL), s, softcap_zeros(s, SB_SCALAR));
+    sb_tensor *equal = call_zeros("attention", s, s->rank, s->dim);
+    sb_tensor *kept = sb_cast(sb_masked_softmax(equal, mask, 1), SB_BOOL);
+    return sb_where(kept, s, call_zeros("attention", s, SB_SCALAR));
 }
 
 static sb_tensor *attention_softcapped(const struct attention_call *call)
@@ -225,45 +216,23 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
 
 EXAMPLE(example_plain, sb_attention(x[0], x[1], x[2], NULL))
 
-static sb_tensor *example_heads_first(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST, .mask = sb_mask_causal_last()};
-    return sb_attention(x[0], x[1], x[2], &o);
-}
+/* Attention of q, k and v with these options, which may have other inputs. */
+#define EXAMPLE_WITH(name, ...)                                                                    \
+    EXAMPLE(name, sb_attention(x[0], x[1], x[2], &(sb_attention_options){__VA_ARGS__}))
 
-/* q, k, v, a bias and lengths; with dropout where the tape has a stream. */
-static sb_tensor *example_biased(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.bias = x[3], .temperature = 0.5, .dropout = 0.3};
-    sb_mask *lengths = sb_mask_lengths(x[4]);
-    o.mask = sb_mask_and(sb_mask_window(4, 1), lengths);
-    return sb_attention(x[0], x[1], x[2], &o);
-}
-
-static sb_tensor *example_blocked(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.mask = sb_mask_block(x[3]), .score = SB_SCORE_BALANCED};
-    return sb_attention(x[0], x[1], x[2], &o);
-}
-
-/* q, k, v and ln T. */
-static sb_tensor *example_cosine(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.score = SB_SCORE_COSINE, .log_temperature = x[3]};
-    return sb_attention(x[0], x[1], x[2], &o);
-}
-
-/* q, k, v and a bias, with few heads of keys. */
-static sb_tensor *example_softcap(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.bias = x[3], .softcap = 1.5, .mask = sb_mask_causal_last()};
-    return sb_attention(x[0], x[1], x[2], &o);
-}
+EXAMPLE_WITH(example_heads_first, .layout = SB_LAYOUT_HEADS_FIRST, .mask = sb_mask_causal_last())
+/* A bias and lengths; with dropout where the tape has a stream. */
+EXAMPLE_WITH(example_biased, .bias = x[3], .temperature = 0.5, .dropout = 0.3,
+             .mask = sb_mask_and(sb_mask_window(4, 1), sb_mask_lengths(x[4])))
+EXAMPLE_WITH(example_blocked, .mask = sb_mask_block(x[3]), .score = SB_SCORE_BALANCED)
+/* ln T. */
+EXAMPLE_WITH(example_cosine, .score = SB_SCORE_COSINE, .log_temperature = x[3])
+/* A bias, with few heads of keys. */
+EXAMPLE_WITH(example_softcap, .bias = x[3], .softcap = 1.5, .mask = sb_mask_causal_last())
+/* A bias and lengths. */
+EXAMPLE_WITH(example_tiled, .bias = x[3], .dropout = 0.3, .algorithm = SB_ATTENTION_TILED,
+             .mask = sb_mask_and(sb_mask_causal_last(), sb_mask_lengths(x[4])))
+EXAMPLE_WITH(example_tiled_plain, .layout = SB_LAYOUT_HEADS_FIRST, .algorithm = SB_ATTENTION_TILED)
 
 /* The loss reads the weights too. */
 static sb_tensor *example_weights(void *unused, sb_tensor *const x[])
@@ -273,22 +242,6 @@ static sb_tensor *example_weights(void *unused, sb_tensor *const x[])
     sb_attention_options o = {.weights = &weights, .dropout = 0.3, .scale = 0.7};
     sb_tensor *y = sb_attention(x[0], x[1], x[2], &o);
     return sb_matmul(weights, sb_permute(y, 4, (const int[]){0, 2, 1, 3}));
-}
-
-/* Tiled: q, k, v, a bias and lengths. */
-static sb_tensor *example_tiled(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.bias = x[3], .dropout = 0.3, .algorithm = SB_ATTENTION_TILED};
-    o.mask = sb_mask_and(sb_mask_causal_last(), sb_mask_lengths(x[4]));
-    return sb_attention(x[0], x[1], x[2], &o);
-}
-
-static sb_tensor *example_tiled_plain(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST, .algorithm = SB_ATTENTION_TILED};
-    return sb_attention(x[0], x[1], x[2], &o);
 }
 
 OPERATION(attention,

@@ -149,8 +149,6 @@ static bool attention_call_describe(struct attention_call *call, const struct op
         !attention_call_check_operands(call->who, q, k, v, o->layout))
         return false;
     call->heads_first = q->rank == 4 && o->layout == SB_LAYOUT_HEADS_FIRST;
-    call->rank = q->rank;
-    memcpy(call->dim, q->dim, sizeof call->dim);
     call->whole = (struct mask_sizes){q->B, q->H, q->L, k->L};
     call->a = (struct attention){.B = q->B,
                                  .H = q->H,
@@ -255,14 +253,16 @@ sb_node *attention_call_node(const struct attention_call *call, const sb_operati
     if (!held)
         return NULL;
     memcpy(held->bias, fitted.bias, sizeof held->bias);
-    return mask_resolve_rows(call->who, o->mask, *whole, call->a.Lq, &held->mask) ? node : NULL;
+    return mask_resolve(call->who, o->mask, *whole, call->a.Lq, &held->mask) ? node : NULL;
 }
 
 sb_tensor *attention_call_output(const struct attention_call *call, sb_node *node)
 {
-    int64_t dim[4] = {call->dim[0], call->dim[1], call->dim[2], call->dim[3]};
-    dim[call->rank - 1] = call->a.Dv;
-    return sb_node_output(node, call->q->dtype, call->rank, dim);
+    const sb_tensor *q = call->q;
+    int64_t dim[SB_MAX_RANK];
+    memcpy(dim, q->dim, sizeof dim);
+    dim[q->rank - 1] = call->a.Dv;
+    return sb_node_output(node, q->dtype, q->rank, dim);
 }
 
 bool attention_call_dropout(const struct attention_call *call, sb_node *node)
@@ -330,4 +330,9 @@ struct attention_gradient attention_gradient_of(const sb_node *node, int i)
 {
     sb_tensor *dx = sb_node_dx(node, i);
     return (struct attention_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
+}
+
+sb_tensor *attention_bias_of(const sb_node *node)
+{
+    return strstr(node->operation->inputs, "bias") ? node->in[3] : NULL;
 }

@@ -10,8 +10,6 @@
 struct attention_call {
     const char *who;
     sb_tensor *q, *k, *v;
-    int rank;       /* of q, as the caller passed it */
-    int64_t dim[4]; /* the same */
     bool heads_first;
     struct mask_sizes whole; /* sizes that the mask and the bias refer to: the unsharded scores */
     sb_attention_options options;
@@ -53,6 +51,16 @@ struct attention_strides attention_strides_of(bool heads_first, int64_t H, int64
 
 /* Where the gradient of input i goes. */
 struct attention_gradient attention_gradient_of(const sb_node *node, int i);
+
+/* The bias of a node with q, k and v, or NULL. */
+sb_tensor *attention_bias_of(const sb_node *node);
+
+/* For the algorithms that go through keys in tiles: the node as attention_call_node makes it, with
+   y and room for the statistics, its dropout drawn; what kernels read and write of it. */
+sb_node *attention_tiled_node(const struct attention_call *call, const sb_operation operations[2],
+                              const void *options, size_t bytes);
+struct attention_tiled attention_tiled_forward(const sb_node *node);
+struct attention_tiled_backward attention_tiled_gradients(const sb_node *node);
 
 /* The other algorithms: tiled, and ring attention over the ranks of the open tape's context. */
 sb_tensor *attention_tiled(const struct attention_call *call);

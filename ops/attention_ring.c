@@ -15,6 +15,7 @@
  * blocks of k and v, and in backward two blocks of dk and dv.
  */
 #include "ops/attention_call.h"
+#include "ops/call.h"
 #include "ops/cast.h"
 #include "ops/runs.h"
 #include "tensor/communicator.h"
@@ -80,7 +81,7 @@ static int64_t ring_blocks_index(const struct ring_blocks *b, int step, int64_t 
 /* Where kernels find the block of a step, from this element on. */
 static char *ring_blocks_at(const struct ring_blocks *b, int step, int64_t element)
 {
-    return (char *)b->block->data + ring_blocks_bytes(b, ring_blocks_index(b, step, element));
+    return tensor_element(b->block, ring_blocks_index(b, step, element));
 }
 
 /* The same as a tensor of `count` elements, to be released. */
@@ -290,18 +291,10 @@ static bool ring_forward_round(const sb_node *node, const struct attention_tiled
     return ok;
 }
 
-/* y before the division: y itself, or a tensor of sums. The caller releases it. */
-static sb_tensor *ring_sums_of(sb_tensor *y)
-{
-    const sb_dtype sums = dtype_of_sums(y->dtype);
-    return sums == y->dtype ? sb_tensor_retain(y)
-                            : tensor_new("attention", y->device, sums, y->rank, y->dim);
-}
-
 static bool ring_forward(const sb_node *node, struct attention_tiled *f)
 {
     struct ring_blocks blocks;
-    sb_tensor *y = node->out[0], *sums = ring_sums_of(y);
+    sb_tensor *y = node->out[0], *sums = call_sums("attention", y); /* y before the division */
     bool ok = ring_open_blocks(sb_node_options(node), y->device, y->dtype, &blocks) && sums;
     if (ok) {
         f->sums = sums->data;
@@ -310,20 +303,6 @@ static bool ring_forward(const sb_node *node, struct attention_tiled *f)
     ring_blocks_free(&blocks);
     sb_tensor_release(sums);
     return ok;
-}
-
-/* ---- The node ---- */
-
-static bool ring_backward(sb_node *node);
-
-static const sb_operation operations[] = {
-    {"attention", "q k v mask", ring_backward, true, false},
-    {"attention", "q k v bias mask", ring_backward, true, false}};
-
-/* The bias of a node, or NULL. */
-static sb_tensor *ring_bias_of(const sb_node *node)
-{
-    return node->operation == &operations[1] ? node->in[3] : NULL;
 }
 
 /*
@@ -341,9 +320,7 @@ static bool ring_open_gradient(const sb_node *node, int i, sb_tensor **sum)
     *sum = NULL;
     if (!dx)
         return true;
-    const sb_dtype sums = dtype_of_sums(dx->dtype);
-    *sum = sums == dx->dtype ? sb_tensor_retain(dx)
-                             : tensor_new("attention", dx->device, sums, dx->rank, dx->dim);
+    *sum = call_sums("attention", dx);
     return *sum && (!sb_node_fresh(node, i) || tensor_zero(dx)) &&
            (*sum == dx || tensor_zero(*sum));
 }
@@ -470,18 +447,10 @@ static bool ring_backward_round(const sb_node *node, const struct attention_tile
 static bool ring_backward_into(const sb_node *node, const sb_tensor *dq, const sb_tensor *dbias)
 {
     const struct ring_call *c = sb_node_options(node);
-    const sb_tensor *y = node->out[0], *bias = ring_bias_of(node);
-    const struct attention_tiled_backward g = {.q = node->in[0]->data,
-                                               .k = node->in[1]->data,
-                                               .v = node->in[2]->data,
-                                               .bias = bias ? bias->data : NULL,
-                                               .stats = node->saved[0]->data,
-                                               .y = y->data,
-                                               .dy = sb_node_dy(node, 0)->data,
-                                               .dq.data = dq ? dq->data : NULL,
-                                               .dk = attention_gradient_of(node, 1),
-                                               .dv = attention_gradient_of(node, 2),
-                                               .dbias.data = dbias ? dbias->data : NULL};
+    const sb_tensor *y = node->out[0];
+    struct attention_tiled_backward g = attention_tiled_gradients(node);
+    g.dq = (struct attention_gradient){dq ? dq->data : NULL, false};
+    g.dbias = (struct attention_gradient){dbias ? dbias->data : NULL, false};
     struct ring_blocks blocks, gradients;
     const bool opened = ring_open_blocks(c, y->device, y->dtype, &blocks);
     const bool ok = ring_open_blocks(c, y->device, dtype_of_sums(y->dtype), &gradients) && opened &&
@@ -495,13 +464,17 @@ static bool ring_backward(sb_node *node)
 {
     sb_tensor *dq, *dbias = NULL;
     const bool ok = ring_open_gradient(node, 0, &dq) &&
-                    (!ring_bias_of(node) || ring_open_gradient(node, 3, &dbias)) &&
+                    (!attention_bias_of(node) || ring_open_gradient(node, 3, &dbias)) &&
                     ring_backward_into(node, dq, dbias) && ring_close_gradient(node, 0, dq) &&
                     ring_close_gradient(node, 3, dbias);
     sb_tensor_release(dq);
     sb_tensor_release(dbias);
     return ok;
 }
+
+static const sb_operation operations[] = {
+    {"attention", "q k v mask", ring_backward, true, false},
+    {"attention", "q k v bias mask", ring_backward, true, false}};
 
 /* ---- The call ---- */
 
@@ -545,21 +518,9 @@ sb_tensor *attention_ring(struct attention_call *call)
         return NULL;
     call->whole.Lq = c.Lq;
     call->whole.Lk = c.Lk;
-    sb_node *node = attention_call_node(call, operations, 3, &c, sizeof c);
-    sb_tensor *y = node ? attention_call_output(call, node) : NULL;
-    if (!y)
+    sb_node *node = attention_tiled_node(call, operations, &c, sizeof c);
+    if (!node)
         return NULL;
-    const sb_dtype sums = dtype_of_sums(y->dtype);
-    const int64_t rows[4] = {c.a.B, c.a.H, c.a.Lq, 2};
-    if (!sb_node_save(node, tensor_new("attention", y->device, sums, 4, rows)) ||
-        !attention_call_dropout(call, node))
-        return NULL;
-    const sb_tensor *bias = call->options.bias;
-    struct attention_tiled f = {.q = call->q->data,
-                                .k = call->k->data,
-                                .v = call->v->data,
-                                .bias = bias ? bias->data : NULL,
-                                .stats = node->saved[0]->data,
-                                .y = y->data};
-    return ring_forward(node, &f) ? y : NULL;
+    struct attention_tiled f = attention_tiled_forward(node);
+    return ring_forward(node, &f) ? node->out[0] : NULL;
 }

@@ -10,17 +10,6 @@ struct tiled {
     int64_t first[MOST_ROWS];
 };
 
-static bool tiled_backward(sb_node *node);
-
-static const sb_operation operations[] = {
-    {"attention", "q k v mask", tiled_backward, true, true},
-    {"attention", "q k v bias mask", tiled_backward, true, true}};
-
-static sb_tensor *tiled_bias_of(const sb_node *node)
-{
-    return node->operation == &operations[1] ? node->in[3] : NULL;
-}
-
 /* Splits keys into slabs, so that several threads share the work. The number depends on the shape
    alone: enough for `tasks` tasks, fewer where memory would exceed a limit. */
 static int64_t tiled_choose_slabs(const struct attention *a)
@@ -73,10 +62,9 @@ static bool run_backward(const sb_node *node, const struct attention_kernels *ke
     return ok;
 }
 
-static bool tiled_backward(sb_node *node)
+struct attention_tiled_backward attention_tiled_gradients(const sb_node *node)
 {
-    const struct attention_kernels *kernels = kernel_row(&attention_rows, node->out[0]);
-    const sb_tensor *bias = tiled_bias_of(node);
+    const sb_tensor *bias = attention_bias_of(node);
     struct attention_tiled_backward g = {.q = node->in[0]->data,
                                          .k = node->in[1]->data,
                                          .v = node->in[2]->data,
@@ -84,42 +72,63 @@ static bool tiled_backward(sb_node *node)
                                          .stats = node->saved[0]->data,
                                          .y = node->out[0]->data,
                                          .dy = sb_node_dy(node, 0)->data,
-                                         .slabs = tiled_choose_slabs(node->options),
                                          .dq = attention_gradient_of(node, 0),
                                          .dk = attention_gradient_of(node, 1),
                                          .dv = attention_gradient_of(node, 2)};
     if (bias)
         g.dbias = attention_gradient_of(node, 3);
+    return g;
+}
+
+static bool tiled_backward(sb_node *node)
+{
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, node->out[0]);
+    struct attention_tiled_backward g = attention_tiled_gradients(node);
+    g.slabs = tiled_choose_slabs(node->options);
     return kernels && run_backward(node, kernels, &g);
 }
 
-static struct attention_tiled tiled_forward_of(const sb_node *node)
+static const sb_operation operations[] = {
+    {"attention", "q k v mask", tiled_backward, true, true},
+    {"attention", "q k v bias mask", tiled_backward, true, true}};
+
+struct attention_tiled attention_tiled_forward(const sb_node *node)
 {
-    const sb_tensor *bias = tiled_bias_of(node);
+    const sb_tensor *bias = attention_bias_of(node);
     return (struct attention_tiled){.q = node->in[0]->data,
                                     .k = node->in[1]->data,
                                     .v = node->in[2]->data,
                                     .bias = bias ? bias->data : NULL,
-                                    .stats = node->saved[0]->data};
+                                    .stats = node->saved[0]->data,
+                                    .y = node->out[0]->data};
+}
+
+sb_node *attention_tiled_node(const struct attention_call *call, const sb_operation of[2],
+                              const void *options, size_t bytes)
+{
+    const struct attention *a = &call->a;
+    const int64_t rows[4] = {a->B, a->H, a->Lq, 2};
+    sb_node *node = attention_call_node(call, of, 3, options, bytes);
+    const sb_tensor *y = node ? attention_call_output(call, node) : NULL;
+    return y &&
+                   sb_node_save(node, tensor_new("attention", y->device, dtype_of_sums(y->dtype), 4,
+                                                 rows)) &&
+                   attention_call_dropout(call, node)
+               ? node
+               : NULL;
 }
 
 sb_tensor *attention_tiled(const struct attention_call *call)
 {
-    const struct attention *a = &call->a;
-    const struct tiled tiled = {.a = *a};
-    sb_node *node = attention_call_node(call, operations, 3, &tiled, sizeof tiled);
-    sb_tensor *y = node ? attention_call_output(call, node) : NULL;
-    if (!y)
+    const struct tiled tiled = {.a = call->a};
+    sb_node *node = attention_tiled_node(call, operations, &tiled, sizeof tiled);
+    const struct attention_kernels *kernels =
+        node ? kernel_row(&attention_rows, node->out[0]) : NULL;
+    if (!kernels)
         return NULL;
-    const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
-    const int64_t rows[4] = {a->B, a->H, a->Lq, 2};
-    const sb_dtype sums = dtype_of_sums(y->dtype);
-    if (!kernels || !sb_node_save(node, tensor_new("attention", y->device, sums, 4, rows)) ||
-        !attention_call_dropout(call, node))
-        return NULL;
-    struct attention_tiled f = tiled_forward_of(node);
-    f.y = y->data;
-    return kernels->tiled(node->options, &f) ? y : sb_fail("attention: out of memory for tiles");
+    const struct attention_tiled f = attention_tiled_forward(node);
+    return kernels->tiled(node->options, &f) ? node->out[0]
+                                             : sb_fail("attention: out of memory for tiles");
 }
 
 /* The node of the open tape whose output is y and whose attention is tiled, or NULL. */
@@ -154,7 +163,7 @@ sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count)
     const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
     const int64_t dim[4] = {a->B, a->H, count, a->Lk};
     sb_tensor *rows = kernels ? sb_node_output(rows_node, y->dtype, 4, dim) : NULL;
-    struct attention_tiled f = tiled_forward_of(node);
+    const struct attention_tiled f = attention_tiled_forward(node);
     if (!rows)
         return NULL;
     if (!kernels->tiled_rows(a, &f, NULL, first, count, rows->data))

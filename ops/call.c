@@ -1,6 +1,7 @@
 #include "ops/call.h"
 #include "autograd/dual_tape.h"
 #include "ops/ops.h"
+#include "ops/shape.h"
 #include "tensor/memory.h"
 #include <string.h>
 
@@ -89,4 +90,31 @@ sb_tensor *call_output(const sb_node *node, int i)
 sb_tensor *call_end(const sb_node *node, bool ok)
 {
     return ok ? call_output(node, 0) : NULL;
+}
+
+sb_tensor *call_zeros(const char *who, const sb_tensor *like, int rank, const int64_t *dim)
+{
+    sb_tensor *t = tensor_new(who, like->device, like->dtype, rank, dim);
+    if (t)
+        tensor_zero(t);
+    return t ? sb_tape_own(t) : NULL;
+}
+
+sb_tensor *call_sums(const char *who, sb_tensor *t)
+{
+    const sb_dtype sums = dtype_of_sums(t->dtype);
+    return sums == t->dtype ? sb_tensor_retain(t)
+                            : tensor_new(who, t->device, sums, t->rank, t->dim);
+}
+
+bool call_add_gradient(const sb_node *node, const sb_tensor *gradient)
+{
+    sb_tensor *dx = sb_node_dx(node, 0);
+    const struct slice_kernels *k = kernel_row(&slice_rows, dx);
+    const struct runs all = {1, tensor_size(dx), 0, 0};
+    if (!k)
+        return false;
+    return sb_node_fresh(node, 0)
+               ? k->copy(sb_dtype_bytes(dx->dtype), all, gradient->data, dx->data)
+               : k->add(all, gradient->data, dx->data);
 }

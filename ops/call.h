@@ -34,6 +34,16 @@ sb_tensor *call_round(bool widened, sb_tensor *y);
    bf16 alone from now on, and backward makes them again. The rounding is that of call_round. */
 void call_store(int n, sb_tensor *const in[]);
 
+/* A constant of zeros on the open tape, of the dtype and on the device of `like`. */
+sb_tensor *call_zeros(const char *who, const sb_tensor *like, int rank, const int64_t *dim);
+
+/* What parts are added to before they are rounded once: t itself, as a new reference, or a new
+   tensor like it in the dtype of sums. */
+sb_tensor *call_sums(const char *who, sb_tensor *t);
+
+/* dx of input 0 is this gradient, in x's order of elements: dx += it, or dx = it if dx is fresh. */
+bool call_add_gradient(const sb_node *node, const sb_tensor *gradient);
+
 /* One tensor in f32. Fails, in the name of `who`, when x is real but not bf16, since the dtypes of
    operands must agree. Integers, booleans and NULL are returned unchanged. */
 sb_tensor *call_widened(const char *who, sb_tensor *x);

@@ -54,4 +54,12 @@ static inline struct shape_text place_text(const sb_tensor *t, int64_t position)
     return shape_text(t->rank, place);
 }
 
+/* For ids of which `bad` is the place of the first that is not in 0..limit - 1; -1: none. */
+static inline bool check_ids_fit(const char *op, const sb_tensor *ids, int64_t bad, int64_t limit)
+{
+    return bad < 0 || sb_fail("%s: id %lld at %s of ids %s is not in 0..%lld", op,
+                              (long long)sb_tensor_get(ids, bad), place_text(ids, bad).text,
+                              tensor_shape(ids).text, (long long)limit - 1);
+}
+
 #endif

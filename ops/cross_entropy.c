@@ -75,11 +75,6 @@ static bool cross_entropy_check_class_weight(const char *op, const struct cross_
                               (long long)bad, sb_tensor_get(weight, bad));
 }
 
-static void *cross_entropy_row_of(const sb_tensor *t, int64_t row)
-{
-    return (char *)t->data + (size_t)(row * t->dim[1]) * sb_dtype_bytes(t->dtype);
-}
-
 /* Fills the fields that the node's tensors determine. */
 static void cross_entropy_describe(struct cross_entropy *loss, const sb_node *node, const int64_t V,
                                    const sb_tensor *targets)
@@ -96,9 +91,10 @@ static void cross_entropy_describe(struct cross_entropy *loss, const sb_node *no
         .targets = targets->data,
         .class_weight = class_weight ? class_weight->data : NULL,
     };
+    const int64_t rows = loss->targets.rows;
     loss->found = (struct cross_entropy_found){
-        cross_entropy_row_of(statistics, MAX), cross_entropy_row_of(statistics, INVERSE),
-        cross_entropy_row_of(statistics, LOSS), cross_entropy_row_of(statistics, WEIGHT)};
+        tensor_element(statistics, MAX * rows), tensor_element(statistics, INVERSE * rows),
+        tensor_element(statistics, LOSS * rows), tensor_element(statistics, WEIGHT * rows)};
     loss->reduction = options->reduction;
     loss->dtype = statistics->dtype;
 }

@@ -40,89 +40,34 @@ static sb_tensor *elementwise_apply(enum elementwise kind, sb_tensor *x, double 
     return call_end(node, y && k->forward(kind, factor, tensor_size(x), x->data, y->data));
 }
 
-sb_tensor *sb_negate(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_NEGATE, x, 0);
-}
+/* sb_NAME, a row of the table without a factor, and its example. */
+#define FUNCTION(NAME, name)                                                                       \
+    sb_tensor *sb_##name(sb_tensor *x)                                                             \
+    {                                                                                              \
+        return elementwise_apply(ELEMENTWISE_##NAME, x, 0);                                        \
+    }                                                                                              \
+    EXAMPLE(example_##name, sb_##name(x[0]))
+
+FUNCTION(NEGATE, negate)
+FUNCTION(SQRT, sqrt)
+FUNCTION(EXP, exp)
+FUNCTION(LOG, log)
+FUNCTION(TANH, tanh)
+FUNCTION(SIGMOID, sigmoid)
+FUNCTION(RELU, relu)
+FUNCTION(GELU, gelu)
+FUNCTION(GELU_TANH, gelu_tanh)
+FUNCTION(SILU, silu)
+FUNCTION(ABS, abs)
+FUNCTION(SIN, sin)
+FUNCTION(COS, cos)
+FUNCTION(EXPM1, expm1)
+FUNCTION(LOG1P, log1p)
+FUNCTION(ERF, erf)
 
 sb_tensor *sb_scale(sb_tensor *x, double factor)
 {
     return elementwise_apply(ELEMENTWISE_SCALE, x, factor);
-}
-
-sb_tensor *sb_sqrt(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_SQRT, x, 0);
-}
-
-sb_tensor *sb_exp(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_EXP, x, 0);
-}
-
-sb_tensor *sb_log(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_LOG, x, 0);
-}
-
-sb_tensor *sb_tanh(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_TANH, x, 0);
-}
-
-sb_tensor *sb_sigmoid(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_SIGMOID, x, 0);
-}
-
-sb_tensor *sb_relu(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_RELU, x, 0);
-}
-
-sb_tensor *sb_gelu(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_GELU, x, 0);
-}
-
-sb_tensor *sb_gelu_tanh(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_GELU_TANH, x, 0);
-}
-
-sb_tensor *sb_silu(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_SILU, x, 0);
-}
-
-sb_tensor *sb_abs(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_ABS, x, 0);
-}
-
-sb_tensor *sb_sin(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_SIN, x, 0);
-}
-
-sb_tensor *sb_cos(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_COS, x, 0);
-}
-
-sb_tensor *sb_expm1(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_EXPM1, x, 0);
-}
-
-sb_tensor *sb_log1p(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_LOG1P, x, 0);
-}
-
-sb_tensor *sb_erf(sb_tensor *x)
-{
-    return elementwise_apply(ELEMENTWISE_ERF, x, 0);
 }
 
 sb_tensor *sb_pow(sb_tensor *x, double exponent)
@@ -142,23 +87,7 @@ sb_tensor *sb_clamp(sb_tensor *x, double low, double high)
                              elementwise_apply(ELEMENTWISE_CLAMP_LOW, x, low), high);
 }
 
-EXAMPLE(example_negate, sb_negate(x[0]))
 EXAMPLE(example_scale, sb_scale(x[0], -1.5))
-EXAMPLE(example_sqrt, sb_sqrt(x[0]))
-EXAMPLE(example_exp, sb_exp(x[0]))
-EXAMPLE(example_log, sb_log(x[0]))
-EXAMPLE(example_tanh, sb_tanh(x[0]))
-EXAMPLE(example_sigmoid, sb_sigmoid(x[0]))
-EXAMPLE(example_relu, sb_relu(x[0]))
-EXAMPLE(example_gelu, sb_gelu(x[0]))
-EXAMPLE(example_gelu_tanh, sb_gelu_tanh(x[0]))
-EXAMPLE(example_silu, sb_silu(x[0]))
-EXAMPLE(example_abs, sb_abs(x[0]))
-EXAMPLE(example_sin, sb_sin(x[0]))
-EXAMPLE(example_cos, sb_cos(x[0]))
-EXAMPLE(example_expm1, sb_expm1(x[0]))
-EXAMPLE(example_log1p, sb_log1p(x[0]))
-EXAMPLE(example_erf, sb_erf(x[0]))
 EXAMPLE(example_pow, sb_pow(x[0], 2.5))
 EXAMPLE(example_cube, sb_pow(x[0], 3))
 EXAMPLE(example_clamp, sb_clamp(x[0], -0.75, 1.25))

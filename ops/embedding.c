@@ -8,13 +8,9 @@
 KERNEL_ROWS(embedding);
 
 /* Backward checks again: the caller may have changed the ids since forward. */
-static bool embedding_ids_fit(const struct embedding_kernels *k, const sb_tensor *table,
-                              const sb_tensor *ids)
+static bool embedding_ids_fit(const struct embedding_kernels *k, int64_t V, const sb_tensor *ids)
 {
-    int64_t bad = k->first_bad(tensor_size(ids), table->dim[0], ids->data);
-    return bad < 0 || sb_fail("embedding: id %lld at %s of ids %s is not in 0..%lld",
-                              (long long)sb_tensor_get(ids, bad), place_text(ids, bad).text,
-                              tensor_shape(ids).text, (long long)table->dim[0] - 1);
+    return check_ids_fit("embedding", ids, k->first_bad(tensor_size(ids), V, ids->data), V);
 }
 
 static bool embedding_backward(sb_node *node)
@@ -23,7 +19,7 @@ static bool embedding_backward(sb_node *node)
     const int64_t *padding = sb_node_options(node);
     sb_tensor *dtable = sb_node_dx(node, 0);
     const struct embedding_kernels *k = kernel_row(&embedding_rows, table);
-    return k && embedding_ids_fit(k, table, ids) &&
+    return k && embedding_ids_fit(k, table->dim[0], ids) &&
            k->backward(tensor_size(ids), table->dim[0], table->dim[1], *padding, ids->data,
                        dy->data, dtable->data);
 }
@@ -56,7 +52,7 @@ static sb_tensor *embedding_look_up(sb_tensor *table, sb_tensor *ids, int64_t pa
                        tensor_shape(ids).text, SB_MAX_RANK);
     table = node->in[0];
     const struct embedding_kernels *k = kernel_row(&embedding_rows, table);
-    if (!k || !embedding_ids_fit(k, table, ids))
+    if (!k || !embedding_ids_fit(k, table->dim[0], ids))
         return NULL;
     int64_t dim[SB_MAX_RANK], C = table->dim[1];
     for (int axis = 0; axis < ids->rank; axis++)

@@ -4,15 +4,12 @@
 #include "ops/indexing.h"
 #include "ops/ops.h"
 
-KERNEL_ROWS(gather);
+KERNEL_ROWS_PLAIN(gather); /* a loop of single reads has nothing to gain from vectors */
 
 /* Backward checks again: the caller may have changed the ids since forward. */
 static bool gather_ids_fit(const struct gather_kernels *k, int64_t C, const sb_tensor *ids)
 {
-    int64_t bad = k->first_bad(tensor_size(ids), C, ids->data);
-    return bad < 0 || sb_fail("gather: id %lld at %s of ids %s is not in 0..%lld",
-                              (long long)sb_tensor_get(ids, bad), place_text(ids, bad).text,
-                              tensor_shape(ids).text, (long long)C - 1);
+    return check_ids_fit("gather", ids, k->first_bad(tensor_size(ids), C, ids->data), C);
 }
 
 static bool gather_backward(sb_node *node)

@@ -162,7 +162,7 @@ static bool cache_may_append(const sb_kv_cache *cache, const sb_tensor *k, const
     return true;
 }
 
-static int64_t cache_room(const sb_kv_cache *cache)
+int64_t kv_cache_room(const sb_kv_cache *cache)
 {
     return cache->k ? cache->k->dim[1] : 0;
 }
@@ -170,7 +170,7 @@ static int64_t cache_room(const sb_kv_cache *cache)
 /* The next capacity of a cache, for this many positions more. */
 static int64_t cache_grown_room(const sb_kv_cache *cache, int64_t positions)
 {
-    int64_t room = cache_room(cache) ? cache_room(cache) : FIRST_ROOM;
+    int64_t room = kv_cache_room(cache) ? kv_cache_room(cache) : FIRST_ROOM;
     while (room < cache->length + positions)
         room *= 2;
     return room;
@@ -180,7 +180,7 @@ static bool cache_make_room(sb_kv_cache *cache, const sb_tensor *k, const sb_ten
 {
     const char *who = "kv_cache_append";
     const int64_t room = cache_grown_room(cache, k->dim[1]);
-    if (room == cache_room(cache))
+    if (room == kv_cache_room(cache))
         return true;
     if (cache->k)
         return cache_rebuild(who, cache, room, cache->k->dim[0], NULL);
@@ -190,13 +190,8 @@ static bool cache_make_room(sb_kv_cache *cache, const sb_tensor *k, const sb_ten
 bool kv_cache_reserve(sb_kv_cache *cache, int64_t positions)
 {
     const int64_t room = cache_grown_room(cache, positions);
-    return room == cache_room(cache) ||
+    return room == kv_cache_room(cache) ||
            cache_rebuild("kv_cache_append", cache, room, cache->k->dim[0], NULL);
-}
-
-int64_t kv_cache_room(const sb_kv_cache *cache)
-{
-    return cache_room(cache);
 }
 
 void kv_cache_follow(sb_kv_cache *cache, const sb_tensor *position)
@@ -331,7 +326,7 @@ sb_tensor *sb_attention_cached(sb_tensor *q, const sb_kv_cache *cache,
     const bool widened = call_widen("attention_cached", &attention_rows, 5, in);
     o.bias = in[3];
     o.log_temperature = in[4];
-    sb_tensor *y = cache_attend(in, cache->position ? cache_room(cache) : cache->length, &o);
+    sb_tensor *y = cache_attend(in, cache->position ? kv_cache_room(cache) : cache->length, &o);
     if (o.weights)
         *o.weights = call_round(widened, *o.weights);
     return call_round(widened, y);

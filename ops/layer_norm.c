@@ -155,19 +155,10 @@ EXAMPLE(example_without_bias, sb_layer_norm(x[0], x[1], NULL, 0.1))
 EXAMPLE(example_without_epsilon, sb_layer_norm(x[0], x[1], x[2], SB_ZERO))
 
 /* Examples use the gradient check's random stream if there is one. */
-static sb_tensor *example_residual(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_tensor *sum;
-    return sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 1e-3, &sum);
-}
-
-static sb_tensor *example_dropped(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    sb_tensor *sum;
-    return sb_residual_layer_norm(x[0], x[1], 0.4, x[2], x[3], 1e-3, &sum);
-}
+EXAMPLE(example_residual,
+        sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 1e-3, &(sb_tensor *){NULL}))
+EXAMPLE(example_dropped,
+        sb_residual_layer_norm(x[0], x[1], 0.4, x[2], x[3], 1e-3, &(sb_tensor *){NULL}))
 
 static sb_tensor *example_residual_sum(void *unused, sb_tensor *const x[])
 {

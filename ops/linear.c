@@ -8,8 +8,8 @@
 
 KERNEL_ROWS_AND_BF16(linear);
 
-static struct linear_shape linear_shape_of(const sb_tensor *x, const sb_tensor *weight,
-                                           sb_activation activation)
+struct linear_shape linear_shape_of(const sb_tensor *x, const sb_tensor *weight,
+                                    sb_activation activation)
 {
     return (struct linear_shape){.rows = row_count(x),
                                  .in = weight->dim[1],

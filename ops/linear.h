@@ -67,6 +67,10 @@ struct linear_kernels {
 
 extern struct kernel_rows linear_rows;
 
+/* The shape of a linear on the open tape. */
+struct linear_shape linear_shape_of(const sb_tensor *x, const sb_tensor *weight,
+                                    sb_activation activation);
+
 /* Checks x, weight and bias (NULL: none); `op` opens the messages. */
 bool linear_check(const char *op, const sb_tensor *x, const sb_tensor *weight,
                   const sb_tensor *bias);

@@ -18,7 +18,6 @@
 #include "ops/example.h"
 #include "ops/linear.h"
 #include "ops/loss.h"
-#include "ops/runs.h"
 
 int64_t linear_cross_entropy_logits = (int64_t)1 << 28;
 
@@ -59,14 +58,10 @@ static bool fused_loss_walk_begin(struct walk *w, const sb_tensor *x, const sb_t
 {
     const int64_t rows = row_count(x), V = weight->dim[0];
     *w = (struct walk){.linear = kernel_row(&linear_rows, x),
-                       .shape = {.rows = rows,
-                                 .in = weight->dim[1],
-                                 .out = V,
-                                 .by_row = context_by_row(x->device),
-                                 .tf32 = tape_open()->tf32,
-                                 .wide = true,
-                                 .pitch = fused_loss_pitch(x->device, V)},
+                       .shape = linear_shape_of(x, weight, SB_ACTIVATION_IDENTITY),
                        .chunk = fused_loss_rows_of_chunk(x->device, V)};
+    w->shape.wide = true;
+    w->shape.pitch = fused_loss_pitch(x->device, V);
     const char *op = "linear_cross_entropy";
     const int64_t held = w->chunk < rows ? w->chunk : rows, pitch = w->shape.pitch;
     const sb_dtype sums = dtype_of_sums(x->dtype);
@@ -88,12 +83,6 @@ static void fused_loss_walk_end(struct walk *w)
     sb_tensor_release(w->rounded);
 }
 
-/* The part of a (rows, C) tensor from row `start` on. */
-static void *fused_loss_rows_from(const sb_tensor *t, int64_t C, int64_t start)
-{
-    return (char *)t->data + (size_t)(start * C) * sb_dtype_bytes(t->dtype);
-}
-
 /* logits = x W' + b of one chunk */
 static bool fused_loss_make_logits(const struct walk *w, const struct linear_shape *s,
                                    const sb_tensor *x, const sb_tensor *weight,
@@ -101,7 +90,7 @@ static bool fused_loss_make_logits(const struct walk *w, const struct linear_sha
 {
     struct linear_shape shape = *s;
     shape.wide = w->logits->dtype != x->dtype;
-    return w->linear->forward(&shape, fused_loss_rows_from(x, s->in, start), weight->data,
+    return w->linear->forward(&shape, tensor_element(x, start * s->in), weight->data,
                               bias ? bias->data : NULL, NULL, w->logits->data);
 }
 
@@ -195,23 +184,33 @@ static bool fused_loss_make_dlogits(const struct walk *w, const struct linear_sh
             cast_elements(true, s->rows * s->pitch, w->logits, w->rounded));
 }
 
-/* Replaces a chunk's logits by their gradient, and adds its parts to the gradients. */
-static bool fused_loss_early_chunk(const struct walk *w, const struct linear_shape *s,
-                                   const struct early *e, struct cross_entropy part,
-                                   const sb_node *node, int64_t start)
+/* Replaces a chunk's logits by their gradient, and adds its parts to the sums of the inputs (NULL:
+   not needed). The first chunk writes those that are fresh. */
+static bool fused_loss_add_gradients(const struct walk *w, const struct cross_entropy *part,
+                                     const sb_node *node, int64_t start,
+                                     sb_tensor *const sum[INPUTS], const bool fresh[INPUTS])
 {
-    sb_tensor *const *d = e->part;
-    const void *dlogits = w->rounded->data;
-    const bool first = start == 0;
-    part.dy = (struct cross_entropy_dy){e->one->data, 0, NULL};
+    const struct linear_shape s = fused_loss_shape_from(w, start);
     const struct linear_kernels *k = w->linear;
-    const void *x = fused_loss_rows_from(node->in[X], s->in, start);
-    if (!fused_loss_make_dlogits(w, s, &part))
+    const void *dlogits = w->rounded->data, *x = tensor_element(node->in[X], start * s.in);
+    const bool first = start == 0;
+    if (!fused_loss_make_dlogits(w, &s, part))
         return false;
-    return (!d[X] || k->backward_x(s, dlogits, node->in[WEIGHT]->data, true,
-                                   fused_loss_rows_from(d[X], s->in, start))) &&
-           (!d[WEIGHT] || k->backward_weight(s, dlogits, x, first, d[WEIGHT]->data)) &&
-           (!d[BIAS] || k->backward_bias(s, dlogits, w->partial->data, first, d[BIAS]->data));
+    return (!sum[X] || k->backward_x(&s, dlogits, node->in[WEIGHT]->data, fresh[X],
+                                     tensor_element(sum[X], start * s.in))) &&
+           (!sum[WEIGHT] ||
+            k->backward_weight(&s, dlogits, x, first && fresh[WEIGHT], sum[WEIGHT]->data)) &&
+           (!sum[BIAS] ||
+            k->backward_bias(&s, dlogits, w->partial->data, first && fresh[BIAS], sum[BIAS]->data));
+}
+
+/* The same in forward, for dy / divisor = 1. */
+static bool fused_loss_early_chunk(const struct walk *w, const struct early *e,
+                                   struct cross_entropy part, const sb_node *node, int64_t start)
+{
+    static const bool fresh[INPUTS] = {true, true, true, true};
+    part.dy = (struct cross_entropy_dy){e->one->data, 0, NULL};
+    return fused_loss_add_gradients(w, &part, node, start, e->part, fresh);
 }
 
 /* dx = part * factor; computed in the part and then rounded if dx is narrower. */
@@ -263,7 +262,7 @@ static bool fused_loss_forward(struct walk *w, const struct cross_entropy *loss,
         part.targets.pitch = s.pitch;
         ok = fused_loss_make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
              part.kernels->forward(&part.targets, w->logits->data, &part.found) &&
-             (!options->early || fused_loss_early_chunk(w, &s, &e, part, node, start));
+             (!options->early || fused_loss_early_chunk(w, &e, part, node, start));
     }
     fused_loss_walk_end(w);
     fused_loss_early_end(&e);
@@ -272,63 +271,38 @@ static bool fused_loss_forward(struct walk *w, const struct cross_entropy *loss,
 
 /* ---- Gradients in backward ---- */
 
-/* A gradient to which each chunk adds its part: in dx itself, or in a separate sum that is rounded
-   at the end. Both are NULL when no gradient is needed. */
-struct gathered {
-    sb_tensor *dx, *sum;
-    bool fresh;
-};
-
-static bool fused_loss_gathered_begin(struct gathered *g, const sb_node *node, int i)
+/* Finds where each chunk adds its part of the gradient of input i: dx itself, or a separate sum
+   that is rounded at the end; NULL when no gradient is needed. */
+static bool fused_loss_sum_begin(const sb_node *node, int i, sb_tensor **sum, bool *fresh)
 {
     sb_tensor *dx = sb_node_dx(node, i);
-    *g = (struct gathered){dx, NULL, sb_node_fresh(node, i)};
     if (!dx)
         return true;
-    const sb_dtype sums = dtype_of_sums(dx->dtype);
-    g->sum = sums == dx->dtype
-                 ? sb_tensor_retain(dx)
-                 : tensor_new("linear_cross_entropy", dx->device, sums, dx->rank, dx->dim);
-    return g->sum != NULL;
+    *sum = call_sums("linear_cross_entropy", dx);
+    *fresh = sb_node_fresh(node, i) || *sum != dx;
+    return *sum != NULL;
 }
 
-/* Whether the first chunk writes the sum instead of adding to it. */
-static bool fused_loss_gathered_fresh(const struct gathered *g)
+static bool fused_loss_sum_end(const sb_node *node, int i, sb_tensor *sum, bool ok)
 {
-    return g->fresh || g->sum != g->dx;
-}
-
-static bool fused_loss_gathered_end(struct gathered *g, bool ok)
-{
-    if (ok && g->sum != g->dx)
-        ok = cast_elements(g->fresh, tensor_size(g->dx), g->sum, g->dx);
-    sb_tensor_release(g->sum);
+    sb_tensor *dx = sb_node_dx(node, i);
+    if (ok && sum != dx)
+        ok = cast_elements(sb_node_fresh(node, i), tensor_size(dx), sum, dx);
+    sb_tensor_release(sum);
     return ok;
 }
 
 /* Adds a chunk's part to the gradient of each input. */
 static bool fused_loss_backward_chunk(const struct walk *w, const sb_node *node,
                                       const struct cross_entropy *loss, int64_t start,
-                                      const struct gathered g[INPUTS])
+                                      sb_tensor *const sum[INPUTS], const bool fresh[INPUTS])
 {
     const struct linear_shape s = fused_loss_shape_from(w, start);
     struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
     part.targets.pitch = s.pitch;
-    const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
-    const void *dlogits = w->rounded->data;
-    return fused_loss_make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
-           fused_loss_make_dlogits(w, &s, &part) &&
-           (!g[X].sum ||
-            w->linear->backward_x(&s, dlogits, weight->data, fused_loss_gathered_fresh(&g[X]),
-                                  fused_loss_rows_from(g[X].sum, s.in, start))) &&
-           (!g[WEIGHT].sum ||
-            w->linear->backward_weight(&s, dlogits, fused_loss_rows_from(x, s.in, start),
-                                       start == 0 && fused_loss_gathered_fresh(&g[WEIGHT]),
-                                       g[WEIGHT].sum->data)) &&
-           (!g[BIAS].sum ||
-            w->linear->backward_bias(&s, dlogits, w->partial->data,
-                                     start == 0 && fused_loss_gathered_fresh(&g[BIAS]),
-                                     g[BIAS].sum->data));
+    return fused_loss_make_logits(w, &s, node->in[X], node->in[WEIGHT], sb_node_input(node, BIAS),
+                                  start) &&
+           fused_loss_add_gradients(w, &part, node, start, sum, fresh);
 }
 
 static bool fused_loss_backward(sb_node *node)
@@ -342,17 +316,18 @@ static bool fused_loss_backward(sb_node *node)
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : weight->dim[0];
     struct cross_entropy loss;
     struct walk w = {0};
-    struct gathered gathered[INPUTS] = {0};
+    sb_tensor *sum[INPUTS] = {NULL};
+    bool fresh[INPUTS] = {false};
     bool ok =
         cross_entropy_resume(&loss, node, fused_loss_logits(x), x->rank, dim, node->in[TARGETS]) &&
         fused_loss_walk_begin(&w, x, weight);
     for (int i = 0; ok && i < node->inputs; i++)
-        ok = fused_loss_gathered_begin(&gathered[i], node, i);
+        ok = fused_loss_sum_begin(node, i, &sum[i], &fresh[i]);
     for (int64_t start = 0; ok && (start == 0 || start < w.shape.rows); start += w.chunk)
-        ok = fused_loss_backward_chunk(&w, node, &loss, start, gathered);
+        ok = fused_loss_backward_chunk(&w, node, &loss, start, sum, fresh);
     fused_loss_walk_end(&w);
     for (int i = 0; i < node->inputs; i++)
-        ok = fused_loss_gathered_end(&gathered[i], ok);
+        ok = fused_loss_sum_end(node, i, sum[i], ok);
     return ok || sb_fail("linear_cross_entropy: out of memory");
 }
 

@@ -10,7 +10,6 @@
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/linear.h"
-#include "ops/runs.h"
 
 /* The node's inputs are x, the weights, and the biases if it has any. */
 struct group {
@@ -33,11 +32,7 @@ static struct group group_of(sb_node *node)
 {
     const sb_tensor *x = node->in[0], *weight = node->in[1];
     return (struct group){.kernels = kernel_row(&linear_rows, x),
-                          .each = {.rows = row_count(x),
-                                   .in = weight->dim[1],
-                                   .out = weight->dim[0],
-                                   .by_row = context_by_row(x->device),
-                                   .tf32 = tape_open()->tf32},
+                          .each = linear_shape_of(x, weight, SB_ACTIVATION_IDENTITY),
                           .n = node->outputs,
                           .biased = node->inputs > 1 + node->outputs,
                           .node = node};
@@ -104,45 +99,31 @@ static bool group_backward_fits(const struct group *g, int first, sb_tensor *con
            group_is_even(g->n, target, distance);
 }
 
-/* y = x W' + b: dW = dy' x */
-static bool group_backward_weights(const struct group *g, sb_tensor *const dy[])
+/* y = x W' + b: dW = dy' x, or with scratch memory for it db, the sum of dy's rows. */
+static bool group_gradient(const struct group *g, const struct linear_shape *s, int input,
+                           const sb_tensor *dy, void *partial, sb_tensor *to)
 {
-    const void *x = g->node->in[0]->data;
-    sb_tensor *dweight[LINEAR_GROUP];
-    struct linear_shape all;
-    int64_t distance;
-    group_targets(g, 1, dweight);
-    if (group_backward_fits(g, 1, dweight, dy, &all, &distance)) {
-        all.group.weight = distance;
-        return g->kernels->backward_weight(&all, dy[0]->data, x, sb_node_fresh(g->node, 1),
-                                           dweight[0]->data);
-    }
-    bool ok = true;
-    for (int i = 0; ok && i < g->n; i++)
-        ok = !dweight[i] ||
-             g->kernels->backward_weight(&g->each, dy[i]->data, x, sb_node_fresh(g->node, 1 + i),
-                                         dweight[i]->data);
-    return ok;
+    const bool fresh = sb_node_fresh(g->node, input);
+    return partial
+               ? g->kernels->backward_bias(s, dy->data, partial, fresh, to->data)
+               : g->kernels->backward_weight(s, dy->data, g->node->in[0]->data, fresh, to->data);
 }
 
-/* y = x W' + b: db = the sum of dy's rows */
-static bool group_add_biases(const struct group *g, sb_tensor *const dy[], void *partial)
+/* The gradients of the weights, or with scratch memory of the biases. */
+static bool group_gradients(const struct group *g, sb_tensor *const dy[], void *partial)
 {
-    const int first = 1 + g->n;
-    sb_tensor *dbias[LINEAR_GROUP];
+    const int first = partial ? 1 + g->n : 1;
+    sb_tensor *target[LINEAR_GROUP];
     struct linear_shape all;
     int64_t distance;
-    group_targets(g, first, dbias);
-    if (group_backward_fits(g, first, dbias, dy, &all, &distance)) {
-        all.group.bias = distance;
-        return g->kernels->backward_bias(&all, dy[0]->data, partial, sb_node_fresh(g->node, first),
-                                         dbias[0]->data);
+    group_targets(g, first, target);
+    if (group_backward_fits(g, first, target, dy, &all, &distance)) {
+        *(partial ? &all.group.bias : &all.group.weight) = distance;
+        return group_gradient(g, &all, first, dy[0], partial, target[0]);
     }
     bool ok = true;
     for (int i = 0; ok && i < g->n; i++)
-        ok = !dbias[i] ||
-             g->kernels->backward_bias(&g->each, dy[i]->data, partial,
-                                       sb_node_fresh(g->node, first + i), dbias[i]->data);
+        ok = !target[i] || group_gradient(g, &g->each, first + i, dy[i], partial, target[i]);
     return ok;
 }
 
@@ -153,7 +134,7 @@ static bool group_backward_biases(const struct group *g, sb_tensor *const dy[])
         return true;
     sb_tensor *partial = tensor_new("linear", x->device, dtype_of_sums(x->dtype),
                                     SB_SHAPE(slab_count(g->each.rows), LINEAR_GROUP, g->each.out));
-    const bool ok = partial && group_add_biases(g, dy, partial->data);
+    const bool ok = partial && group_gradients(g, dy, partial->data);
     sb_tensor_release(partial);
     return ok;
 }
@@ -181,7 +162,7 @@ static bool group_backward(sb_node *node)
     if (!g.kernels)
         return false;
     return (group_backward_biases(&g, dy) && group_backward_x(&g, dy) &&
-            group_backward_weights(&g, dy)) ||
+            group_gradients(&g, dy, NULL)) ||
            sb_fail("linear: out of memory");
 }
 

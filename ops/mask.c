@@ -1,5 +1,5 @@
 #include "ops/mask.h"
-#include "autograd/node.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/mask_terms.h"
 #include "ops/ops.h"
@@ -60,6 +60,16 @@ static bool mask_may_be_made(const char *who)
     return tape_need(who) != NULL;
 }
 
+/* The same for a mask that is made from a tensor. */
+static bool mask_may_read(const char *who, const char *name, const sb_tensor *t)
+{
+    if (!mask_may_be_made(who))
+        return false;
+    if (!t)
+        return fail_null(who, name);
+    return tensor_readable(who, t);
+}
+
 static sb_mask *mask_band(const char *who, int64_t before, int64_t after, bool last)
 {
     if (!mask_may_be_made(who))
@@ -90,11 +100,7 @@ sb_mask *sb_mask_window(int64_t before, int64_t after)
 static sb_mask *mask_dense(const char *who, const char *name, sb_tensor *pairs, bool allows,
                            int64_t size)
 {
-    if (!mask_may_be_made(who))
-        return NULL;
-    if (!pairs)
-        return fail_null(who, name);
-    if (!tensor_readable(who, pairs))
+    if (!mask_may_read(who, name, pairs))
         return NULL;
     if (pairs->dtype != SB_BOOL)
         return sb_fail("%s: %s is of %s; it must be bool", who, name, sb_dtype_name(pairs->dtype));
@@ -128,11 +134,7 @@ sb_mask *sb_mask_blocks(sb_tensor *kept, int64_t size)
 
 sb_mask *sb_mask_lengths(sb_tensor *lengths)
 {
-    if (!mask_may_be_made("mask_lengths"))
-        return NULL;
-    if (!lengths)
-        return fail_null("mask_lengths", "lengths");
-    if (!tensor_readable("mask_lengths", lengths))
+    if (!mask_may_read("mask_lengths", "lengths", lengths))
         return NULL;
     if (lengths->dtype != SB_I32 || lengths->rank != 1)
         return sb_fail("mask_lengths: lengths is %s of %s; it must be i32 with one axis, the batch",
@@ -224,14 +226,8 @@ static bool mask_resolve_dense(const char *who, const struct part *part, struct 
     return true;
 }
 
-bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
+bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
                   struct mask_terms *terms)
-{
-    return mask_resolve_rows(who, mask, sizes, sizes.Lq, terms);
-}
-
-bool mask_resolve_rows(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
-                       struct mask_terms *terms)
 {
     *terms = (struct mask_terms){0};
     if (!mask && missing) {
@@ -366,11 +362,7 @@ static sb_tensor *mask_bias_allowed(sb_tensor *bias)
 sb_mask *sb_mask_from_bias(sb_tensor *bias)
 {
     const char *who = "mask_from_bias";
-    if (!mask_may_be_made(who))
-        return NULL;
-    if (!bias)
-        return fail_null(who, "bias");
-    if (!tensor_readable(who, bias) || !check_real(who, "bias", bias))
+    if (!mask_may_read(who, "bias", bias) || !check_real(who, "bias", bias))
         return NULL;
     sb_tensor *allowed = mask_bias_allowed(bias);
     return allowed ? sb_mask_allow(allowed) : NULL;
@@ -533,15 +525,12 @@ sb_tensor *mask_keep_queries(const char *who, const sb_mask *mask, struct mask_s
     struct mask_terms terms;
     if (!mask || !q || tape_open()->mode != SB_RECORD)
         return q;
-    if (!mask_resolve_rows(who, mask, whole, run[0].count + run[1].count, &terms))
+    if (!mask_resolve(who, mask, whole, run[0].count + run[1].count, &terms))
         return NULL;
     if (mask_gives_each_a_key(&terms, whole))
         return q;
     sb_tensor *seen = mask_queries_seen(mask, &terms, whole, run, q);
     if (seen && q->rank == 4 && !heads_first)
         seen = sb_permute(seen, 4, (const int[]){0, 2, 1, 3});
-    sb_tensor *zero = seen ? tensor_new(who, q->device, q->dtype, 0, NULL) : NULL;
-    if (zero)
-        tensor_zero(zero);
-    return zero && sb_tape_own(zero) ? sb_where(seen, q, zero) : NULL;
+    return seen ? sb_where(seen, q, call_zeros(who, q, SB_SCALAR)) : NULL;
 }

@@ -110,15 +110,11 @@ struct mask_sizes {
    first query in a dense pattern. */
 struct mask_terms mask_part(const struct mask_terms *mask, int64_t row, int64_t query, int64_t key);
 
-/* The mask's terms for scores of these sizes. Fails, with `who` opening the message, when the mask
-   does not match the sizes. NULL gives no terms, but fails after a mask could not be made because
-   no tape was open. */
-bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
+/* The mask's terms for scores of these sizes, where dense patterns have only the `rows` queries of
+   this rank. Fails, with `who` opening the message, when the mask does not match the sizes. NULL
+   gives no terms, but fails after a mask could not be made because no tape was open. */
+bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
                   struct mask_terms *terms);
-
-/* The same for dense patterns that have only the `rows` queries of this rank. */
-bool mask_resolve_rows(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
-                       struct mask_terms *terms);
 
 /* The tensors that the mask's terms read, which become inputs of the node; returns how many. */
 int mask_tensors(const sb_mask *mask, sb_tensor *tensors[MASK_TERMS]);

@@ -56,17 +56,8 @@ static struct entry *packed_find(struct packed_weights *p, const sb_tensor *weig
 static struct entry *packed_add(struct packed_weights *p, sb_tensor *weight,
                                 const struct linear_int8_kernels *int8)
 {
-    if (p->count == p->room) {
-        const int64_t room = 2 * p->room + 32;
-        struct entry *entry = memory_new((size_t)room * sizeof *entry);
-        if (!entry)
-            return NULL;
-        for (int64_t i = 0; i < p->count; i++)
-            entry[i] = p->entry[i];
-        memory_free(p->entry);
-        p->entry = entry;
-        p->room = room;
-    }
+    if (!memory_room(&p->entry, p->count, &p->room, sizeof *p->entry))
+        return NULL;
     struct entry *e = &p->entry[p->count++];
     *e = (struct entry){.weight = sb_tensor_retain(weight), .int8 = int8};
     return e;

@@ -3,7 +3,6 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
-#include "ops/shape.h"
 #include "tensor/reduction.h"
 
 struct ranks {
@@ -19,8 +18,7 @@ static bool ranks_sum(const struct ranks *ranks, const sb_tensor *t)
     for (int64_t at = 0, part; ok && sb_communicator_size(c) > 1 && at < n; at += part) {
         part = n - at < most ? n - at : most;
         struct reduction *r = reduction_new(c, t->device, t->dtype, part);
-        ok = r && reduction_start(r, (char *)t->data + (size_t)at * sb_dtype_bytes(t->dtype)) &&
-             reduction_finish(r);
+        ok = r && reduction_start(r, tensor_element(t, at)) && reduction_finish(r);
         reduction_free(r);
     }
     return ok;
@@ -29,14 +27,6 @@ static bool ranks_sum(const struct ranks *ranks, const sb_tensor *t)
 static bool ranks_copy(const sb_tensor *from, const sb_tensor *to)
 {
     return from->device->copy(to->data, from->data, tensor_bytes(from));
-}
-
-static bool ranks_add_to_dx(sb_node *node, const sb_tensor *gradient)
-{
-    const sb_tensor *dx = sb_node_dx(node, 0);
-    const struct slice_kernels *k = kernel_row(&slice_rows, dx);
-    const struct runs all = {1, tensor_size(dx), 0, 0};
-    return k && k->add(all, gradient->data, dx->data);
 }
 
 /* y = x on every rank: dx is the sum of their dy */
@@ -48,7 +38,7 @@ static bool ranks_backward_to(sb_node *node)
         return ranks_copy(dy, dx) && ranks_sum(ranks, dx);
     sb_tensor *all = tensor_new("to_ranks", dy->device, dy->dtype, dy->rank, dy->dim);
     const bool ok =
-        all && ranks_copy(dy, all) && ranks_sum(ranks, all) && ranks_add_to_dx(node, all);
+        all && ranks_copy(dy, all) && ranks_sum(ranks, all) && call_add_gradient(node, all);
     sb_tensor_release(all);
     return ok;
 }
@@ -56,10 +46,7 @@ static bool ranks_backward_to(sb_node *node)
 /* y = the sum of the ranks' x: dx = dy */
 static bool ranks_backward_from(sb_node *node)
 {
-    const sb_tensor *dy = sb_node_dy(node, 0);
-    if (node_forward_gradient(node))
-        return true;
-    return sb_node_fresh(node, 0) ? ranks_copy(dy, sb_node_dx(node, 0)) : ranks_add_to_dx(node, dy);
+    return node_forward_gradient(node) || call_add_gradient(node, sb_node_dy(node, 0));
 }
 
 static const sb_operation to_ranks = {"to_ranks", "x", ranks_backward_to, true, false};

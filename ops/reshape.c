@@ -7,16 +7,7 @@
 /* y = x: dx = dy */
 static bool reshape_backward(sb_node *node)
 {
-    const sb_tensor *dy = sb_node_dy(node, 0);
-    sb_tensor *dx = sb_node_dx(node, 0);
-    if (node_forward_gradient(node))
-        return true;
-    const struct slice_kernels *k = kernel_row(&slice_rows, dy);
-    const struct runs all = {1, tensor_size(dy), 0, 0};
-    if (!k)
-        return false;
-    return sb_node_fresh(node, 0) ? k->copy(sb_dtype_bytes(dy->dtype), all, dy->data, dx->data)
-                                  : k->add(all, dy->data, dx->data);
+    return node_forward_gradient(node) || call_add_gradient(node, sb_node_dy(node, 0));
 }
 
 static const sb_operation reshape = {"reshape", "x", reshape_backward, true, true};

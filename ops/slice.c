@@ -20,9 +20,8 @@ static bool slice_backward(sb_node *node)
     const struct runs back = {part->runs.count, part->runs.length, part->runs.y_stride,
                               part->runs.x_stride};
     const struct slice_kernels *k = kernel_row(&slice_rows, node->out[0]);
-    char *dx = sb_node_dx(node, 0)->data;
-    const size_t start = (size_t)part->offset * sb_dtype_bytes(node->out[0]->dtype);
-    return k && k->add(back, sb_node_dy(node, 0)->data, dx + start);
+    return k && k->add(back, sb_node_dy(node, 0)->data,
+                       tensor_element(sb_node_dx(node, 0), part->offset));
 }
 
 static const sb_operation slice = {"slice", "x", slice_backward, false, true};
@@ -42,9 +41,8 @@ static sb_tensor *slice_take(sb_node *node, int axis, int64_t start, int64_t len
         return call_end(node, node_view(node, part->offset, x->rank, dim));
     const struct slice_kernels *k = kernel_row(&slice_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, dim) : NULL;
-    const size_t width = sb_dtype_bytes(x->dtype);
-    const char *from = (const char *)x->data + (size_t)part->offset * width;
-    return call_end(node, y && k->copy(width, part->runs, from, y->data));
+    return call_end(node, y && k->copy(sb_dtype_bytes(x->dtype), part->runs,
+                                       tensor_element(x, part->offset), y->data));
 }
 
 sb_tensor *sb_slice(sb_tensor *x, int axis, int64_t start, int64_t length)

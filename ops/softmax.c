@@ -77,7 +77,8 @@ static sb_node *softmax_masked_node(sb_tensor *x, const sb_mask *mask, double te
                        temperature);
     struct masked *held = node->options;
     held->sizes = softmax_sizes_of(x);
-    return mask_resolve("masked_softmax", mask, held->sizes, &held->mask) ? node : NULL;
+    return mask_resolve("masked_softmax", mask, held->sizes, held->sizes.Lq, &held->mask) ? node
+                                                                                          : NULL;
 }
 
 sb_tensor *sb_masked_softmax(sb_tensor *x, sb_mask *mask, double temperature)

@@ -1,5 +1,5 @@
 /* Unfold is composed of slices and a concatenation, on every device. */
-#include "autograd/node.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -13,11 +13,7 @@ static int64_t unfold_least(int64_t a, int64_t b)
 
 static sb_tensor *unfold_zeros(const sb_tensor *x, int64_t length)
 {
-    const int64_t dim[3] = {x->dim[0], length, x->dim[2]};
-    sb_tensor *t = tensor_new("unfold", x->device, x->dtype, 3, dim);
-    if (t)
-        tensor_zero(t);
-    return sb_tape_own(t);
+    return call_zeros("unfold", x, SB_SHAPE(x->dim[0], length, x->dim[2]));
 }
 
 /* `length` positions of x, from -left on: zeros where x has none. */

@@ -140,6 +140,12 @@ static inline size_t tensor_bytes(const sb_tensor *t)
     return (size_t)tensor_size(t) * sb_dtype_bytes(t->dtype);
 }
 
+/* The address of an element, by its row-major index. */
+static inline void *tensor_element(const sb_tensor *t, int64_t index)
+{
+    return (char *)t->data + (size_t)index * sb_dtype_bytes(t->dtype);
+}
+
 static inline struct shape_text tensor_shape(const sb_tensor *t)
 {
     return shape_text(t->rank, t->dim);

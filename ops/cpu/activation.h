@@ -1,18 +1,12 @@
 /*
  * The activations as formulas, for elementwise and for linear's fused activation: the value at z
  * and the slope, its derivative at z.
- *
- * activation_value and activation_slope select the function by name. In a loop, call them with a
- * constant, so that the selection happens outside the loop and the loop is vectorised:
- *
- *     case SB_ACTIVATION_GELU: return rows_of(SB_ACTIVATION_GELU, ...)       with rows_of inlined
  */
 #ifndef SOFTBACK_OPS_CPU_ACTIVATION_H
 #define SOFTBACK_OPS_CPU_ACTIVATION_H
 
 #include "ops/cpu/mathematics.h"
 #include "ops/cpu/real.h"
-#include "ops/ops.h"
 
 /* max(z, 0); NaN stays NaN. */
 static inline real real_relu(real z)
@@ -23,12 +17,6 @@ static inline real real_relu(real z)
 static inline bool real_positive(real x)
 {
     return x > 0;
-}
-
-/* 0 at z = 0, where every number in 0..1 is a subgradient: a dead unit gets no gradient. */
-static inline real real_relu_slope(real z)
-{
-    return z > 0 ? 1 : 0;
 }
 
 /* -1, 0 or 1 */
@@ -67,20 +55,6 @@ static inline real real_pow(real x, real p)
 static inline real real_pow_slope(real z, real p)
 {
     return p == 0 ? 0 : p * (real)math_pow((double)z, (double)p - 1);
-}
-
-/* d tanh / dz = 1 - tanh^2 */
-static inline real real_tanh_slope(real z)
-{
-    real t = real_tanh(z);
-    return 1 - t * t;
-}
-
-/* d s / dz = s (1 - s), s = 1 / (1 + e^-z) */
-static inline real real_sigmoid_slope(real z)
-{
-    real s = real_sigmoid(z);
-    return s * (1 - s);
 }
 
 /* Phi(z) = (1 + erf(z / sqrt 2)) / 2, the normal distribution function. */
@@ -129,48 +103,6 @@ static inline real real_silu_slope(real z)
 {
     real s = real_sigmoid(z);
     return s * (1 + z * (1 - s));
-}
-
-static inline __attribute__((always_inline)) real activation_value(sb_activation activation, real z)
-{
-    switch (activation) {
-    case SB_ACTIVATION_RELU:
-        return real_relu(z);
-    case SB_ACTIVATION_GELU:
-        return real_gelu(z);
-    case SB_ACTIVATION_GELU_TANH:
-        return real_gelu_tanh(z);
-    case SB_ACTIVATION_SILU:
-        return real_silu(z);
-    case SB_ACTIVATION_TANH:
-        return real_tanh(z);
-    case SB_ACTIVATION_SIGMOID:
-        return real_sigmoid(z);
-    case SB_ACTIVATION_IDENTITY:
-        break;
-    }
-    return z;
-}
-
-static inline __attribute__((always_inline)) real activation_slope(sb_activation activation, real z)
-{
-    switch (activation) {
-    case SB_ACTIVATION_RELU:
-        return real_relu_slope(z);
-    case SB_ACTIVATION_GELU:
-        return real_gelu_slope(z);
-    case SB_ACTIVATION_GELU_TANH:
-        return real_gelu_tanh_slope(z);
-    case SB_ACTIVATION_SILU:
-        return real_silu_slope(z);
-    case SB_ACTIVATION_TANH:
-        return real_tanh_slope(z);
-    case SB_ACTIVATION_SIGMOID:
-        return real_sigmoid_slope(z);
-    case SB_ACTIVATION_IDENTITY:
-        break;
-    }
-    return 1;
 }
 
 #endif

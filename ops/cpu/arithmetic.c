@@ -1,133 +1,54 @@
 #include "ops/arithmetic.h"
 #include "ops/cpu/broadcast.h"
 
+/* Both are read before the choice, so that a loop has no branch. */
+static inline real arithmetic_choose(bool condition, real a, real b)
+{
+    return condition ? a : b;
+}
+
+static inline real arithmetic_larger(real a, real b)
+{
+    return arithmetic_choose((b < a) | (a != a), a, b);
+}
+
+static inline real arithmetic_smaller(real a, real b)
+{
+    return arithmetic_choose((a < b) | (a != a), a, b);
+}
+
+/* The gradient of the first of two for their maximum: half of dy where both are equal. */
+static inline real arithmetic_share(real a, real b, real dy)
+{
+    const real half = a == b ? dy / 2 : 0;
+    return b < a ? dy : half;
+}
+
+FORMULA(arithmetic_add, s->a[i] + s->b[i])
+FORMULA(arithmetic_subtract, s->a[i] - s->b[i])
+FORMULA(arithmetic_multiply, s->a[i] * s->b[i])
+FORMULA(arithmetic_divide, s->a[i] / s->b[i])
+FORMULA(arithmetic_where, arithmetic_choose(s->condition[i], s->a[i], s->b[i]))
+FORMULA(arithmetic_maximum, arithmetic_larger(s->a[i], s->b[i]))
+FORMULA(arithmetic_minimum, arithmetic_smaller(s->a[i], s->b[i]))
+
 /* In backward formulas s->y is dy; the results are summed into the gradient. */
 
-static void arithmetic_add(const struct strip *s, real *restrict y)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        y[i] = s->a[i] + s->b[i];
-}
-
-/* y = a + b, a - b: da = dy */
-static void arithmetic_dy_itself(const struct strip *s, real *restrict da)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        da[i] = s->y[i];
-}
-
-static void arithmetic_subtract(const struct strip *s, real *restrict y)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        y[i] = s->a[i] - s->b[i];
-}
-
-/* y = a - b */
-static void arithmetic_subtract_db(const struct strip *s, real *restrict db)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        db[i] = -s->y[i];
-}
-
-static void arithmetic_multiply(const struct strip *s, real *restrict y)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        y[i] = s->a[i] * s->b[i];
-}
-
+/* y = a + b, a - b */
+FORMULA(arithmetic_dy_itself, s->y[i])
+FORMULA(arithmetic_subtract_db, -s->y[i])
 /* y = a b */
-static void arithmetic_multiply_da(const struct strip *s, real *restrict da)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        da[i] = s->y[i] * s->b[i];
-}
-
-static void arithmetic_multiply_db(const struct strip *s, real *restrict db)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        db[i] = s->y[i] * s->a[i];
-}
-
-static void arithmetic_divide(const struct strip *s, real *restrict y)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        y[i] = s->a[i] / s->b[i];
-}
-
-/* y = a / b */
-static void arithmetic_divide_da(const struct strip *s, real *restrict da)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        da[i] = s->y[i] / s->b[i];
-}
-
+FORMULA(arithmetic_multiply_da, s->y[i] * s->b[i])
+FORMULA(arithmetic_multiply_db, s->y[i] * s->a[i])
 /* y = a / b: db = -dy a / b^2, where b^2 itself could overflow */
-static void arithmetic_divide_db(const struct strip *s, real *restrict db)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        db[i] = -s->y[i] / s->b[i] * (s->a[i] / s->b[i]);
-}
-
-static void arithmetic_where(const struct strip *s, real *restrict y)
-{
-    for (int64_t i = 0; i < s->n; i++) {
-        const real a = s->a[i], b = s->b[i]; /* reads both, so that the loop has no branch */
-        y[i] = s->condition[i] ? a : b;
-    }
-}
-
+FORMULA(arithmetic_divide_da, s->y[i] / s->b[i])
+FORMULA(arithmetic_divide_db, -s->y[i] / s->b[i] * (s->a[i] / s->b[i]))
 /* y = condition ? a : b */
-static void arithmetic_where_da(const struct strip *s, real *restrict da)
-{
-    for (int64_t i = 0; i < s->n; i++) {
-        const real dy = s->y[i];
-        da[i] = s->condition[i] ? dy : 0;
-    }
-}
-
-static void arithmetic_where_db(const struct strip *s, real *restrict db)
-{
-    for (int64_t i = 0; i < s->n; i++) {
-        const real dy = s->y[i];
-        db[i] = s->condition[i] ? 0 : dy;
-    }
-}
-
-static void arithmetic_maximum(const struct strip *s, real *restrict y)
-{
-    for (int64_t i = 0; i < s->n; i++) {
-        const real a = s->a[i], b = s->b[i];
-        const bool is_a = (b < a) | (a != a);
-        y[i] = is_a ? a : b;
-    }
-}
-
-static void arithmetic_minimum(const struct strip *s, real *restrict y)
-{
-    for (int64_t i = 0; i < s->n; i++) {
-        const real a = s->a[i], b = s->b[i];
-        const bool is_a = (a < b) | (a != a);
-        y[i] = is_a ? a : b;
-    }
-}
-
-/* y = max(a, b), min(a, b): the gradient of a where it is the larger one, and half of dy where both
-   are equal; below, of b. */
-static void arithmetic_larger_a(const struct strip *s, real *restrict dx)
-{
-    for (int64_t i = 0; i < s->n; i++) {
-        const real a = s->a[i], b = s->b[i], dy = s->y[i], half = a == b ? dy / 2 : 0;
-        dx[i] = b < a ? dy : half;
-    }
-}
-
-static void arithmetic_larger_b(const struct strip *s, real *restrict dx)
-{
-    for (int64_t i = 0; i < s->n; i++) {
-        const real a = s->a[i], b = s->b[i], dy = s->y[i], half = a == b ? dy / 2 : 0;
-        dx[i] = a < b ? dy : half;
-    }
-}
+FORMULA(arithmetic_where_da, arithmetic_choose(s->condition[i], s->y[i], 0))
+FORMULA(arithmetic_where_db, arithmetic_choose(s->condition[i], 0, s->y[i]))
+/* y = max(a, b), min(a, b) */
+FORMULA(arithmetic_larger_a, arithmetic_share(s->a[i], s->b[i], s->y[i]))
+FORMULA(arithmetic_larger_b, arithmetic_share(s->b[i], s->a[i], s->y[i]))
 
 static const struct {
     void (*y)(const struct strip *s, real *restrict y);

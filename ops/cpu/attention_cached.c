@@ -35,12 +35,6 @@ static real *cached_dropped_of(const struct cached_query *x, int64_t h)
     return (real *)x->f->scratch + (x->b * a->H + h) * attention_block_rows(a) * a->Lk;
 }
 
-static void cached_fetch_row(const real *x, int64_t n)
-{
-    for (int64_t d = 0; d < n; d += 64 / (int64_t)sizeof(real))
-        __builtin_prefetch(x + d);
-}
-
 /* s_j /= the norm of k_j, since cached keys are not normalised. */
 static void cached_normalise(const struct attention *a, int64_t n, const real *key, int64_t step,
                              real *s)
@@ -61,7 +55,7 @@ static void cached_score_keys(const struct cached_query *x, int64_t h, int64_t n
     const struct rows q = rows_of(x->f->q, a->q, x->b, h);
     real products[LANES * LANES];
     for (int64_t c = 0; c < n; c++) {
-        cached_fetch_row(key + (c + LANES) * step, a->D);
+        row_prefetch(a->D, key + (c + LANES) * step);
         vector_store(products + c * LANES,
                      row_products(a->D, a->D, q.at + x->i * q.step, key + c * step));
     }
@@ -79,7 +73,7 @@ static void cached_score_block(const struct cached_query *x, int64_t j, int64_t 
         const struct rows k = rows_of(x->f->k, a->k, x->b, g);
         const struct rows v = rows_of(x->f->v, a->v, x->b, g);
         for (int64_t c = j; c < j + n; c++)
-            cached_fetch_row(v.at + c * v.step, a->Dv);
+            row_prefetch(a->Dv, v.at + c * v.step);
         for (int64_t h = cached_first_head(x, g); h < cached_first_head(x, g + 1); h++)
             cached_score_keys(x, h, n, k.at + j * k.step, k.step, cached_weights_of(x, h) + j);
     }

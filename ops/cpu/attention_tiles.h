@@ -32,16 +32,6 @@ static inline int64_t whole_vectors(int64_t n)
     return (n + LANES - 1) / LANES * LANES;
 }
 
-static inline int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Finds the columns that the mask keeps; false if none. `whole` if it keeps every pair. */
 static inline bool tile_kept(struct attention_tile *t)
 {
@@ -143,10 +133,7 @@ static inline struct dropout_bits tile_bits(const struct attention_tile *t, int6
 static inline void tile_drop(const struct attention_tile *t, const struct dropout_bits *bits,
                              const real *x, real *y)
 {
-    const real scale = (real)t->a->dropout.scale;
-    const uint32_t threshold = t->a->dropout.threshold;
-    for (int64_t c = t->from; c < t->to; c++)
-        y[c] = bits->of[c] < threshold ? 0 : x[c] * scale;
+    dropout_apply(&t->a->dropout, bits->of + t->from, t->to - t->from, x + t->from, y + t->from);
 }
 
 /* s_rc = q_r . k_c for the tile's columns; `keys` is packed. */

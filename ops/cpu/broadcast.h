@@ -29,6 +29,14 @@ struct walk {
     real factor; /* for the formula */
 };
 
+/* A formula: `out` is an expression of element i of the strip's operands. */
+#define FORMULA(name, ...)                                                                         \
+    static void name(const struct strip *s, real *restrict out)                                    \
+    {                                                                                              \
+        for (int64_t i = 0; i < s->n; i++)                                                         \
+            out[i] = __VA_ARGS__;                                                                  \
+    }
+
 /* Some axes of a traversal, and the number of their index tuples. */
 struct axes {
     int count, axis[SB_MAX_RANK];
@@ -92,12 +100,6 @@ static inline void strip_run(const struct walk *walk, int64_t n,
     walk->formula(&s, out);
 }
 
-/* The number of columns from `column` on in a block of this width. */
-static inline int64_t strip_length(int64_t columns, int64_t column, int64_t width)
-{
-    return columns - column < width ? columns - column : width;
-}
-
 /* y = formula, or y += formula; y has the full shape. */
 static inline void broadcast_map(const struct walk *walk, bool add, real *y)
 {
@@ -109,7 +111,7 @@ static inline void broadcast_map(const struct walk *walk, bool add, real *y)
 #pragma omp parallel for schedule(static) if (outer.size * n > PARALLEL_WORK)
     for (int64_t piece = 0; piece < outer.size * pieces; piece++) {
         int64_t row = piece / pieces, column = (piece - row * pieces) * STRIP;
-        int64_t at[BROADCAST_OPERANDS], length = strip_length(n, column, STRIP);
+        int64_t at[BROADCAST_OPERANDS], length = smaller(n - column, STRIP);
         for (int k = 0; k < BROADCAST_OPERANDS; k++)
             at[k] = column * walk->plan->stride[k][last];
         axes_locate(&outer, walk, row, at);
@@ -131,7 +133,7 @@ static inline double sum_strips(const struct walk *walk, const struct axes *summ
     for (int64_t piece = from; piece < to; piece++) {
         int64_t row = piece / pieces, column = (piece - row * pieces) * STRIP;
         int64_t at[BROADCAST_OPERANDS];
-        int64_t length = strip_length(walk->plan->dim[last], column, STRIP);
+        int64_t length = smaller(walk->plan->dim[last] - column, STRIP);
         for (int k = 0; k < BROADCAST_OPERANDS; k++)
             at[k] = base[k] + column * walk->plan->stride[k][last];
         axes_locate(summed, walk, row, at);
@@ -189,7 +191,7 @@ static inline void sum_columns(const struct walk *walk, const struct axes *kept,
     const int64_t blocks = (n + width - 1) / width;
 #pragma omp parallel for schedule(static) if (kept->size * summed->size * n > PARALLEL_WORK)
     for (int64_t unit = 0; unit < kept->size * blocks; unit++) {
-        int64_t column = unit % blocks * width, length = strip_length(n, column, width);
+        int64_t column = unit % blocks * width, length = smaller(n - column, width);
         int64_t base[BROADCAST_OPERANDS];
         for (int k = 0; k < BROADCAST_OPERANDS; k++)
             base[k] = column * walk->plan->stride[k][last];

@@ -77,10 +77,7 @@ static bool cast_to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, vo
             continue;
         }
         cast_block_to_real(from, length, (const char *)x + (size_t)at * width, part);
-        for (int64_t i = 0; i < length; i++) {
-            const float before = fresh ? 0 : sb_bf16_widen(y[at + i]);
-            y[at + i] = sb_bf16_round(fresh ? (float)part[i] : before + (float)part[i]);
-        }
+        bf16_add(length, part, fresh, y + at);
     }
     return true;
 }

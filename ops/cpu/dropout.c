@@ -1,12 +1,6 @@
 #include "ops/dropout.h"
 #include "ops/cpu/dropout_bits.h"
 
-/* The number of elements from `first` on that are processed together. */
-static int64_t dropout_chunk_length(int64_t first, int64_t n)
-{
-    return n - first < DROPOUT_CHUNK ? n - first : DROPOUT_CHUNK;
-}
-
 /* Applies dropout to at most a chunk of elements from `first` on. One draw of bits suffices when
    they are contiguous in the unsharded tensor and start at a group of 8. */
 static void dropout_drop(const struct dropout *dropout, int64_t first, int64_t count, const real *x,
@@ -53,7 +47,7 @@ static bool dropout_forward(const struct dropout *dropout, int64_t n, const void
     real *y = y_;
 #pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
     for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
-        int64_t count = dropout_chunk_length(first, n);
+        int64_t count = smaller(n - first, DROPOUT_CHUNK);
         real buffer[DROPOUT_CHUNK];
         const real *kept = dropout_dropped(dropout, first, count, x + first, buffer);
         if (residual)
@@ -73,7 +67,7 @@ static bool dropout_backward(const struct dropout *dropout, int64_t n, const voi
     real *dx = dx_, *dresidual = dresidual_;
 #pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
     for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
-        int64_t count = dropout_chunk_length(first, n);
+        int64_t count = smaller(n - first, DROPOUT_CHUNK);
         real buffer[DROPOUT_CHUNK];
         if (dx)
             dropout_add(count, dropout_dropped(dropout, first, count, dy + first, buffer), fresh_dx,

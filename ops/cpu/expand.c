@@ -24,7 +24,7 @@ static bool expand_forward(size_t width, const struct broadcast *plan, const voi
 #pragma omp parallel for schedule(static) if (outer.size * n > PARALLEL_WORK)
     for (int64_t piece = 0; piece < outer.size * pieces; piece++) {
         const int64_t row = piece / pieces, column = (piece - row * pieces) * STRIP;
-        const int64_t length = strip_length(n, column, STRIP);
+        const int64_t length = smaller(n - column, STRIP);
         int64_t at[BROADCAST_OPERANDS] = {column, column * plan->stride[1][last]};
         axes_locate(&outer, &walk, row, at);
         const char *from = x + (size_t)at[1] * width;
@@ -38,11 +38,7 @@ static bool expand_forward(size_t width, const struct broadcast *plan, const voi
 }
 
 /* y repeats x: dx is the sum of dy over the copies */
-static void expand_dy_itself(const struct strip *s, real *restrict dx)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        dx[i] = s->y[i];
-}
+FORMULA(expand_dy_itself, s->y[i])
 
 static bool expand_backward(bool fresh, const struct broadcast *plan, const void *dy, void *dx)
 {

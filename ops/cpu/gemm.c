@@ -53,63 +53,49 @@ static void gemm_multiply_slabs(const struct product *s)
     }
 }
 
-bool CPU(gemm_parallel)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                        const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
-                        int64_t ldc)
+/* The head of a gemm_function. */
+#define GEMM(name)                                                                                 \
+    bool name(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,  \
+              int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
+
+GEMM(CPU(gemm_parallel))
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, .ldc = ldc};
-    if (gemm_is_for_blas(&s))
-        gemm_multiply_slabs(&s);
-    else
+    const struct product s = {transpose_a, transpose_b, m,   n,          k, a,
+                              lda,         b,           ldb, (real)beta, c, .ldc = ldc};
+    if (!gemm_is_for_blas(&s))
         return CPU(gemm_multiply)(&s, true);
+    gemm_multiply_slabs(&s);
     return true;
 }
 
-bool CPU(gemm_serial)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                      const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
-                      int64_t ldc)
+GEMM(CPU(gemm_serial))
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, .ldc = ldc};
-    if (gemm_is_for_blas(&s))
-        gemm_multiply_by_blas(&s);
-    else
+    const struct product s = {transpose_a, transpose_b, m,   n,          k, a,
+                              lda,         b,           ldb, (real)beta, c, .ldc = ldc};
+    if (!gemm_is_for_blas(&s))
         return CPU(gemm_multiply)(&s, false);
+    gemm_multiply_by_blas(&s);
     return true;
 }
 
-bool CPU(gemm_builtin)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                       const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
-                       int64_t ldc)
+GEMM(CPU(gemm_builtin))
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, .ldc = ldc};
+    const struct product s = {transpose_a, transpose_b, m,   n,          k, a,
+                              lda,         b,           ldb, (real)beta, c, .ldc = ldc};
     return CPU(gemm_multiply)(&s, true);
 }
 
 bool CPU(gemm_weight)(int64_t m, int64_t n, int64_t k, const real *a, const real *packed, real *c)
 {
-    struct product s = {false, true, m, n, k, a, k, packed, k, 0, c, n, .packed = true};
+    const struct product s = {false, true, m, n, k, a, k, packed, k, 0, c, n, .packed = true};
     return CPU(gemm_multiply)(&s, true);
 }
 
-#define GEMM(name)                                                                                 \
-    static bool name(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,          \
-                     const void *a, int64_t lda, const void *b, int64_t ldb, double beta, void *c, \
-                     int64_t ldc)                                                                  \
-    {                                                                                              \
-        return CPU(gemm_##name)(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, (real)beta, c,  \
-                                ldc);                                                              \
-    }
-
-GEMM(parallel)
-GEMM(serial)
-GEMM(builtin)
-
 #ifdef SOFTBACK_BLAS
-static bool blas(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
-                 int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
+static GEMM(blas)
 {
-    struct product s = {transpose_a, transpose_b, m,   n,          k,         a,
-                        lda,         b,           ldb, (real)beta, (real *)c, .ldc = ldc};
+    const struct product s = {transpose_a, transpose_b, m,   n,          k, a,
+                              lda,         b,           ldb, (real)beta, c, .ldc = ldc};
     gemm_multiply_slabs(&s);
     return true;
 }
@@ -118,13 +104,10 @@ static bool blas(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64
 #endif
 
 #if REAL_IS_FLOAT
-static bool bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
-                 int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
-{
-    return CPU(gemm_bf16)(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, (real)beta, c, ldc);
-}
+#define BF16 CPU(gemm_bf16)
 #else
-#define bf16 NULL
+#define BF16 NULL
 #endif
 
-KERNELS(gemm) = {parallel, serial, builtin, blas, bf16, CPU(gemm_peak)};
+KERNELS(gemm) = {CPU(gemm_parallel), CPU(gemm_serial), CPU(gemm_builtin), blas, BF16,
+                 CPU(gemm_peak)};

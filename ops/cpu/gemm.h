@@ -18,27 +18,14 @@
 #define SOFTBACK_OPS_CPU_GEMM_H
 
 #include "ops/cpu/real.h"
+#include "ops/gemm.h"
 
-bool CPU(gemm_parallel)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                        const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
-                        int64_t ldc);
-bool CPU(gemm_serial)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                      const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
-                      int64_t ldc);
-bool CPU(gemm_builtin)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                       const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
-                       int64_t ldc);
+gemm_function CPU(gemm_parallel), CPU(gemm_serial), CPU(gemm_builtin), CPU(gemm_bf16);
 
 /* packed holds out, rounded up to whole vectors, times in numbers: gemm_weight_size. */
 int64_t CPU(gemm_weight_size)(int64_t out, int64_t in);
 void CPU(gemm_pack_weight)(int64_t out, int64_t in, const real *weight, real *packed);
 bool CPU(gemm_weight)(int64_t m, int64_t n, int64_t k, const real *a, const real *packed, real *c);
-
-#if REAL_IS_FLOAT
-bool CPU(gemm_bf16)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                    const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb, real beta,
-                    real *c, int64_t ldc);
-#endif
 
 double CPU(gemm_peak)(int64_t rounds);
 

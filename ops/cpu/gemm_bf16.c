@@ -42,11 +42,11 @@ static bool gemm_multiply_widened(const struct product *s, const uint16_t *a, co
 }
 
 bool CPU(gemm_bf16)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                    const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb, real beta,
-                    real *c, int64_t ldc)
+                    const void *a, int64_t lda, const void *b, int64_t ldb, double beta, void *c,
+                    int64_t ldc)
 {
-    struct product s = {transpose_a, transpose_b, m,    n, k,   a,           lda,
-                        b,           ldb,         beta, c, ldc, .bf16 = true};
+    struct product s = {transpose_a, transpose_b, m,          n, k,   a,           lda,
+                        b,           ldb,         (real)beta, c, ldc, .bf16 = true};
     if (k % 2 != 0 || !gemm_has_pairs(!transpose_a, a, lda) || !gemm_has_pairs(transpose_b, b, ldb))
         return gemm_multiply_widened(&s, a, b);
     s.k = k / 2;

@@ -35,16 +35,6 @@ struct task {
     int64_t room;        /* panels */
 };
 
-static int64_t gemm_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t gemm_most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Whether B is read in place: for few rows, packing costs more than it saves. */
 static bool gemm_is_strip(const struct product *s)
 {
@@ -72,7 +62,7 @@ static struct tile gemm_panel_at(const struct task *task, int64_t panel, int64_t
     const struct product *s = task->s;
     int64_t column = part(panel, task->cut->panels, task->cut->vectors) * LANES;
     t.columns =
-        gemm_least(part(panel + 1, task->cut->panels, task->cut->vectors) * LANES, s->n) - column;
+        smaller(part(panel + 1, task->cut->panels, task->cut->vectors) * LANES, s->n) - column;
     t.c = s->c + task->row * s->ldc + column;
     t.b = s->packed ? (const real *)s->b + packed_at(s->n, p, t.depth, column)
                     : gemm_b_at(s, p, column);
@@ -119,7 +109,7 @@ static void gemm_multiply_packed(const struct task *task, const struct tile *blo
     const int64_t unit = TILE_ROWS(TILE_VECTORS), units = (all + unit - 1) / unit;
     for (int64_t i = 0; i < blocks; i++) {
         int64_t first = part(i, blocks, units) * unit,
-                rows = gemm_least(part(i + 1, blocks, units) * unit, all) - first;
+                rows = smaller(part(i + 1, blocks, units) * unit, all) - first;
         struct tile t = *block;
         t.a = gemm_a_at(task->s, task->row + first, p);
         if (task->copy)
@@ -143,7 +133,7 @@ static int64_t gemm_pack_panel(const struct task *task, const struct tile *block
 {
     const struct product *s = task->s;
     const bool pairs_lie_apart = s->bf16 && !s->transpose_b;
-    const int64_t count = gemm_least(task->room, task->end_panel - panel);
+    const int64_t count = smaller(task->room, task->end_panel - panel);
     const int64_t ldb = s->bf16 ? s->ldb / 2 : s->ldb;
     real *packed = task->packed;
     for (int64_t j = panel; j < panel + count; j++) {
@@ -187,7 +177,7 @@ static void gemm_multiply_task(const struct task *task)
     const struct product *s = task->s;
     const int64_t depth = block_depth(s->k), lda = s->bf16 ? s->lda / 2 : s->lda;
     for (int64_t p = 0; p < s->k; p += depth) {
-        const struct tile t = {.depth = gemm_least(depth, s->k - p),
+        const struct tile t = {.depth = smaller(depth, s->k - p),
                                .row_step = s->transpose_a ? 1 : lda,
                                .k_step = s->transpose_a ? s->lda : 1,
                                .ldb = s->ldb,
@@ -221,7 +211,7 @@ static struct task gemm_task_at(const struct product *s, const struct cut *cut, 
         .cut = cut,
         .tiles = gemm_tiles_for(s),
         .row = part(i, cut->row_blocks, units) * unit,
-        .end_row = gemm_least(part(i + 1, cut->row_blocks, units) * unit, s->m),
+        .end_row = smaller(part(i + 1, cut->row_blocks, units) * unit, s->m),
         .panel = part(j, cut->column_blocks, cut->panels),
         .end_panel = part(j + 1, cut->column_blocks, cut->panels),
     };
@@ -247,15 +237,15 @@ static bool gemm_run_task(const struct product *s, const struct cut *cut, int64_
 {
     real stack[DEPTH * TILE_VECTORS * LANES] __attribute__((aligned(64)));
     struct task task = gemm_task_at(s, cut, number);
-    const int64_t depth = gemm_least(block_depth(s->k), s->k), panel = depth * TILE_VECTORS * LANES;
-    const int64_t panels = s->packed ? 0 : gemm_least(task.end_panel - task.panel, PANELS);
+    const int64_t depth = smaller(block_depth(s->k), s->k), panel = depth * TILE_VECTORS * LANES;
+    const int64_t panels = s->packed ? 0 : smaller(task.end_panel - task.panel, PANELS);
     const bool copies = gemm_copies_a(&task);
     const bool wants = copies || (panels > 1 && depth > DEPTH / 2);
     const int64_t copy = copies ? gemm_size_of_copy(s, depth) : 0;
     const size_t bytes = (size_t)(panels * panel + copy) * sizeof(real);
     real *memory = wants ? pool_take(memory_pool(), bytes) : NULL;
     task.packed = memory ? memory : stack;
-    task.room = memory ? panels : gemm_least(panels, DEPTH / depth);
+    task.room = memory ? panels : smaller(panels, DEPTH / depth);
     task.copy = memory && copies ? memory + panels * panel : NULL;
     const bool ok = task.copy || !copies || !s->bf16;
     if (ok)
@@ -279,11 +269,11 @@ static struct cut gemm_cut_of(const struct product *s, int64_t threads)
     cut.shared = threads > 1 && s->transpose_a && !s->bf16 && cut.panels > 1 && !gemm_is_strip(s);
     const int64_t tasks = threads == 1 ? 1 : cut.shared ? 4 * threads : 2 * threads;
     cut.column_blocks =
-        gemm_least(s->transpose_a ? (cut.panels + PANELS - 1) / PANELS : cut.panels, tasks);
+        smaller(s->transpose_a ? (cut.panels + PANELS - 1) / PANELS : cut.panels, tasks);
     cut.row_blocks = (tasks + cut.column_blocks - 1) / cut.column_blocks;
     if (cut.panels % threads != 0 && cut.panels < 8 * threads)
-        cut.row_blocks = gemm_most(cut.row_blocks, 2);
-    cut.row_blocks = gemm_least(cut.row_blocks, gemm_most(s->m / 24, 1));
+        cut.row_blocks = larger(cut.row_blocks, 2);
+    cut.row_blocks = smaller(cut.row_blocks, larger(s->m / 24, 1));
     return cut;
 }
 

@@ -140,18 +140,10 @@ void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real 
 #define PACKED_STEP(depth) ((depth)*TILE_ROWS(TILE_VECTORS) + 2)
 void CPU(gemm_pack_a)(int64_t depth, int64_t rows, const real *a, int64_t lda, real *packed);
 
-#if REAL_IS_FLOAT
 /* Pairs of bf16 out of two rows that follow each other: packed[p * width + j] is made of rows 2p
-   and 2p + 1 of column j, and 0 in columns past the last. */
+   and 2p + 1 of column j, and 0 in columns past the last. Only the f32 row multiplies bf16
+   matrices. */
 void CPU(gemm_pack_pairs)(int64_t depth, int64_t columns, const uint16_t *x, int64_t ldx,
                           int64_t width, real *packed);
-
-#else
-static inline void CPU(gemm_pack_pairs)(int64_t depth, int64_t columns, const uint16_t *x,
-                                        int64_t ldx, int64_t width, real *packed)
-{
-    (void)depth, (void)columns, (void)x, (void)ldx, (void)width, (void)packed;
-}
-#endif
 
 #endif

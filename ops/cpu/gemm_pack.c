@@ -101,7 +101,6 @@ void CPU(gemm_pack_a)(int64_t depth, int64_t rows, const real *a, int64_t lda, r
     }
 }
 
-#if REAL_IS_FLOAT
 void CPU(gemm_pack_pairs)(int64_t depth, int64_t columns, const uint16_t *x, int64_t ldx,
                           int64_t width, real *packed)
 {
@@ -114,4 +113,3 @@ void CPU(gemm_pack_pairs)(int64_t depth, int64_t columns, const uint16_t *x, int
             to[j] = 0;
     }
 }
-#endif

@@ -17,47 +17,36 @@ static int64_t parts_panel_columns(int64_t i, int64_t columns, int64_t *column)
     return (end < columns ? end : columns) - *column;
 }
 
+/* The panels of a product that have columns in from .. to - 1; t describes all columns. Those of a
+   packed B lie one after the other. */
+static inline void parts_multiply(struct tile t, int64_t m, int64_t from, int64_t to, bool packed)
+{
+    int64_t vectors, panels = parts_panel_count(t.columns, &vectors), column;
+    for (int64_t i = 0; i < panels; i++) {
+        struct tile panel = t;
+        panel.columns = parts_panel_columns(i, t.columns, &column);
+        if (column >= to || column + panel.columns <= from)
+            continue;
+        if (packed)
+            panel.ldb = (panel.columns + LANES - 1) / LANES * LANES;
+        panel.b += packed ? column * t.depth : column;
+        panel.c += column;
+        CPU(gemm_tiles)(&panel, m);
+    }
+}
+
 void CPU(gemm_rows)(int64_t m, int64_t columns, int64_t k, struct factor a, const real *b,
                     int64_t ldb, bool add, real *c, int64_t ldc)
 {
-    int64_t vectors, panels = parts_panel_count(columns, &vectors), column;
-    for (int64_t i = 0; i < panels; i++) {
-        struct tile t = {.depth = k,
-                         .a = a.a,
-                         .row_step = a.row_step,
-                         .k_step = a.k_step,
-                         .b = b,
-                         .ldb = ldb,
-                         .add = add,
-                         .c = c,
-                         .ldc = ldc};
-        t.columns = parts_panel_columns(i, columns, &column);
-        t.b += column;
-        t.c += column;
-        CPU(gemm_tiles)(&t, m);
-    }
+    const struct tile t = {k, a.a, a.row_step, a.k_step, 0, b, ldb, add, c, ldc, columns};
+    parts_multiply(t, m, 0, columns, false);
 }
 
 void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int64_t k,
                       struct factor a, const real *packed, real *c, int64_t ldc)
 {
-    int64_t vectors, panels = parts_panel_count(columns, &vectors), column;
-    for (int64_t i = 0; i < panels; i++) {
-        struct tile t = {.depth = k,
-                         .a = a.a,
-                         .row_step = a.row_step,
-                         .k_step = a.k_step,
-                         .b = packed,
-                         .c = c,
-                         .ldc = ldc};
-        t.columns = parts_panel_columns(i, columns, &column);
-        if (column >= to || column + t.columns <= from)
-            continue;
-        t.ldb = (t.columns + LANES - 1) / LANES * LANES;
-        t.b += column * k;
-        t.c += column;
-        CPU(gemm_tiles)(&t, m);
-    }
+    const struct tile t = {k, a.a, a.row_step, a.k_step, 0, packed, 0, false, c, ldc, columns};
+    parts_multiply(t, m, from, to, true);
 }
 
 void CPU(gemm_pack_all)(int64_t depth, int64_t columns, const real *b, int64_t ldb, real *packed)

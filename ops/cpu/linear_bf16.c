@@ -137,36 +137,30 @@ static bool linear_backward_bias(const struct linear_shape *s, const void *dz_, 
     return true;
 }
 
+/* dx or dweight, (m, n), of op(dz) (m, k) and b (k, n). */
+static bool linear_gradient(const struct linear_shape *s, bool transpose, int64_t m, int64_t n,
+                            int64_t k, const void *dz, const void *b, bool fresh, void *to)
+{
+    if (s->wide)
+        return CPU(gemm_bf16)(transpose, false, m, n, k, dz, s->out, b, n, fresh ? 0 : 1, to, n);
+    real *sums = linear_take_sums(m * n);
+    const bool ok = sums && CPU(gemm_bf16)(transpose, false, m, n, k, dz, s->out, b, n, 0, sums, n);
+    if (ok)
+        linear_store(m * n, sums, fresh, to);
+    linear_give_sums(sums, m * n);
+    return ok;
+}
+
 static bool linear_backward_x(const struct linear_shape *s, const void *dz, const void *weight,
                               bool fresh, void *dx)
 {
-    if (s->wide)
-        return CPU(gemm_bf16)(false, false, s->rows, s->in, s->out, dz, s->out, weight, s->in,
-                              fresh ? 0 : 1, dx, s->in);
-    const int64_t n = s->rows * s->in;
-    real *sums = linear_take_sums(n);
-    const bool ok = sums && CPU(gemm_bf16)(false, false, s->rows, s->in, s->out, dz, s->out, weight,
-                                           s->in, 0, sums, s->in);
-    if (ok)
-        linear_store(n, sums, fresh, dx);
-    linear_give_sums(sums, n);
-    return ok;
+    return linear_gradient(s, false, s->rows, s->in, s->out, dz, weight, fresh, dx);
 }
 
 static bool linear_backward_weight(const struct linear_shape *s, const void *dz, const void *x,
                                    bool fresh, void *dweight)
 {
-    if (s->wide)
-        return CPU(gemm_bf16)(true, false, s->out, s->in, s->rows, dz, s->out, x, s->in,
-                              fresh ? 0 : 1, dweight, s->in);
-    const int64_t n = s->out * s->in;
-    real *sums = linear_take_sums(n);
-    const bool ok = sums && CPU(gemm_bf16)(true, false, s->out, s->in, s->rows, dz, s->out, x,
-                                           s->in, 0, sums, s->in);
-    if (ok)
-        linear_store(n, sums, fresh, dweight);
-    linear_give_sums(sums, n);
-    return ok;
+    return linear_gradient(s, true, s->out, s->in, s->rows, dz, x, fresh, dweight);
 }
 
 KERNELS_BF16(linear) = {NULL,

@@ -7,103 +7,66 @@
 
 enum { BUFFER = 256 };
 
+/* Each activation but the identity: its value at z, and its slope from what is kept, y if
+   linear_keeps_y, else z. That of relu is 0 at 0, where every number in 0..1 is a subgradient: a
+   dead unit gets no gradient; and y > 0 exactly when z > 0. */
+#define ACTIVATIONS(F)                                                                             \
+    F(RELU, real_relu(z), (real)(kept > 0 ? 1 : 0))                                                \
+    F(GELU, real_gelu(z), real_gelu_slope(kept))                                                   \
+    F(GELU_TANH, real_gelu_tanh(z), real_gelu_tanh_slope(kept))                                    \
+    F(SILU, real_silu(z), real_silu_slope(kept))                                                   \
+    F(TANH, real_tanh(z), 1 - kept * kept)                                                         \
+    F(SIGMOID, real_sigmoid(z), kept *(1 - kept))
+
 /* z += bias, y = activation(z); z may be y. A buffer rules out aliasing, so that compilers
-   vectorise the loop. */
-static inline __attribute__((always_inline)) void activate(sb_activation activation, int64_t out,
-                                                           const real *bias, real *z, real *y)
+   vectorise the loops, one for each activation, without a branch inside. */
+static inline void activate_row(sb_activation activation, int64_t out, const real *bias, real *z_,
+                                real *y)
 {
+#define LOOP(NAME, value_at_z, slope)                                                              \
+    case SB_ACTIVATION_##NAME:                                                                     \
+        for (int64_t c = 0; c < n; c++) {                                                          \
+            const real z = z_[start + c];                                                          \
+            value[c] = value_at_z;                                                                 \
+        }                                                                                          \
+        break;
     real value[BUFFER];
     for (int64_t start = 0; start < out; start += BUFFER) {
         int64_t n = out - start < BUFFER ? out - start : BUFFER;
         for (int64_t c = 0; bias && c < n; c++)
-            z[start + c] += bias[start + c];
-        if (activation == SB_ACTIVATION_IDENTITY) /* z is y */
+            z_[start + c] += bias[start + c];
+        switch (activation) {
+            ACTIVATIONS(LOOP)
+        case SB_ACTIVATION_IDENTITY: /* z is y */
             continue;
-        for (int64_t c = 0; c < n; c++)
-            value[c] = activation_value(activation, z[start + c]);
+        }
         memcpy(y + start, value, (size_t)n * sizeof *y);
     }
-}
-
-static inline void activate_row(sb_activation activation, int64_t out, const real *bias, real *z,
-                                real *y)
-{
-    switch (activation) { /* one loop for each, without a branch inside */
-    case SB_ACTIVATION_IDENTITY:
-        activate(SB_ACTIVATION_IDENTITY, out, bias, z, y);
-        break;
-    case SB_ACTIVATION_RELU:
-        activate(SB_ACTIVATION_RELU, out, bias, z, y);
-        break;
-    case SB_ACTIVATION_GELU:
-        activate(SB_ACTIVATION_GELU, out, bias, z, y);
-        break;
-    case SB_ACTIVATION_GELU_TANH:
-        activate(SB_ACTIVATION_GELU_TANH, out, bias, z, y);
-        break;
-    case SB_ACTIVATION_SILU:
-        activate(SB_ACTIVATION_SILU, out, bias, z, y);
-        break;
-    case SB_ACTIVATION_TANH:
-        activate(SB_ACTIVATION_TANH, out, bias, z, y);
-        break;
-    case SB_ACTIVATION_SIGMOID:
-        activate(SB_ACTIVATION_SIGMOID, out, bias, z, y);
-        break;
-    }
-}
-
-/* The activation's slope, from y if linear_keeps_y, else from z. */
-static inline __attribute__((always_inline)) real slope(sb_activation activation, real kept)
-{
-    switch (activation) {
-    case SB_ACTIVATION_TANH: /* y = tanh z */
-        return 1 - kept * kept;
-    case SB_ACTIVATION_SIGMOID: /* y = 1 / (1 + e^-z) */
-        return kept * (1 - kept);
-    default: /* also relu, where y > 0 exactly when z > 0 */
-        return activation_slope(activation, kept);
-    }
+#undef LOOP
 }
 
 /* y = activation(z) */
-static inline __attribute__((always_inline)) void
-deactivate(sb_activation activation, int64_t out, const real *kept, const real *dy, real *dz)
+static inline void deactivate_row(sb_activation activation, int64_t out, const real *kept_,
+                                  const real *dy, real *dz)
 {
+#define LOOP(NAME, value_at_z, slope)                                                              \
+    case SB_ACTIVATION_##NAME:                                                                     \
+        for (int64_t c = 0; c < n; c++) {                                                          \
+            const real kept = kept_[start + c];                                                    \
+            value[c] = dy[start + c] * (slope);                                                    \
+        }                                                                                          \
+        break;
     real value[BUFFER];
     for (int64_t start = 0; start < out; start += BUFFER) {
         int64_t n = out - start < BUFFER ? out - start : BUFFER;
-        for (int64_t c = 0; c < n; c++)
-            value[c] = dy[start + c] * slope(activation, kept[start + c]);
+        switch (activation) {
+            ACTIVATIONS(LOOP)
+        case SB_ACTIVATION_IDENTITY:
+            return;
+        }
         memcpy(dz + start, value, (size_t)n * sizeof *dz);
     }
-}
-
-static inline void deactivate_row(sb_activation activation, int64_t out, const real *kept,
-                                  const real *dy, real *dz)
-{
-    switch (activation) {
-    case SB_ACTIVATION_IDENTITY:
-        break;
-    case SB_ACTIVATION_RELU:
-        deactivate(SB_ACTIVATION_RELU, out, kept, dy, dz);
-        break;
-    case SB_ACTIVATION_GELU:
-        deactivate(SB_ACTIVATION_GELU, out, kept, dy, dz);
-        break;
-    case SB_ACTIVATION_GELU_TANH:
-        deactivate(SB_ACTIVATION_GELU_TANH, out, kept, dy, dz);
-        break;
-    case SB_ACTIVATION_SILU:
-        deactivate(SB_ACTIVATION_SILU, out, kept, dy, dz);
-        break;
-    case SB_ACTIVATION_TANH:
-        deactivate(SB_ACTIVATION_TANH, out, kept, dy, dz);
-        break;
-    case SB_ACTIVATION_SIGMOID:
-        deactivate(SB_ACTIVATION_SIGMOID, out, kept, dy, dz);
-        break;
-    }
+#undef LOOP
 }
 
 #endif

@@ -124,30 +124,11 @@ static inline real real_erf(real x)
 
 #else
 
-static inline real real_exp(real x)
-{
-    return math_exp(x);
-}
-
-static inline real real_expm1(real x)
-{
-    return math_expm1(x);
-}
-
-static inline real real_log(real x)
-{
-    return math_log(x);
-}
-
-static inline real real_log1p(real x)
-{
-    return math_log1p(x);
-}
-
-static inline real real_erf(real x)
-{
-    return math_erf(x);
-}
+#define real_exp math_exp
+#define real_expm1 math_expm1
+#define real_log math_log
+#define real_log1p math_log1p
+#define real_erf math_erf
 
 #endif
 

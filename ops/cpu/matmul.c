@@ -35,10 +35,9 @@ static bool matmul_sum_of_products(const struct matmul_shape *s, bool alone, boo
     for (int64_t i = 0; i < count; i++) {
         const real *a_i = a + matmul_offset(s, s->a, s->kept, s->axes, i);
         const real *b_i = b + matmul_offset(s, s->b, s->kept, s->axes, i);
-        bool (*gemm)(bool, bool, int64_t, int64_t, int64_t, const real *, int64_t, const real *,
-                     int64_t, real, real *, int64_t) = by_row  ? CPU(gemm_builtin)
-                                                       : alone ? CPU(gemm_parallel)
-                                                               : CPU(gemm_serial);
+        gemm_function *gemm = by_row  ? CPU(gemm_builtin)
+                              : alone ? CPU(gemm_parallel)
+                                      : CPU(gemm_serial);
         if (!gemm(s->transpose_a, s->transpose_b, s->m, s->n, s->k, a_i, lda, b_i, ldb,
                   fresh && i == 0 ? 0 : 1, c, s->n))
             return false;

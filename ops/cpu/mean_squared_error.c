@@ -3,11 +3,7 @@
 
 /* In a strip, y is x, a is dy and b is the target. */
 
-static void squared_error_square(const struct strip *s, real *restrict y)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        y[i] = (s->y[i] - s->b[i]) * (s->y[i] - s->b[i]);
-}
+FORMULA(squared_error_square, (s->y[i] - s->b[i]) * (s->y[i] - s->b[i]))
 
 static bool squared_error_forward(const struct broadcast *plan, double divisor, const void *x,
                                   const void *target, void *y)
@@ -18,11 +14,7 @@ static bool squared_error_forward(const struct broadcast *plan, double divisor, 
 }
 
 /* y = sum of (x - target)^2 / n: dx = 2/n (x - target) dy, and dtarget = -dx */
-static void squared_error_square_dx(const struct strip *s, real *restrict dx)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        dx[i] = s->factor * (s->y[i] - s->b[i]) * s->a[i];
-}
+FORMULA(squared_error_square_dx, s->factor *(s->y[i] - s->b[i]) * s->a[i])
 
 static bool squared_error_backward(const struct broadcast *plan, double factor, bool fresh,
                                    const void *x, const void *target, const void *dy, void *dx)

@@ -43,7 +43,7 @@ INLINE void turn_block(size_t width, bool add, int64_t rows, int64_t columns, co
                        size_t x_stride, char *y, size_t y_stride)
 {
     for (int64_t j = 0; j < columns; j += TILE) {
-        const int64_t length = strip_length(columns, j, TILE);
+        const int64_t length = smaller(columns - j, TILE);
         const char *from = x + (size_t)j * x_stride * width;
         char *to = y + (size_t)j * width;
         if (rows == TILE && length == TILE)
@@ -126,7 +126,7 @@ static void permute_tiles(size_t width, bool add, const struct broadcast *plan, 
         const int64_t row = unit % blocks * TILE;
         int64_t at[BROADCAST_OPERANDS] = {row * plan->stride[0][turned], row};
         axes_locate(&outer, &walk, unit / blocks, at);
-        permute_turn(width, add, strip_length(rows, row, TILE), columns, x + (size_t)at[1] * width,
+        permute_turn(width, add, smaller(rows - row, TILE), columns, x + (size_t)at[1] * width,
                      x_stride, y + (size_t)at[0] * width, y_stride);
     }
 }

@@ -50,6 +50,16 @@ static inline real real_abs(real x)
     return x < 0 ? -x : x;
 }
 
+static inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Rows of bf16, which kernels compute in f32 and round once. */
 static inline void bf16_widen(int64_t n, const uint16_t *restrict x, real *restrict y)
 {

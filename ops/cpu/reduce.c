@@ -1,11 +1,7 @@
 #include "ops/reduce.h"
 #include "ops/cpu/broadcast.h"
 
-static void reduce_x_itself(const struct strip *s, real *restrict term)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        term[i] = s->y[i];
-}
+FORMULA(reduce_x_itself, s->y[i])
 
 /* y = sum_i x_i / divisor */
 static bool reduce_sum(const struct broadcast *plan, double divisor, const void *x, void *y)
@@ -16,11 +12,7 @@ static bool reduce_sum(const struct broadcast *plan, double divisor, const void 
 }
 
 /* y = sum_i x_i / divisor */
-static void reduce_sum_dx(const struct strip *s, real *restrict dx)
-{
-    for (int64_t i = 0; i < s->n; i++)
-        dx[i] = s->a[i] / s->factor;
-}
+FORMULA(reduce_sum_dx, s->a[i] / s->factor)
 
 static bool reduce_sum_backward(const struct broadcast *plan, double divisor, bool fresh,
                                 const void *dy, void *dx)
@@ -74,7 +66,7 @@ static inline struct columns reduce_unit_at(struct reduce_shape shape, int64_t u
 {
     const int64_t blocks = (shape.inner + STRIP - 1) / STRIP, outer = unit / blocks;
     const int64_t column = (unit - outer * blocks) * STRIP;
-    return (struct columns){outer, column, strip_length(shape.inner, column, STRIP), shape.n,
+    return (struct columns){outer, column, smaller(shape.inner - column, STRIP), shape.n,
                             shape.inner};
 }
 

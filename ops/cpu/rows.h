@@ -8,7 +8,7 @@
 
 static inline int64_t slab_end(int64_t slab, int64_t rows)
 {
-    return (slab + 1) * SLAB_ROWS < rows ? (slab + 1) * SLAB_ROWS : rows;
+    return smaller((slab + 1) * SLAB_ROWS, rows);
 }
 
 /* The value of a gradient before a part is added: 0 if it is fresh. */
@@ -19,11 +19,6 @@ static inline real before(bool fresh, real dx)
 
 /* A row is read in parts of this many numbers, so that the next row is fetched meanwhile. */
 enum { ROW_PART = 1024 / sizeof(real) };
-
-static inline int64_t row_part_end(int64_t from, int64_t C)
-{
-    return from + ROW_PART < C ? from + ROW_PART : C;
-}
 
 static inline void row_prefetch(int64_t n, const real *x)
 {

@@ -27,7 +27,7 @@ static void softmax_backward_row(int64_t C, const real *y, const real *dy, bool 
 {
     const real dot = row_dot(C, C, y, dy);
     for (int64_t from = 0; from < C; from += ROW_PART) {
-        const int64_t end = row_part_end(from, C);
+        const int64_t end = smaller(from + ROW_PART, C);
         row_prefetch(end - from, y + C + from);
         row_prefetch(end - from, dy + C + from);
 #pragma omp simd
