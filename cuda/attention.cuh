@@ -23,14 +23,7 @@ __device__ real_of<T> key_length(const rows<const T> &x, int64_t n, int64_t dept
 
 /* For each element type. The first is for few queries, without dropout. */
 template <class T> bool attention_cached_forward(const attention *a, const attention_forward *f);
-template <class T> bool attention_tiles_forward(const attention *a, const attention_tiled *f);
-template <class T>
-bool attention_tiles_backward(const attention *a, const attention_tiled_backward *g);
 template <class T> void attention_row_sums(const attention &a, const attention_tiled_backward &g);
-template <class T>
-bool attention_tiles_rows(const attention *a, const attention_tiled *f,
-                          const attention_tiled_backward *g, int64_t first, int64_t count,
-                          void *to);
 
 /* In attention_mma*.cu: the same on tensor cores for bf16, and for float as 3xTF32. False, without
    queued work, when the heads are too large, or float has a bias. */

@@ -1,5 +1,4 @@
-/* Tiled attention on tensor cores: the forward (attention_tiled.cu), and the sequence of
-   kernels of the backward. */
+/* Tiled attention on tensor cores: the forward, and the sequence of kernels of the backward. */
 #include "cuda/attention.cuh"
 #include "cuda/attention_mma_nonfinite.cuh"
 #include "cuda/attention_mma_scores.cuh"

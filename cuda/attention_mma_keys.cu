@@ -1,6 +1,5 @@
 /*
- * The gradients of keys and values in the backward of tiled attention
- * (attention_tiled_backward.cu), on tensor cores:
+ * The gradients of keys and values in the backward of tiled attention, on tensor cores:
  *
  *     dv_j += sum_i m_ij dy_i     dk_j += scale sum_i ds_ij q_i
  *

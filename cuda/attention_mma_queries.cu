@@ -1,5 +1,5 @@
-/* The gradient of queries in the backward of tiled attention (attention_tiled_backward.cu), on
-   tensor cores: dq_i += scale sum_j ds_ij k_j. And delta_i = sum_j p_ij dp_ij. */
+/* The gradient of queries in the backward of tiled attention, on tensor cores: dq_i += scale sum_j
+ * ds_ij k_j. And delta_i = sum_j p_ij dp_ij. */
 #include "cuda/attention.cuh"
 #include "cuda/attention_mma_nonfinite.cuh"
 #include "cuda/attention_mma_scores.cuh"

@@ -11,7 +11,23 @@
 
 #include "cuda/attention_mma_mask.cuh"
 #include "cuda/attention_tf32.cuh"
-#include "cuda/attention_tiled.cuh"
+
+/* The operands of a tile: some rows of q and dy, of k and v. */
+template <class T> struct tile_operands {
+    rows<const T> q, dy, k, v;
+    int64_t queries, keys;
+
+    __device__ tile_operands(const attention &a, tile_place t, const void *q_data,
+                             const void *k_data, const void *v_data, const void *dy_data)
+        : queries(smaller(a.Lq - t.i, TILE)), keys(smaller(a.Lk - t.j, TILE))
+    {
+        const int64_t group = t.h / (a.H / a.G);
+        q = rows_from(rows_of<T>(q_data, a.q, t.b, t.h), t.i);
+        dy = rows_from(rows_of<T>(dy_data, a.y, t.b, t.h), t.i);
+        k = rows_from(rows_of<T>(k_data, a.k, t.b, group), t.j);
+        v = rows_from(rows_of<T>(v_data, a.v, t.b, group), t.j);
+    }
+};
 
 __device__ inline float base2_factor(const attention &a, const void *bias)
 {

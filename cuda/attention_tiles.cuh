@@ -37,13 +37,24 @@ template <class T> __device__ rows<T> rows_in(void *data, attention_strides s, i
     return {(T *)data + b * s.batch + h * s.head, s.row};
 }
 
+/* Calls store(rows) with the rows of a result, which are of the type of sums if they are wide. */
+template <class T, class Store>
+__device__ void with_rows(bool wide, const attention_gradient &result, attention_strides s,
+                          int64_t b, int64_t h, Store store)
+{
+    if (sizeof(T) < sizeof(real_of<T>) && wide)
+        store(rows_in<real_of<T>>(result.data, s, b, h));
+    else
+        store(rows_in<T>(result.data, s, b, h));
+}
+
 /* The shared memory of a block. T is the type of numbers here; for bf16 data in device memory it is
    float. */
 template <class T> struct tile_memory {
     T x[TILE][DEPTH + 1], y[TILE][DEPTH + 1]; /* parts of the operands of scores */
     T p[TILE][TILE + 1];                      /* a tile of pairs */
     T wide[TILE][COLUMNS + 1];                /* the right operand of a tile of pairs */
-    T row[3][TILE];                           /* a number for each row */
+    T norm[TILE];                             /* of keys */
     uint32_t keep[TILE];
     uint8_t stay[TILE][TILE / 8];
 };
@@ -204,10 +215,10 @@ template <class real> struct piece {
             }
     }
 
-    /* Stores the piece times a factor: writes it if fresh, else adds it. */
+    /* Stores the piece: writes it if fresh, else adds it. */
     template <class T>
-    __device__ void store(rows<T> to, bool fresh, int64_t count, int64_t column, int64_t columns,
-                          real factor) const
+    __device__ void store(rows<T> to, bool fresh, int64_t count, int64_t column,
+                          int64_t columns) const
     {
         for (int r = 0; r < 4; r++)
             for (int c = 0; c < WIDTH; c++) {
@@ -215,7 +226,7 @@ template <class real> struct piece {
                 if (row >= count || e >= columns)
                     continue;
                 T *z = to.at + row * to.step + e;
-                *z = (T)(factor * at[r][c] + (fresh ? 0 : (real)*z));
+                *z = (T)(at[r][c] + (fresh ? 0 : (real)*z));
             }
     }
 };

@@ -97,12 +97,10 @@ plant row_group.cuh 0 softmax && ! fails_when_scheduled || { echo "fails with al
 try_all row_group.cuh softmax
 try_all row_group.cuh cross_entropy
 try_all slabs.cuh layer_norm
-try_all attention_tiled.cu attention_tiled
+try_all attention_tiles.cuh attention
 if [ -z "$sample" ]; then
     try_all row_group.cuh layer_norm
-    try_all attention_tiles.cuh "attention attention_tiled attention_tiled_backward"
     try_all attention.cu attention
-    try_all attention_tiled_backward.cu attention_tiled_backward
     filter='matmul_bf16/*'
     try_all gemm_mma.cu gemm_mma
     filter='matmul/*'
