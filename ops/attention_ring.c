@@ -116,8 +116,8 @@ static sb_exchange *ring_blocks_start(const struct ring_blocks *b, int step, int
                              ring_blocks_host(b, step + 1), ring_blocks_bytes(b, next));
 }
 
-/* The upload must have ended before another block comes into the same host memory. */
-/* Waits until the block of the next step, of `next` elements, is there for kernels. */
+/* Waits until the block of the next step, of `next` elements, is there for kernels. Its upload must
+   have ended before another block comes into the same host memory. */
 static bool ring_blocks_finish(const struct ring_blocks *b, sb_exchange *exchange, int step,
                                int64_t next)
 {

@@ -400,7 +400,7 @@ static bool mask_block_keeps(const struct pattern *p, int64_t row, int64_t colum
            column < p->globals;
 }
 
-/* An uninitialised tensor on the CPU. */
+/* A tensor of zeros on the CPU. */
 static sb_tensor *blocks_new(const struct pattern *p)
 {
     sb_tensor *kept = tensor_new("mask", sb_device_cpu(), SB_BOOL, SB_SHAPE(p->rows, p->columns));
