@@ -11,7 +11,6 @@
  * constant: 4 ulp of the function's value count as rounding, and 64 for a gradient that is tiny
  * beside it.
  */
-#include "autograd/dual_tape.h"
 #include "autograd/gradcheck_parts.h"
 #include "tensor/memory.h"
 #include "tensor/random.h"
@@ -332,19 +331,10 @@ static void vector_read(struct vector *to, sb_tensor *const x[], bool dual)
 static bool hessian_product(struct evaluation *e, const struct vector *v, struct vector *hv)
 {
     struct dual_tape dual;
-    sb_tensor *dy = NULL;
-    bool ok = dual_tape_begin(&dual, SB_RECORD, e->x, v->part, v->n);
-    evaluation_rewind(e, &dual.tape);
-    sb_tensor *y = ok ? evaluation_run(e, &e->up) : NULL;
-    y = y ? twin_of("gradcheck", y) : NULL;
-    ok = y != NULL;
-    if (ok && y->requires_grad) {
-        dy = evaluation_dy(y);
-        ok = dy && sb_backward_from(y, dy);
-    }
+    sb_tensor *y = evaluation_dual(e, &dual, SB_RECORD, e->x, v->part, v->n);
+    const bool ok = y && evaluation_back(y, NULL);
     if (ok)
         vector_read(hv, e->x, true);
-    sb_tensor_release(dy);
     return dual_tape_end(&dual) && ok;
 }
 

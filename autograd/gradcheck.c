@@ -1,5 +1,4 @@
 #include "autograd/gradcheck_parts.h"
-#include "autograd/node.h"
 #include "autograd/replicas.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"

@@ -3,8 +3,9 @@
 #ifndef SOFTBACK_AUTOGRAD_GRADCHECK_PARTS_H
 #define SOFTBACK_AUTOGRAD_GRADCHECK_PARTS_H
 
+#include "autograd/dual_tape.h"
 #include "autograd/gradcheck.h"
-#include "tensor/storage.h"
+#include "autograd/watch.h"
 
 /* ---- the function under the check: forward, backward, and derivatives by differences or dual
    numbers (gradcheck_function.c) ---- */
@@ -30,12 +31,13 @@ struct difference {
 /* The weight of element i of y in the scalar that is differentiated. */
 double evaluation_weight(int64_t i);
 
-/* The gradient of that scalar with respect to y, in f64. The caller owns it. */
-sb_tensor *evaluation_dy(const sb_tensor *y);
+/* Runs backward of that scalar on the open tape; nothing where y requires no gradient. */
+bool evaluation_back(sb_tensor *y, const struct listener *listener);
 
-/* Runs f on the open tape, with the stream rewound, and reads y into *values. */
-void evaluation_rewind(struct evaluation *e, sb_tape *tape);
-sb_tensor *evaluation_run(struct evaluation *e, double *const *values);
+/* Opens a dual tape, along v as for exact_along, runs f and returns the twin of y; NULL on failure.
+   dual_tape_end must follow in any case. */
+sb_tensor *evaluation_dual(struct evaluation *e, struct dual_tape *dual, sb_mode mode,
+                           sb_tensor *const x[], sb_tensor *const v[], int n);
 
 /* Runs f and backward of the weighted sum of y, and reads y into *values: e->up or e->down. */
 bool evaluation_backward(struct evaluation *e, double *const *values);
