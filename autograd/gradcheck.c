@@ -263,6 +263,7 @@ static bool find_element(struct check *c, struct directions *d, sb_gradcheck_res
 static bool compare_exactly(struct check *c, bool suspect[], sb_gradcheck_result *result)
 {
     struct directions d = {.evaluation = &c->evaluation,
+                           .x = c->x,
                            .gradient = c->gradient,
                            .n = c->n,
                            .count = c->directions,

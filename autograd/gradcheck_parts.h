@@ -51,8 +51,8 @@ struct directional {
     double largest;
 };
 
-/* Differentiates along v: v[j] is the direction of the f64 tensor x[j], of n; other inputs of f
-   stay constant. `largest` is found by a backward, if wanted, and otherwise 0. */
+/* Differentiates along v: v[j] is the direction of the f64 tensor x[j], of n, NULL for zeros; other
+   inputs of f stay constant. `largest` is found by a backward, if wanted, and otherwise 0. */
 bool exact_along(struct evaluation *e, sb_tensor *const x[], sb_tensor *const v[], int n,
                  bool wants_largest, struct directional *d);
 
@@ -104,7 +104,8 @@ void mistake_name(struct evaluation *e, const struct gradient *gradients, int n,
 
 struct directions {
     struct evaluation *evaluation;
-    struct gradient *gradient; /* of each of n inputs */
+    sb_tensor *const *x;       /* the n inputs, */
+    struct gradient *gradient; /* and what was measured of each */
     int n, count;              /* of directions for each group of inputs */
     double tolerance;
     bool *suspect; /* of each input: an error above the tolerance is in it or in its group */
