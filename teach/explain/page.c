@@ -1,5 +1,5 @@
 #include "teach/explain/page.h"
-#include "models/text/buffer.h"
+#include "tensor/buffer.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"

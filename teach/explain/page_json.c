@@ -5,8 +5,8 @@
  * Cells are numbers, as the text shows them, or texts: words, and "NaN", "inf", "-inf", for which
  * JSON has no numbers.
  */
-#include "models/text/buffer.h"
 #include "teach/explain/page.h"
+#include "tensor/buffer.h"
 #include "tensor/json.h"
 #include "tensor/memory.h"
 #include <math.h>
