@@ -319,19 +319,16 @@ static bool compare(struct check *c, sb_gradcheck_result *result)
            second_order_compare(&c->evaluation, c->gradient, c->n, result);
 }
 
-static bool report_second_order(sb_gradcheck_result *result)
-{
-    result->ok = result->symmetry <= 1e-11 && result->curvature <= 1e-6;
-    return result->ok ||
-           sb_fail("gradcheck: second order: <u, H v> and <v, H u> differ by %.2g, at most 1e-11 "
-                   "passes; H v and differences of gradients by %.2g, at most 1e-6 passes",
-                   result->symmetry, result->curvature);
-}
-
 static bool report(const struct check *c, sb_gradcheck_result *result)
 {
-    if (result->ok)
-        return !c->second_order || report_second_order(result);
+    if (result->ok) {
+        result->ok = !c->second_order || (result->symmetry <= 1e-11 && result->curvature <= 1e-6);
+        return result->ok ||
+               sb_fail(
+                   "gradcheck: second order: <u, H v> and <v, H u> differ by %.2g, at most "
+                   "1e-11 passes; H v and differences of gradients by %.2g, at most 1e-6 passes",
+                   result->symmetry, result->curvature);
+    }
     const char *mistake = result->mistake;
     const bool exact = result->method == SB_GRADCHECK_EXACT;
     return sb_fail("gradcheck: input %d, %s, element %lld: backward gives %.*g, the %s is %.*g: "

@@ -42,7 +42,7 @@ static int find(const sb_tape *handle)
     return -1;
 }
 
-static void tape_begin(sb_tape *tape, sb_mode mode, const sb_context *context)
+void sb_tape_begin_with(sb_tape *tape, sb_mode mode, const sb_context *context)
 {
     bool open_already = find(tape) >= 0;
     if (!tape || depth == TAPE_DEPTH) {
@@ -71,12 +71,7 @@ static void tape_begin(sb_tape *tape, sb_mode mode, const sb_context *context)
 
 void sb_tape_begin(sb_tape *tape, sb_mode mode)
 {
-    tape_begin(tape, mode, depth > 0 ? stack[depth - 1].context : NULL);
-}
-
-void sb_tape_begin_with(sb_tape *tape, sb_mode mode, const sb_context *context)
-{
-    tape_begin(tape, mode, context);
+    sb_tape_begin_with(tape, mode, depth > 0 ? stack[depth - 1].context : NULL);
 }
 
 static void become_constant(sb_tensor *t)

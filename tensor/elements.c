@@ -87,16 +87,14 @@ bool sb_tensor_set(sb_tensor *t, int64_t index, double value)
 
 double sb_tensor_value(const sb_tensor *t)
 {
-    if (t && tensor_size(t) != 1) {
+    if (t && tensor_size(t) == 1)
+        return sb_tensor_get(t, 0);
+    if (t)
         sb_fail("value: %s has %lld elements, not 1", tensor_shape(t).text,
                 (long long)tensor_size(t));
-        return NAN;
-    }
-    if (!t) {
+    else
         fail_null("value", "t");
-        return NAN;
-    }
-    return sb_tensor_get(t, 0);
+    return NAN;
 }
 
 enum { CHUNK = 2048 }; /* elements moved between a device and the host at a time */
