@@ -453,8 +453,7 @@ struct page *model_hessian_page(struct model_twin *twin)
         write_eigenvalue(page, &c);
     }
     sb_parameters_free(c.gradient);
-    if (ok && !page->failed)
-        return page;
-    page_free(page);
-    return NULL;
+    if (page)
+        page_need(page, ok);
+    return page;
 }
