@@ -27,7 +27,7 @@ struct report {
     uint64_t data_hash;    /* of the training data; 0: unknown */
 };
 
-/* What only the report on one kind of model has; functions may be NULL. */
+/* What only the report on one kind of model has; functions but `begin` may be NULL. */
 struct report_kind {
     const char *title, *outputs; /* "A classifier", and what it chooses from: "labels" */
     /* What the model does with `pairs`: an object of `size` bytes, zeroed, for the functions below.
@@ -56,8 +56,7 @@ bool report_command(struct html *html, const struct report *report, const struct
 /* Begins the next part of a page, which the script turns into a tab. */
 void report_part(struct html *html, const char *name);
 
-/* The page as a text for memory_free; NULL, with a message, when it cannot be made. `kind` may be
-   NULL. */
+/* The page as a text for memory_free; NULL, with a message, when it cannot be made. */
 char *report_page(const struct report *report, const struct report_kind *kind);
 
 /* 8.25 -> "8.2 s", 83 -> "1:23 min", 4983 -> "1:23:03 h". */
