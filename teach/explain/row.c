@@ -222,14 +222,6 @@ static void lengths_of(const sb_tensor *t, int64_t d, double length[WIDTH_ROWS])
 
 const double width_edges[WIDTH_BINS] = {0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3};
 
-static int bin_of(double norm)
-{
-    int bin = WIDTH_BINS - 1;
-    while (bin > 0 && !(norm >= width_edges[bin]))
-        bin--;
-    return bin;
-}
-
 /* Counts the rows of z (rows, keys) by the size of their Jacobian, backward from each weight; and
    which are saturated, 1 or 0. */
 static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS], double saturated[WIDTH_ROWS])
@@ -252,7 +244,9 @@ static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS], double saturated[WI
         double square = 0;
         for (int i = 0; i < K * K; i++)
             square += J[r * K * K + i] * J[r * K * K + i];
-        const int bin = bin_of(sqrt(square));
+        int bin = WIDTH_BINS - 1;
+        while (bin > 0 && !(sqrt(square) >= width_edges[bin]))
+            bin--;
         norms[bin]++;
         saturated[r] = bin < WIDTH_SATURATED_BINS;
     }
