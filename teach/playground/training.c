@@ -19,14 +19,13 @@ static sb_data *held_out(const sb_data *data, const struct training_options *o)
 {
     const sb_data_options batches = {.seed = o->seed, .batch_pairs = PAIRS};
     sb_pairs *pairs = sb_pairs_new();
-    sb_task_pair *pair = memory_new(sizeof *pair);
-    bool ok = pairs && (pair || sb_fail("training: out of memory for a pair"));
+    sb_task_pair pair;
+    bool ok = pairs;
     for (int i = 0; ok && i < PAIRS; i++)
-        ok = make_pair(o, i, pair) && sb_pairs_add(pairs, pair->source, pair->target);
+        ok = make_pair(o, i, &pair) && sb_pairs_add(pairs, pair.source, pair.target);
     sb_data *others =
         ok ? sb_data_new(pairs, sb_data_source(data), sb_data_target(data), &batches) : NULL;
     sb_pairs_free(pairs);
-    memory_free(pair);
     return others;
 }
 
