@@ -1,6 +1,6 @@
-#include "teach/report/check.h"
 #include "autograd/gradcheck.h"
 #include "models/model_twin.h"
+#include "teach/report/report.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
 #include <math.h>

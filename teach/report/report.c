@@ -3,8 +3,6 @@
 #include "models/kinds.h"
 #include "models/text_model.h"
 #include "teach/report/chart.h"
-#include "teach/report/check.h"
-#include "teach/report/inside.h"
 #include "teach/report/maps.h"
 #include "tensor/memory.h"
 #include "tensor/version.h"
