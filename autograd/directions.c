@@ -316,18 +316,13 @@ static bool hessian_product(struct evaluation *e, const struct vector *v, struct
     return dual_tape_end(&dual) && ok;
 }
 
-/* x += step v */
-static void shift(struct evaluation *e, const struct vector *v, double step)
+/* The gradient at x + step v, which x becomes. */
+static bool gradient_at(struct evaluation *e, const struct vector *v, double step,
+                        struct vector *gradient)
 {
     for (int i = 0; i < v->n; i++)
         for (int64_t k = 0; v->part[i] && k < tensor_size(v->part[i]); k++)
             ((double *)e->x[i]->data)[k] += step * ((const double *)v->part[i]->data)[k];
-}
-
-static bool gradient_at(struct evaluation *e, const struct vector *v, double step,
-                        struct vector *gradient)
-{
-    shift(e, v, step);
     const bool ok = evaluation_backward(e, &e->down);
     vector_read(gradient, e->x, false);
     for (int i = 0; i < v->n; i++)

@@ -74,22 +74,17 @@ void sb_tape_begin(sb_tape *tape, sb_mode mode)
     sb_tape_begin_with(tape, mode, depth > 0 ? stack[depth - 1].context : NULL);
 }
 
-static void become_constant(sb_tensor *t)
-{
-    t->requires_grad = false;
-    t->tape = 0;
-    t->neighbour = NULL;
-    t->keep = false;
-}
-
 static void node_free(sb_node *node)
 {
     node_free_data(node);
     for (int i = 0; i < node->inputs; i++)
         sb_tensor_release(node->in[i]);
-    for (int i = 0; i < node->made; i++) {
-        become_constant(node->out[i]);
-        sb_tensor_release(node->out[i]);
+    for (int i = 0; i < node->made; i++) { /* who retains an output has a constant */
+        sb_tensor *y = node->out[i];
+        y->requires_grad = y->keep = false;
+        y->tape = 0;
+        y->neighbour = NULL;
+        sb_tensor_release(y);
     }
     if (node->release)
         node->release(node->object);
