@@ -129,21 +129,16 @@ bool training_observe(struct training *t, int index)
            diagnosis_make(&t->diagnosis, &model, t->batch);
 }
 
-/* Digits and spaces: every second letter counts. */
-static void count(const char *said, const char *wanted, int *right, int *all)
-{
-    const size_t length = strlen(said);
-    for (size_t c = 0; c < strlen(wanted); c += 2, ++*all)
-        *right += c < length && said[c] == wanted[c];
-}
-
 bool training_right(const struct training *t, double *share)
 {
     char *outputs[TESTED];
     int right = 0, all = 0;
     sb_task_pair *pairs = translate(t, 0, TESTED, outputs);
     for (int i = 0; pairs && i < TESTED; i++) {
-        count(outputs[i], pairs[i].target, &right, &all);
+        const char *said = outputs[i], *wanted = pairs[i].target;
+        const size_t length = strlen(said);
+        for (size_t c = 0; c < strlen(wanted); c += 2, all++) /* between digits are spaces */
+            right += c < length && said[c] == wanted[c];
         sb_free(outputs[i]);
     }
     memory_free(pairs);
