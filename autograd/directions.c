@@ -6,7 +6,7 @@
  * bias that softmax ignores, would need a tangent that drowns the others.
  *
  * The error is |<gradient, v> - J v|, relative to the largest sum of |gradient tangent| that
- * rounds on the way (struct directional). Where that exceeds the tolerance, what the rounding of
+ * rounds on the way (struct difference). Where that exceeds the tolerance, what the rounding of
  * inputs changes is subtracted. An operation may also cancel inside, as when softmax ignores a
  * constant: 4 ulp of the function's value count as rounding, and 64 for a gradient that is tiny
  * beside it.
@@ -147,7 +147,7 @@ static double relative(double off, double size, double rounding, double toleranc
 static bool error_along(struct directions *d, const struct vector *along_v, double *largest,
                         double *error)
 {
-    struct directional along;
+    struct difference along;
     if (!exact_along(d->evaluation, d->x, along_v->part, d->n, *largest == 0, &along))
         return false;
     *largest = fmax(*largest, along.largest);

@@ -125,7 +125,7 @@ sb_tensor *evaluation_dual(struct evaluation *e, struct dual_tape *dual, sb_mode
     return y ? twin_of("gradcheck", y) : NULL;
 }
 
-static void read_tangents(const struct evaluation *e, const sb_tensor *y, struct directional *d)
+static void read_tangents(const struct evaluation *e, const sb_tensor *y, struct difference *d)
 {
     bool reached = false;
     for (int64_t k = 0; k < e->outputs; k++) {
@@ -140,30 +140,25 @@ static void read_tangents(const struct evaluation *e, const sb_tensor *y, struct
 }
 
 bool exact_along(struct evaluation *e, sb_tensor *const x[], sb_tensor *const v[], int n,
-                 bool wants_largest, struct directional *d)
+                 bool wants_largest, struct difference *d)
 {
     struct dual_tape dual;
-    *d = (struct directional){0};
+    *d = (struct difference){0};
     const struct listener listener = {.begins = add_largest, .context = &d->largest};
     sb_tensor *y = evaluation_dual(e, &dual, wants_largest ? SB_RECORD : SB_NO_RECORD, x, v, n);
     if (y)
         read_tangents(e, y, d);
     const bool ok = y && (!wants_largest || evaluation_back(y, &listener));
+    d->rounding = 64 * DBL_EPSILON * d->largest;
     return dual_tape_end(&dual) && ok;
 }
 
 /* The derivative with respect to element i of x. */
 static bool exact_difference(struct evaluation *e, sb_tensor *x, int64_t i, struct difference *d)
 {
-    struct directional along;
     sb_tensor *v = tensor_new("gradcheck", x->device, x->dtype, x->rank, x->dim);
     const bool ok =
-        v && tensor_zero(v) && sb_tensor_set(v, i, 1) && exact_along(e, &x, &v, 1, true, &along);
-    if (ok)
-        *d = (struct difference){.value = along.value,
-                                 .rounding = 64 * DBL_EPSILON * along.largest,
-                                 .first = along.first,
-                                 .last = along.last};
+        v && tensor_zero(v) && sb_tensor_set(v, i, 1) && exact_along(e, &x, &v, 1, true, d);
     sb_tensor_release(v);
     return ok;
 }
@@ -179,7 +174,7 @@ static struct difference difference_of(const struct evaluation *e, double width)
         double up = e->up[k], down = e->down[k], w = evaluation_weight(k);
         double size = w * fmax(fabs(up), fabs(down));
         if (!isfinite(up) || !isfinite(down))
-            return (struct difference){NAN, 0, NAN, NAN};
+            return (struct difference){.value = NAN, .first = NAN, .last = NAN};
         largest = fmax(largest, size);
         if (up == down)
             continue;

@@ -22,10 +22,15 @@ struct evaluation {
     bool exact;               /* whether evaluation_difference uses dual numbers */
 };
 
+/* A derivative of the weighted sum of y. */
 struct difference {
     double value;
     double rounding;    /* bound of its error from the rounding of f */
     double first, last; /* parts from the first and the last output that depend on x */
+    /* Of one by dual numbers, the largest sum over the outputs of one operation of
+       |gradient tangent|. Without the bars each such sum is the value, so this is how large the
+       numbers are that round on the way. */
+    double largest;
 };
 
 /* The weight of element i of y in the scalar that is differentiated. */
@@ -42,19 +47,10 @@ sb_tensor *evaluation_dual(struct evaluation *e, struct dual_tape *dual, sb_mode
 /* Runs f and backward of the weighted sum of y, and reads y into *values: e->up or e->down. */
 bool evaluation_backward(struct evaluation *e, double *const *values);
 
-/* The derivative of the weighted sum of y along a direction. */
-struct directional {
-    double value;
-    double first, last; /* its parts from the first and the last output that depend on x */
-    /* The largest sum over the outputs of one operation of |gradient tangent|. Without the bars
-       each such sum is the value, so this is how large the numbers are that round on the way. */
-    double largest;
-};
-
 /* Differentiates along v: v[j] is the direction of the f64 tensor x[j], of n, NULL for zeros; other
    inputs of f stay constant. `largest` is found by a backward, if wanted, and otherwise 0. */
 bool exact_along(struct evaluation *e, sb_tensor *const x[], sb_tensor *const v[], int n,
-                 bool wants_largest, struct directional *d);
+                 bool wants_largest, struct difference *d);
 
 /* Differentiates f with respect to element i of x: exactly, or with the fraction `part` of the
    step. */
