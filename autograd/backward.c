@@ -30,14 +30,6 @@ static bool new_gradients_in_block(sb_tensor *x)
     return ok;
 }
 
-static bool new_gradient(sb_tensor *x)
-{
-    if (x->neighbour)
-        return new_gradients_in_block(x);
-    x->grad = tensor_new("backward", x->device, x->dtype, x->rank, x->dim);
-    return x->grad != NULL;
-}
-
 /*
  * Makes sure that input i has a gradient to add to. A new gradient is zeroed, unless the operation
  * can write a fresh one. When a tensor is two inputs of the operation it is always zeroed, since
@@ -48,7 +40,11 @@ static bool open_gradient(sb_node *node, int i)
     sb_tensor *x = node->in[i];
     if (!tape_wants_grad(tape_open(), x) || x->grad_current)
         return true;
-    if (!x->grad && !new_gradient(x))
+    if (!x->grad && x->neighbour && !new_gradients_in_block(x))
+        return false;
+    if (!x->grad)
+        x->grad = tensor_new("backward", x->device, x->dtype, x->rank, x->dim);
+    if (!x->grad)
         return false;
     x->grad_current = true;
     if (node->operation->writes_fresh && i < 64 && !is_repeated(node, i))
@@ -66,24 +62,19 @@ static bool has_gradient(const sb_node *node)
     return false;
 }
 
-/* Backward reads the inputs again: they must be those that forward read. */
-static bool inputs_unchanged(const sb_node *node)
+/* Backward reads the inputs again: they must be those that forward read. Of some, only the bf16
+   values are stored (ops/call.h). */
+static bool inputs_ready(const sb_node *node)
 {
-    for (int i = 0; i < node->inputs; i++)
+    for (int i = 0; i < node->inputs; i++) {
         if (tensor_written(node->in[i]) > node->writes)
             return sb_fail("backward: %s: its input %s %s was written after forward had read it; "
                            "write it before forward or after backward",
                            node->operation->name, input_name(node->operation, i).text,
                            tensor_shape(node->in[i]).text);
-    return true;
-}
-
-/* Inputs of which only the bf16 values are stored (ops/call.h). */
-static bool restore_inputs(const sb_node *node)
-{
-    for (int i = 0; i < node->inputs; i++)
         if (!tensor_restore(node->in[i]))
             return false;
+    }
     return true;
 }
 
@@ -91,7 +82,7 @@ static bool step_back(sb_node *node)
 {
     if (!node->operation || !node->operation->backward || !has_gradient(node))
         return true;
-    if (!inputs_unchanged(node) || !restore_inputs(node))
+    if (!inputs_ready(node))
         return false;
     watch_tell(WATCHED_BACKWARD, node);
     for (int i = 0; i < node->inputs; i++)

@@ -56,8 +56,8 @@ bool sb_jvp(sb_function f, void *context, sb_tensor *const x[], sb_tensor *const
     struct dual_tape dual;
     bool ok = dual_tape_begin(&dual, SB_NO_RECORD, x, v, n);
     sb_tensor *result = ok ? run_dual("jvp", f, context, x) : NULL;
-    ok = result && (!y || (*value = twin_values("jvp", result))) &&
-         (!dy || (*tangent = twin_tangents("jvp", result)));
+    ok = result && (!y || (*value = twin_part("jvp", result, sb_dual_value))) &&
+         (!dy || (*tangent = twin_part("jvp", result, sb_dual_tangent)));
     if (dual_tape_end(&dual) && ok)
         return true;
     sb_tensor_release(*value);
@@ -71,7 +71,7 @@ static sb_tensor *tangent_of_gradient(sb_tensor *x)
 {
     sb_tensor *grad = sb_tensor_grad(twin_of("hvp", x));
     if (grad)
-        return twin_tangents("hvp", grad);
+        return twin_part("hvp", grad, sb_dual_tangent);
     sb_tensor *zeros = tensor_new("hvp", x->device, SB_F64, x->rank, x->dim);
     if (zeros)
         tensor_zero(zeros);

@@ -6,25 +6,17 @@
  * bias that softmax ignores, would need a tangent that drowns the others.
  *
  * The error is |<gradient, v> - J v|, relative to the largest sum of |gradient tangent| that
- * rounds on the way (struct directional). Where that exceeds the tolerance, what the rounding of
+ * rounds on the way (struct difference). Where that exceeds the tolerance, what the rounding of
  * inputs changes is subtracted. An operation may also cancel inside, as when softmax ignores a
  * constant: 4 ulp of the function's value count as rounding, and 64 for a gradient that is tiny
  * beside it.
  */
-#include "autograd/dual_tape.h"
 #include "autograd/gradcheck_parts.h"
 #include "tensor/memory.h"
 #include "tensor/random.h"
 #include <float.h>
+#include <limits.h>
 #include <math.h>
-
-/* The direction of the inputs of one group. */
-struct group {
-    int n;
-    sb_tensor **x, **v;
-    const struct gradient **gradient;
-    double largest;
-};
 
 /* Changes all inputs by up to 8 ulp. */
 static void perturb(struct directions *d)
@@ -92,43 +84,50 @@ static int group_of(const struct gradient *g)
     return g->size > 0 && isfinite(g->size) ? (int)floor(log10(g->size) / 2) : -1000;
 }
 
-static void group_end(struct group *group)
+/* One vector over the inputs that are checked. */
+struct vector {
+    int n;
+    sb_tensor **part; /* of each input; NULL: not checked, of another group, or the same tensor as
+                         an earlier input */
+};
+
+enum { ALL_GROUPS = INT_MAX };
+
+static void vector_end(struct vector *v)
 {
-    for (int i = 0; group->v && i < group->n; i++)
-        sb_tensor_release(group->v[i]);
-    memory_free(group->x);
-    memory_free(group->v);
-    memory_free(group->gradient);
+    for (int i = 0; v->part && i < v->n; i++)
+        sb_tensor_release(v->part[i]);
+    memory_free(v->part);
 }
 
-/* Gathers the inputs of a group, with directions that are still 0. */
-static bool group_begin(struct group *group, const struct directions *d, int number)
+/* A vector of +-1 over a group, or of zeros without a stream. */
+static bool vector_begin(struct vector *v, const struct gradient *g, int n, int group,
+                         sb_random *random)
 {
-    const size_t n = (size_t)d->n;
-    *group = (struct group){.x = memory_new(n * sizeof(sb_tensor *)),
-                            .v = memory_new(n * sizeof(sb_tensor *)),
-                            .gradient = memory_new(n * sizeof(struct gradient *))};
-    if (!group->x || !group->v || !group->gradient)
-        return sb_fail("out of memory for %d inputs", d->n);
-    for (int i = 0; i < d->n; i++) {
-        const struct gradient *g = &d->gradient[i];
-        if (g->n == 0 || group_of(g) != number || gradient_is_repeated(d->gradient, i))
+    *v = (struct vector){n, memory_new((size_t)n * sizeof(sb_tensor *))};
+    if (!v->part)
+        return sb_fail("out of memory for %d inputs", n);
+    for (int i = 0; i < n; i++) {
+        const sb_tensor *x = g[i].x;
+        if (g[i].n == 0 || gradient_is_repeated(g, i) ||
+            (group != ALL_GROUPS && group_of(&g[i]) != group))
             continue;
-        group->gradient[group->n] = g;
-        group->x[group->n] = g->x;
-        group->v[group->n] = tensor_new("gradcheck", g->x->device, SB_F64, g->x->rank, g->x->dim);
-        if (!group->v[group->n] || !tensor_zero(group->v[group->n++]))
+        v->part[i] = tensor_new("gradcheck", x->device, SB_F64, x->rank, x->dim);
+        if (!v->part[i] || !tensor_zero(v->part[i]))
             return false;
+        double *element = v->part[i]->data;
+        for (int64_t k = 0; random && k < g[i].n; k++)
+            element[k] = sb_random_uniform(random) < 0.5 ? 1 : -1;
     }
     return true;
 }
 
-/* Fills elements `first` to `end` of input i's direction, and clears the others. */
-static void group_aim(struct group *group, int i, int64_t first, int64_t end, sb_random *random)
+/* Fills elements `first` to `end` of an input's direction, and clears the others. */
+static void aim(sb_tensor *part, const struct gradient *g, int64_t first, int64_t end,
+                sb_random *random)
 {
-    const struct gradient *g = group->gradient[i];
     const double size = g->size > 0 && isfinite(g->size) ? 1 / g->size : 1;
-    double *v = group->v[i]->data;
+    double *v = part->data;
     for (int64_t k = 0; k < g->n; k++) {
         const bool up = sb_random_uniform(random) < 0.5;
         v[k] = k < first || k >= end ? 0 : up ? size : -size;
@@ -143,20 +142,22 @@ static double relative(double off, double size, double rounding, double toleranc
     return off <= rounding ? 0 : (off - rounding) / size;
 }
 
-/* The error along the directions that are set; NaN where a number is not finite. */
-static bool group_error(struct group *group, struct directions *d, double *error)
+/* The error along v; NaN where a number is not finite. *largest is that of the directions of its
+   group so far. */
+static bool error_along(struct directions *d, const struct vector *along_v, double *largest,
+                        double *error)
 {
-    struct directional along;
-    if (!exact_along(d->evaluation, group->x, group->v, group->n, group->largest == 0, &along))
+    struct difference along;
+    if (!exact_along(d->evaluation, d->x, along_v->part, d->n, *largest == 0, &along))
         return false;
-    group->largest = fmax(group->largest, along.largest);
-    double product = 0, again = 0, size = fmax(group->largest, fabs(along.value)), before = 0;
+    *largest = fmax(*largest, along.largest);
+    double product = 0, again = 0, size = fmax(*largest, fabs(along.value)), before = 0;
     double rounding = 0;
-    for (int i = 0; i < group->n; i++) {
-        const struct gradient *g = group->gradient[i];
-        const double *v = group->v[i]->data;
+    for (int i = 0; i < d->n; i++) {
+        const struct gradient *g = &d->gradient[i];
+        const double *v = along_v->part[i] ? along_v->part[i]->data : NULL;
         double sum = 0, longest = 0;
-        for (int64_t k = 0; k < g->n; k++) {
+        for (int64_t k = 0; v && k < g->n; k++) {
             longest = fmax(longest, fabs(v[k]));
             product += g->backward[k] * v[k];
             again += g->again[k] * v[k];
@@ -164,7 +165,7 @@ static bool group_error(struct group *group, struct directions *d, double *error
             before += fabs(g->before[k] * v[k]);
         }
         size = fmax(size, sum);
-        rounding += longest * floor_of(d, g);
+        rounding += v ? longest * floor_of(d, g) : 0;
     }
     const double off = fabs(product - along.value), off_again = fabs(again - along.value);
     *error = fmax(relative(off, size, rounding, d->tolerance),
@@ -181,19 +182,20 @@ static bool group_error(struct group *group, struct directions *d, double *error
 
 static bool directions_compare_group(struct directions *d, int number)
 {
-    struct group group;
+    struct vector v;
+    double largest = 0, error;
     sb_random random = sb_random_new(1, SB_STREAM_USER);
-    bool ok = group_begin(&group, d, number), wrong = false;
+    bool ok = vector_begin(&v, d->gradient, d->n, number, NULL), wrong = false;
     for (int k = 0; ok && k < d->count; k++) {
-        double error;
-        for (int i = 0; i < group.n; i++)
-            group_aim(&group, i, 0, group.gradient[i]->n, &random);
-        ok = group_error(&group, d, &error);
+        for (int i = 0; i < d->n; i++)
+            if (v.part[i])
+                aim(v.part[i], &d->gradient[i], 0, d->gradient[i].n, &random);
+        ok = error_along(d, &v, &largest, &error);
         wrong |= ok && !(error <= d->tolerance);
     }
     for (int i = 0; i < d->n; i++)
         d->suspect[i] |= wrong && d->gradient[i].n > 0 && group_of(&d->gradient[i]) == number;
-    group_end(&group);
+    vector_end(&v);
     return ok;
 }
 
@@ -216,17 +218,19 @@ bool directions_compare(struct directions *d)
 
 /* ---- which element is wrong ---- */
 
-/* Halves the range of elements of one input until one is left: the half with the larger error. */
-static bool group_halve(struct group *group, struct directions *d, int64_t *index)
+/* Halves the range of elements of the one input until one is left: the half with the larger
+   error. */
+static bool halve(struct directions *d, const struct vector *v, int64_t *index)
 {
-    int64_t first = 0, end = group->gradient[0]->n;
+    int64_t first = 0, end = d->gradient->n;
+    double largest = 0;
     while (end - first > 1) {
         const int64_t middle = first + (end - first) / 2;
         double error[2];
         for (int half = 0; half < 2; half++) {
             sb_random random = sb_random_new(2, SB_STREAM_USER);
-            group_aim(group, 0, half ? middle : first, half ? end : middle, &random);
-            if (!group_error(group, d, &error[half]))
+            aim(v->part[0], d->gradient, half ? middle : first, half ? end : middle, &random);
+            if (!error_along(d, v, &largest, &error[half]))
                 return false;
         }
         if (isnan(error[1]) || error[1] > error[0])
@@ -238,15 +242,23 @@ static bool group_halve(struct group *group, struct directions *d, int64_t *inde
     return true;
 }
 
+/* The directions of input i alone. */
+static struct directions only(const struct directions *all, int i)
+{
+    struct directions one = *all;
+    one.x = &all->x[i];
+    one.gradient = &all->gradient[i];
+    one.n = 1;
+    return one;
+}
+
 bool directions_locate(struct directions *d, int *input, int64_t *index)
 {
     double worst = -1;
     const struct directions all = *d;
     for (int i = 0; i < all.n; i++) {
-        struct directions one = all;
         bool suspect = false;
-        one.gradient = &all.gradient[i];
-        one.n = 1;
+        struct directions one = only(&all, i);
         one.suspect = &suspect;
         if (!all.suspect[i] || gradient_is_repeated(all.gradient, i))
             continue;
@@ -257,49 +269,14 @@ bool directions_locate(struct directions *d, int *input, int64_t *index)
             *input = i;
         }
     }
-    struct directions one = all;
-    struct group group;
-    one.gradient = &all.gradient[*input];
-    one.n = 1;
-    bool ok = group_begin(&group, &one, group_of(one.gradient)) && group_halve(&group, &one, index);
-    group_end(&group);
+    struct directions one = only(&all, *input);
+    struct vector v;
+    bool ok = vector_begin(&v, one.gradient, 1, ALL_GROUPS, NULL) && halve(&one, &v, index);
+    vector_end(&v);
     return ok;
 }
 
 /* ---- the second order: products with the Hessian H of the weighted sum of y ---- */
-
-/* One vector over all inputs that are checked. */
-struct vector {
-    int n;
-    sb_tensor **part; /* of each input; NULL: not checked, or the same tensor as an earlier input */
-};
-
-static void vector_end(struct vector *v)
-{
-    for (int i = 0; v->part && i < v->n; i++)
-        sb_tensor_release(v->part[i]);
-    memory_free(v->part);
-}
-
-/* A vector of +-1, or of zeros without a stream. */
-static bool vector_begin(struct vector *v, const struct gradient *g, int n, sb_random *random)
-{
-    *v = (struct vector){n, memory_new((size_t)n * sizeof(sb_tensor *))};
-    if (!v->part)
-        return sb_fail("out of memory for %d inputs", n);
-    for (int i = 0; i < n; i++) {
-        const sb_tensor *x = g[i].x;
-        if (g[i].n == 0 || gradient_is_repeated(g, i))
-            continue;
-        v->part[i] = tensor_new("gradcheck", x->device, SB_F64, x->rank, x->dim);
-        if (!v->part[i] || !tensor_zero(v->part[i]))
-            return false;
-        double *element = v->part[i]->data;
-        for (int64_t k = 0; random && k < g[i].n; k++)
-            element[k] = sb_random_uniform(random) < 0.5 ? 1 : -1;
-    }
-    return true;
-}
 
 /* The product of two vectors, and the sum of the products' sizes. */
 static double vector_product(const struct vector *a, const struct vector *b, double *size)
@@ -332,34 +309,20 @@ static void vector_read(struct vector *to, sb_tensor *const x[], bool dual)
 static bool hessian_product(struct evaluation *e, const struct vector *v, struct vector *hv)
 {
     struct dual_tape dual;
-    sb_tensor *dy = NULL;
-    bool ok = dual_tape_begin(&dual, SB_RECORD, e->x, v->part, v->n);
-    evaluation_rewind(e, &dual.tape);
-    sb_tensor *y = ok ? evaluation_run(e, &e->up) : NULL;
-    y = y ? twin_of("gradcheck", y) : NULL;
-    ok = y != NULL;
-    if (ok && y->requires_grad) {
-        dy = evaluation_dy(y);
-        ok = dy && sb_backward_from(y, dy);
-    }
+    sb_tensor *y = evaluation_dual(e, &dual, SB_RECORD, e->x, v->part, v->n);
+    const bool ok = y && evaluation_back(y, NULL);
     if (ok)
         vector_read(hv, e->x, true);
-    sb_tensor_release(dy);
     return dual_tape_end(&dual) && ok;
 }
 
-/* x += step v */
-static void shift(struct evaluation *e, const struct vector *v, double step)
+/* The gradient at x + step v, which x becomes. */
+static bool gradient_at(struct evaluation *e, const struct vector *v, double step,
+                        struct vector *gradient)
 {
     for (int i = 0; i < v->n; i++)
         for (int64_t k = 0; v->part[i] && k < tensor_size(v->part[i]); k++)
             ((double *)e->x[i]->data)[k] += step * ((const double *)v->part[i]->data)[k];
-}
-
-static bool gradient_at(struct evaluation *e, const struct vector *v, double step,
-                        struct vector *gradient)
-{
-    shift(e, v, step);
     const bool ok = evaluation_backward(e, &e->down);
     vector_read(gradient, e->x, false);
     for (int i = 0; i < v->n; i++)
@@ -418,7 +381,7 @@ static bool curvature_error(struct evaluation *e, const struct gradient *g, int 
     struct vector *whole = &work[3], *half = &work[4];
     bool ok = true;
     for (int i = 0; i < 5; i++)
-        ok = ok && vector_begin(&work[i], g, n, NULL);
+        ok = ok && vector_begin(&work[i], g, n, ALL_GROUPS, NULL);
     for (int i = 0; ok && i < n; i++)
         if (start->part[i])
             ok = sb_tensor_read(e->x[i], start->part[i]->data);
@@ -441,9 +404,11 @@ bool second_order_compare(struct evaluation *e, const struct gradient *gradients
 {
     struct vector u = {0}, v = {0}, hu = {0}, hv = {0};
     sb_random random = sb_random_new(3, SB_STREAM_USER);
-    bool ok = vector_begin(&u, gradients, n, &random) && vector_begin(&v, gradients, n, &random) &&
-              vector_begin(&hu, gradients, n, NULL) && vector_begin(&hv, gradients, n, NULL) &&
-              hessian_product(e, &u, &hu) && hessian_product(e, &v, &hv) &&
+    bool ok = vector_begin(&u, gradients, n, ALL_GROUPS, &random) &&
+              vector_begin(&v, gradients, n, ALL_GROUPS, &random) &&
+              vector_begin(&hu, gradients, n, ALL_GROUPS, NULL) &&
+              vector_begin(&hv, gradients, n, ALL_GROUPS, NULL) && hessian_product(e, &u, &hu) &&
+              hessian_product(e, &v, &hv) &&
               curvature_error(e, gradients, n, &v, &hv, &result->curvature);
     if (ok) {
         double size_uhv, size_vhu, size = 0;

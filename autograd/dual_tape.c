@@ -1,6 +1,5 @@
 #include "autograd/dual_tape.h"
 #include "autograd/replicas.h"
-#include "tensor/dual.h"
 #include "tensor/memory.h"
 
 /* Adds a twin for a f64 tensor, with this tangent (f64 of its shape; NULL: zeros). The twin has no
@@ -19,16 +18,6 @@ static sb_tensor *twins_add(struct twins *twins, sb_tensor *of, const sb_tensor 
     dual->requires_grad = of->requires_grad && of->tape == 0;
     twins->pair[twins->count++] = (struct twin){sb_tensor_retain(of), dual};
     return dual;
-}
-
-static void twins_free(struct twins *twins)
-{
-    for (int64_t i = 0; i < twins->count; i++) {
-        sb_tensor_release(twins->pair[i].of);
-        sb_tensor_release(twins->pair[i].dual);
-    }
-    memory_free(twins->pair);
-    *twins = (struct twins){0};
 }
 
 sb_tensor *twin_of(const char *who, sb_tensor *t)
@@ -50,23 +39,13 @@ sb_tensor *twin_of(const char *who, sb_tensor *t)
     return twins_add(twins, t, NULL);
 }
 
-static sb_tensor *twin_part(const char *who, const sb_tensor *dual, double (*part)(sb_dual))
+sb_tensor *twin_part(const char *who, const sb_tensor *dual, double (*part)(sb_dual))
 {
     sb_tensor *y = tensor_new(who, dual->device, SB_F64, dual->rank, dual->dim);
     const sb_dual *x = dual->data;
     for (int64_t i = 0; y && i < tensor_size(y); i++)
         ((double *)y->data)[i] = part(x[i]);
     return y;
-}
-
-sb_tensor *twin_values(const char *who, const sb_tensor *dual)
-{
-    return twin_part(who, dual, sb_dual_value);
-}
-
-sb_tensor *twin_tangents(const char *who, const sb_tensor *dual)
-{
-    return twin_part(who, dual, sb_dual_tangent);
 }
 
 bool dual_tape_begin(struct dual_tape *d, sb_mode mode, sb_tensor *const x[], sb_tensor *const v[],
@@ -93,6 +72,10 @@ bool dual_tape_begin(struct dual_tape *d, sb_mode mode, sb_tensor *const x[], sb
 bool dual_tape_end(struct dual_tape *d)
 {
     const bool ok = sb_tape_end(&d->tape);
-    twins_free(&d->twins);
+    for (int64_t i = 0; i < d->twins.count; i++) {
+        sb_tensor_release(d->twins.pair[i].of);
+        sb_tensor_release(d->twins.pair[i].dual);
+    }
+    memory_free(d->twins.pair);
     return ok;
 }

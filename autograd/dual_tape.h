@@ -8,6 +8,7 @@
 #define SOFTBACK_AUTOGRAD_DUAL_TAPE_H
 
 #include "autograd/node.h"
+#include "tensor/dual.h"
 
 struct twin {
     sb_tensor *of, *dual;
@@ -23,9 +24,9 @@ struct twins {
    twins. */
 sb_tensor *twin_of(const char *who, sb_tensor *t);
 
-/* New f64 tensors with the values and with the tangents of a dual tensor. The caller owns them. */
-sb_tensor *twin_values(const char *who, const sb_tensor *dual);
-sb_tensor *twin_tangents(const char *who, const sb_tensor *dual);
+/* A new f64 tensor with a part of a dual one: sb_dual_value or sb_dual_tangent. The caller owns
+   it. */
+sb_tensor *twin_part(const char *who, const sb_tensor *dual, double (*part)(sb_dual));
 
 struct dual_tape {
     sb_tape tape;

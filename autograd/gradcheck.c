@@ -1,5 +1,4 @@
 #include "autograd/gradcheck_parts.h"
-#include "autograd/node.h"
 #include "autograd/replicas.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -21,12 +20,9 @@ struct check {
     struct evaluation evaluation;
     sb_tensor *const *x;
     int n;
-    double tolerance; /* 0 until the method is chosen */
-    sb_gradcheck_method method;
-    int directions;
-    bool second_order;
-    struct gradient *gradient; /* of each input */
-    struct aside *aside;       /* the gradient that each input had before */
+    sb_gradcheck_options options; /* the tolerance is 0 until the method is chosen */
+    struct gradient *gradient;    /* of each input */
+    struct aside *aside;          /* the gradient that each input had before */
 };
 
 /* Runs the first backward, without existing gradients. */
@@ -133,7 +129,7 @@ static bool differentiate(struct check *c, struct gradient *g)
     }
     double scale = scale_of(g);
     for (int64_t i = 0; i < g->n; i++)
-        if (error_at(g, g->backward, i, scale) > c->tolerance / 2 && !refine(c, g, i))
+        if (error_at(g, g->backward, i, scale) > c->options.tolerance / 2 && !refine(c, g, i))
             return false;
     return true;
 }
@@ -264,14 +260,15 @@ static bool find_element(struct check *c, struct directions *d, sb_gradcheck_res
 static bool compare_exactly(struct check *c, bool suspect[], sb_gradcheck_result *result)
 {
     struct directions d = {.evaluation = &c->evaluation,
+                           .x = c->x,
                            .gradient = c->gradient,
                            .n = c->n,
-                           .count = c->directions,
-                           .tolerance = c->tolerance,
+                           .count = c->options.directions,
+                           .tolerance = c->options.tolerance,
                            .suspect = suspect};
     if (!directions_find_noise(&d) || !directions_compare(&d))
         return false;
-    result->ok = d.error <= c->tolerance;
+    result->ok = d.error <= c->options.tolerance;
     result->error = d.error;
     result->backward = d.backward;
     result->difference = d.derivative;
@@ -287,10 +284,11 @@ static bool compare_exactly(struct check *c, bool suspect[], sb_gradcheck_result
 static void choose_method(struct check *c, sb_gradcheck_result *result)
 {
     struct evaluation *e = &c->evaluation;
-    e->exact = c->method == SB_GRADCHECK_EXACT || (c->method == SB_GRADCHECK_AUTOMATIC && e->dual);
+    e->exact = c->options.method == SB_GRADCHECK_EXACT ||
+               (c->options.method == SB_GRADCHECK_AUTOMATIC && e->dual);
     result->method = e->exact ? SB_GRADCHECK_EXACT : SB_GRADCHECK_DIFFERENCES;
-    if (!(c->tolerance > 0))
-        c->tolerance = e->exact ? 1e-12 : 1e-6;
+    if (!(c->options.tolerance > 0))
+        c->options.tolerance = e->exact ? 1e-12 : 1e-6;
 }
 
 static bool compare(struct check *c, sb_gradcheck_result *result)
@@ -308,37 +306,35 @@ static bool compare(struct check *c, sb_gradcheck_result *result)
     } else {
         if (!compare_elements(c, NULL, result))
             return false;
-        result->ok = result->error <= c->tolerance;
+        result->ok = result->error <= c->options.tolerance;
     }
     if (!result->ok)
-        mistake_name(&c->evaluation, c->gradient, c->n, result->input, c->tolerance,
+        mistake_name(&c->evaluation, c->gradient, c->n, result->input, c->options.tolerance,
                      result->mistake);
-    if (c->second_order && !c->evaluation.exact)
+    if (c->options.second_order && !c->evaluation.exact)
         return sb_fail("second order needs dual numbers, which not all its operations compute");
-    return !c->second_order || !result->ok ||
+    return !c->options.second_order || !result->ok ||
            second_order_compare(&c->evaluation, c->gradient, c->n, result);
-}
-
-static bool report_second_order(sb_gradcheck_result *result)
-{
-    result->ok = result->symmetry <= 1e-11 && result->curvature <= 1e-6;
-    return result->ok ||
-           sb_fail("gradcheck: second order: <u, H v> and <v, H u> differ by %.2g, at most 1e-11 "
-                   "passes; H v and differences of gradients by %.2g, at most 1e-6 passes",
-                   result->symmetry, result->curvature);
 }
 
 static bool report(const struct check *c, sb_gradcheck_result *result)
 {
-    if (result->ok)
-        return !c->second_order || report_second_order(result);
+    if (result->ok) {
+        result->ok =
+            !c->options.second_order || (result->symmetry <= 1e-11 && result->curvature <= 1e-6);
+        return result->ok ||
+               sb_fail(
+                   "gradcheck: second order: <u, H v> and <v, H u> differ by %.2g, at most "
+                   "1e-11 passes; H v and differences of gradients by %.2g, at most 1e-6 passes",
+                   result->symmetry, result->curvature);
+    }
     const char *mistake = result->mistake;
     const bool exact = result->method == SB_GRADCHECK_EXACT;
     return sb_fail("gradcheck: input %d, %s, element %lld: backward gives %.*g, the %s is %.*g: "
                    "error %.2g, more than %.2g%s%s",
                    result->input, tensor_shape(c->x[result->input]).text, (long long)result->index,
                    exact ? 16 : 9, result->backward, exact ? "exact derivative" : "difference",
-                   exact ? 16 : 9, result->difference, result->error, c->tolerance,
+                   exact ? 16 : 9, result->difference, result->error, c->options.tolerance,
                    mistake[0] ? "; " : "", mistake);
 }
 
@@ -374,9 +370,8 @@ bool sb_gradcheck(sb_function f, void *context, sb_tensor *const inputs[], int n
     if (!are_settings(o) || !are_inputs(inputs, n))
         return false;
     sb_random *random = o->random ? o->random : tape_open() ? tape_open()->random : NULL;
-    struct check c = {.x = inputs, .n = n, .tolerance = o->tolerance, .method = o->method};
-    c.directions = o->directions > 0 ? o->directions : 4;
-    c.second_order = o->second_order;
+    struct check c = {.x = inputs, .n = n, .options = *o};
+    c.options.directions = o->directions > 0 ? o->directions : 4;
     c.evaluation = (struct evaluation){.f = f, .context = context, .x = inputs, .outputs = -1};
     c.evaluation.step = o->step > 0 ? o->step : 1e-5;
     c.evaluation.random = random;

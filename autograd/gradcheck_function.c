@@ -1,7 +1,4 @@
-#include "autograd/dual_tape.h"
 #include "autograd/gradcheck_parts.h"
-#include "autograd/node.h"
-#include "autograd/watch.h"
 #include "tensor/memory.h"
 #include <float.h>
 #include <math.h>
@@ -13,7 +10,8 @@ double evaluation_weight(int64_t i)
     return 0.25 + turn - floor(turn);
 }
 
-sb_tensor *evaluation_dy(const sb_tensor *y)
+/* The gradient with respect to y of the scalar that is differentiated, in f64. */
+static sb_tensor *evaluation_dy(const sb_tensor *y)
 {
     enum { AT_ONCE = 256 };
     sb_tensor *dy = tensor_new("gradcheck", y->device, SB_F64, y->rank, y->dim);
@@ -26,22 +24,23 @@ sb_tensor *evaluation_dy(const sb_tensor *y)
     return dy;
 }
 
-static void open_tape(struct evaluation *e, sb_tape *tape, sb_mode mode)
+bool evaluation_back(sb_tensor *y, const struct listener *listener)
 {
-    sb_tape_begin(tape, mode);
-    evaluation_rewind(e, tape);
+    if (!y->requires_grad)
+        return true;
+    sb_tensor *dy = evaluation_dy(y);
+    const bool ok = dy && backward_from_heard(y, dy, listener);
+    sb_tensor_release(dy);
+    return ok;
 }
 
-void evaluation_rewind(struct evaluation *e, sb_tape *tape)
+/* Runs f on the open tape, with the stream rewound, and reads y into *values. */
+static sb_tensor *run(struct evaluation *e, sb_tape *tape, double *const *values)
 {
-    if (!e->random)
-        return;
-    *e->random = e->start;
-    sb_tape_random(tape, e->random);
-}
-
-sb_tensor *evaluation_run(struct evaluation *e, double *const *values)
-{
+    if (e->random) {
+        *e->random = e->start;
+        sb_tape_random(tape, e->random);
+    }
     sb_tensor *y = e->f(e->context, e->x);
     if (!y)
         return sb_fail("the function returns no tensor");
@@ -90,23 +89,18 @@ static bool all_dual(void)
 static bool evaluate(struct evaluation *e, double *const *values)
 {
     sb_tape tape;
-    open_tape(e, &tape, SB_NO_RECORD);
-    bool ok = evaluation_run(e, values) != NULL;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    bool ok = run(e, &tape, values) != NULL;
     return sb_tape_end(&tape) && ok;
 }
 
 bool evaluation_backward(struct evaluation *e, double *const *values)
 {
     sb_tape tape;
-    open_tape(e, &tape, SB_RECORD);
-    sb_tensor *y = evaluation_run(e, values);
-    bool ok = y != NULL;
-    e->dual = ok && all_dual();
-    if (ok && y->requires_grad) { /* otherwise all gradients are missing */
-        sb_tensor *dy = evaluation_dy(y);
-        ok = dy && sb_backward_from(y, dy);
-        sb_tensor_release(dy);
-    }
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = run(e, &tape, values);
+    e->dual = y && all_dual();
+    bool ok = y && evaluation_back(y, NULL);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -123,19 +117,15 @@ static void add_largest(void *context, const sb_node *node)
     *largest = sum > *largest ? sum : *largest;
 }
 
-/* Runs backward of the weighted sum of y on the open dual tape. */
-static bool find_largest(sb_tensor *y, double *largest)
+sb_tensor *evaluation_dual(struct evaluation *e, struct dual_tape *dual, sb_mode mode,
+                           sb_tensor *const x[], sb_tensor *const v[], int n)
 {
-    const struct listener listener = {.begins = add_largest, .context = largest};
-    if (!y->requires_grad)
-        return true;
-    sb_tensor *dy = evaluation_dy(y);
-    const bool ok = dy && backward_from_heard(y, dy, &listener);
-    sb_tensor_release(dy);
-    return ok;
+    const bool ok = dual_tape_begin(dual, mode, x, v, n);
+    sb_tensor *y = ok ? run(e, &dual->tape, &e->up) : NULL;
+    return y ? twin_of("gradcheck", y) : NULL;
 }
 
-static void read_tangents(const struct evaluation *e, const sb_tensor *y, struct directional *d)
+static void read_tangents(const struct evaluation *e, const sb_tensor *y, struct difference *d)
 {
     bool reached = false;
     for (int64_t k = 0; k < e->outputs; k++) {
@@ -150,32 +140,25 @@ static void read_tangents(const struct evaluation *e, const sb_tensor *y, struct
 }
 
 bool exact_along(struct evaluation *e, sb_tensor *const x[], sb_tensor *const v[], int n,
-                 bool wants_largest, struct directional *d)
+                 bool wants_largest, struct difference *d)
 {
     struct dual_tape dual;
-    *d = (struct directional){0};
-    bool ok = dual_tape_begin(&dual, wants_largest ? SB_RECORD : SB_NO_RECORD, x, v, n);
-    evaluation_rewind(e, &dual.tape);
-    sb_tensor *y = ok ? evaluation_run(e, &e->up) : NULL;
-    y = y ? twin_of("gradcheck", y) : NULL;
+    *d = (struct difference){0};
+    const struct listener listener = {.begins = add_largest, .context = &d->largest};
+    sb_tensor *y = evaluation_dual(e, &dual, wants_largest ? SB_RECORD : SB_NO_RECORD, x, v, n);
     if (y)
         read_tangents(e, y, d);
-    ok = y && (!wants_largest || find_largest(y, &d->largest));
+    const bool ok = y && (!wants_largest || evaluation_back(y, &listener));
+    d->rounding = 64 * DBL_EPSILON * d->largest;
     return dual_tape_end(&dual) && ok;
 }
 
 /* The derivative with respect to element i of x. */
 static bool exact_difference(struct evaluation *e, sb_tensor *x, int64_t i, struct difference *d)
 {
-    struct directional along;
     sb_tensor *v = tensor_new("gradcheck", x->device, x->dtype, x->rank, x->dim);
     const bool ok =
-        v && tensor_zero(v) && sb_tensor_set(v, i, 1) && exact_along(e, &x, &v, 1, true, &along);
-    if (ok)
-        *d = (struct difference){.value = along.value,
-                                 .rounding = 64 * DBL_EPSILON * along.largest,
-                                 .first = along.first,
-                                 .last = along.last};
+        v && tensor_zero(v) && sb_tensor_set(v, i, 1) && exact_along(e, &x, &v, 1, true, d);
     sb_tensor_release(v);
     return ok;
 }
@@ -191,7 +174,7 @@ static struct difference difference_of(const struct evaluation *e, double width)
         double up = e->up[k], down = e->down[k], w = evaluation_weight(k);
         double size = w * fmax(fabs(up), fabs(down));
         if (!isfinite(up) || !isfinite(down))
-            return (struct difference){NAN, 0, NAN, NAN};
+            return (struct difference){.value = NAN, .first = NAN, .last = NAN};
         largest = fmax(largest, size);
         if (up == down)
             continue;

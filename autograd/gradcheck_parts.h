@@ -3,8 +3,9 @@
 #ifndef SOFTBACK_AUTOGRAD_GRADCHECK_PARTS_H
 #define SOFTBACK_AUTOGRAD_GRADCHECK_PARTS_H
 
+#include "autograd/dual_tape.h"
 #include "autograd/gradcheck.h"
-#include "tensor/storage.h"
+#include "autograd/watch.h"
 
 /* ---- the function under the check: forward, backward, and derivatives by differences or dual
    numbers (gradcheck_function.c) ---- */
@@ -21,38 +22,35 @@ struct evaluation {
     bool exact;               /* whether evaluation_difference uses dual numbers */
 };
 
+/* A derivative of the weighted sum of y. */
 struct difference {
     double value;
     double rounding;    /* bound of its error from the rounding of f */
     double first, last; /* parts from the first and the last output that depend on x */
+    /* Of one by dual numbers, the largest sum over the outputs of one operation of
+       |gradient tangent|. Without the bars each such sum is the value, so this is how large the
+       numbers are that round on the way. */
+    double largest;
 };
 
 /* The weight of element i of y in the scalar that is differentiated. */
 double evaluation_weight(int64_t i);
 
-/* The gradient of that scalar with respect to y, in f64. The caller owns it. */
-sb_tensor *evaluation_dy(const sb_tensor *y);
+/* Runs backward of that scalar on the open tape; nothing where y requires no gradient. */
+bool evaluation_back(sb_tensor *y, const struct listener *listener);
 
-/* Runs f on the open tape, with the stream rewound, and reads y into *values. */
-void evaluation_rewind(struct evaluation *e, sb_tape *tape);
-sb_tensor *evaluation_run(struct evaluation *e, double *const *values);
+/* Opens a dual tape, along v as for exact_along, runs f and returns the twin of y; NULL on failure.
+   dual_tape_end must follow in any case. */
+sb_tensor *evaluation_dual(struct evaluation *e, struct dual_tape *dual, sb_mode mode,
+                           sb_tensor *const x[], sb_tensor *const v[], int n);
 
 /* Runs f and backward of the weighted sum of y, and reads y into *values: e->up or e->down. */
 bool evaluation_backward(struct evaluation *e, double *const *values);
 
-/* The derivative of the weighted sum of y along a direction. */
-struct directional {
-    double value;
-    double first, last; /* its parts from the first and the last output that depend on x */
-    /* The largest sum over the outputs of one operation of |gradient tangent|. Without the bars
-       each such sum is the value, so this is how large the numbers are that round on the way. */
-    double largest;
-};
-
-/* Differentiates along v: v[j] is the direction of the f64 tensor x[j], of n; other inputs of f
-   stay constant. `largest` is found by a backward, if wanted, and otherwise 0. */
+/* Differentiates along v: v[j] is the direction of the f64 tensor x[j], of n, NULL for zeros; other
+   inputs of f stay constant. `largest` is found by a backward, if wanted, and otherwise 0. */
 bool exact_along(struct evaluation *e, sb_tensor *const x[], sb_tensor *const v[], int n,
-                 bool wants_largest, struct directional *d);
+                 bool wants_largest, struct difference *d);
 
 /* Differentiates f with respect to element i of x: exactly, or with the fraction `part` of the
    step. */
@@ -102,7 +100,8 @@ void mistake_name(struct evaluation *e, const struct gradient *gradients, int n,
 
 struct directions {
     struct evaluation *evaluation;
-    struct gradient *gradient; /* of each of n inputs */
+    sb_tensor *const *x;       /* the n inputs, */
+    struct gradient *gradient; /* and what was measured of each */
     int n, count;              /* of directions for each group of inputs */
     double tolerance;
     bool *suspect; /* of each input: an error above the tolerance is in it or in its group */

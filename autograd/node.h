@@ -35,7 +35,7 @@ struct open_tape {
     bool random_given;         /* by sb_tape_random, for this tape or an outer one; NULL too */
     const sb_context *context; /* for operations (ops/context.h); NULL: zero */
     struct twins *twins;       /* of a dual tape (autograd/dual_tape.h), else NULL */
-    struct replicas *replicas; /* of leaves (autograd/replicas.h), or NULL */
+    struct replicas *replicas; /* of leaves (autograd/replicas.h), also on inner tapes; or NULL */
     sb_node *last;
 };
 

@@ -39,14 +39,6 @@ static sb_tensor *stand_in(const sb_node *node, int i)
     return leaf;
 }
 
-/* Marks leaves without a gradient as fresh: the first node that has a part for them writes it. */
-static void open_leaves(const sb_node *node)
-{
-    for (int i = 0; i < node->inputs; i++)
-        if (node->in[i]->tape == 0 && sb_node_dx(node, i) && sb_node_fresh(node, i))
-            node->in[i]->grad_current = false;
-}
-
 /* Zeroes gradients to which no node added. */
 static bool close_gradients(const sb_node *node, sb_tensor *const x[], int n)
 {
@@ -62,14 +54,17 @@ static bool close_gradients(const sb_node *node, sb_tensor *const x[], int n)
     return ok;
 }
 
+/* A leaf without a gradient is not current: the first node that has a part for it writes it. */
 static bool run_again(sb_node *node, struct segment *s, sb_tensor **x)
 {
+    for (int i = 0; i < node->inputs; i++)
+        if (node->in[i]->tape == 0 && sb_node_dx(node, i) && sb_node_fresh(node, i))
+            node->in[i]->grad_current = false;
     sb_random random = s->random;
     sb_tape inner;
     sb_tape_begin(&inner, SB_RECORD);
     if (s->given)
         sb_tape_random(&inner, s->draws ? &random : NULL);
-    open_leaves(node);
     sb_tensor *y = s->f(s->context, x);
     bool ok = y && (!tape_wants_grad(tape_open(), y) || sb_backward_from(y, sb_node_dy(node, 0))) &&
               close_gradients(node, x, s->n);

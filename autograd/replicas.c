@@ -53,8 +53,3 @@ bool replicas_may_write(const char *who, int i, const sb_tensor *input)
                            who, i, tensor_shape(input).text);
     return true;
 }
-
-void tape_use_replicas(struct replicas *replicas)
-{
-    tape_open()->replicas = replicas;
-}

@@ -26,9 +26,6 @@ void replicas_free(struct replicas *replicas);
 /* Adds a replica of a leaf, whose gradient is `gradient`, of which it takes the reference. */
 bool replicas_add(struct replicas *replicas, sb_tensor *of, sb_tensor *gradient);
 
-/* From now on inputs on this tape, which is the innermost one, and on those in it are replaced. */
-void tape_use_replicas(struct replicas *replicas);
-
 /* Fails if input i is a leaf that other shares read while the open tape's computes. */
 bool replicas_may_write(const char *who, int i, const sb_tensor *input);
 

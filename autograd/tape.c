@@ -42,7 +42,7 @@ static int find(const sb_tape *handle)
     return -1;
 }
 
-static void tape_begin(sb_tape *tape, sb_mode mode, const sb_context *context)
+void sb_tape_begin_with(sb_tape *tape, sb_mode mode, const sb_context *context)
 {
     bool open_already = find(tape) >= 0;
     if (!tape || depth == TAPE_DEPTH) {
@@ -71,20 +71,7 @@ static void tape_begin(sb_tape *tape, sb_mode mode, const sb_context *context)
 
 void sb_tape_begin(sb_tape *tape, sb_mode mode)
 {
-    tape_begin(tape, mode, depth > 0 ? stack[depth - 1].context : NULL);
-}
-
-void sb_tape_begin_with(sb_tape *tape, sb_mode mode, const sb_context *context)
-{
-    tape_begin(tape, mode, context);
-}
-
-static void become_constant(sb_tensor *t)
-{
-    t->requires_grad = false;
-    t->tape = 0;
-    t->neighbour = NULL;
-    t->keep = false;
+    sb_tape_begin_with(tape, mode, depth > 0 ? stack[depth - 1].context : NULL);
 }
 
 static void node_free(sb_node *node)
@@ -92,9 +79,12 @@ static void node_free(sb_node *node)
     node_free_data(node);
     for (int i = 0; i < node->inputs; i++)
         sb_tensor_release(node->in[i]);
-    for (int i = 0; i < node->made; i++) {
-        become_constant(node->out[i]);
-        sb_tensor_release(node->out[i]);
+    for (int i = 0; i < node->made; i++) { /* who retains an output has a constant */
+        sb_tensor *y = node->out[i];
+        y->requires_grad = y->keep = false;
+        y->tape = 0;
+        y->neighbour = NULL;
+        sb_tensor_release(y);
     }
     if (node->release)
         node->release(node->object);

@@ -3,7 +3,7 @@
 #define SOFTBACK_MODELS_DRAWING_GRAPH_H
 
 #include "models/drawing.h"
-#include "models/text/buffer.h"
+#include "tensor/buffer.h"
 #include "tensor/shape.h"
 
 enum { DRAWN_INPUTS = 8, DRAWN_COLUMNS = 2 };

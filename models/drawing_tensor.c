@@ -1,6 +1,6 @@
 /* The numbers of a tensor as SVG, a cell for each: attention weights, masks, gradients. */
 #include "models/drawing.h"
-#include "models/text/buffer.h"
+#include "tensor/buffer.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"

@@ -142,7 +142,7 @@ static bool shares_pass(void *shares_run, int64_t i)
     if (run->replicas && run->shares > 1) {
         const struct replicas *leaves = &run->replicas->share[0].leaves;
         own = (struct replicas){.at = leaves->at, .count = leaves->count, .in_place = true};
-        tape_use_replicas(share == 0 ? &own : &run->replicas->share[share - 1].leaves);
+        tape_open()->replicas = share == 0 ? &own : &run->replicas->share[share - 1].leaves;
     }
     sb_tensor *loss = run->loss(run->context, share, &place, &run->value[share]);
     const bool ok = loss && sb_backward(loss);

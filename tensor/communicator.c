@@ -133,14 +133,6 @@ struct sb_exchange {
     struct transfer sent, received;
 };
 
-static bool post(sb_exchange *e, sb_communicator *c, int to, const void *data, size_t bytes,
-                 int from, void *room, size_t room_bytes)
-{
-    e->plugin = c->plugin;
-    return c->plugin->receive(c->group, room, room_bytes, from, EXCHANGE_TAG, &e->received) &&
-           communicator_send(c, data, bytes, to, EXCHANGE_TAG, &e->sent);
-}
-
 /* An exchange of a rank with itself. */
 static bool copy(const void *data, size_t bytes, void *room, size_t room_bytes)
 {
@@ -161,8 +153,11 @@ sb_exchange *sb_exchange_start(sb_communicator *c, int to, const void *data, siz
     sb_exchange *e = memory_new(sizeof *e);
     if (!e)
         return sb_fail("exchange: out of memory");
-    if (c && c->plugin ? post(e, c, to, data, bytes, from, room, room_bytes)
-                       : copy(data, bytes, room, room_bytes))
+    e->plugin = c ? c->plugin : NULL;
+    if (e->plugin
+            ? e->plugin->receive(c->group, room, room_bytes, from, EXCHANGE_TAG, &e->received) &&
+                  communicator_send(c, data, bytes, to, EXCHANGE_TAG, &e->sent)
+            : copy(data, bytes, room, room_bytes))
         return e;
     memory_free(e);
     return NULL;

@@ -1,7 +1,7 @@
 /* The elements of a tensor, as doubles. */
+#include "tensor/buffer.h"
 #include "tensor/dual.h"
 #include "tensor/failure.h"
-#include "tensor/memory.h"
 #include "tensor/storage.h"
 #include <math.h>
 #include <stdio.h>
@@ -87,16 +87,14 @@ bool sb_tensor_set(sb_tensor *t, int64_t index, double value)
 
 double sb_tensor_value(const sb_tensor *t)
 {
-    if (t && tensor_size(t) != 1) {
+    if (t && tensor_size(t) == 1)
+        return sb_tensor_get(t, 0);
+    if (t)
         sb_fail("value: %s has %lld elements, not 1", tensor_shape(t).text,
                 (long long)tensor_size(t));
-        return NAN;
-    }
-    if (!t) {
+    else
         fail_null("value", "t");
-        return NAN;
-    }
-    return sb_tensor_get(t, 0);
+    return NAN;
 }
 
 enum { CHUNK = 2048 }; /* elements moved between a device and the host at a time */
@@ -192,47 +190,28 @@ double sb_tensor_tangent(const sb_tensor *t, int64_t index)
 
 enum { EDGE = 4 }; /* elements shown at either end of a long axis */
 
-struct writer {
-    char *text;
-    int64_t used, room;
-    bool failed;
-};
-
-static void put(struct writer *w, const char *piece)
+static void put_axis(struct buffer *text, const sb_tensor *t, int axis, int64_t start)
 {
-    for (; *piece && !w->failed; piece++) {
-        if (!memory_room(&w->text, w->used + 1, &w->room, 1))
-            w->failed = true;
-        else
-            w->text[w->used++] = *piece;
-    }
-}
-
-static void put_axis(struct writer *w, const sb_tensor *t, int axis, int64_t start)
-{
-    char number[40];
     if (axis == t->rank) {
-        snprintf(number, sizeof number, "%.*g", t->dtype == SB_I32 ? 10 : 5,
-                 sb_tensor_get(t, start));
-        put(w, number);
+        buffer_print(text, "%.*g", t->dtype == SB_I32 ? 10 : 5, sb_tensor_get(t, start));
         return;
     }
     int64_t stride = shape_size(t->rank - axis - 1, t->dim + axis + 1);
-    put(w, "[");
+    buffer_add_text(text, "[");
     for (int64_t i = 0; i < t->dim[axis]; i++) {
         if (i > 0) {
-            put(w, axis == t->rank - 1 ? " " : "\n");
+            buffer_add_text(text, axis == t->rank - 1 ? " " : "\n");
             for (int pad = 0; pad <= axis && axis < t->rank - 1; pad++)
-                put(w, " ");
+                buffer_add_text(text, " ");
         }
         if (i == EDGE && t->dim[axis] > 2 * EDGE + 1) {
-            put(w, "...");
+            buffer_add_text(text, "...");
             i = t->dim[axis] - EDGE - 1;
             continue;
         }
-        put_axis(w, t, axis + 1, start + i * stride);
+        put_axis(text, t, axis + 1, start + i * stride);
     }
-    put(w, "]");
+    buffer_add_text(text, "]");
 }
 
 char *sb_tensor_text(const sb_tensor *t)
@@ -241,16 +220,12 @@ char *sb_tensor_text(const sb_tensor *t)
         return fail_null("tensor_text", "t");
     if (!tensor_readable("tensor_text", t))
         return NULL;
-    struct writer w = {0};
-    put(&w, sb_dtype_name(t->dtype));
-    put(&w, " ");
-    put(&w, tensor_shape(t).text);
-    put(&w, t->rank > 1 ? "\n" : " ");
-    put_axis(&w, t, 0, 0);
-    if (!w.failed)
-        return w.text;
-    memory_free(w.text);
-    return sb_fail("tensor_text: out of memory");
+    struct buffer buffer = {0};
+    buffer_print(&buffer, "%s %s%c", sb_dtype_name(t->dtype), tensor_shape(t).text,
+                 t->rank > 1 ? '\n' : ' ');
+    put_axis(&buffer, t, 0, 0);
+    char *text = buffer_take(&buffer);
+    return text ? text : sb_fail("tensor_text: out of memory");
 }
 
 void sb_tensor_print(const sb_tensor *t)

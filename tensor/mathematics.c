@@ -211,11 +211,6 @@ static int is_integer(double y)
     return floor(y) == y;
 }
 
-static int is_odd(double y)
-{
-    return is_integer(y) && !is_integer(y / 2);
-}
-
 double math_pow(double x, double y)
 {
     if (y == 0 || x == 1)
@@ -231,5 +226,6 @@ double math_pow(double x, double y)
         return (a > 1) == (y > 0) ? INFINITY : 0;
     else
         power = pow_positive(a, y);
-    return signbit(x) && is_odd(y) ? -power : power;
+    const int is_odd = is_integer(y) && !is_integer(y / 2);
+    return signbit(x) && is_odd ? -power : power;
 }

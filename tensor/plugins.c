@@ -35,15 +35,6 @@ static void own_folder(size_t size, char *folder)
         slash[1] = '\0';
 }
 
-static void *open_library(const char *name)
-{
-    char path[4096];
-    own_folder(sizeof path, path);
-    strncat(path, name, sizeof path - strlen(path) - 1);
-    bool beside = !strchr(name, '/') && access(path, R_OK) == 0;
-    return dlopen(beside ? path : name, RTLD_NOW | RTLD_LOCAL);
-}
-
 /*
  * Opens a plug-in and stores the address of its function `symbol` in *function. A name without a
  * slash is searched for in the folder of the library or program that contains this function, then
@@ -51,7 +42,11 @@ static void *open_library(const char *name)
  */
 static void *plugin_file_open(const char *who, const char *name, const char *symbol, void *function)
 {
-    void *library = open_library(name);
+    char path[4096];
+    own_folder(sizeof path, path);
+    strncat(path, name, sizeof path - strlen(path) - 1);
+    const bool beside = !strchr(name, '/') && access(path, R_OK) == 0;
+    void *library = dlopen(beside ? path : name, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return sb_fail("%s: cannot open the plug-in %s: %s", who, name, dlerror());
     void *found = dlsym(library, symbol);
@@ -98,21 +93,17 @@ static const void *row(const char *operation, sb_dtype dtype)
     return NULL;
 }
 
-/* The file that SOFTBACK_CUDA names, or the default plug-in. */
-static const char *file_name(void)
-{
-    const char *name = getenv("SOFTBACK_CUDA");
-    if (name && strcmp(name, "emulated") == 0)
-        return "libsoftback_cuda_emulated.so";
-    return name && name[0] ? name : "libsoftback_cuda.so";
-}
-
 static const struct plugin *open_cuda(void)
 {
     static struct plugin_host host = {SOFTBACK_ABI, sb_fail, failure_count, take, give, 0};
+    const char *name = getenv("SOFTBACK_CUDA");
+    if (!name || !name[0])
+        name = "libsoftback_cuda.so";
+    else if (strcmp(name, "emulated") == 0)
+        name = "libsoftback_cuda_emulated.so";
     host.device = chosen;
     plugin_open *open = NULL;
-    void *library = plugin_file_open("cuda", file_name(), "softback_plugin", &open);
+    void *library = plugin_file_open("cuda", name, "softback_plugin", &open);
     const struct plugin *opened = library ? open(&host) : NULL;
     if (library && !opened)
         dlclose(library);

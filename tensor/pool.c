@@ -111,15 +111,6 @@ static int pool_loans_take(struct pool_loans *loans, const void *block)
     return -1;
 }
 
-/* Frees the table unless it has entries. */
-static void pool_loans_trim(struct pool_loans *loans)
-{
-    if (loans->count > 0)
-        return;
-    free(loans->loan);
-    *loans = (struct pool_loans){0};
-}
-
 /* ---- the pool ---- */
 
 /* The class of a size, and the block size of that class: 64, 80, 96, 112, 128, 160, ... */
@@ -156,7 +147,10 @@ static void empty_shelves(struct pool *pool)
         free(shelf->block);
         *shelf = (struct pool_shelf){0};
     }
-    pool_loans_trim(&pool->loans);
+    if (pool->loans.count == 0) {
+        free(pool->loans.loan);
+        pool->loans = (struct pool_loans){0};
+    }
 }
 
 /* A cached block of the class or of a larger one, at most four times as large unless small, so that

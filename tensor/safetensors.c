@@ -33,13 +33,6 @@ struct header {
     int64_t pairs, pair_room;
 };
 
-static void header_free(struct header *header)
-{
-    json_free(&header->json);
-    memory_free(header->tensor);
-    memory_free(header->pair);
-}
-
 /* The beginning of messages about one tensor. */
 struct about {
     char text[640];
@@ -249,7 +242,9 @@ void sb_safetensors_close(sb_safetensors *file)
 {
     if (!file)
         return;
-    header_free(&file->header);
+    json_free(&file->header.json);
+    memory_free(file->header.tensor);
+    memory_free(file->header.pair);
     file_close(file->file);
     memory_free(file->label);
     memory_free(file);

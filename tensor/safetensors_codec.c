@@ -20,28 +20,6 @@ static inline uint64_t word64(const unsigned char *from)
     return (uint64_t)word32(from) | (uint64_t)word32(from + 4) << 32;
 }
 
-static int64_t read_word32(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((uint32_t *)to)[i] = word32(from + 4 * i);
-    return -1;
-}
-
-static int64_t read_word64(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((uint64_t *)to)[i] = word64(from + 8 * i);
-    return -1;
-}
-
-/* bfloat16 is the upper half of a float. */
-static int64_t read_bf16(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((uint32_t *)to)[i] = (uint32_t)word16(from + 2 * i) << 16;
-    return -1;
-}
-
 /* IEEE 754 binary16: 1 bit of sign, 5 of exponent with bias 15, 10 of fraction. */
 static uint32_t widen_half(uint16_t half)
 {
@@ -56,83 +34,32 @@ static uint32_t widen_half(uint16_t half)
     return sign | bits;
 }
 
-static int64_t read_f16(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((uint32_t *)to)[i] = widen_half(word16(from + 2 * i));
-    return -1;
-}
-
-static int64_t read_bool(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++) {
-        if (from[i] > 1)
-            return i;
-        ((uint8_t *)to)[i] = from[i];
+/* Reads elements of `bytes` bytes: x is the word of one, which becomes `value`, of type `real`, if
+   it `fits`. */
+#define READER(name, bytes, word, x_type, real, fits, value)                                       \
+    static int64_t name(int64_t n, const unsigned char *from, void *to)                            \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const x_type x = (x_type)word(from + bytes * i);                                       \
+            if (!(fits))                                                                           \
+                return i;                                                                          \
+            ((real *)to)[i] = (real)(value);                                                       \
+        }                                                                                          \
+        return -1;                                                                                 \
     }
-    return -1;
-}
 
-static int64_t read_i8(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((int32_t *)to)[i] = (int8_t)from[i];
-    return -1;
-}
-
-static int64_t read_u8(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((int32_t *)to)[i] = from[i];
-    return -1;
-}
-
-static int64_t read_i16(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((int32_t *)to)[i] = (int16_t)word16(from + 2 * i);
-    return -1;
-}
-
-static int64_t read_u16(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((int32_t *)to)[i] = word16(from + 2 * i);
-    return -1;
-}
-
-static int64_t read_u32(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t value = word32(from + 4 * i);
-        if (value > INT32_MAX)
-            return i;
-        ((int32_t *)to)[i] = (int32_t)value;
-    }
-    return -1;
-}
-
-static int64_t read_i64(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int64_t value = (int64_t)word64(from + 8 * i);
-        if (value < INT32_MIN || value > INT32_MAX)
-            return i;
-        ((int32_t *)to)[i] = (int32_t)value;
-    }
-    return -1;
-}
-
-static int64_t read_u64(int64_t n, const unsigned char *from, void *to)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t value = word64(from + 8 * i);
-        if (value > INT32_MAX)
-            return i;
-        ((int32_t *)to)[i] = (int32_t)value;
-    }
-    return -1;
-}
+READER(read_word32, 4, word32, uint32_t, uint32_t, true, x)
+READER(read_word64, 8, word64, uint64_t, uint64_t, true, x)
+READER(read_bf16, 2, word16, uint16_t, uint32_t, true, (uint32_t)x << 16) /* a float's upper half */
+READER(read_f16, 2, word16, uint16_t, uint32_t, true, widen_half(x))
+READER(read_bool, 1, *, uint8_t, uint8_t, x <= 1, x)
+READER(read_i8, 1, *, int8_t, int32_t, true, x)
+READER(read_u8, 1, *, uint8_t, int32_t, true, x)
+READER(read_i16, 2, word16, int16_t, int32_t, true, x)
+READER(read_u16, 2, word16, uint16_t, int32_t, true, x)
+READER(read_u32, 4, word32, uint32_t, int32_t, x <= INT32_MAX, x)
+READER(read_i64, 8, word64, int64_t, int32_t, x >= INT32_MIN && x <= INT32_MAX, x)
+READER(read_u64, 8, word64, uint64_t, int32_t, x <= INT32_MAX, x)
 
 static const struct codec codecs[] = {
     {"F32", 4, SB_F32, read_word32},  {"F64", 8, SB_F64, read_word64},

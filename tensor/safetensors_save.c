@@ -1,3 +1,4 @@
+#include "tensor/buffer.h"
 #include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
@@ -9,84 +10,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A growing text: the header. */
-struct text {
-    char *bytes;
-    size_t used, room;
-    bool failed;
-};
-
-static void put_bytes(struct text *text, const char *bytes, size_t size)
-{
-    if (text->failed)
-        return;
-    if (size > text->room - text->used) {
-        size_t room = 2 * text->room + size + 256;
-        char *grown = memory_resize(text->bytes, room);
-        if (!grown) {
-            sb_fail("safetensors_save: out of memory for the header");
-            text->failed = true;
-            return;
-        }
-        text->bytes = grown;
-        text->room = room;
-    }
-    memcpy(text->bytes + text->used, bytes, size);
-    text->used += size;
-    if (text->used > HEADER_LENGTH_BYTES + HEADER_LIMIT) {
-        sb_fail("safetensors_save: names and metadata make a header of more than %d bytes",
-                HEADER_LIMIT);
-        text->failed = true;
-    }
-}
-
-static void put(struct text *text, const char *piece)
-{
-    put_bytes(text, piece, strlen(piece));
-}
-
-static void put_number(struct text *text, int64_t value)
-{
-    char number[24];
-    snprintf(number, sizeof number, "%lld", (long long)value);
-    put(text, number);
-}
-
 /* Appends a quoted string. RFC 8259 requires quotes, backslashes and control characters to be
    escaped. */
-static void put_quoted(struct text *text, const char *piece)
+static void put_quoted(struct buffer *text, const char *piece)
 {
     static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-    put(text, "\"");
-    for (const char *at = piece; *at;) {
-        const char *start = at;
-        while ((unsigned char)*at >= 0x20 && *at != '"' && *at != '\\')
-            at++;
-        put_bytes(text, start, (size_t)(at - start));
-        if (!*at)
-            break;
-        char escape[8];
-        const char *found = strchr(special, *at);
-        if (found)
-            snprintf(escape, sizeof escape, "\\%c", letters[found - special]);
+    buffer_add_text(text, "\"");
+    for (const char *at = piece, *found; *at; at++)
+        if ((found = strchr(special, *at)))
+            buffer_print(text, "\\%c", letters[found - special]);
+        else if ((unsigned char)*at < 0x20)
+            buffer_print(text, "\\u%04x", (unsigned)*at);
         else
-            snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*at & 0x1F);
-        put(text, escape);
-        at++;
-    }
-    put(text, "\"");
+            buffer_add(text, at, 1);
+    buffer_add_text(text, "\"");
 }
 
-static void put_metadata(struct text *text, int pairs, const char *const metadata[][2])
+static void put_metadata(struct buffer *text, int pairs, const char *const metadata[][2])
 {
-    put(text, "\"" HEADER_METADATA "\":{");
+    buffer_add_text(text, "\"" HEADER_METADATA "\":{");
     for (int i = 0; i < pairs; i++) {
-        put(text, i ? "," : "");
+        buffer_add_text(text, i ? "," : "");
         put_quoted(text, metadata[i][0]);
-        put(text, ":");
+        buffer_add_text(text, ":");
         put_quoted(text, metadata[i][1]);
     }
-    put(text, "}");
+    buffer_add_text(text, "}");
 }
 
 /* An item, in the order of the file. */
@@ -96,44 +45,43 @@ struct entry {
     int64_t bytes;
 };
 
-static void put_item(struct text *text, const struct entry *entry, int64_t offset)
+static void put_item(struct buffer *text, const struct entry *entry, int64_t offset)
 {
     const struct source_item *item = entry->item;
     put_quoted(text, item->name);
-    put(text, ":{\"dtype\":\"");
-    put(text, codec_of(item->dtype)->name);
-    put(text, "\",\"shape\":[");
-    for (int i = 0; i < item->rank; i++) {
-        put(text, i ? "," : "");
-        put_number(text, item->dim[i]);
-    }
-    put(text, "],\"data_offsets\":[");
-    put_number(text, offset);
-    put(text, ",");
-    put_number(text, offset + entry->bytes);
-    put(text, "]}");
+    buffer_print(text, ":{\"dtype\":\"%s\",\"shape\":[", codec_of(item->dtype)->name);
+    for (int i = 0; i < item->rank; i++)
+        buffer_print(text, i ? ",%lld" : "%lld", (long long)item->dim[i]);
+    buffer_print(text, "],\"data_offsets\":[%lld,%lld]}", (long long)offset,
+                 (long long)(offset + entry->bytes));
 }
 
 /* The length, and the JSON, padded so that the data begin at a multiple of 8. */
-static void put_header(struct text *text, int n, const struct entry *entries, int pairs,
+static bool put_header(struct buffer *text, int n, const struct entry *entries, int pairs,
                        const char *const metadata[][2])
 {
     int64_t offset = 0;
-    put_bytes(text, "\0\0\0\0\0\0\0", HEADER_LENGTH_BYTES);
-    put(text, "{");
+    buffer_add(text, "\0\0\0\0\0\0\0", HEADER_LENGTH_BYTES);
+    buffer_add_text(text, "{");
     if (pairs > 0)
         put_metadata(text, pairs, metadata);
     for (int i = 0; i < n; i++) {
-        put(text, i > 0 || pairs > 0 ? "," : "");
+        buffer_add_text(text, i > 0 || pairs > 0 ? "," : "");
         put_item(text, &entries[i], offset);
         offset += entries[i].bytes;
     }
-    put(text, "}");
-    while (!text->failed && text->used % 8 != 0)
-        put(text, " ");
-    size_t length = text->used - HEADER_LENGTH_BYTES;
-    for (int i = 0; !text->failed && i < HEADER_LENGTH_BYTES; i++)
+    buffer_add_text(text, "}");
+    while (!text->failed && text->size % 8 != 0)
+        buffer_add_text(text, " ");
+    if (text->failed)
+        return sb_fail("safetensors_save: out of memory for the header");
+    const size_t length = text->size - HEADER_LENGTH_BYTES;
+    if (length > HEADER_LIMIT)
+        return sb_fail("safetensors_save: names and metadata make a header of more than %d bytes",
+                       HEADER_LIMIT);
+    for (int i = 0; i < HEADER_LENGTH_BYTES; i++)
         text->bytes[i] = (char)(length >> 8 * i);
+    return true;
 }
 
 static bool check_text(const char *what, const char *text)
@@ -251,7 +199,7 @@ static bool write_items(struct file_replacement *file, const struct source *sour
     return ok;
 }
 
-static bool write_file(const char *path, const struct text *header, const struct source *source,
+static bool write_file(const char *path, const struct buffer *header, const struct source *source,
                        const struct entry *entries)
 {
     struct buffers *buffers = memory_new(sizeof *buffers);
@@ -259,7 +207,7 @@ static bool write_file(const char *path, const struct text *header, const struct
         return sb_fail("safetensors_save: out of memory for buffers");
     struct file_replacement *file =
         (source->is_new ? file_create : file_replace)("safetensors_save", path);
-    bool ok = file && file_write(file, header->bytes, header->used) &&
+    bool ok = file && file_write(file, header->bytes, header->size) &&
               write_items(file, source, entries, buffers);
     memory_free(buffers);
     if (ok)
@@ -275,14 +223,12 @@ bool source_save(const char *path, const struct source *source, int pairs,
     struct entry *entries = memory_new((size_t)(n + 1) * sizeof *entries);
     if (!entries)
         return sb_fail("safetensors_save: out of memory for %d tensors", n);
-    struct text header = {0};
-    bool ok = sort(n, source->items, entries) && check_metadata(pairs, metadata);
-    if (ok)
-        put_header(&header, n, entries, pairs, metadata);
-    ok = ok && !header.failed &&
-         (path ? write_file(path, &header, source, entries)
-               : write_items(NULL, source, entries, NULL));
-    memory_free(header.bytes);
+    struct buffer header = {0};
+    const bool ok = sort(n, source->items, entries) && check_metadata(pairs, metadata) &&
+                    put_header(&header, n, entries, pairs, metadata) &&
+                    (path ? write_file(path, &header, source, entries)
+                          : write_items(NULL, source, entries, NULL));
+    buffer_free(&header);
     memory_free(entries);
     return ok;
 }

@@ -4,53 +4,40 @@
 
 enum { SHOWN_HEAD = 120, SHOWN_TAIL = 80 };
 
-/*
- * The length of the character at the start of `text`, 1 to 4 bytes; 0 when the bytes there are not
- * UTF-8: cut off, longer than necessary, a surrogate, or above U+10FFFF.
- */
-static size_t utf8_length(const char *text, size_t size)
-{
-    /* The smallest code point for which a form of this length is allowed. */
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (size == 0)
-        return 0;
-    const unsigned char *byte = (const unsigned char *)text;
-    if (byte[0] < 0x80)
-        return 1;
-    size_t length = byte[0] >= 0xF0 ? 4 : byte[0] >= 0xE0 ? 3 : 2;
-    if (byte[0] < 0xC2 || byte[0] > 0xF4 || length > size)
-        return 0;
-    uint32_t point = byte[0] & (0xFFu >> (length + 1));
-    for (size_t i = 1; i < length; i++) {
-        if ((byte[i] & 0xC0) != 0x80)
-            return 0;
-        point = point << 6 | (byte[i] & 0x3F);
-    }
-    bool surrogate = point >= 0xD800 && point <= 0xDFFF;
-    return point < smallest[length] || point > 0x10FFFF || surrogate ? 0 : length;
-}
-
+/* Bytes are not UTF-8 when they are cut off, longer than necessary, a surrogate, or above
+   U+10FFFF. */
 int32_t utf8_next(const char *text, size_t size, size_t *at)
 {
-    size_t length = utf8_length(text + *at, size - *at);
-    if (length == 0)
-        return -1;
+    /* The smallest code point for which a form of this length is allowed. */
+    static const int32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *byte = (const unsigned char *)text + *at;
-    int32_t point = length == 1 ? byte[0] : byte[0] & (0xFF >> (length + 1));
-    for (size_t i = 1; i < length; i++)
+    if (*at >= size)
+        return -1;
+    if (byte[0] < 0x80) {
+        ++*at;
+        return byte[0];
+    }
+    size_t length = byte[0] >= 0xF0 ? 4 : byte[0] >= 0xE0 ? 3 : 2;
+    if (byte[0] < 0xC2 || byte[0] > 0xF4 || length > size - *at)
+        return -1;
+    int32_t point = byte[0] & (0xFF >> (length + 1));
+    for (size_t i = 1; i < length; i++) {
+        if ((byte[i] & 0xC0) != 0x80)
+            return -1;
         point = point << 6 | (byte[i] & 0x3F);
+    }
+    if (point < smallest[length] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF))
+        return -1;
     *at += length;
     return point;
 }
 
 size_t utf8_valid_size(const char *text, size_t size)
 {
-    for (size_t at = 0, length; at < size; at += length) {
-        length = utf8_length(text + at, size - at);
-        if (length == 0)
-            return at;
-    }
-    return size;
+    size_t at = 0;
+    while (utf8_next(text, size, &at) >= 0)
+        ;
+    return at;
 }
 
 bool utf8_valid(const char *text, size_t size)

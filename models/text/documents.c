@@ -1,5 +1,5 @@
 #include "models/text/documents.h"
-#include "models/text/buffer.h"
+#include "tensor/buffer.h"
 #include "tensor/failure.h"
 #include "tensor/hash.h"
 #include "tensor/memory.h"

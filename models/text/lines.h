@@ -6,8 +6,8 @@
 #ifndef SOFTBACK_MODELS_TEXT_LINES_H
 #define SOFTBACK_MODELS_TEXT_LINES_H
 
-#include "models/text/buffer.h"
 #include "models/text/pairs.h"
+#include "tensor/buffer.h"
 #include <stdint.h>
 
 /* Puts up to `room` bytes into `bytes` and returns their number: 0 at the end, -1 on a failure,

@@ -5,7 +5,7 @@
 #ifndef SOFTBACK_MODELS_TEXT_TABLE_H
 #define SOFTBACK_MODELS_TEXT_TABLE_H
 
-#include "models/text/buffer.h"
+#include "tensor/buffer.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
 #ifndef SOFTBACK_MODELS_TEXT_UNIT_H
 #define SOFTBACK_MODELS_TEXT_UNIT_H
 
-#include "models/text/buffer.h"
 #include "models/text/units.h"
+#include "tensor/buffer.h"
 #include <stddef.h>
 
 struct unit {

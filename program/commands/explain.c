@@ -154,7 +154,7 @@ static const char *explain_meant(const char *name)
     const long lesson = strtol(name, &end, 10);
     if (!*end && lesson >= 1 && lesson <= (long)(sizeof of_lesson / sizeof of_lesson[0]))
         return of_lesson[lesson - 1];
-    if (topic_named(name) || operation_named(name))
+    if (topic_named(name) || operation_comment(name))
         return name;
     for (int i = 0; explain_topic_name(NULL, i); i++)
         if (explain_same(name, explain_topic_name(NULL, i)))
@@ -236,7 +236,7 @@ static bool explain_check_model(const struct options *o, const char *topic,
 static bool explain(const struct options *o, const struct explain_request *r)
 {
     const struct topic *topic = topic_named(r->topic);
-    if (!topic && !operation_named(r->topic))
+    if (!topic && !operation_comment(r->topic))
         return command_misused("there is no topic \"%s\"%s", r->topic,
                                nearest_name(r->topic, explain_topic_name, NULL, "\"", "\"").text);
     const char *of_model = options_given(o, OF_MODEL),
@@ -260,8 +260,7 @@ static bool explain(const struct options *o, const struct explain_request *r)
     }
     bool waits = topic && topic->takes & TAKES_STEPS && isatty(STDERR_FILENO);
     fputs(waits ? "training four models takes some seconds ..." : "", stderr);
-    struct page *page =
-        topic ? topic_page(topic, &r->options) : operation_page(r->topic, r->options.code);
+    struct page *page = explain_page(r->topic, &r->options);
     fputs(waits ? "\r\033[K" : "", stderr);
     return explain_print(explain_page_text(page, r->json));
 }

@@ -1,7 +1,6 @@
 /* Classifiers, trained and evaluated on texts with labels. */
 #include "models/kinds.h"
 #include "models/score.h"
-#include "models/text/buffer.h"
 #include "models/text/labels_parts.h"
 #include "models/text/task.h"
 #include "program/kinds/pairs.h"
@@ -9,6 +8,7 @@
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
 #include "program/screen/stream.h"
+#include "tensor/buffer.h"
 #include "tensor/error.h"
 #include "tensor/random.h"
 #include "tensor/utf8.h"

@@ -1,12 +1,12 @@
 /* Language models, trained and evaluated on documents. */
 #include "models/data/windows.h"
 #include "models/kinds.h"
-#include "models/text/buffer.h"
 #include "program/run/kind.h"
 #include "program/run/log.h"
 #include "program/run/paths.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
+#include "tensor/buffer.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* The files that a training run writes: their names, whether it may write them, the lock of its
    state, the models of --keep, and a bad batch. */
 #include "models/data/batch_parts.h"
-#include "models/text/buffer.h"
 #include "models/training/metadata.h"
 #include "program/run/kind.h"
 #include "program/run/paths.h"
 #include "program/run/training.h"
 #include "program/screen/foreign.h"
+#include "tensor/buffer.h"
 #include "tensor/error.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"

@@ -10,20 +10,19 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum verdict { VERDICT_FALSE, VERDICT_HALF, VERDICT_TRUE };
-
 struct measured {
     char text[320];
-    enum verdict verdict;
+    const char *verdict;
 };
 
 struct claim {
     const char *says;
-    bool (*measure)(struct measured *measured); /* false when it cannot be computed */
+    /* On an open tape, which does not record; false when it cannot be computed. */
+    bool (*measure)(struct measured *measured);
 };
 
-/* Fills in what was measured, and the verdict: true where the claim holds, else half where it holds
-   in part. Returns ok. */
+/* Fills in what was measured, and the verdict: true where the claim holds, else "depends" where
+   it holds in part. Returns ok. */
 SB_PRINTF(5, 6)
 static bool conclude(struct measured *measured, bool ok, bool holds, bool partly,
                      const char *format, ...)
@@ -32,7 +31,7 @@ static bool conclude(struct measured *measured, bool ok, bool holds, bool partly
     va_start(values, format);
     vsnprintf(measured->text, sizeof measured->text, format, values);
     va_end(values);
-    measured->verdict = holds ? VERDICT_TRUE : partly ? VERDICT_HALF : VERDICT_FALSE;
+    measured->verdict = holds ? "true" : partly ? "depends" : "false";
     return ok;
 }
 
@@ -159,13 +158,10 @@ static int count_nan(const double a[N])
 static bool product(struct measured *m)
 {
     double s[N] = {0};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *kept = constant((const double[]){1, 1, 0, 0});
     sb_tensor *blocked = sb_subtract(constant((const double[]){1, 1, 1, 1}), kept);
     sb_tensor *y = sb_add(constant((const double[]){2, 1, 0.1, -1}), sb_scale(blocked, -INFINITY));
-    bool ok = y && sb_tensor_read(y, s);
-    ok = sb_tape_end(&tape) && ok;
+    const bool ok = y && sb_tensor_read(y, s);
     return conclude(
         m, ok, count_nan(s) == 0, false,
         "Of 2 kept and 2 blocked scores, %d become NaN: the kept ones, where 1 - M is 0 and "
@@ -176,11 +172,8 @@ static bool product(struct measured *m)
 static bool weights_with(double blocked, bool any, double a[N])
 {
     const double bias[N] = {any ? 0 : blocked, any ? 0 : blocked, blocked, blocked};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *y = naive_softmax(sb_add(constant((const double[]){2, 1, 0.1, -1}), constant(bias)));
-    bool ok = y && sb_tensor_read(y, a);
-    return sb_tape_end(&tape) && ok;
+    return y && sb_tensor_read(y, a);
 }
 
 static bool large_number(struct measured *m)
@@ -211,15 +204,12 @@ static sb_tensor *without_nan(sb_tensor *x)
 static bool nan_to_num(struct measured *m)
 {
     double empty[N] = {0}, broken[N] = {0}, honest[N] = {0};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
     const double none[N] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY}, bad[N] = {2, NAN, 1, 0};
     sb_tensor *mended = without_nan(naive_softmax(constant(none)));
     sb_tensor *hidden = without_nan(naive_softmax(constant(bad)));
     sb_tensor *shown = sb_masked_softmax(constant(bad), sb_mask_window(N, N), 1);
-    bool ok = shown && sb_tensor_read(mended, empty) && sb_tensor_read(hidden, broken) &&
-              sb_tensor_read(shown, honest);
-    ok = sb_tape_end(&tape) && ok;
+    const bool ok = shown && sb_tensor_read(mended, empty) && sb_tensor_read(hidden, broken) &&
+                    sb_tensor_read(shown, honest);
     return conclude(
         m, ok, count_nan(empty) == 0 && count_nan(broken) > 0, count_nan(empty) == 0,
         "A fully masked row becomes %.0f. But so does a row with a NaN in its data: %d NaN "
@@ -338,17 +328,14 @@ static bool permutation(struct measured *m)
     static const int32_t order[L] = {3, 0, 4, 1, 2};
     sb_random random = sb_random_new(4, SB_STREAM_USER);
     const int64_t dim[] = {L, D};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *q = normal_numbers(&random, 2, dim), *k = normal_numbers(&random, 2, dim);
     sb_tensor *v = normal_numbers(&random, 2, dim), *y = sb_attention(q, k, v, NULL);
     sb_tensor *moved = sb_attention(reordered(q, order, L), k, v, NULL);
     double changed = difference(y, moved), equivariant = difference(reordered(y, order, L), moved);
     double joint =
         difference(y, sb_attention(q, reordered(k, order, L), reordered(v, order, L), NULL));
-    bool ok = sb_tape_end(&tape);
     return conclude(
-        m, ok, joint == 0 && changed == 0, joint == 0,
+        m, true, joint == 0 && changed == 0, joint == 0,
         "Permuted keys and values change the output by %.2g. Permuted queries change it by "
         "%.2g, since outputs are permuted with them (%.2g apart): it is equivariant.",
         joint, changed, equivariant);
@@ -388,8 +375,6 @@ static bool approximation(struct measured *m)
 {
     enum { L = 64, D = 8 };
     sb_random random = sb_random_new(6, SB_STREAM_USER);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *q = sb_scale(normal_numbers(&random, SB_SHAPE(L, D)), 10);
     sb_tensor *k = normal_numbers(&random, SB_SHAPE(L, D)),
               *v = normal_numbers(&random, SB_SHAPE(L, 1));
@@ -399,9 +384,8 @@ static bool approximation(struct measured *m)
     double largest = sb_tensor_value(sb_max(v, SB_ALL, false));
     double least = -sb_tensor_value(sb_max(sb_negate(v), SB_ALL, false));
     double error = interpolation_error();
-    bool ok = sb_tape_end(&tape) && error >= 0;
     return conclude(
-        m, ok, top > largest || low < least, error < 0.01,
+        m, error >= 0, top > largest || low < least, error < 0.01,
         "With values given, no: outputs are their weighted means, %.2f..%.2f for values in "
         "%.2f..%.2f. With linear maps that make keys and values, yes (arXiv 2504.19901): here 96 "
         "keys give sin x up to %.1g. To tell positions apart, it needs their encodings.",
@@ -412,8 +396,6 @@ static bool approximation(struct measured *m)
 static bool cosine(struct measured *m)
 {
     enum { K = 10, D = 4 };
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *q = sb_tape_own(sb_tensor_full(SB_F64, SB_SHAPE(1, D), 3));
     sb_tensor *k = sb_tape_own(sb_tensor_full(SB_F64, SB_SHAPE(K, D), -3));
     for (int64_t i = 0; k && i < D; i++)
@@ -422,9 +404,8 @@ static bool cosine(struct measured *m)
     const sb_attention_options options = {
         .score = SB_SCORE_COSINE, .weights = &weights, .algorithm = SB_ATTENTION_COMPOSED};
     double most = sb_attention(q, k, k, &options) ? sb_tensor_get(weights, 0) : 0;
-    bool ok = sb_tape_end(&tape);
     return conclude(
-        m, ok, most > 0.9, false,
+        m, true, most > 0.9, false,
         "With temperature 1 and 10 keys, the largest possible weight is %.3f: it cannot select "
         "one key. It needs a temperature, fixed or learned.",
         most);
@@ -571,7 +552,6 @@ enum { LISTS = sizeof lists / sizeof lists[0] };
 
 static void write(struct page *page, const struct explain_options *o)
 {
-    static const char *const verdicts[] = {"false", "depends", "true"};
     (void)o;
     page_title(page, "common statements, measured");
     page_text(
@@ -585,8 +565,11 @@ static void write(struct page *page, const struct explain_options *o)
         page_records(page);
         for (const struct claim *claim = lists[l].claims; claim->says; claim++) {
             struct measured measured = {0};
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_NO_RECORD);
             page_need(page, !page->failed && claim->measure(&measured));
-            PAGE_ROW(page, cell_word(verdicts[measured.verdict]), cell_word(claim->says),
+            page_need(page, sb_tape_end(&tape));
+            PAGE_ROW(page, cell_word(measured.verdict), cell_word(claim->says),
                      cell_word(measured.text));
         }
     }

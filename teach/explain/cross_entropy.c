@@ -18,7 +18,7 @@ static bool check(const struct explain_options *o)
 }
 
 struct outcome {
-    double loss, dx[EXPLAIN_NUMBERS];
+    double loss, dx[EXPLAIN_NUMBERS], p[EXPLAIN_NUMBERS]; /* p: of two steps */
 };
 
 /* -ln p_target with p = softmax(x): by the fused operation, or by a log behind a softmax. */
@@ -30,20 +30,12 @@ static bool compute(const struct numbers *logits, int64_t target, bool fused,
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = variable_of(SB_F32, SB_SHAPE(1, n), logits->value);
     sb_tensor *id = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1), (double)target));
-    sb_tensor *loss = fused
-                          ? sb_cross_entropy(x, id, NULL)
-                          : sb_negate(sb_sum(sb_log(sb_gather(sb_softmax(x), id)), SB_ALL, false));
-    bool ok = sb_backward(loss) && sb_tensor_read(sb_tensor_grad(x), outcome->dx);
+    sb_tensor *p = fused ? NULL : sb_keep(sb_softmax(x));
+    sb_tensor *loss = fused ? sb_cross_entropy(x, id, NULL)
+                            : sb_negate(sb_sum(sb_log(sb_gather(p, id)), SB_ALL, false));
+    bool ok = sb_backward(loss) && sb_tensor_read(sb_tensor_grad(x), outcome->dx) &&
+              (fused || sb_tensor_read(p, outcome->p));
     outcome->loss = ok ? sb_tensor_value(loss) : 0;
-    return sb_tape_end(&tape) && ok;
-}
-
-static bool softmax(const struct numbers *logits, double p[])
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *y = sb_softmax(constant_of(SB_F32, SB_SHAPE(logits->count), logits->value));
-    bool ok = y && sb_tensor_read(y, p);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -51,12 +43,11 @@ static void write_case(struct page *page, const char *name, const struct numbers
                        int64_t target)
 {
     struct outcome two = {0}, fused = {0};
-    double p[EXPLAIN_NUMBERS] = {0};
-    page_need(page, softmax(logits, p) && compute(logits, target, false, &two) &&
-                        compute(logits, target, true, &fused));
+    page_need(page, compute(logits, target, false, &two) && compute(logits, target, true, &fused));
     page_table(page, name, "i .0 | logit ~4 | p ~4 | y .0 | two steps ~4 | fused ~4");
     for (int i = 0; i < logits->count; i++)
-        PAGE_NUMBERS(page, NULL, i, logits->value[i], p[i], i == target, two.dx[i], fused.dx[i]);
+        PAGE_NUMBERS(page, NULL, i, logits->value[i], two.p[i], i == target, two.dx[i],
+                     fused.dx[i]);
     const struct page_column shown = {"", PAGE_SHORT, 4};
     page_text(page, "Loss in two steps: %s; fused: %s.", page_show(&shown, two.loss).text,
               page_show(&shown, fused.loss).text);

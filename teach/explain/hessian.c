@@ -156,19 +156,6 @@ static void write_matrix(struct page *page, const char *name, const struct sampl
     }
 }
 
-struct bound {
-    char text[16];
-};
-
-/* The largest error of an entry, rounded up to a power of ten: rounding errors have no digits that
-   are the same on every machine. */
-static struct bound bound_of(double error)
-{
-    struct bound bound;
-    snprintf(bound.text, sizeof bound.text, "< 1e%d", (int)ceil(log10(fmax(error, 1e-15)) - 1e-9));
-    return bound;
-}
-
 static bool add_error(const struct sample *s, int function, matrix H, double *error)
 {
     for (int i = 0; i < s->n; i++)
@@ -179,13 +166,11 @@ static bool add_error(const struct sample *s, int function, matrix H, double *er
     return isfinite(*error);
 }
 
-typedef bool compute(struct sample *s, sb_function f, double h, matrix H);
-
 static void write_errors(struct page *page, struct sample *s)
 {
     static const struct {
         const char *name;
-        compute *compute;
+        bool (*compute)(struct sample *s, sb_function f, double h, matrix H);
         double h;
     } ways[] = {{"sb_hvp", hessian_exact, 0},
                 {"gradients", hessian_of_gradients, 1e-1},
@@ -204,9 +189,11 @@ static void write_errors(struct page *page, struct sample *s)
             page_need(page, ways[w].compute(s, functions[k].f, ways[w].h, H) &&
                                 add_error(s, k, H, &error));
         }
+        /* Rounded up to a power of ten: the digits of rounding errors depend on the machine. */
+        char bound[16];
+        snprintf(bound, sizeof bound, "< 1e%d", (int)ceil(log10(fmax(error, 1e-15)) - 1e-9));
         PAGE_ROW(page, cell_word(ways[w].name),
-                 ways[w].h > 0 ? cell_of(ways[w].h) : cell_word("none"),
-                 cell_word(bound_of(error).text));
+                 ways[w].h > 0 ? cell_of(ways[w].h) : cell_word("none"), cell_word(bound));
     }
 }
 
@@ -453,8 +440,7 @@ struct page *model_hessian_page(struct model_twin *twin)
         write_eigenvalue(page, &c);
     }
     sb_parameters_free(c.gradient);
-    if (ok && !page->failed)
-        return page;
-    page_free(page);
-    return NULL;
+    if (page)
+        page_need(page, ok);
+    return page;
 }

@@ -71,13 +71,6 @@ static struct steps steps_of_row(void)
     return t;
 }
 
-static void write_forward(struct page *page, const struct steps *t, const struct outcome *o)
-{
-    page_table(page, "forward", "i .0 | x .0 | x - m .0 | h .4 | gain .0 | y .4");
-    for (int i = 0; i < N; i++)
-        PAGE_NUMBERS(page, NULL, i, x[i], x[i] - t->m, t->h[i], gain[i], o->y[i]);
-}
-
 static void write_backward(struct page *page, const struct steps *t, const struct outcome *o)
 {
     page_table(
@@ -121,7 +114,9 @@ static void write(struct page *page, const struct explain_options *options)
               "FORWARD  h = (x - m) / s, with the mean m = %.4g of the row and s = %.4g, the root "
               "of its variance + 1e-5. Then y = gain h + bias; here bias is 0.",
               t.m, t.s);
-    write_forward(page, &t, &o);
+    page_table(page, "forward", "i .0 | x .0 | x - m .0 | h .4 | gain .0 | y .4");
+    for (int i = 0; i < N; i++)
+        PAGE_NUMBERS(page, NULL, i, x[i], x[i] - t.m, t.h[i], gain[i], o.y[i]);
     page_text(page, "BACKWARD  m and s depend on every x of the row. What that means can be seen "
                     "without deriving them: a direction of x that does not change h gets no "
                     "gradient. x + 1 has the same h, so u loses its mean. 2 x has the same h (but "

@@ -145,14 +145,6 @@ static bool read_scores(const sb_node *node, const struct model_place *p,
     return true;
 }
 
-/* g = do vᵀ */
-static bool read_upstream(const sb_tensor *dy, sb_tensor *v, const struct model_place *p,
-                          double g[])
-{
-    sb_tensor *products = sb_matmul_nt(head_rows(dy, p->head - 1, p->row - 1, 1), v);
-    return products && sb_tensor_read(products, g);
-}
-
 /* The row's numbers, from a node whose loss this is. */
 static bool read_row(sb_node *node, sb_tensor *loss, const struct model_place *p,
                      const sb_example_attention *at, struct numbers_of_row *n)
@@ -168,7 +160,9 @@ static bool read_row(sb_node *node, sb_tensor *loss, const struct model_place *p
     sb_tensor *y = sb_keep(node->out[0]);
     bool ok = v && sb_backward(loss);
     sb_tape_begin(&inner, SB_NO_RECORD);
-    ok = ok && read_upstream(sb_tensor_grad(y), v, p, n->g);
+    const sb_tensor *dy = ok ? sb_tensor_grad(y) : NULL; /* g = do vᵀ */
+    sb_tensor *g = ok ? sb_matmul_nt(head_rows(dy, p->head - 1, p->row - 1, 1), v) : NULL;
+    ok = g && sb_tensor_read(g, n->g);
     return sb_tape_end(&inner) && ok;
 }
 

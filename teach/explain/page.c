@@ -1,5 +1,5 @@
 #include "teach/explain/page.h"
-#include "models/text/buffer.h"
+#include "tensor/buffer.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
@@ -182,12 +182,6 @@ void page_records(struct page *page)
         page->part[page->parts - 1].table.records = true;
 }
 
-/* "-0.000" is what rounding makes of a tiny number of either sign. */
-static bool shows_zero(const char *text)
-{
-    return strspn(text, "-0.") == strlen(text);
-}
-
 struct page_shown page_show(const struct page_column *column, double number)
 {
     struct page_shown shown;
@@ -209,7 +203,8 @@ struct page_shown page_show(const struct page_column *column, double number)
         least /= 10;
     if (column->kind == PAGE_NUMBER && column->digits > 0 && number != 0 && fabs(number) < least)
         snprintf(shown.text, sizeof shown.text, "%.3g", number);
-    if (shown.text[0] == '-' && shows_zero(shown.text))
+    /* "-0.000" is what rounding makes of a tiny number of either sign. */
+    if (shown.text[0] == '-' && strspn(shown.text, "-0.") == strlen(shown.text))
         memmove(shown.text, shown.text + 1, strlen(shown.text));
     shorten_exponents(shown.text);
     return shown;
@@ -486,22 +481,18 @@ static void put_records(struct writer *w, const struct page_table *table)
     }
 }
 
-static void put_title(struct writer *w, const struct page *page)
-{
-    put_colour(w, "\033[1m");
-    put(w, page->topic);
-    put(w, ": ");
-    put_part(w, page->title ? page->title : "", strlen(page->title ? page->title : ""));
-    put_colour(w, "\033[0m");
-    put(w, "\n");
-}
-
 char *page_as_text(const struct page *page, bool terminal)
 {
     if (page->failed)
         return NULL;
     struct writer w = {.terminal = terminal};
-    put_title(&w, page);
+    const char *title = page->title ? page->title : "";
+    put_colour(&w, "\033[1m");
+    put(&w, page->topic);
+    put(&w, ": ");
+    put_part(&w, title, strlen(title));
+    put_colour(&w, "\033[0m");
+    put(&w, "\n");
     for (int64_t i = 0; i < page->parts; i++) {
         const struct page_part *part = &page->part[i];
         put(&w, "\n");

@@ -5,8 +5,8 @@
  * Cells are numbers, as the text shows them, or texts: words, and "NaN", "inf", "-inf", for which
  * JSON has no numbers.
  */
-#include "models/text/buffer.h"
 #include "teach/explain/page.h"
+#include "tensor/buffer.h"
 #include "tensor/json.h"
 #include "tensor/memory.h"
 #include <math.h>
@@ -62,14 +62,6 @@ static int gather(const char *bytes, size_t size, void *buffer)
     return buffer_add(buffer, bytes, size) ? 0 : -1;
 }
 
-static char *dumped(const json_t *json)
-{
-    struct buffer text = {0};
-    text.failed = json_dump_callback(json, gather, &text, JSON_REAL_PRECISION(10)) != 0;
-    buffer_add_text(&text, "\n");
-    return buffer_take(&text);
-}
-
 char *page_as_json(const struct page *page)
 {
     if (page->failed)
@@ -80,7 +72,11 @@ char *page_as_json(const struct page *page)
         ok = append(parts, part_to_json(&page->part[i]));
     json_t *json = json_pack("{s:s, s:s, s:o}", "topic", page->topic, "title",
                              page->title ? page->title : "", "parts", parts);
-    char *text = ok && json ? dumped(json) : NULL;
+    struct buffer buffer = {0};
+    buffer.failed =
+        !ok || !json || json_dump_callback(json, gather, &buffer, JSON_REAL_PRECISION(10)) != 0;
+    buffer_add_text(&buffer, "\n");
+    char *text = buffer_take(&buffer);
     json_decref(json);
     return text ? text : sb_fail("explain: out of memory");
 }

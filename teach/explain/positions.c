@@ -35,17 +35,6 @@ static sb_tensor *waves(const struct numbers *periods, int64_t n)
     return p;
 }
 
-/* p(0) . p(t) for every t. */
-static bool closeness(const struct numbers *periods, double dot[FARTHEST])
-{
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *p = waves(periods, FARTHEST);
-    sb_tensor *all = sb_matmul_nt(p, sb_slice(p, 0, 0, 1));
-    bool ok = all && sb_tensor_read(all, dot);
-    return sb_tape_end(&tape) && ok;
-}
-
 static bool is_worth_showing(const struct numbers *periods, int t, int alias)
 {
     bool shown = t < 4 || t == alias || t + 1 == alias || t == 2 * alias;
@@ -56,8 +45,12 @@ static bool is_worth_showing(const struct numbers *periods, int t, int alias)
 
 static void write_waves(struct page *page, const struct numbers *periods)
 {
-    double dot[FARTHEST] = {0};
-    page_need(page, closeness(periods, dot));
+    double dot[FARTHEST] = {0}; /* p(0) . p(t) for every t */
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *p = waves(periods, FARTHEST), *all = sb_matmul_nt(p, sb_slice(p, 0, 0, 1));
+    page_need(page, all && sb_tensor_read(all, dot));
+    page_need(page, sb_tape_end(&tape));
     int alias = 1;
     while (alias < FARTHEST && dot[alias] < dot[0] - 1e-9)
         alias++;

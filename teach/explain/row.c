@@ -201,34 +201,19 @@ static double variance_of_means(const double *x, int n, int step, int by, int ap
 static double mean_with_error(const double x[WIDTH_ROWS], double *error)
 {
     enum { Q = WIDTH_QUERIES, G = WIDTH_GROUPS };
-    double sum = 0;
-    for (int r = 0; r < WIDTH_ROWS; r++)
-        sum += x[r];
     *error = sqrt(variance_of_means(x, G, Q, Q, 1) + variance_of_means(x, Q, 1, G, Q));
-    return sum / WIDTH_ROWS;
+    return row_sum(WIDTH_ROWS, x) / WIDTH_ROWS;
 }
 
 /* The length of each row of a tensor (..., d). */
 static void lengths_of(const sb_tensor *t, int64_t d, double length[WIDTH_ROWS])
 {
     const double *x = sb_tensor_data((sb_tensor *)(uintptr_t)t);
-    for (int64_t r = 0; r < WIDTH_ROWS; r++) {
-        double square = 0;
-        for (int64_t i = 0; x && i < d; i++)
-            square += x[r * d + i] * x[r * d + i];
-        length[r] = sqrt(square);
-    }
+    for (int64_t r = 0; r < WIDTH_ROWS; r++)
+        length[r] = x ? sqrt(row_dot(d, x + r * d, x + r * d)) : 0;
 }
 
 const double width_edges[WIDTH_BINS] = {0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3};
-
-static int bin_of(double norm)
-{
-    int bin = WIDTH_BINS - 1;
-    while (bin > 0 && !(norm >= width_edges[bin]))
-        bin--;
-    return bin;
-}
 
 /* Counts the rows of z (rows, keys) by the size of their Jacobian, backward from each weight; and
    which are saturated, 1 or 0. */
@@ -249,10 +234,10 @@ static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS], double saturated[WI
     bool ok = sb_backward_from(sb_softmax(sb_add(x, copies)), each);
     const double *J = ok ? sb_tensor_data(sb_tensor_grad(x)) : NULL;
     for (int64_t r = 0; J && r < WIDTH_ROWS; r++) {
-        double square = 0;
-        for (int i = 0; i < K * K; i++)
-            square += J[r * K * K + i] * J[r * K * K + i];
-        const int bin = bin_of(sqrt(square));
+        const double norm = sqrt(row_dot(K * K, J + r * K * K, J + r * K * K));
+        int bin = WIDTH_BINS - 1;
+        while (bin > 0 && !(norm >= width_edges[bin]))
+            bin--;
         norms[bin]++;
         saturated[r] = bin < WIDTH_SATURATED_BINS;
     }

@@ -88,12 +88,6 @@ static void write_jacobian(struct page *page, const struct row *row)
         row_cells(page, 1, (const struct page_cell[]){cell_of(i)}, row->n, J[i]);
 }
 
-/* The mistake: each score by its own diagonal entry of J alone. */
-static double mistaken(double a, double g, double temperature)
-{
-    return a * (1 - a) * g / temperature;
-}
-
 static void write_backward(struct page *page, const struct row *row, const double a[],
                            const double g[])
 {
@@ -108,7 +102,8 @@ static void write_backward(struct page *page, const struct row *row, const doubl
     page_table(page, "backward",
                "i .0 | g .4 | g - avg .4 | ds .4 | #4 | difference .4 | check | mistake .4");
     for (int i = 0; i < row->n; i++) {
-        double difference = 0, mistake = mistaken(a[i], g[i], row->temperature);
+        /* The mistake: each score by its own diagonal entry of J alone. */
+        double difference = 0, mistake = a[i] * (1 - a[i]) * g[i] / row->temperature;
         page_need(page, row_difference(row, g, i, &difference));
         wrong += mistake;
         bool same = fabs(difference - ds[i]) <= 1e-8 * fmax(1, fabs(ds[i]));

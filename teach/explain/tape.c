@@ -50,14 +50,14 @@ static sb_tensor *record(struct graph *graph)
                                  SB_REDUCE_MEAN);
 }
 
-struct name {
-    char text[16];
+struct names {
+    char text[64];
 };
 
 /* "x" for a leaf, "#3" for the output of a node, "0" for the constant target. */
-static struct name name_of(const struct graph *graph, const sb_tensor *t)
+static struct names name_of(const struct graph *graph, const sb_tensor *t)
 {
-    struct name name = {"0"};
+    struct names name = {"0"};
     for (int i = 0; i < LEAVES; i++)
         if (graph->leaf[i] == t)
             snprintf(name.text, sizeof name.text, "%s", leaf_names[i]);
@@ -66,10 +66,6 @@ static struct name name_of(const struct graph *graph, const sb_tensor *t)
             snprintf(name.text, sizeof name.text, "#%d", i + 1);
     return name;
 }
-
-struct names {
-    char text[64];
-};
 
 /* All inputs, or those that have a gradient. */
 static struct names inputs_of(const struct graph *graph, const sb_node *node, bool all)
@@ -112,15 +108,6 @@ static void write_backward(struct page *page, const struct graph *graph, const s
     }
 }
 
-static void write_leaves(struct page *page, const struct graph *graph)
-{
-    page_table(page, "leaves", "leaf | shape | |gradient| .4 | #4");
-    for (int i = 0; i < LEAVES; i++) {
-        PAGE_ROW(page, cell_word(leaf_names[i]), cell_word(tensor_shape(graph->leaf[i]).text),
-                 cell_of(length(sb_tensor_grad(graph->leaf[i]))));
-    }
-}
-
 /* Backward frees the nodes' inputs, so their names are noted before. */
 static void write_graph(struct page *page, struct graph *graph, sb_tensor *loss)
 {
@@ -146,7 +133,10 @@ static void write_graph(struct page *page, struct graph *graph, sb_tensor *loss)
     write_backward(page, graph, inputs);
     page_text(page, "x is an input three times, for query, key and value, so three nodes add to "
                     "its gradient. Data of intermediates is freed as soon as no node needs it.");
-    write_leaves(page, graph);
+    page_table(page, "leaves", "leaf | shape | |gradient| .4 | #4");
+    for (int i = 0; i < LEAVES; i++)
+        PAGE_ROW(page, cell_word(leaf_names[i]), cell_word(tensor_shape(graph->leaf[i]).text),
+                 cell_of(length(sb_tensor_grad(graph->leaf[i]))));
 }
 
 static void write(struct page *page, const struct explain_options *o)

@@ -1,8 +1,8 @@
 #include "teach/explain/topic.h"
 #include "autograd/gradcheck.h"
-#include "models/text/buffer.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
+#include "tensor/buffer.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
@@ -60,12 +60,6 @@ const char *operation_name(const void *unused, int i)
     (void)unused;
     const struct example *example = example_at(i);
     return example ? example->name : NULL;
-}
-
-bool operation_named(const char *name)
-{
-    const char *block;
-    return find(name, &block) != NULL;
 }
 
 const char *operation_comment(const char *name)
@@ -215,28 +209,6 @@ static void write_check(struct page *page, const char *name)
         page_text(page, "No gradient flows through it.");
 }
 
-/* Appends the block of ops.h that documents an operation, its loops or where they are, and the
-   check. */
-static void page_operation(struct page *page, const char *name, bool code)
-{
-    write_block(page, name, code);
-    write_check(page, name);
-}
-
-struct page *operation_page(const char *name, bool code)
-{
-    struct page *page = page_new(name);
-    if (!page)
-        return NULL;
-    page_title(page, code ? "its documentation in ops.h, its loops, and a gradient check"
-                          : "its documentation in ops.h, and a gradient check");
-    page_operation(page, name, code);
-    if (!page->failed)
-        return page;
-    page_free(page);
-    return NULL;
-}
-
 /* ---- topics ---- */
 
 /* In the order of the lessons, and so of a first reading. Portable builds have no dual numbers, and
@@ -266,20 +238,28 @@ const struct topic *topic_named(const char *name)
     return NULL;
 }
 
-struct page *topic_page(const struct topic *topic, const struct explain_options *options)
+struct page *explain_page(const char *name, const struct explain_options *options)
 {
-    struct page *page = page_new(topic->name);
-    if (page)
+    const struct topic *topic = topic_named(name);
+    struct page *page = page_new(name);
+    if (!page)
+        return NULL;
+    if (topic)
         topic->write(page, options);
-    if (page && topic->takes & TAKES_REFERENCE && (options->reference || options->code))
-        page_operation(page, topic->name, options->code);
-    else if (page && topic->takes & TAKES_REFERENCE)
+    else
+        page_title(page, options->code
+                             ? "its documentation in ops.h, its loops, and a gradient check"
+                             : "its documentation in ops.h, and a gradient check");
+    if (topic && !(topic->takes & TAKES_REFERENCE))
+        return page;
+    if (!topic || options->reference || options->code) {
+        write_block(page, name, options->code);
+        write_check(page, name);
+    } else {
         page_text(page, "--reference adds its documentation in ops.h, with all options, and a "
                         "gradient check; --code its C as well.");
-    if (!page || !page->failed)
-        return page;
-    page_free(page);
-    return NULL;
+    }
+    return page;
 }
 
 struct numbers list_or(const struct numbers *given, int count, const double own[])

@@ -54,22 +54,18 @@ const struct topic *topic_at(int i);
 /* NULL when there is none. */
 const struct topic *topic_named(const char *name);
 
-/* The page of a topic; NULL, with a message, when it cannot be made. */
-struct page *topic_page(const struct topic *topic, const struct explain_options *options);
+/* The page of a topic or, with a gradient check over its examples, of any other operation of ops.h,
+   by its name without "sb_": its block there and, with `code`, its loops. When it cannot be made,
+   with a message, it is NULL or has failed. */
+struct page *explain_page(const char *name, const struct explain_options *options);
 
 /* The given list, or the topic's default. */
 struct numbers list_or(const struct numbers *given, int count, const double own[]);
 /* Fails unless a list has n numbers, as many as the list `as` has. */
 bool check_count(const char *option, const struct numbers *list, int n, const char *as);
 
-/*
- * Any operation of ops.h by its name without "sb_": its block there, with `code` its loops, and a
- * gradient check over its examples. operation_named: whether there is one; operation_name lists
- * them all, NULL past the last.
- */
-bool operation_named(const char *name);
+/* Lists the operations; NULL past the last. */
 const char *operation_name(const void *unused, int i);
-struct page *operation_page(const char *name, bool code);
 /* The comment of ops.h on an operation, from its first line on; " *" and a slash end it. NULL when
    there is none. */
 const char *operation_comment(const char *name);

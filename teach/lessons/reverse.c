@@ -25,20 +25,16 @@ struct shift {
     int64_t rows;
 };
 
-struct softmax_options {
-    reverse_gradient *gradient;
-};
-
 static bool softmax_op_backward(sb_node *node)
 {
-    const struct softmax_options *options = sb_node_options(node);
+    reverse_gradient *const *gradient = sb_node_options(node);
     const float *a = sb_tensor_data(sb_node_result(node, 0));
     const float *g = sb_tensor_data(sb_node_dy(node, 0));
     sb_tensor *dx = sb_node_dx(node, 0);
     float *to = dx ? sb_tensor_data(dx) : NULL;
     for (int64_t r = 0; to && r < sb_tensor_size(dx) / L; r++) {
         float ds[L] = {0};
-        options->gradient(L, a + r * L, g + r * L, ds);
+        (*gradient)(L, a + r * L, g + r * L, ds);
         for (int i = 0; i < L; i++)
             to[r * L + i] += ds[i];
     }
@@ -50,8 +46,7 @@ static const sb_operation softmax_operation = {
 
 static sb_tensor *softmax_op(sb_tensor *scores, reverse_gradient *gradient, struct shift *shift)
 {
-    const struct softmax_options options = {gradient};
-    sb_node *node = sb_node_new(&softmax_operation, 1, &scores, 1, &options, sizeof options);
+    sb_node *node = sb_node_new(&softmax_operation, 1, &scores, 1, &gradient, sizeof gradient);
     sb_tensor *y = node ? sb_node_output(node, SB_F32, 3, (const int64_t[]){B, L, L}) : NULL;
     const float *s = y ? sb_tensor_data(scores) : NULL;
     float *a = s ? sb_tensor_data(y) : NULL;
@@ -128,12 +123,6 @@ static bool model_init(struct model *m, reverse_gradient *gradient, uint64_t see
            attending_init(&m->encoder, m->weights, "e") &&
            attending_init(&m->decoder, m->weights, "d") &&
            sb_linear_layer_init(&m->output, m->weights, "output", C, SYMBOLS, true);
-}
-
-static void model_free(struct model *m)
-{
-    sb_optimiser_free(m->adam);
-    sb_parameters_free(m->weights);
 }
 
 static sb_tensor *linear(const sb_linear_layer *layer, sb_tensor *x)
@@ -237,6 +226,7 @@ bool reverse_train(reverse_gradient *gradient, uint64_t seed, int steps,
         add_to_mean(&result->last, loss, step, steps);
     }
     ok = ok && evaluate(&m, result);
-    model_free(&m);
+    sb_optimiser_free(m.adam);
+    sb_parameters_free(m.weights);
     return ok;
 }

@@ -191,11 +191,6 @@ static void reduce(char what, int64_t n, double *x)
         x[i] = what == 'M' ? result / (double)n : result;
 }
 
-static double map(char what, double x)
-{
-    return what == 'A' ? fabs(x) : what == 'q' ? sqrt(x) : what == 'e' ? math_exp(x) : math_log(x);
-}
-
 static void push(const struct rule_step *step, int64_t n, const double *a, const double *g,
                  double *x)
 {
@@ -221,7 +216,10 @@ static void apply_step(const struct rule_step *step, int64_t n, const double *a,
         reduce(step->what, n, top);
     else
         for (int64_t i = 0; i < n; i++)
-            top[i] = map(step->what, top[i]);
+            top[i] = step->what == 'A'   ? fabs(top[i])
+                     : step->what == 'q' ? sqrt(top[i])
+                     : step->what == 'e' ? math_exp(top[i])
+                                         : math_log(top[i]);
 }
 
 void rule_apply(const struct rule *rule, int64_t n, const double *a, const double *g, double *ds)

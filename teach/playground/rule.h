@@ -30,8 +30,6 @@ struct rule {
     struct rule_step step[RULE_STEPS];
 };
 
-#define RULE_RIGHT "a * (g - sum(a * g))"
-
 /* False, with a message that names the place, when the text is no rule. */
 bool rule_read(struct rule *rule, const char *text);
 

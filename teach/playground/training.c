@@ -19,14 +19,13 @@ static sb_data *held_out(const sb_data *data, const struct training_options *o)
 {
     const sb_data_options batches = {.seed = o->seed, .batch_pairs = PAIRS};
     sb_pairs *pairs = sb_pairs_new();
-    sb_task_pair *pair = memory_new(sizeof *pair);
-    bool ok = pairs && (pair || sb_fail("training: out of memory for a pair"));
+    sb_task_pair pair;
+    bool ok = pairs;
     for (int i = 0; ok && i < PAIRS; i++)
-        ok = make_pair(o, i, pair) && sb_pairs_add(pairs, pair->source, pair->target);
+        ok = make_pair(o, i, &pair) && sb_pairs_add(pairs, pair.source, pair.target);
     sb_data *others =
         ok ? sb_data_new(pairs, sb_data_source(data), sb_data_target(data), &batches) : NULL;
     sb_pairs_free(pairs);
-    memory_free(pair);
     return others;
 }
 
@@ -130,21 +129,16 @@ bool training_observe(struct training *t, int index)
            diagnosis_make(&t->diagnosis, &model, t->batch);
 }
 
-/* Digits and spaces: every second letter counts. */
-static void count(const char *said, const char *wanted, int *right, int *all)
-{
-    const size_t length = strlen(said);
-    for (size_t c = 0; c < strlen(wanted); c += 2, ++*all)
-        *right += c < length && said[c] == wanted[c];
-}
-
 bool training_right(const struct training *t, double *share)
 {
     char *outputs[TESTED];
     int right = 0, all = 0;
     sb_task_pair *pairs = translate(t, 0, TESTED, outputs);
     for (int i = 0; pairs && i < TESTED; i++) {
-        count(outputs[i], pairs[i].target, &right, &all);
+        const char *said = outputs[i], *wanted = pairs[i].target;
+        const size_t length = strlen(said);
+        for (size_t c = 0; c < strlen(wanted); c += 2, all++) /* between digits are spaces */
+            right += c < length && said[c] == wanted[c];
         sb_free(outputs[i]);
     }
     memory_free(pairs);

@@ -314,21 +314,6 @@ static void frame(struct html *html, const struct chart *c, const struct span *s
     html_add(html, html->alone ? "</svg>\n" : "</div>\n");
 }
 
-bool chart_picture(struct html *html, const struct chart *c)
-{
-    const struct span s = span_of(c);
-    if (!(s.x[0] < s.x[1]))
-        return false;
-    begin(html, c, &s);
-    keys(html, c);
-    html_print(html,
-               "<svg class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
-               "overflow=\"visible\">\n",
-               LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-    frame(html, c, &s);
-    return true;
-}
-
 void chart_add(struct html *html, const struct chart *c)
 {
     const struct span s = span_of(c);
@@ -405,6 +390,15 @@ void curves_add(struct html *html, const struct run_log *run, int64_t symbols,
 bool curves_loss(struct html *html, const struct run_log *run, int64_t symbols)
 {
     const struct chart chart = loss_of(run, symbols, NULL);
-    return chart_picture(html, &chart) ||
-           sb_fail("the log has no two steps to draw the loss between");
+    const struct span s = span_of(&chart);
+    if (!(s.x[0] < s.x[1]))
+        return sb_fail("the log has no two steps to draw the loss between");
+    begin(html, &chart, &s);
+    keys(html, &chart);
+    html_print(html,
+               "<svg class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
+               "overflow=\"visible\">\n",
+               LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
+    frame(html, &chart, &s);
+    return true;
 }

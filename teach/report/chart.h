@@ -27,9 +27,6 @@ struct chart {
 /* Adds a heading, the chart and a table of its values; nothing for fewer than two points. zoom.js
    reads what it draws, and shows parts of it. */
 void chart_add(struct html *html, const struct chart *chart);
-/* Adds the chart as a picture alone, without its end tag; false, and adds nothing, for fewer than
-   two points. */
-bool chart_picture(struct html *html, const struct chart *chart);
 
 /* The controls, above the charts of a page; and, below them, what curves mean, and the script. */
 void chart_controls(struct html *html);

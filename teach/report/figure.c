@@ -21,14 +21,6 @@ static int64_t place(int64_t i, int64_t n, int64_t width)
     return (2 * i + 1) * width / (2 * n);
 }
 
-static void line(struct html *html, int64_t from, int64_t to, double a)
-{
-    html_print(html,
-               "<path d=\"M%lld %dL%lld 22\" stroke=\"var(--blue)\" stroke-width=\"%.1f\" "
-               "opacity=\"%.2f\"/>\n",
-               (long long)from, RISE - 24, (long long)to, 5 * a, a);
-}
-
 void alignment_picture(struct html *html, const struct maps *maps)
 {
     const sb_example_attention *at = subject_attention(maps->subject, NULL);
@@ -41,9 +33,15 @@ void alignment_picture(struct html *html, const struct maps *maps)
     for (int64_t i = 0; i < n; i++)
         symbol(html, &from, i, place(i, n, width), RISE - 6, "middle");
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < m; j++)
-            if (subject_weight(w, -1, i, j) >= 0.1)
-                line(html, place(i, n, width), place(j, m, width), subject_weight(w, -1, i, j));
+        for (int64_t j = 0; j < m; j++) {
+            const double a = subject_weight(w, -1, i, j);
+            if (a >= 0.1)
+                html_print(html,
+                           "<path d=\"M%lld %dL%lld 22\" stroke=\"var(--blue)\" "
+                           "stroke-width=\"%.1f\" opacity=\"%.2f\"/>\n",
+                           (long long)place(i, n, width), RISE - 24, (long long)place(j, m, width),
+                           5 * a, a);
+        }
 }
 
 void attention_picture(struct html *html, const struct maps *maps)

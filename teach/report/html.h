@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_TEACH_REPORT_HTML_H
 #define SOFTBACK_TEACH_REPORT_HTML_H
 
-#include "models/text/buffer.h"
+#include "tensor/buffer.h"
 #include "tensor/error.h"
 #include <stdint.h>
 

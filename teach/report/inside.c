@@ -1,5 +1,5 @@
-#include "teach/report/inside.h"
 #include "models/training/diagnosis.h"
+#include "teach/report/report.h"
 #include "tensor/error.h"
 #include <math.h>
 #include <stdio.h>

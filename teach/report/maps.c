@@ -215,7 +215,7 @@ static void steps_add(struct html *html, const struct maps *maps, const sb_examp
 
 /* ---- the part of a page ---- */
 
-static void draw_all(struct html *html, const struct maps *m)
+void maps_all(struct html *html, const struct maps *m)
 {
     const sb_example *e = &m->subject->example;
     html_add(html,
@@ -230,11 +230,6 @@ static void draw_all(struct html *html, const struct maps *m)
         if (cross)
             steps_add(html, m, &e->attention[i]);
     }
-}
-
-bool maps_add(struct html *html, const struct subject *subject)
-{
-    return maps_of(html, subject, draw_all);
 }
 
 bool maps_have_room(const sb_example_axis *symbols)

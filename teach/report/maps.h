@@ -25,7 +25,7 @@ bool maps_have_room(const sb_example_axis *symbols);
 
 /* All layers and heads, small, by attention; cross-attention of each written symbol also as lines
    between two rows of symbols, and one decoding step at a time. */
-bool maps_add(struct html *html, const struct subject *subject);
+maps_draw maps_all;
 
 /* Cross-attention of the last layer, mean over its heads, without the picture's end tag: as lines
    from the output up to the text, and as a map with a row for each written symbol. */

@@ -3,8 +3,6 @@
 #include "models/kinds.h"
 #include "models/text_model.h"
 #include "teach/report/chart.h"
-#include "teach/report/check.h"
-#include "teach/report/inside.h"
 #include "teach/report/maps.h"
 #include "tensor/memory.h"
 #include "tensor/version.h"
@@ -31,7 +29,7 @@ static bool add_maps(struct html *html, const struct report *r)
     const sb_example_attention *at = subject_attention(r->subject, NULL);
     const bool text = maps_have_room(&at->keys), target = at->self || maps_have_room(&at->queries);
     if ((text && target) || (!text && r->text_given) || (!target && r->target_given))
-        return maps_add(html, r->subject);
+        return maps_of(html, r->subject, maps_all);
     html_print(
         html,
         "<h2>Attention</h2>\n<p>Not drawn: the text has %lld symbols and its output %lld, "
@@ -278,24 +276,20 @@ static void add_model(struct html *html, const struct report *r, const struct re
 
 /* ---- the page ---- */
 
-/* Why the held-out loss may be the smaller one; NULL where nothing acts in training only. */
-static const char *loss_note(const struct text_model *model)
-{
-    return model->options.transformer.dropout > 0 || model->options.label_smoothing > 0
-               ? "Dropout and label smoothing act in training only, so the held-out loss can be "
-                 "below that of training."
-               : NULL;
-}
-
 static bool add_all(struct html *html, const struct report *r, const struct report_kind *kind,
                     void *found)
 {
-    bool ok = !kind->find || kind->find(found, r);
-    ok = ok && (!kind->begin || kind->begin(html, r, found));
+    bool ok = (!kind->find || kind->find(found, r)) && kind->begin(html, r, found);
+    const struct text_model *model = r->subject->model.self;
+    const bool quiet =
+        model->options.transformer.dropout == 0 && model->options.label_smoothing == 0;
     html_add(html, "<nav id=\"tabs\" aria-label=\"Parts\" hidden></nav>\n<section class=\"part\" "
                    "data-name=\"Curves\" aria-label=\"Curves\">\n");
     chart_controls(html);
-    curves_add(html, r->log, r->subject->example.choices, loss_note(r->subject->model.self));
+    curves_add(html, r->log, r->subject->example.choices,
+               quiet ? NULL
+                     : "Dropout and label smoothing act in training only, so the held-out loss can "
+                       "be below that of training.");
     if (kind->curves)
         kind->curves(html, r);
     chart_note(html);
@@ -308,8 +302,7 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
     report_part(html, "Check and tape");
     ok = ok && check_add(html, r->subject) && add_tape(html, r->subject);
     report_part(html, "Details");
-    if (kind->title)
-        add_model(html, r, kind);
+    add_model(html, r, kind);
     ok = ok && add_details(html, r);
     html_add(html, "</section>\n");
     html_script(html, script);
@@ -318,8 +311,6 @@ static bool add_all(struct html *html, const struct report *r, const struct repo
 
 char *report_page(const struct report *r, const struct report_kind *kind)
 {
-    static const struct report_kind other = {.title = NULL};
-    kind = kind ? kind : &other;
     struct html html = {0};
     void *found = memory_new(kind->size + 1);
     html_begin(&html, r->title, drawing_svg_rules);

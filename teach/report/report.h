@@ -27,7 +27,7 @@ struct report {
     uint64_t data_hash;    /* of the training data; 0: unknown */
 };
 
-/* What only the report on one kind of model has; functions may be NULL. */
+/* What only the report on one kind of model has; functions but `begin` may be NULL. */
 struct report_kind {
     const char *title, *outputs; /* "A classifier", and what it chooses from: "labels" */
     /* What the model does with `pairs`: an object of `size` bytes, zeroed, for the functions below.
@@ -53,11 +53,63 @@ bool verdict_is_bad(const struct report *report, bool labels);
 bool report_command(struct html *html, const struct report *report, const struct settings *next,
                     bool resumes);
 
+/*
+ * ---- backward against central differences: the loss of one text, by elements of every parameter
+ * ----
+ *
+ * Backward runs in float32, as in training. The differences are those of a float64 copy of the
+ * model: in float32 the loss itself is rounded too much, which the table shows in its last column.
+ * That copy is also checked exactly, to the second order.
+ */
+
+/* An element of a parameter, and how large gradients are around it. */
+struct checked {
+    double backward, difference;
+    double largest_here, largest; /* of the parameter's gradient, and of all */
+};
+
+enum check_word { CHECK_AGREES, CHECK_ZERO, CHECK_ROUNDING, CHECK_DIFFERS, CHECK_WORDS };
+
+/* The difference of the two, relative to the largest gradient of the parameter. */
+double check_error(const struct checked *c);
+enum check_word check_word(const struct checked *c);
+
+/* Checks the element of each parameter with the largest gradient, and two fixed ones. */
+bool check_add(struct html *html, const struct subject *subject);
+
+/* ---- what is inside a model over time: the gradients of its parameters, and its heads ---- */
+
+/* Values in rows and columns: a shaded table. */
+struct strip {
+    const char *title, *text; /* text: what the shades mean */
+    double (*value)(const struct run_log *run, int64_t row, int64_t column);
+    enum run_numbers of; /* without a function: these of the run's diagnoses */
+    const struct run_log *run;
+    int64_t columns;
+    const char *const *column_names; /* NULL: the columns are the run's diagnoses */
+    int64_t rows;
+    const char *(*name)(const void *names, int64_t row); /* lives until the next call */
+    const void *names;
+    const sb_parameters *weights; /* or, if given, the rows are parameters */
+    bool logarithmic; /* shades are of the logarithm, over four powers of ten below the largest */
+};
+
+/* Parameters have a row for each part of a model, and, folded, one for each of them; logarithmic
+   values are norms, others are shares of a parameter's elements. */
+void strip_add(struct html *html, const struct strip *strip);
+
+/* Strips of the diagnoses in a log; nothing where there are none. Fails where they are those of
+   another model than the weights and the example are of. In a run that failed, saturated rows are
+   called a fault. */
+bool inside_add(struct html *html, const struct run_log *run, const sb_parameters *weights,
+                const sb_example *example, bool failed);
+
+/* ---- the page ---- */
+
 /* Begins the next part of a page, which the script turns into a tab. */
 void report_part(struct html *html, const char *name);
 
-/* The page as a text for memory_free; NULL, with a message, when it cannot be made. `kind` may be
-   NULL. */
+/* The page as a text for memory_free; NULL, with a message, when it cannot be made. */
 char *report_page(const struct report *report, const struct report_kind *kind);
 
 /* 8.25 -> "8.2 s", 83 -> "1:23 min", 4983 -> "1:23:03 h". */

@@ -19,14 +19,6 @@ static double number(const json_t *value)
     return json_is_number(value) ? json_number_value(value) : json_is_true(value) ? 1 : (double)NAN;
 }
 
-static bool add(struct run_log *log, const struct run_line *line)
-{
-    if (!memory_room(&log->line, log->count, &log->room, sizeof *log->line))
-        return sb_fail("out of memory for the log");
-    log->line[log->count++] = *line;
-    return true;
-}
-
 /* The n numbers of an array. */
 static bool fill(double *values, const json_t *array, int64_t n)
 {
@@ -101,8 +93,10 @@ static bool read_line(struct run_log *log, const char *text, int64_t place, cons
         log->seconds = isnan(log->seconds) ? seconds : log->seconds + seconds;
     else if (json_object_get(json, "gradients"))
         ok = add_diagnosis(log, step, json);
+    else if (memory_room(&log->line, log->count, &log->room, sizeof *log->line))
+        log->line[log->count++] = line;
     else
-        ok = add(log, &line);
+        ok = sb_fail("out of memory for the log");
     json_decref(json);
     return ok;
 }

@@ -114,11 +114,6 @@ static bool is_bad(const struct run *x)
            (is_poor(x) || x->cause == UNSTABLE || x->cause == STUCK);
 }
 
-static const char *mood_of(const struct run *x)
-{
-    return is_bad(x) ? "bad" : x->cause != NO_LOG && is_good(x) ? "good" : "open";
-}
-
 static const char *says(const struct run *x, bool labels)
 {
     return x->cause == NO_LOG   ? "There is no log of its training."
@@ -303,7 +298,10 @@ bool verdict_is_bad(const struct report *r, bool labels)
 bool verdict_add(struct html *html, const struct report *r, bool labels, const char *pattern)
 {
     const struct run x = run_of(r, labels);
-    html_print(html, "<section class=\"overview %s\">\n<p class=\"verdict\">%s", mood_of(&x),
+    html_print(html, "<section class=\"overview %s\">\n<p class=\"verdict\">%s",
+               is_bad(&x)                         ? "bad"
+               : x.cause != NO_LOG && is_good(&x) ? "good"
+                                                  : "open",
                says(&x, labels));
     if (!isnan(x.end.exact))
         html_say(html, " %.3g&#160;%% of held-out texts are exactly right.", x.end.exact);

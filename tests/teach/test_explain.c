@@ -17,8 +17,7 @@
 static struct page *page_of(const char *name)
 {
     const struct explain_options options = {.steps = 2};
-    const struct topic *topic = topic_named(name);
-    struct page *page = topic ? topic_page(topic, &options) : operation_page(name, false);
+    struct page *page = explain_page(name, &options);
     cr_assert(page != NULL, "%s: %s", name, sb_error());
     return page;
 }
@@ -171,7 +170,8 @@ CPU_TEST(explain, each_operation_with_kernels_shows_its_plain_loops_with_code)
         const struct operation *operation = operation_at(i);
         if (!operation->rows)
             continue;
-        struct page *page = MUST(operation_page(operation->examples[0].name, true));
+        const struct explain_options options = {.code = true};
+        struct page *page = MUST(explain_page(operation->examples[0].name, &options));
         char *text = KEPT(page_as_text(page, false)), file[64], row[64];
         snprintf(file, sizeof file, "\nops/plain/%s.c\n", operation->name);
         snprintf(row, sizeof row, "KERNELS(%s) = {", operation->name);
@@ -308,7 +308,7 @@ static bool show_softmax(void *unused)
 {
     (void)unused;
     const struct explain_options options = {0};
-    struct page *page = topic_page(&topic_softmax, &options);
+    struct page *page = explain_page("softmax", &options);
     char *text = page ? page_as_text(page, false) : NULL;
     char *json = text ? page_as_json(page) : NULL;
     bool ok = json != NULL;
@@ -376,8 +376,9 @@ CPU_TEST(explain, a_name_may_have_hyphens_or_underlines_and_a_lesson_has_a_topic
 CPU_TEST(explain, every_operation_has_its_documentation)
 {
     for (int i = 0; operation_name(NULL, i); i++)
-        cr_expect(operation_named(operation_name(NULL, i)), "%s", operation_name(NULL, i));
-    cr_expect(!operation_named("tensor_zeros") && !operation_named("soft") && !operation_named(""));
+        cr_expect(operation_comment(operation_name(NULL, i)), "%s", operation_name(NULL, i));
+    cr_expect(!operation_comment("tensor_zeros") && !operation_comment("soft") &&
+              !operation_comment(""));
     char *text = text_of("residual_layer_norm");
     expect_text(text,
                 "A residual connection and its layer norm in one pass: *sum = x + dropout(branch,");

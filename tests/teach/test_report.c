@@ -1,9 +1,6 @@
 /* softback report, and train --report: one page of HTML, or one of its figures; and the figure of
    softback explain softmax. */
 #include "models/model_twin.h"
-#include "teach/report/check.h"
-#include "teach/report/html.h"
-#include "teach/report/inside.h"
 #include "teach/report/report.h"
 #include "tests/support/program.h"
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * A growing array of bytes, for texts that are made piece by piece. Without memory it fails, and
  * nothing more is appended: who asks at the end, by buffer_take, need not ask after each piece.
  */
-#ifndef SOFTBACK_MODELS_TEXT_BUFFER_H
-#define SOFTBACK_MODELS_TEXT_BUFFER_H
+#ifndef SOFTBACK_TENSOR_BUFFER_H
+#define SOFTBACK_TENSOR_BUFFER_H
 
 #include "tensor/error.h"
 #include <stdarg.h>

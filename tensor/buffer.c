@@ -1,4 +1,4 @@
-#include "models/text/buffer.h"
+#include "tensor/buffer.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
