@@ -382,9 +382,8 @@ TEST(recomputation, dropout_without_a_random_stream_fails_before_backward)
     EXPECT_ERROR("the tape records and has no random stream");
 }
 
-TEST(recomputation, memory_holds_the_boundaries_and_one_layer)
+TEST(recomputation, memory_holds_the_boundaries_and_one_layer, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum { LONG = 4096 };
     struct network n = network_new();
     n.x = test_leaf(SB_F32, 1, SB_SHAPE(LONG, WIDTH));
@@ -400,9 +399,8 @@ static sb_tensor *checkpointed(void *context, sb_tensor *const x[])
     return sb_recompute(run_layer, &layer, sizeof layer, 1, x);
 }
 
-TEST(recomputation, the_gradient_check_passes)
+TEST(recomputation, the_gradient_check_passes, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, 3)), test_leaf(SB_F64, 2, SB_SHAPE(3, 3)),
                       test_leaf(SB_F64, 3, SB_SHAPE(3))};
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);

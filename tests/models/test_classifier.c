@@ -42,9 +42,8 @@ static sb_labelled *data_of(const struct judge *j, const sb_pairs *pairs)
     return KEPT(data);
 }
 
-TEST(classifier, it_learns_labels_with_either_pooling)
+TEST(classifier, it_learns_labels_with_either_pooling, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int pooling = test_brief(); pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F32, (sb_pooling)pooling);
         sb_pairs *pairs = labelled_texts();
@@ -68,9 +67,8 @@ TEST(classifier, it_learns_labels_with_either_pooling)
     }
 }
 
-TEST(classifier, a_label_depends_on_no_other_text_of_the_batch)
+TEST(classifier, a_label_depends_on_no_other_text_of_the_batch, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int pooling = 0; pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
         const char *texts[] = {"", "abcdefgabcdefg", "gg", "a"};
@@ -126,9 +124,8 @@ CPU_TEST(classifier, its_gradient_is_that_of_dual_numbers)
     }
 }
 
-TEST(classifier, its_gradient_is_right)
+TEST(classifier, its_gradient_is_right, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int pooling = 0; pooling < 2; pooling++) {
         struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
         sb_batch *batch = KEPT(two_texts());
@@ -292,8 +289,7 @@ static bool learn_a_little(void *unused)
     return ok;
 }
 
-TEST(classifier, each_allocation_may_fail)
+TEST(classifier, each_allocation_may_fail, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     cr_expect(test_each_allocation_fails(learn_a_little, NULL) > 100);
 }

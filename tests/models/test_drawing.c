@@ -14,9 +14,8 @@ static int count_of(const char *text, const char *what)
 
 static const sb_initial half = {SB_INITIAL_CONSTANT, 0.5};
 
-TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box)
+TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *w = sb_parameters_add(set, "w", SB_SHAPE(4), half);
     TAPE(SB_RECORD);
@@ -57,9 +56,8 @@ TEST(drawing, the_encoder_has_a_column_of_its_own)
     cr_expect(count_of(svg, "class=\"c0\"") == 2 && count_of(svg, "class=\"c1\"") == 4, "%s", svg);
 }
 
-TEST(drawing, names_are_escaped)
+TEST(drawing, names_are_escaped, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_parameters *set = KEPT(sb_parameters_new(1));
     sb_tensor *w = sb_parameters_add(set, "a<b>\"&\\", SB_SHAPE(2), half);
     for (int format = 0; format < 2; format++) {

@@ -70,9 +70,8 @@ static sb_tensor *table_gradient(bool padded, sb_precision precision, bool by_lo
     return KEPT(gradient);
 }
 
-TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits)
+TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int way = 0; way < 4; way++) {
         const sb_precision precision = way % 2 ? SB_PRECISION_BF16 : SB_PRECISION_F32;
         sb_tensor *got = table_gradient(true, precision, way > 1),
@@ -87,9 +86,8 @@ TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits)
     }
 }
 
-TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
+TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct writer w = writer_new(SB_F64, 1, 0);
     sb_tensor *ids = circles(1, 5, 9);
     TAPE(SB_RECORD);
@@ -99,9 +97,8 @@ TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
     cr_expect(fabs(sb_tensor_value(sb_language_model_loss(w.model, ids)) - expected) < 1e-12);
 }
 
-TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
+TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     const int steps = 2 + test_some(28);
     for (int v = tiny_first(6); tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
@@ -130,9 +127,8 @@ TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
     }
 }
 
-TEST(language_model, its_gradient_is_correct)
+TEST(language_model, its_gradient_is_correct, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct writer w = writer_new(SB_F64, 1, 5);
     sb_tensor *ids = circles(1, 2, 4);
     for (int64_t i = 0; i < sb_parameters_count(w.weights); i++) {
@@ -156,9 +152,8 @@ TEST(language_model, its_gradient_is_correct)
     }
 }
 
-TEST(language_model, a_symbol_does_not_change_what_comes_before_it)
+TEST(language_model, a_symbol_does_not_change_what_comes_before_it, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int v = 0; tiny_variant(v); v++) {
         struct writer w = writer_new(SB_F32, 1, v);
         int32_t ids[] = {4, 5, 6, 7, 8, 9};
@@ -195,9 +190,8 @@ static double *next(const struct writer *w, const char *prompt, const int32_t *i
     return values;
 }
 
-TEST(language_model, it_continues_with_the_most_probable_symbols)
+TEST(language_model, it_continues_with_the_most_probable_symbols, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     const int n = test_some(TEXTS);
     for (int v = tiny_first(2); tiny_variant(v); v += tiny_step()) {
         struct writer w = writer_new(SB_F64, 2, v);
@@ -227,9 +221,8 @@ TEST(language_model, it_continues_with_the_most_probable_symbols)
     }
 }
 
-TEST(language_model, equivalent_decoding_options_agree)
+TEST(language_model, equivalent_decoding_options_agree, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct writer w = writer_new(SB_F32, 2, 0);
     const char *prompts[TEXTS];
     for (int i = 0; i < TEXTS; i++)
@@ -281,9 +274,8 @@ TEST(language_model, it_learns_to_count)
     sb_free(text);
 }
 
-TEST(language_model, it_trains_on_the_targets_of_data)
+TEST(language_model, it_trains_on_the_targets_of_data, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_data *data = KEPT(sb_data_task("sort", 1));
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_language_model_options options = options_of(0);
@@ -298,9 +290,8 @@ TEST(language_model, it_trains_on_the_targets_of_data)
     cr_expect(sb_tape_end(&tape) && loss > 1 && loss < 5, "%g, %s", loss, sb_error());
 }
 
-TEST(language_model, learned_positions_end_a_text)
+TEST(language_model, learned_positions_end_a_text, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     int learned = 0;
     while (tiny_variant(learned)->options.transformer.positions != SB_POSITIONS_LEARNED)
         learned++;
@@ -361,9 +352,8 @@ static bool build_and_write(void *context)
     return text != NULL;
 }
 
-TEST(language_model, each_allocation_may_fail)
+TEST(language_model, each_allocation_may_fail, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(build_and_write, vocabulary) > 100);
 }
@@ -396,9 +386,8 @@ static sb_documents *alphabet(int length)
     return KEPT(d);
 }
 
-TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
+TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct writer w = {tiny_vocabulary(), KEPT(sb_parameters_new(1)), NULL};
     w.model = KEPT(sb_language_model_for(w.weights, w.vocabulary, &small));
     sb_documents *text = alphabet(1500);
@@ -416,9 +405,8 @@ TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
     cr_expect_str_eq(more, "fgabcdefgabcdefgabcd");
 }
 
-TEST(language_windows, nothing_is_put_before_a_window)
+TEST(language_windows, nothing_is_put_before_a_window, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct writer w = windows_writer_new(SB_F64, &small);
     const int32_t in[] = {SB_SYMBOL_BEGIN, 4, 5, 6, 7}, out[] = {4, 5, 6, 7, SB_SYMBOL_END};
     sb_tensor *input = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, 5), in)),
@@ -454,9 +442,8 @@ static int32_t best_after(const struct writer *w, int64_t n, const int32_t *ids,
     return best;
 }
 
-TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols)
+TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int i = 0; i < 4; i++) {
         const int cached = i % 2, context = CONTEXT - i / 2, half = (context + 1) / 2;
         sb_language_model_options size = small;
@@ -485,13 +472,11 @@ TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols)
     }
 }
 
-TEST(language_windows, steps_that_the_device_takes_alone_go_on_beyond_the_context_too)
+TEST(language_windows, steps_that_the_device_takes_alone_go_on_beyond_the_context_too, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum { PROMPTS = 3 };
     const char *prompts[PROMPTS] = {"abc", "gfe", "bad"};
     device_needed();
-    sb_use_device(device_cuda());
     struct writer w = windows_writer_new(SB_F32, &small);
     for (int64_t width = 0; width < 4; width += 3) {
         const sb_decoding_options o = {.longest = 3 * CONTEXT, .beam_width = width};
@@ -509,12 +494,10 @@ TEST(language_windows, steps_that_the_device_takes_alone_go_on_beyond_the_contex
         sb_decoded_free(PROMPTS, single);
         sb_decoded_free(PROMPTS, ahead);
     }
-    sb_use_device(NULL);
 }
 
-TEST(language_windows, a_prompt_longer_than_the_context_is_read_from_its_end)
+TEST(language_windows, a_prompt_longer_than_the_context_is_read_from_its_end, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct writer w = windows_writer_new(SB_F64, &small);
     const char *prompts[] = {"gfedcbaabcdefgfedcba", "dcba"}; /* the same last half of a context */
     const sb_decoding_options o = {.longest = 4};
@@ -537,9 +520,8 @@ static bool hear(void *heard_, int64_t i, int32_t id)
     return heard->count < 60;
 }
 
-TEST(language_windows, a_listener_hears_each_symbol_and_may_end_it)
+TEST(language_windows, a_listener_hears_each_symbol_and_may_end_it, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct writer w = windows_writer_new(SB_F32, &small);
     const char *prompts[] = {"abc", "dab"};
     struct heard heard[2] = {{0}};
@@ -567,9 +549,8 @@ TEST(language_windows, a_listener_hears_each_symbol_and_may_end_it)
     cr_expect(strstr(sb_error(), "a beam of 2"), "%s", sb_error());
 }
 
-TEST(language_windows, a_file_keeps_context_and_running_text)
+TEST(language_windows, a_file_keeps_context_and_running_text, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct writer w = windows_writer_new(SB_F32, &small);
     char path[300];
     strcpy(path, test_temporary("lm.safetensors"));

@@ -78,9 +78,8 @@ CPU_TEST(model, an_unknown_kind_is_refused_with_the_known_ones)
     EXPECT_ERROR("model_kind: name is NULL");
 }
 
-TEST(model, texts_are_written_through_the_table)
+TEST(model, texts_are_written_through_the_table, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     const sb_model model = sb_seq2seq_as_model(tiny.model);
     const char *const texts[] = {"abc", "g"};
@@ -163,9 +162,8 @@ static void expect_refused(sb_batch batch, const char *reason)
               sb_error());
 }
 
-TEST(model, wrong_batches_are_refused_by_name)
+TEST(model, wrong_batches_are_refused_by_name, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     const sb_batch_part x = {.name = "x", .along = SB_SEQUENCE_NONE};
     expect_refused((sb_batch){.items = 5, .targets = 5, .parts = 1, .part = {x}},
                    "batch: \"x\" is (4, 3); axis 0 must have a row for each of 5 items");
@@ -294,9 +292,8 @@ static void expect_falls(const char *kind, int place, const struct parallel_run 
               positions[place], first, last);
 }
 
-TEST(kinds, the_loss_falls_with_every_kind_of_positions)
+TEST(kinds, the_loss_falls_with_every_kind_of_positions, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int k = 0; k < 2; k++)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             const struct settings s = settings_of(place);
@@ -319,9 +316,8 @@ static void expect_same_when_recomputed(const char *kind, int place, sb_precisio
               "%s, %s, precision %d", kind, positions[place], (int)precision);
 }
 
-TEST(kinds, recomputation_gives_the_same_bits)
+TEST(kinds, recomputation_gives_the_same_bits, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int k = 0; k < 3; k++)
         for (int place = test_slow() ? k : 0; place <= SB_POSITIONS_NONE;
              place = next_place(place)) {
@@ -330,9 +326,8 @@ TEST(kinds, recomputation_gives_the_same_bits)
         }
 }
 
-TEST(kinds, bf16_trains_as_f32_does_but_for_rounding)
+TEST(kinds, bf16_trains_as_f32_does_but_for_rounding, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int k = 0; k < 2; k++)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             struct settings s = settings_of(place);

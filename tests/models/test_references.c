@@ -47,9 +47,8 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     reference_expect_weights(file, v->path, tiny.weights);
 }
 
-TEST(reference_models, models_are_as_in_pytorch)
+TEST(reference_models, models_are_as_in_pytorch, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     static const struct variant variants[] = {
         {"model/pre", {TRANSFORMER(.norm_place = SB_NORM_PRE), .label_smoothing = 0.1}},
         {"model/post", {TRANSFORMER(.norm_place = SB_NORM_POST), .label_smoothing = 0.1}},
@@ -98,18 +97,16 @@ static void expect_losses(const char *path, const sb_seq2seq_options *options,
     train(file, &tiny, new_optimiser(tiny.weights, optimiser_options), test_data(losses), path);
 }
 
-TEST(reference_models, losses_of_pre_norm_with_adam_follow_pytorch)
+TEST(reference_models, losses_of_pre_norm_with_adam_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_seq2seq_options model = {TRANSFORMER(.norm_place = SB_NORM_PRE)};
     expect_losses("pre", &model, sb_adam_new,
                   &(sb_optimiser_options){
                       .learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9});
 }
 
-TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pytorch)
+TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_seq2seq_options model = {TRANSFORMER(.norm_place = SB_NORM_POST),
                                       .tie_embeddings = true, .label_smoothing = 0.1};
     expect_losses(
@@ -123,9 +120,8 @@ TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pyto
                                 .clip = 1});
 }
 
-TEST(reference_models, losses_of_shared_embeddings_with_momentum_follow_pytorch)
+TEST(reference_models, losses_of_shared_embeddings_with_momentum_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_seq2seq_options model = {
         TRANSFORMER(.norm_place = SB_NORM_PRE, .activation = SB_ACTIVATION_GELU),
         .tie_embeddings = true, .share_embeddings = true};
@@ -366,16 +362,14 @@ static void follow(const sb_safetensors *file, const void *recipe, sb_dtype dtyp
         language_expect_losses(file, recipe, SB_F32, 1e-5);
 }
 
-TEST(reference_language, losses_of_pre_norm_with_adam_follow_pytorch)
+TEST(reference_language, losses_of_pre_norm_with_adam_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_safetensors *file = KEPT(reference_open("language"));
     reference_each(follow, file, &with_adam);
 }
 
-TEST(reference_language, losses_of_learned_positions_with_adamw_follow_pytorch)
+TEST(reference_language, losses_of_learned_positions_with_adamw_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_safetensors *file = KEPT(reference_open("language"));
     reference_each(follow, file, &with_adamw);
 }

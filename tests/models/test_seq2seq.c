@@ -76,9 +76,8 @@ static void expect_attention(const sb_tensor *weights, const int32_t *lengths, b
     }
 }
 
-TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
+TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
     const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
@@ -121,9 +120,8 @@ static bool may_vanish(const char *name)
     return strstr(name, "key.bias") != NULL;
 }
 
-TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
+TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int v = tiny_first(0); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
         sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
@@ -148,9 +146,8 @@ TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
     }
 }
 
-TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
+TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int steps = 2 + test_some(28);
     for (int v = tiny_first(1); tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
@@ -187,9 +184,8 @@ static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode
     return values;
 }
 
-TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
+TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int v = tiny_first(2); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
         sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
@@ -212,9 +208,8 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
 }
 
 /* The same bits in decoding; on a tape that records BLAS may sum in another order. */
-TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
+TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int v = tiny_first(3); tiny_variant(v); v += tiny_step())
         for (int record = 0; record < 2; record++) {
             struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
@@ -352,9 +347,8 @@ static bool build_and_step(void *context)
     return ok;
 }
 
-TEST(seq2seq, each_allocation_may_fail)
+TEST(seq2seq, each_allocation_may_fail, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(build_and_step, vocabulary) > 200);
 }
@@ -381,9 +375,8 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
     return all;
 }
 
-TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
+TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int i = tiny_first(4); tiny_variant(i); i += tiny_step()) {
         sb_seq2seq_options o = tiny_variant(i)->options;
         int64_t n;
@@ -396,9 +389,8 @@ TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
     }
 }
 
-TEST(seq2seq, tiles_give_the_same_gradients_in_every_variant)
+TEST(seq2seq, tiles_give_the_same_gradients_in_every_variant, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int i = tiny_first(5); tiny_variant(i); i += tiny_step()) {
         sb_seq2seq_options o = tiny_variant(i)->options;
         int64_t n;
@@ -432,9 +424,8 @@ static int64_t encoder_peak(bool recompute, int layers)
 }
 
 /* A further layer costs its boundary, (B, L, C), and handles, not all its intermediate results. */
-TEST(seq2seq, recomputation_keeps_one_layer_and_the_boundaries)
+TEST(seq2seq, recomputation_keeps_one_layer_and_the_boundaries, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int64_t boundary = 8 * 32 * 32 * (int64_t)sizeof(float);
     int64_t plain = (encoder_peak(false, 12) - encoder_peak(false, 2)) / 10;
     int64_t held = (encoder_peak(true, 12) - encoder_peak(true, 2)) / 10;

@@ -153,18 +153,16 @@ static sb_safetensors *open_references(void)
     return KEPT(file);
 }
 
-TEST(transformers, language_models_are_as_published)
+TEST(transformers, language_models_are_as_published, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = open_references();
     for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
         for (int single = 0; single < 2; single++)
             compare_language(file, &languages[i], single ? SB_F32 : SB_F64);
 }
 
-TEST(transformers, marian_bart_and_t5_are_as_published)
+TEST(transformers, marian_bart_and_t5_are_as_published, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = open_references();
     for (int i = 0; i < 3; i++)
         for (int single = 0; single < 2; single++)

@@ -41,9 +41,8 @@ static sb_tensor *in_one_pass(const struct steps *s)
     return sb_decoder_forward(s->decoder, ids, s->memory, lengths, NULL);
 }
 
-TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
+TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int step = test_slow() ? 3 : 1;
     for (int v = 0; tiny_variant(v); v++)
         for (int64_t size = 1 + v % step; size <= 4; size += step) {
@@ -119,9 +118,8 @@ static bool step(void *context)
     return ok;
 }
 
-TEST(decoder_state, a_failed_step_can_be_repeated)
+TEST(decoder_state, a_failed_step_can_be_repeated, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct steps s = steps_new(0);
     struct trial trial = {&s, sb_decoder_state_new(s.decoder), 0};
     int failures = 0;

@@ -72,9 +72,8 @@ CPU_TEST(groups, a_pattern_matches_names)
                   cases[i].patterns, cases[i].name);
 }
 
-TEST(groups, frozen_weights_keep_their_bits_over_a_hundred_steps_of_adamw_with_decay)
+TEST(groups, frozen_weights_keep_their_bits_over_a_hundred_steps_of_adamw_with_decay, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_parameters *set = set_new();
     MUST(sb_parameters_freeze(set, "encoder.*", true));
     double *weight = copy_of(set, "encoder.weight"), *bias = copy_of(set, "encoder.bias");
@@ -329,9 +328,8 @@ CPU_TEST(groups, each_allocation_of_a_changing_layout_may_fail)
 }
 
 /* A graph that was recorded before writes gradients where they are no longer. */
-TEST(groups, a_trainer_follows_what_is_frozen_between_its_steps)
+TEST(groups, a_trainer_follows_what_is_frozen_between_its_steps, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 6);

@@ -58,9 +58,8 @@ TEST(layer_options, keys_and_values_have_sources_and_widths_of_their_own)
     }
 }
 
-TEST(layer_options, separate_sources_have_the_right_gradient)
+TEST(layer_options, separate_sources_have_the_right_gradient, DIFFERENCES)
 {
-    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     struct attention a = attention_new(H);
     sb_tensor *in[16];
     int n = 0;

@@ -169,9 +169,8 @@ TEST(layers, norms_have_the_right_gradient)
     }
 }
 
-TEST(layers, feed_forward_has_the_right_gradient)
+TEST(layers, feed_forward_has_the_right_gradient, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int gated = 0; gated < 2; gated++) {
         sb_transformer_options options = sizes();
         options.gated = gated;
@@ -181,9 +180,8 @@ TEST(layers, feed_forward_has_the_right_gradient)
     }
 }
 
-TEST(layers, attention_has_the_right_gradient)
+TEST(layers, attention_has_the_right_gradient, DIFFERENCES)
 {
-    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     static const struct {
         sb_score score;
         int64_t key_heads;
@@ -218,9 +216,8 @@ TEST(layers, attention_has_the_right_gradient)
     }
 }
 
-TEST(layers, encoder_and_decoder_layers_have_the_right_gradient)
+TEST(layers, encoder_and_decoder_layers_have_the_right_gradient, DIFFERENCES)
 {
-    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     for (int place = SB_NORM_PRE; place <= SB_NORM_SANDWICH; place++)
         for (int kind = SB_NORM_KIND_LAYER; kind <= SB_NORM_KIND_RMS; kind++) {
             if (test_slow() && kind != place % 2)
@@ -319,9 +316,8 @@ static void expect_whole(const char *name, const sb_seq2seq_options *options)
         "%s: %s: %s", name, sb_parameters_name(weights, result.input), sb_error());
 }
 
-TEST(layers, a_whole_model_has_the_right_gradient)
+TEST(layers, a_whole_model_has_the_right_gradient, DIFFERENCES)
 {
-    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     for (int place = test_slow(); place <= SB_NORM_POST; place++) {
         sb_seq2seq_options options = {.transformer = sizes()};
         options.transformer.norm_place = (sb_norm_place)place;
@@ -451,9 +447,8 @@ TEST(dropouts, hidden_units_are_dropped_apart_from_branches)
 }
 
 /* With many hidden units the mean over draws is the output without dropout. */
-TEST(dropouts, dropped_hidden_units_keep_their_mean)
+TEST(dropouts, dropped_hidden_units_keep_their_mean, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     enum { DRAWS = 4000 };
     const sb_transformer_options o = {.width = 4, .feed_forward = 8, .feed_forward_dropout = 0.5};
     sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
@@ -486,9 +481,8 @@ static sb_tensor *loss_of(void *layer, sb_tensor *const inputs[])
     return sb_sum(sb_multiply(y, y), SB_ALL, false);
 }
 
-TEST(dropouts, the_gradient_passes_the_units_that_are_left)
+TEST(dropouts, the_gradient_passes_the_units_that_are_left, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     const sb_transformer_options o = {
         .width = DROPOUTS_C, .feed_forward = 12, .feed_forward_dropout = 0.4};
     sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));

@@ -228,9 +228,8 @@ static void expect_gradients(struct attention *a, sb_random *random)
     cr_expect(result.error <= 1e-6, "%s: %g", names[a->kind], result.error);
 }
 
-TEST(learned_score, each_has_the_right_gradient)
+TEST(learned_score, each_has_the_right_gradient, DIFFERENCES)
 {
-    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     static const int counts[KINDS] = {3, 4, 1, 1};
     for (int n = 0; n < 4 * KINDS; n++) {
         const double dropout = n % 4 < 2 ? 0 : 0.4;

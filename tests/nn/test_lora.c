@@ -214,9 +214,8 @@ TEST(lora, what_is_out_of_range_or_matches_nothing_is_refused)
 }
 
 /* A trained model keeps its bits, and the optimiser's memory is that of the adapters. */
-TEST(lora, training_moves_the_adapters_alone)
+TEST(lora, training_moves_the_adapters_alone, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     sb_data *data = KEPT(small_data(&s, NULL));
     sb_parameters *set = KEPT(sb_parameters_new(1));

@@ -619,10 +619,8 @@ static int chain_uneven(struct chain *c)
     return uneven;
 }
 
-TEST(rounded_parameters, those_of_one_list_lie_at_equal_distances)
+TEST(rounded_parameters, those_of_one_list_lie_at_equal_distances, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
     struct chain c = chain_new();
     cr_expect(chain_uneven(&c) == LAYERS / 3, "the first step makes single copies");
     cr_expect(chain_uneven(&c) == 0);

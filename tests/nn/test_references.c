@@ -239,9 +239,8 @@ TEST(reference_attention, composed_attention_is_as_in_pytorch)
     compare_attention();
 }
 
-TEST(reference_attention, tiled_attention_is_as_in_pytorch)
+TEST(reference_attention, tiled_attention_is_as_in_pytorch, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     algorithm = SB_ATTENTION_TILED;
     compare_attention();
 }

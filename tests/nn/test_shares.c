@@ -87,9 +87,8 @@ static double train(struct small_run *run, const struct settings *settings, sb_d
     return loss;
 }
 
-TEST(shares, steps_differ_from_those_of_the_whole_batch_by_rounding_alone)
+TEST(shares, steps_differ_from_those_of_the_whole_batch_by_rounding_alone, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (size_t i = 0; variants[i].setting; i++) {
         const struct variant *v = &variants[i];
         if (test_brief() && i % 4 > 0)

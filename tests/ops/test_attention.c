@@ -82,9 +82,8 @@ TEST(attention, gradients_agree_with_differences)
 }
 
 /* Lengths around a block of queries and a chunk of keys. */
-TEST(attention, long_rows_equal_the_composition_of_simple_operations)
+TEST(attention, long_rows_equal_the_composition_of_simple_operations, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     sb_set_threads(1);
     const int64_t lengths[][2] = {{63, 64},   {64, 65}, {65, 63}, {130, 10},
                                   {130, 136}, {3, 256}, {3, 520}};
@@ -170,9 +169,8 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
               "length %lld, padding %lld", (long long)L, (long long)padding);
 }
 
-TEST(attention, padding_does_not_change_the_bits_of_a_sequence)
+TEST(attention, padding_does_not_change_the_bits_of_a_sequence, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     sb_set_threads(1); /* a second one would slow down many small calls */
     const int64_t step = test_brief() ? 12 : test_slow() ? 7 : 1;
     enum kernel_set usual = kernel_cpu_set();

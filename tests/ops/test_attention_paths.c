@@ -229,9 +229,8 @@ static void run_blocks(sb_tensor *const x[3], sb_tensor *dy, int64_t block, bool
 
 /* On the composed path y and dq have the same bits, since each query is computed alone; dk and dv
    are sums over queries, which blocks add in another order. */
-TEST(attention_paths, blocks_of_queries_give_what_all_queries_give)
+TEST(attention_paths, blocks_of_queries_give_what_all_queries_give, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     static const int64_t blocks[] = {1, 24, 64};
     sb_tensor *x[3], *dy = test_leaf(SB_F64, 4, SB_SHAPE(B, L, H, D));
     for (int i = 0; i < 3; i++)

@@ -54,9 +54,8 @@ static void expect_same_results(sb_tensor *a, sb_tensor *b, sb_tensor *x)
 }
 
 /* More positions than a tile of keys has. */
-TEST(attention_properties, self_attention_without_positions_is_permutation_equivariant)
+TEST(attention_properties, self_attention_without_positions_is_permutation_equivariant, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const int64_t L = test_brief() && test_slow_device() ? 70 : 300;
     int64_t order[MOST];
     sb_random random = sb_random_new(5, SB_STREAM_USER);
@@ -87,9 +86,8 @@ TEST(attention_properties, attention_is_invariant_to_the_order_of_key_value_pair
     }
 }
 
-TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
+TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const int64_t H = 2, L = test_brief() && test_slow_device() ? 100 : 280;
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         TAPE(SB_RECORD);
@@ -131,9 +129,8 @@ TEST(attention_properties, with_a_scale_of_zero_the_bias_alone_counts)
     }
 }
 
-TEST(attention_properties, masked_scores_alone_have_gradient_zero)
+TEST(attention_properties, masked_scores_alone_have_gradient_zero, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     enum { L = 280 };
     for (int run = 0; run < 4; run++) {
         bool causal = run % 2;
@@ -209,9 +206,8 @@ static double score_variance(int64_t d, sb_attention_options o)
     return sum / (N * N / 2);
 }
 
-TEST(attention_properties, scores_have_variance_d_and_1_when_scaled)
+TEST(attention_properties, scores_have_variance_d_and_1_when_scaled, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int run = test_brief(); run < 4; run += 1 + test_brief()) {
         int64_t d = run % 2 ? 64 : 128;
         sb_attention_options o = {.algorithm =
@@ -224,9 +220,8 @@ TEST(attention_properties, scores_have_variance_d_and_1_when_scaled)
     }
 }
 
-TEST(attention_properties, cosines_of_random_directions_have_variance_1_over_d)
+TEST(attention_properties, cosines_of_random_directions_have_variance_1_over_d, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int run = test_brief(); run < 4; run += 1 + test_brief()) {
         int64_t d = run % 2 ? 64 : 128;
         sb_attention_options o = {.algorithm = run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED,
@@ -254,9 +249,8 @@ static double squared_gradient(int64_t d, sb_attention_options o)
     return mean_square(sb_tensor_grad(q)) * (double)d / 2;
 }
 
-TEST(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when_scaled)
+TEST(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when_scaled, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int run = test_brief(); run < 4; run += 1 + test_brief()) {
         int64_t d = run % 2 ? 32 : 64;
         sb_attention_options o = {.algorithm =
@@ -278,7 +272,7 @@ static double hadamard(int64_t n, int64_t i, int64_t j)
 /* Heads are independent here. The variance of 4800 numbers each has a deviation of 2 %. */
 TEST(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and_mixing_keeps_it)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
+    MANY_CASES;
     enum { B = 300, L = 2, H = 8, D = 16, C = H * D };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
@@ -591,9 +585,8 @@ static void check_all_padding(sb_dtype dtype, bool biased, double dropout)
     }
 }
 
-TEST(attention_mask, padding_has_no_effect)
+TEST(attention_mask, padding_has_no_effect, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     in_all_ways(check_all_padding);
 }
 
@@ -734,9 +727,8 @@ static void check_visible(sb_dtype dtype, bool biased, double dropout)
     (void)dropout;
 }
 
-TEST(attention_mask, nan_in_a_kept_pair_always_propagates)
+TEST(attention_mask, nan_in_a_kept_pair_always_propagates, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     in_all_ways(check_visible);
 }
 

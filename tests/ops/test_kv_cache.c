@@ -59,9 +59,8 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
         }
 }
 
-TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
+TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_set_threads(1); /* a second one would slow down many small calls */
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -289,9 +288,8 @@ TEST(kv_cache, wrong_arguments_are_named_and_do_not_change_the_cache)
 }
 
 /* The position is read from a tensor, and the mask excludes the rest of the capacity. */
-TEST(kv_cache, a_position_on_the_device_stands_for_the_length)
+TEST(kv_cache, a_position_on_the_device_stands_for_the_length, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_kv_cache *usual = KEPT(sb_kv_cache_new()), *follows = KEPT(sb_kv_cache_new());
     sb_tensor *at = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(1), 0));
     sb_tensor *lengths = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(B), 0));

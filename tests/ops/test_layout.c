@@ -143,9 +143,8 @@ static void check_case(sb_dtype dtype, int rank, const int64_t *dim, const int *
     }
 }
 
-TEST(permute, every_order_of_every_dtype_agrees_with_plain_indices)
+TEST(permute, every_order_of_every_dtype_agrees_with_plain_indices, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     const enum kernel_set best = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
         if (!test_kernel_set(set))
@@ -625,9 +624,8 @@ static sb_tensor *padded_composed(void *unused, sb_tensor *const x[])
     return sb_embedding(sb_where(is_padding, sb_detach(x[0]), x[0]), x[1]);
 }
 
-TEST(embedding, padding_is_a_row_without_a_gradient)
+TEST(embedding, padding_is_a_row_without_a_gradient, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     const char *const shapes[] = {"5x7 i5:2x3", "4x65 i4:40", "5x2 i5:5000"};
     for (int i = 0; i < 3; i++)
         expect_same_function(padded, padded_composed, shapes[i]);

@@ -172,9 +172,8 @@ static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t eve
     }
 }
 
-TEST(linear, in_decoding_a_row_does_not_depend_on_its_batch)
+TEST(linear, in_decoding_a_row_does_not_depend_on_its_batch, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         if (test_kernel_set(set))
@@ -436,7 +435,6 @@ static void begin_without_refusals(void)
     setenv("SOFTBACK_EMULATOR_ORDER", "forward", 1);
     test_begin();
     device_needed();
-    sb_use_device(device_cuda());
     device_cuda()->pool->poison = NULL;
 }
 

@@ -612,9 +612,8 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
               test_relative(y, z));
 }
 
-TEST(mask_blocks, a_block_mask_keeps_the_pairs_of_its_blocks)
+TEST(mask_blocks, a_block_mask_keeps_the_pairs_of_its_blocks, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int way = 0; way < 2; way++) {
         sb_attention_algorithm algorithm = way ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
         expect_like_pairs(1, 5, algorithm);

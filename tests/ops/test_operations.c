@@ -18,9 +18,8 @@ enum { ROUNDING = 16 };
 
 /* ---- Gradients ---- */
 
-TEST(operations, gradients_agree_with_differences)
+TEST(operations, gradients_agree_with_differences, DIFFERENCES)
 {
-    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     if (test_slow_device()) /* test_devices.c compares it with the CPU */
         for_each_example_once(example_gradients_agree);
     else
@@ -43,9 +42,8 @@ static void gradients_of_a_repeated_input_agree(const struct example *e, const c
         }
 }
 
-TEST(operations, an_input_may_be_used_twice)
+TEST(operations, an_input_may_be_used_twice, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     if (test_slow_device())
         for_each_example_once(gradients_of_a_repeated_input_agree);
     else
@@ -63,9 +61,8 @@ static void f32_agrees(const struct example *e, const char *shapes)
               relative / FLT_EPSILON);
 }
 
-TEST(operations, f32_agrees_with_f64)
+TEST(operations, f32_agrees_with_f64, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example(f32_agrees);
 }
 
@@ -170,9 +167,8 @@ static void modes_agree(const struct example *e, const char *shapes)
     recorded.parts = 1 + in.n;
 }
 
-TEST(operations, recording_does_not_change_the_value)
+TEST(operations, recording_does_not_change_the_value, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example(modes_agree);
 }
 
@@ -203,9 +199,8 @@ static void allocations_fail(const struct example *e, const char *shapes)
               shapes);
 }
 
-TEST(operations, each_allocation_that_fails_is_reported)
+TEST(operations, each_allocation_that_fails_is_reported, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example_once(allocations_fail);
 }
 
@@ -295,9 +290,8 @@ static void nan_propagates(const struct example *e, const char *shapes)
     }
 }
 
-TEST(operations, a_nan_propagates)
+TEST(operations, a_nan_propagates, DIFFERENCES)
 {
-    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     for_each_example(nan_propagates);
 }
 
@@ -492,9 +486,8 @@ static void agrees_with_f32(const struct example *e, const char *shapes)
     cr_expect(relative <= 3 * 0x1p-8, "%s %s: bf16 is off by %g", e->name, shapes, relative);
 }
 
-TEST(bf16, every_operation_agrees_with_f32_up_to_rounding)
+TEST(bf16, every_operation_agrees_with_f32_up_to_rounding, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example(agrees_with_f32);
 }
 

@@ -107,9 +107,8 @@ static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition
     }
 }
 
-TEST(place, parts_of_activations_drop_the_same_elements)
+TEST(place, parts_of_activations_drop_the_same_elements, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     const int64_t sizes[] = {1, 8, 13, 300};
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -190,9 +189,8 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
     }
 }
 
-TEST(place, parts_of_attention_weights_drop_the_same_elements)
+TEST(place, parts_of_attention_weights_drop_the_same_elements, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const sb_attention_algorithm algorithms[] = {SB_ATTENTION_COMPOSED, SB_ATTENTION_TILED,
                                                  SB_ATTENTION_TILED};
     const sb_dtype dtypes[] = {SB_F64, SB_F64, SB_BF16};
@@ -240,9 +238,8 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
     cr_expect(difference <= 1e-13, "%d ranks, %d keys: %g", ranks, (int)keys, difference);
 }
 
-TEST(place, blocks_of_keys_drop_the_same_elements)
+TEST(place, blocks_of_keys_drop_the_same_elements, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     expect_blocks(SB_ATTENTION_COMPOSED, 70, 2);
     expect_blocks(SB_ATTENTION_TILED, 70, 3);
     if (test_slow_device())
@@ -310,9 +307,8 @@ static void expect_batch(const sb_seq2seq_options *options)
     sb_parameters_clear(tiny.weights);
 }
 
-TEST(place, parts_of_a_batch_give_the_gradients_of_the_batch)
+TEST(place, parts_of_a_batch_give_the_gradients_of_the_batch, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int recompute = 0; recompute < 2; recompute++) {
         sb_seq2seq_options options = tiny_options();
         options.transformer.dropout = 0.3;

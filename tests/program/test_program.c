@@ -556,9 +556,8 @@ CPU_TEST(program_kernels, the_environment_chooses_kernels_by_name)
 }
 
 /* The batch lies on the device. */
-TEST(program_kernels, a_device_run_saves_the_batch_whose_loss_is_not_finite)
+TEST(program_kernels, a_device_run_saves_the_batch_whose_loss_is_not_finite, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     static const char *const kinds[] = {"seq2seq --task copy --encoder-layers 1 --decoder-layers 1",
                                         "language_model --task copy --decoder-layers 1",
                                         "classifier --task pattern --encoder-layers 1"};
@@ -573,9 +572,8 @@ TEST(program_kernels, a_device_run_saves_the_batch_whose_loss_is_not_finite)
 }
 
 /* The emulated device shows two, of which one is chosen by its number. */
-TEST(program_kernels, the_device_is_chosen_by_its_number)
+TEST(program_kernels, the_device_is_chosen_by_its_number, device_needed())
 {
-    device_needed();
     if (strcmp(getenv("SOFTBACK_CUDA"), "emulated") != 0)
         cr_skip_test("a machine may have one device only");
     setenv("SOFTBACK_EMULATOR_DEVICES", "2", 1);

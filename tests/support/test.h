@@ -11,24 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Defines a test, whose name is a statement. It also asserts that no memory is
-   live at its end; inside the test, since Criterion does not count failures in a .fini. */
-#define TEST(suite, name) TEST_BODY(suite, name, .init = test_begin)
+/* Defines a test, TEST(suite, name), whose name is a statement. It also asserts that no memory is
+   live at its end; inside the test, since Criterion does not count failures in a .fini. A third
+   argument is its first statement, for example one that skips it: device_needed(), or those of
+   slow runs below. */
+#define TEST(...) TEST_BODY(.init = test_begin, __VA_ARGS__, , )
 
 /* A test about host memory, threads, instruction sets, or operations that compute on the host. A
    run on another device skips it. The suite fails where one opens that device, and where a TEST
    asks nothing of it. */
-#define CPU_TEST(suite, name) TEST_BODY(suite, name, .init = test_begin_on_the_cpu)
+#define CPU_TEST(...) TEST_BODY(.init = test_begin_on_the_cpu, __VA_ARGS__, , )
 
 /* A test with a beginning of its own, in a process that no other test has changed. */
-#define TEST_AFTER(begin, suite, name)                                                             \
-    TEST_BODY(suite, name, .init = begin, .description = TEST_ALONE)
-#define TEST_ALONE "needs a new process"
+#define TEST_AFTER(begin, ...) TEST_BODY(ALONE_AFTER(begin), __VA_ARGS__, , )
+#define ALONE_AFTER(begin) .init = begin, .description = "needs a new process"
 
-#define TEST_BODY(suite, name, ...)                                                                \
+#define TEST_BODY(begin, suite, name, first, ...)                                                  \
     static void body_##suite##_##name(void);                                                       \
-    Test(suite, name, .fini = test_end, __VA_ARGS__)                                               \
+    Test(suite, name, .fini = test_end, begin)                                                     \
     {                                                                                              \
+        first;                                                                                     \
         body_##suite##_##name();                                                                   \
         test_nothing_live();                                                                       \
     }                                                                                              \
@@ -49,6 +51,12 @@ enum slow_run { EMULATED, SANITIZED, EMULATED_SANITIZED, RACES };
 /* Skips the rest of a test that would take too long in such a run; the long tests have it there
    too. All other tests run everywhere. */
 void too_slow(enum slow_run run, const char *reason);
+#define KNOWN_KERNELS too_slow(RACES, "its kernels run in shorter tests too")
+#define WHOLE_MODELS                                                                               \
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own")
+#define MANY_CASES                                                                                 \
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too")
+#define DIFFERENCES too_slow(EMULATED_SANITIZED, "it takes differences for each element")
 
 /* Whether this is such a run: tests of many cases draw fewer. */
 bool test_slow(void);

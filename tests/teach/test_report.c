@@ -312,9 +312,8 @@ static void reported_close(struct reported *s)
     checkpoint_free(s->checkpoint);
 }
 
-TEST(report, checking_a_copy_of_the_model_restores_its_weights)
+TEST(report, checking_a_copy_of_the_model_restores_its_weights, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     run_well(TRAIN);
     struct reported s;
     struct model_twin twin;

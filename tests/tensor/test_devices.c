@@ -96,17 +96,15 @@ static void f64_agrees(const struct example *e, const char *shapes)
               shapes, ulps);
 }
 
-TEST(devices, cuda_agrees_with_the_cpu_in_f64)
+TEST(devices, cuda_agrees_with_the_cpu_in_f64, device_needed())
 {
-    device_needed();
     for_each_example(f64_agrees);
 }
 
 /* Rows in the registers of a warp, in those of a block, and rows that do not fit there; aligned to
    16 bytes or not. */
-TEST(devices, cuda_agrees_with_the_cpu_on_long_rows)
+TEST(devices, cuda_agrees_with_the_cpu_on_long_rows, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     device_needed();
     for_each_long_example(300, f64_agrees);
     for_each_long_example(1030, f64_agrees);
@@ -141,15 +139,13 @@ static void bf16_agrees(const struct example *e, const char *shapes)
     expect_agrees(e, shapes, SB_BF16, limit_of(e->name).roundings, 0x1p-8);
 }
 
-TEST(devices, cuda_agrees_with_the_cpu_in_f32)
+TEST(devices, cuda_agrees_with_the_cpu_in_f32, device_needed())
 {
-    device_needed();
     for_each_example(f32_agrees);
 }
 
-TEST(devices, cuda_agrees_with_the_cpu_in_bf16)
+TEST(devices, cuda_agrees_with_the_cpu_in_bf16, device_needed())
 {
-    device_needed();
     on_the_cpu();
     for_each_example(bf16_agrees);
     for_each_long_example(1100, bf16_agrees);
@@ -164,16 +160,14 @@ static void repeats(const struct example *e, const char *shapes)
               shapes);
 }
 
-TEST(devices, cuda_gives_the_same_bits_again)
+TEST(devices, cuda_gives_the_same_bits_again, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     device_needed();
     for_each_example(repeats);
 }
 
-TEST(devices, every_operation_has_cuda_kernels)
+TEST(devices, every_operation_has_cuda_kernels, device_needed())
 {
-    device_needed();
     for (int i = 0; operation_at(i); i++)
         for (sb_dtype dtype = SB_F32; operation_at(i)->rows && dtype <= SB_F64; dtype++)
             cr_expect(device_cuda()->row(operation_at(i)->name, dtype) != NULL,
@@ -182,9 +176,8 @@ TEST(devices, every_operation_has_cuda_kernels)
 }
 
 /* What training runs; the others compute in f32 (ops/call.h). */
-TEST(devices, operations_of_training_have_kernels_of_bf16)
+TEST(devices, operations_of_training_have_kernels_of_bf16, device_needed())
 {
-    device_needed();
     static const char *const operations[] = {
         "arithmetic", "dropout", "elementwise", "embedding", "expand",      "gather",
         "layer_norm", "linear",  "log_softmax", "matmul",    "permute",     "positions",
@@ -202,10 +195,8 @@ static int nodes_of(const struct open_tape *tape, const char *operation)
     return count;
 }
 
-TEST(devices, bf16_is_not_widened_where_there_are_kernels)
+TEST(devices, bf16_is_not_widened_where_there_are_kernels, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
     sb_random random = sb_random_new(1, SB_STREAM_USER);
     TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
@@ -226,10 +217,8 @@ TEST(devices, bf16_is_not_widened_where_there_are_kernels)
 }
 
 /* 1200 terms of 1 in several threads; a sum in bf16 would stop at 256. */
-TEST(devices, sums_of_bf16_are_accumulated_in_f32_on_cuda)
+TEST(devices, sums_of_bf16_are_accumulated_in_f32_on_cuda, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
     TAPE(SB_RECORD);
     sb_tensor *ones =
         sb_tape_own(sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1200, 1), 1)));
@@ -247,10 +236,8 @@ TEST(devices, sums_of_bf16_are_accumulated_in_f32_on_cuda)
 
 /* Seven chunks of 1024 rows: each adds 516 to a weight's gradient, 3612 in all; rounded once this
    is 3616, rounded after every chunk 3600. */
-TEST(devices, chunks_of_a_loss_in_bf16_are_accumulated_in_f32_on_cuda)
+TEST(devices, chunks_of_a_loss_in_bf16_are_accumulated_in_f32_on_cuda, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
     enum { ROWS = 7 * 1024 };
     TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(ROWS, 1), 1 + 0x1p-7));
@@ -266,10 +253,8 @@ TEST(devices, chunks_of_a_loss_in_bf16_are_accumulated_in_f32_on_cuda)
 /* 257 in the first half of the terms and 1 in the second: 258 is a bf16 number and 257 is not, so
    the sum of halves that are rounded is 256. Several sizes, since cublasLt need not support each.
  */
-TEST(devices, sums_that_are_split_are_rounded_once_on_cuda)
+TEST(devices, sums_that_are_split_are_rounded_once_on_cuda, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
     enum { TERMS = 512 };
     double terms[TERMS] = {2};
     for (int i = 1; i < TERMS / 2; i++)
@@ -286,9 +271,8 @@ TEST(devices, sums_that_are_split_are_rounded_once_on_cuda)
     }
 }
 
-TEST(devices, tensors_move_and_keep_their_values)
+TEST(devices, tensors_move_and_keep_their_values, device_needed())
 {
-    device_needed();
     const double values[6] = {1, -2, 3.5, 1e-300, -0.0, 7};
     on_the_cpu();
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 3), values));
@@ -309,9 +293,8 @@ TEST(devices, tensors_move_and_keep_their_values)
     cr_expect(sb_device_memory(device_cuda()).live_blocks == 0);
 }
 
-TEST(devices, inputs_on_two_devices_are_refused)
+TEST(devices, inputs_on_two_devices_are_refused, device_needed())
 {
-    device_needed();
     on_the_cpu();
     sb_tensor *a = KEPT(sb_tensor_scalar(SB_F32, 1)), *b = KEPT(sb_tensor_to(a, device_cuda()));
     FAILED_TAPE(SB_RECORD);
@@ -411,10 +394,8 @@ static bool can_be_used(const struct late_failure *c, sb_tensor *const x[])
     return sb_tape_end(&tape) && ok;
 }
 
-TEST(devices, errors_that_only_a_kernel_sees_are_named_by_the_next_download)
+TEST(devices, errors_that_only_a_kernel_sees_are_named_by_the_next_download, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
     for (size_t i = 0; i < sizeof late_failures / sizeof *late_failures; i++) {
         const struct late_failure *c = &late_failures[i];
         struct inputs in = inputs_new(c->shapes, SB_F32, 1);
@@ -441,10 +422,8 @@ TEST(devices, errors_that_only_a_kernel_sees_are_named_by_the_next_download)
 
 /* Backward reads the ids again, and reports ids that have become invalid. That of
    linear_cross_entropy does not read them: forward has computed the gradients. */
-TEST(devices, ids_that_change_before_backward_are_named)
+TEST(devices, ids_that_change_before_backward_are_named, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
     for (size_t i = 0; i < sizeof late_failures / sizeof *late_failures; i++) {
         const struct late_failure *c = &late_failures[i];
         struct inputs in = inputs_new(c->shapes, SB_F32, 1);
@@ -462,10 +441,8 @@ TEST(devices, ids_that_change_before_backward_are_named)
     }
 }
 
-TEST(devices, a_mean_over_no_targets_is_named_by_the_next_download)
+TEST(devices, a_mean_over_no_targets_is_named_by_the_next_download, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
     FAILED_TAPE(SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(2), -1));
@@ -494,7 +471,6 @@ TEST(devices, a_smaller_batch_works_after_memory_has_run_out)
         cr_skip_test("the device is open, with all of its memory");
     setenv("SOFTBACK_EMULATOR_MEMORY", "16777216", 1);
     device_needed();
-    sb_use_device(device_cuda());
     if (!test_slow_device())
         cr_skip_test("a real device has too much memory to fill");
     for (int i = 0; i < 3; i++) {
@@ -561,10 +537,8 @@ static bool softmax_fails(sb_tensor *x)
     return !(sb_tape_end(&tape) && ok);
 }
 
-TEST(lost_device, is_told_from_an_ordinary_error_by_every_later_call)
+TEST(lost_device, is_told_from_an_ordinary_error_by_every_later_call, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
     if (!test_slow_device())
         cr_skip_test("some real devices can read host memory");
     static float host[4];

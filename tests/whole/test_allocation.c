@@ -53,9 +53,8 @@ static bool open_and_step(void *context)
     return ok;
 }
 
-TEST(allocation, each_failing_allocation_of_a_first_step_is_reported)
+TEST(allocation, each_failing_allocation_of_a_first_step_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     cr_expect(test_each_allocation_fails(open_and_step, &scene) > 200);
     scene_free(&scene);
@@ -68,9 +67,8 @@ static bool step(void *context)
     return sb_trainer_step(scene->run.trainer, &trained);
 }
 
-TEST(allocation, each_failing_allocation_of_a_training_step_is_reported)
+TEST(allocation, each_failing_allocation_of_a_training_step_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     struct small_run undisturbed = small_run(&scene.settings, scene.pairs);
     small_run_train(&scene.run, 1);
@@ -105,9 +103,8 @@ static bool evaluate(void *context)
     return ok;
 }
 
-TEST(allocation, each_failing_allocation_of_an_evaluation_is_reported)
+TEST(allocation, each_failing_allocation_of_an_evaluation_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     uint64_t bits = small_run_bits(&scene.run);
     cr_expect(test_each_allocation_fails(evaluate, &scene) > 50);
@@ -148,9 +145,8 @@ static bool load(void *context)
     return same;
 }
 
-TEST(allocation, each_failing_allocation_of_loading_is_reported)
+TEST(allocation, each_failing_allocation_of_loading_is_reported, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct scene scene = scene_new();
     MUST(save(&scene));
     cr_expect(test_each_allocation_fails(load, &scene) > 200);
@@ -177,9 +173,8 @@ static bool go_on(void *context)
     return ok;
 }
 
-TEST(allocation, each_failing_allocation_of_a_language_model_is_reported)
+TEST(allocation, each_failing_allocation_of_a_language_model_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     const sb_language_model_options options = {
         .transformer = {.width = 8, .heads = 2, .decoder_layers = 1}};
@@ -207,9 +202,8 @@ static bool decode(void *context)
     return ok;
 }
 
-TEST(allocation, each_failing_allocation_of_decoding_is_reported)
+TEST(allocation, each_failing_allocation_of_decoding_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     static const sb_decoding_options ways[] = {
         {.longest = 3},
         {.beam_width = 2, .longest = 3},
@@ -231,9 +225,8 @@ static bool average(void *context)
 }
 
 /* What it is averaged into stays usable. */
-TEST(allocation, each_failing_allocation_of_averaging_is_reported)
+TEST(allocation, each_failing_allocation_of_averaging_is_reported, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct scene scene = scene_new();
     MUST(save(&scene));
     scene.into = checkpoint_open(scene.path, NULL);

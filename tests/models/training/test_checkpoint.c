@@ -17,9 +17,8 @@ static struct checkpoint *load(const char *path)
     return c;
 }
 
-TEST(checkpoint, a_model_is_loaded_as_it_was_saved)
+TEST(checkpoint, a_model_is_loaded_as_it_was_saved, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 5);
@@ -53,9 +52,8 @@ CPU_TEST(checkpoint, a_new_model_does_not_replace_another_one)
     EXPECT_ERROR("model.safetensors\" exists already; move it away, or name another file");
 }
 
-TEST(checkpoint, a_program_saves_and_loads_its_own_model)
+TEST(checkpoint, a_program_saves_and_loads_its_own_model, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 5);
@@ -91,9 +89,8 @@ static bool same_bits(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
-TEST(checkpoint, the_state_is_kept_to_the_bit)
+TEST(checkpoint, the_state_is_kept_to_the_bit, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     s.trainer.average_decay = 0.9;
     s.trainer.optimiser.schedule.kind = SB_SCHEDULE_PLATEAU;
@@ -175,9 +172,8 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
     small_run_close(&half);
 }
 
-TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
+TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
     s.trainer.average_decay = 0.95;
@@ -193,9 +189,8 @@ TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
     expect_resumed_is_uninterrupted(&s, pairs);
 }
 
-TEST(checkpoint, equal_training_gives_equal_files)
+TEST(checkpoint, equal_training_gives_equal_files, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     char first[256], second[256];
     strcpy(first, test_temporary("first.safetensors"));
     strcpy(second, test_temporary("second.safetensors"));
@@ -211,9 +206,8 @@ TEST(checkpoint, equal_training_gives_equal_files)
 
 /* ---- averages ---- */
 
-TEST(checkpoint, an_average_is_the_mean_of_the_parameters)
+TEST(checkpoint, an_average_is_the_mean_of_the_parameters, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     static char path[3][256];
@@ -382,9 +376,8 @@ static sb_safetensors *sample_file(void)
     return sb_safetensors_open(path);
 }
 
-TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message)
+TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = KEPT(sample_file());
     const char *text = sb_safetensors_metadata(file, "softback");
     const struct checkpoint_options pairs = {.kind = &seq2seq_kind};
@@ -426,9 +419,8 @@ TEST(checkpoint, hostile_numbers_of_an_optimiser_are_refused)
     }
 }
 
-TEST(checkpoint, files_of_another_kind_are_refused)
+TEST(checkpoint, files_of_another_kind_are_refused, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = sample_file();
     const char *path = test_temporary("bad.safetensors");
     rewrite(file, "softback", NULL, path);
@@ -456,9 +448,8 @@ TEST(checkpoint, files_of_another_kind_are_refused)
 }
 
 /* Settings that a file lacks keep their defaults; additional keys are ignored. */
-TEST(checkpoint, missing_settings_and_additional_keys_are_accepted)
+TEST(checkpoint, missing_settings_and_additional_keys_are_accepted, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     static const struct change harmless[] = {{"settings/steps", NULL, NULL}, {"note", "[1]", NULL}};
     sb_safetensors *file = KEPT(sample_file());
     for (int i = 0; i < 2; i++) {
@@ -488,9 +479,8 @@ TEST(checkpoint, resuming_needs_a_matching_state)
 }
 
 /* Of the parameters, the moments and the average: a resumed run would end with other bytes. */
-TEST(checkpoint, a_flipped_bit_in_any_tensor_of_a_state_is_refused)
+TEST(checkpoint, a_flipped_bit_in_any_tensor_of_a_state_is_refused, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors_close(sample_file());
     size_t size;
     unsigned char *bytes = MUST(

@@ -80,9 +80,8 @@ static double train(struct writing *w, int64_t steps)
     return trained.loss;
 }
 
-TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
+TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_pairs *pairs = KEPT(small_pairs(11, 6));
     char whole[256], half[256];
     strcpy(whole, test_temporary("whole.safetensors"));
@@ -108,9 +107,8 @@ TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
     cr_expect(test_same_files(whole, half));
 }
 
-TEST(model_file, a_model_is_built_from_its_file_as_it_was)
+TEST(model_file, a_model_is_built_from_its_file_as_it_was, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_pairs *pairs = KEPT(small_pairs(11, 6));
     const char *path = test_temporary("model.safetensors");
     struct writing w = begin(pairs, SB_F32, &options);
@@ -145,9 +143,8 @@ static void expect_no_resume(struct writing *w, const char *path, const char *re
     end(w);
 }
 
-TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
+TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_pairs *pairs = KEPT(small_pairs(11, 6)), *others = KEPT(small_pairs(12, 6));
     const char *path = test_temporary("state.safetensors");
     struct writing w = begin(pairs, SB_F32, &options), other;
@@ -171,9 +168,8 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
 }
 
-TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder)
+TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL), twin = small_run(&s, NULL);
     char whole[256], half[256];

@@ -14,9 +14,8 @@
 
 static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
 
-TEST(trainer, two_accumulated_batches_equal_one_of_twice_the_size)
+TEST(trainer, two_accumulated_batches_equal_one_of_twice_the_size, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     s.model.transformer.dropout = 0;
     s.model.label_smoothing = 0.1;
@@ -64,9 +63,8 @@ static bool stop_at_third(void *count)
     return ++*(int *)count == 3;
 }
 
-TEST(trainer, a_step_that_is_given_up_leaves_no_trace)
+TEST(trainer, a_step_that_is_given_up_leaves_no_trace, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     int count = 0;
     s.trainer.accumulate = 5;
@@ -110,9 +108,8 @@ TEST(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
     cr_expect(!trained.skipped && small_run_bits(&run) != bits);
 }
 
-TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure)
+TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     sb_trained trained;
@@ -165,9 +162,8 @@ static int64_t system_calls(void)
     return memory_in_use().system_calls;
 }
 
-TEST(trainer, from_the_third_step_of_a_shape_no_memory_is_requested)
+TEST(trainer, from_the_third_step_of_a_shape_no_memory_is_requested, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.task.min_length = s.task.max_length;
     s.trainer.average_decay = 0.9;
@@ -206,9 +202,8 @@ CPU_TEST(trainer, after_the_third_step_no_new_pages_are_touched)
     cr_expect(!POOL_CACHES || faults <= FEW, "%ld in %d steps", faults, STEPS);
 }
 
-TEST(trainer, after_the_first_epoch_no_memory_is_requested)
+TEST(trainer, after_the_first_epoch_no_memory_is_requested, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.data.batch_pairs = 2; /* so many batches that shapes change with each epoch */
     sb_pairs *pairs = KEPT(small_pairs(test_brief() ? 60 : 250, 12));
@@ -246,9 +241,8 @@ TEST(trainer, memory_falls_during_backward)
 }
 
 /* An allocation fails in each step, which is then repeated. */
-TEST(trainer, a_failed_step_can_be_repeated)
+TEST(trainer, a_failed_step_can_be_repeated, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
     s.data.batch_pairs = 3;
@@ -524,9 +518,8 @@ static void expect_histogram(const int64_t histogram[], int64_t elements, double
     cr_expect((double)counted == large, "%lld and %g", (long long)counted, large);
 }
 
-TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
+TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int v = 0; tiny_variant(v); v += 3 * tiny_step()) {
         const sb_seq2seq_options *options = &tiny_variant(v)->options;
         struct tiny tiny = tiny_new(SB_F64, 2, options);
@@ -552,9 +545,8 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
 }
 
 /* If queries are 0, all scores are 0 (this variant has no score bias). */
-TEST(diagnosis, equal_weights_are_even_and_not_saturated)
+TEST(diagnosis, equal_weights_are_even_and_not_saturated, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     scale_parameters(tiny.weights, "query", 0);
@@ -565,9 +557,8 @@ TEST(diagnosis, equal_weights_are_even_and_not_saturated)
                   d.evenness[h], d.saturated[h]);
 }
 
-TEST(diagnosis, heads_with_large_scores_are_saturated)
+TEST(diagnosis, heads_with_large_scores_are_saturated, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     scale_parameters(tiny.weights, "encoder.layers.1.self_attention.query", 1e4);
@@ -579,9 +570,8 @@ TEST(diagnosis, heads_with_large_scores_are_saturated)
               mean(H, d.saturated), mean(H, d.evenness));
 }
 
-TEST(diagnosis, dropout_is_not_applied)
+TEST(diagnosis, dropout_is_not_applied, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
