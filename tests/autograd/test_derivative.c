@@ -8,10 +8,7 @@
 #include "tests/support/tiny.h"
 #include <string.h>
 
-static sb_tensor *run_example(void *example, sb_tensor *const x[])
-{
-    return ((const struct example *)example)->run(NULL, x);
-}
+FUNCTION(run_example, ((const struct example *)context)->run(NULL, x))
 
 /* A direction of +-1 for each f64 input. */
 static void directions_new(const struct inputs *in, uint64_t seed, sb_tensor *v[EXAMPLE_INPUTS])
@@ -87,11 +84,7 @@ CPU_TEST(derivative, hessians_are_symmetric_and_agree_with_differences_of_gradie
     for_each_example(second_order_is_exact);
 }
 
-static sb_tensor *run_logsumexp(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_logsumexp(x[0]);
-}
+FUNCTION(run_logsumexp, sb_logsumexp(x[0]))
 
 CPU_TEST(derivative, the_hessian_of_log_sum_exp_is_that_of_softmax)
 {
@@ -109,11 +102,7 @@ CPU_TEST(derivative, the_hessian_of_log_sum_exp_is_that_of_softmax)
 
 /* ---- what functions may do ---- */
 
-static sb_tensor *segment(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_dropout(sb_gelu(sb_matmul(x[0], x[1])), 0.4);
-}
+FUNCTION(segment, sb_dropout(sb_gelu(sb_matmul(x[0], x[1])), 0.4))
 
 /* x[1] is used twice and x[0] in a recomputed segment, with dropout and a constant made on the way;
    what passes sb_detach counts as constant. */
@@ -272,24 +261,9 @@ CPU_TEST(derivative, tensors_of_another_dtype_are_constants)
 
 /* ---- what is refused ---- */
 
-static sb_tensor *run_in_f32(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cast(sb_cast(x[0], SB_F32), SB_F64);
-}
-
-static sb_tensor *run_nothing(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    (void)x;
-    return NULL;
-}
-
-static sb_tensor *run_softmax(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_softmax(x[0]);
-}
+FUNCTION(run_in_f32, sb_cast(sb_cast(x[0], SB_F32), SB_F64))
+FUNCTION(run_nothing, NULL)
+FUNCTION(run_softmax, sb_softmax(x[0]))
 
 static sb_tensor *run_cached(void *unused, sb_tensor *const x[])
 {
@@ -363,10 +337,7 @@ CPU_TEST(derivative, data_of_dual_numbers_is_read_as_such)
 }
 
 /* The constant's twin is made when a node reads it. */
-static sb_tensor *run_product(void *constant, sb_tensor *const x[])
-{
-    return sb_logsumexp(sb_multiply(x[0], constant));
-}
+FUNCTION(run_product, sb_logsumexp(sb_multiply(x[0], context)))
 
 static bool product_without_memory(void *unused)
 {
@@ -583,11 +554,7 @@ CPU_TEST(exact_gradcheck, an_ignored_support_is_named)
     EXPECT_ERROR("the support of a mask is ignored");
 }
 
-static sb_tensor *run_product_of_both(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_multiply(sb_tanh(x[0]), x[1]);
-}
+FUNCTION(run_product_of_both, sb_multiply(sb_tanh(x[0]), x[1]))
 
 CPU_TEST(exact_gradcheck, a_tensor_that_is_two_inputs_keeps_its_values_to_the_bit)
 {

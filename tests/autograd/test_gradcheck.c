@@ -207,11 +207,7 @@ static sb_gradcheck_result check_square(double scale, enum mistake mistake)
 
 /* ---- the gradient check ---- */
 
-static sb_tensor *f_identity(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return x[0];
-}
+FUNCTION(f_identity, x[0])
 
 CPU_TEST(gradcheck, a_right_backward_passes)
 {
@@ -548,25 +544,9 @@ CPU_TEST(gradcheck, ids_masks_and_constants_are_held_fixed)
     cr_expect(sb_tensor_get(x[3], 1) == 3 && !sb_tensor_grad(x[3]));
 }
 
-static sb_tensor *f_nothing(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    (void)x;
-    return NULL;
-}
-
-static sb_tensor *f_i32(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    (void)x;
-    return sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(2)));
-}
-
-static sb_tensor *f_growing(void *calls, sb_tensor *const x[])
-{
-    (void)x;
-    return sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(++*(int *)calls)));
-}
+FUNCTION(f_nothing, NULL)
+FUNCTION(f_i32, sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(2))))
+FUNCTION(f_growing, sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(++*(int *)context))))
 
 #define EXPECT_REFUSED(expected, ...)                                                              \
     do {                                                                                           \
@@ -656,11 +636,7 @@ CPU_TEST(mistake, a_detached_input_fails)
     cr_expect(result.input == 0 && result.backward == 0 && fabs(result.error - 1) < 1e-9);
 }
 
-static sb_tensor *f_cut(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return cut(x[0]);
-}
+FUNCTION(f_cut, cut(x[0]))
 
 CPU_TEST(mistake, a_function_detached_from_all_inputs_fails)
 {

@@ -309,11 +309,7 @@ static sb_tensor *run_narrow(void *context, sb_tensor *const x[])
     return sb_tanh(sb_linear(x[0], sb_cast(layer->weight, SB_BF16), NULL));
 }
 
-static sb_tensor *run_product(void *context, sb_tensor *const x[])
-{
-    (void)context;
-    return sb_linear(x[0], x[1], NULL);
-}
+FUNCTION(run_product, sb_linear(x[0], x[1], NULL))
 
 /* So large that its kernel is another one where nothing will be computed again. */
 TEST(recomputation, a_product_has_the_same_bits_as_without_recomputation)
@@ -408,11 +404,7 @@ TEST(recomputation, the_gradient_check_passes, KNOWN_KERNELS)
     cr_expect(sb_gradcheck(checkpointed, NULL, x, 3, &options, NULL), "%s", sb_error());
 }
 
-static sb_tensor *second_only(void *context, sb_tensor *const x[])
-{
-    (void)context;
-    return sb_exp(x[1]);
-}
+FUNCTION(second_only, sb_exp(x[1]))
 
 TEST(recomputation, an_input_that_is_not_used_has_gradient_zero)
 {
@@ -426,22 +418,9 @@ TEST(recomputation, an_input_that_is_not_used_has_gradient_zero)
     cr_expect(sb_tensor_get(sb_tensor_grad(leaf[1]), 0) != 0);
 }
 
-static sb_tensor *reads_outside(void *context, sb_tensor *const x[])
-{
-    return sb_add(x[0], *(sb_tensor **)context);
-}
-
-static sb_tensor *returns_input(void *context, sb_tensor *const x[])
-{
-    (void)context;
-    return x[0];
-}
-
-static sb_tensor *fails(void *context, sb_tensor *const x[])
-{
-    (void)context;
-    return sb_add(x[0], NULL);
-}
+FUNCTION(reads_outside, sb_add(x[0], *(sb_tensor **)context))
+FUNCTION(returns_input, x[0])
+FUNCTION(fails, sb_add(x[0], NULL))
 
 TEST(recomputation, invalid_functions_are_reported)
 {

@@ -140,34 +140,24 @@ enum { INPUTS = 3 };
 
 struct product {
     const char *path;
-    sb_tensor *(*f)(sb_tensor *const x[]);
+    sb_function f;
     sb_tensor *w;
 };
 
-static sb_tensor *attention_product(sb_tensor *const x[])
-{
-    return sb_attention(
-        x[0], x[1], x[2],
-        &(sb_attention_options){.layout = SB_LAYOUT_HEADS_FIRST, .mask = sb_mask_causal_last()});
-}
-
-static sb_tensor *layer_norm_product(sb_tensor *const x[])
-{
-    return sb_layer_norm(x[0], x[1], x[2], 1e-5);
-}
-
-static sb_tensor *cross_entropy_product(sb_tensor *const x[])
-{
-    return sb_cross_entropy(
-        x[0], x[1],
-        &(sb_cross_entropy_options){.label_smoothing = 0.1, .reduction = SB_REDUCE_NONE});
-}
+FUNCTION(attention_product, sb_attention(x[0], x[1], x[2],
+                                         &(sb_attention_options){.layout = SB_LAYOUT_HEADS_FIRST,
+                                                                 .mask = sb_mask_causal_last()}))
+FUNCTION(layer_norm_product, sb_layer_norm(x[0], x[1], x[2], 1e-5))
+FUNCTION(cross_entropy_product,
+         sb_cross_entropy(x[0], x[1],
+                          &(sb_cross_entropy_options){.label_smoothing = 0.1,
+                                                      .reduction = SB_REDUCE_NONE}))
 
 /* The sum of w y^2 */
 static sb_tensor *run_product(void *context, sb_tensor *const x[])
 {
     const struct product *p = context;
-    sb_tensor *y = p->f(x);
+    sb_tensor *y = p->f(NULL, x);
     sb_tensor *squares = sb_multiply(p->w, sb_multiply(y, y));
     return sb_sum(sb_reshape(squares, 1, (const int64_t[]){-1}), 0, false);
 }

@@ -398,11 +398,7 @@ CPU_TEST(parameters_derivative, vectors_that_do_not_fit_are_refused_with_one_sen
     EXPECT_ERROR("parameters_hvp: v has \"outputs\"");
 }
 
-static sb_tensor *run_square(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_sum(sb_multiply(x[0], x[0]), SB_ALL, false);
-}
+FUNCTION(run_square, sb_sum(sb_multiply(x[0], x[0]), SB_ALL, false))
 
 static bool product_without_memory(void *unused)
 {

@@ -272,24 +272,11 @@ TEST(shares, the_first_share_that_fails_gives_the_message)
 
 /* ---- exact derivatives inside a share ---- */
 
-static sb_tensor *sum_of_cubes(void *context, sb_tensor *const x[])
-{
-    (void)context;
-    return sb_sum(sb_multiply(x[0], sb_multiply(x[0], x[0])), SB_ALL, false);
-}
-
-static sb_tensor *softmax_of(void *context, sb_tensor *const x[])
-{
-    (void)context;
-    return sb_softmax(x[0]);
-}
+FUNCTION(sum_of_cubes, sb_sum(sb_multiply(x[0], sb_multiply(x[0], x[0])), SB_ALL, false))
+FUNCTION(softmax_of, sb_softmax(x[0]))
 
 /* The sum of slope^3, with the parameters for inputs. */
-static sb_tensor *cube_of_slope(void *line, sb_tensor *const x[])
-{
-    (void)x;
-    return sum_of_cubes(NULL, &((const struct line *)line)->slope);
-}
+FUNCTION(cube_of_slope, sum_of_cubes(NULL, &((const struct line *)context)->slope))
 
 struct products {
     struct line line;

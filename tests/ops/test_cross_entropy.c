@@ -89,12 +89,9 @@ TEST(cross_entropy, probabilities_agree_with_the_reference)
     expect_loss(t, NULL, 0.1, SB_REDUCE_MEAN, (double[]){1.5940579029693709}, mean_dx);
 }
 
-static sb_tensor *fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cross_entropy(
-        x[0], x[1], &(sb_cross_entropy_options){.label_smoothing = 0.2, .class_weight = x[2]});
-}
+FUNCTION(fused, sb_cross_entropy(x[0], x[1],
+                                 &(sb_cross_entropy_options){.label_smoothing = 0.2,
+                                                             .class_weight = x[2]}))
 
 /* Any targets as rows of probabilities. */
 static sb_tensor *distribution(sb_tensor *x, sb_tensor *targets)
@@ -236,17 +233,8 @@ CPU_TEST(cross_entropy, a_sum_over_ignored_targets_alone_is_0)
 
 /* ---- linear cross entropy ---- */
 
-static sb_tensor *linear_cross_entropy_fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL);
-}
-
-static sb_tensor *linear_cross_entropy_composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cross_entropy(sb_linear(x[0], x[1], x[2]), x[3], NULL);
-}
+FUNCTION(linear_cross_entropy_fused, sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL))
+FUNCTION(linear_cross_entropy_composed, sb_cross_entropy(sb_linear(x[0], x[1], x[2]), x[3], NULL))
 
 /* 1500 rows are two chunks and a part of one (see fused_loss_rows_of_chunk). */
 TEST(linear_cross_entropy, it_is_linear_and_cross_entropy)

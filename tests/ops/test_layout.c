@@ -608,11 +608,7 @@ TEST(embedding, the_row_of_padding_gets_no_gradient)
         cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
 }
 
-static sb_tensor *padded(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_embedding_padded(x[0], x[1], 3);
-}
+FUNCTION(padded, sb_embedding_padded(x[0], x[1], 3))
 
 /* Row 3 of the table as a constant: what differences see of it is cut off. */
 static sb_tensor *padded_composed(void *unused, sb_tensor *const x[])
@@ -654,11 +650,7 @@ TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
     sb_set_threads(usual);
 }
 
-static sb_tensor *fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_embedding(x[0], x[1]);
-}
+FUNCTION(fused, sb_embedding(x[0], x[1]))
 
 /* The same as a product of one-hot rows with the table. */
 static sb_tensor *composed(void *unused, sb_tensor *const x[])

@@ -50,11 +50,7 @@ TEST(linear, backward_gives_the_hand_worked_gradients)
 
 static sb_activation fused_activation;
 
-static sb_tensor *fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], fused_activation);
-}
+FUNCTION(fused, sb_linear_activation(x[0], x[1], x[2], fused_activation))
 
 static sb_tensor *composed(void *unused, sb_tensor *const x[])
 {
@@ -90,17 +86,8 @@ TEST(linear, every_activation_is_the_composition_of_its_steps)
             expect_same_function(fused, composed, shapes[i]);
 }
 
-static sb_tensor *without_bias(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], NULL, SB_ACTIVATION_GELU);
-}
-
-static sb_tensor *without_bias_composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_gelu(sb_matmul_nt(x[0], x[1]));
-}
+FUNCTION(without_bias, sb_linear_activation(x[0], x[1], NULL, SB_ACTIVATION_GELU))
+FUNCTION(without_bias_composed, sb_gelu(sb_matmul_nt(x[0], x[1])))
 
 TEST(linear, the_bias_is_optional)
 {
@@ -108,11 +95,7 @@ TEST(linear, the_bias_is_optional)
 }
 
 /* The weight is tied between two layers. */
-static sb_tensor *tied(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear(sb_linear(x[0], x[1], x[2]), x[1], x[2]);
-}
+FUNCTION(tied, sb_linear(sb_linear(x[0], x[1], x[2]), x[1], x[2]))
 
 static sb_tensor *tied_composed(void *unused, sb_tensor *const x[])
 {

@@ -7,23 +7,9 @@
 
 typedef sb_tensor *(*matmul)(sb_tensor *a, sb_tensor *b);
 
-static sb_tensor *nn(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(x[0], x[1]);
-}
-
-static sb_tensor *nt(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul_nt(x[0], x[1]);
-}
-
-static sb_tensor *tn(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul_tn(x[0], x[1]);
-}
+FUNCTION(nn, sb_matmul(x[0], x[1]))
+FUNCTION(nt, sb_matmul_nt(x[0], x[1]))
+FUNCTION(tn, sb_matmul_tn(x[0], x[1]))
 
 /* (1 2; 3 4) times (5 6; 7 8), with one or the other transposed. */
 TEST(matmul, two_by_two_give_the_hand_worked_products)
@@ -144,17 +130,8 @@ TEST(matmul, broadcasting_is_a_product_of_expanded_batches)
         expect_same_function(nn, expanded, shapes[i]);
 }
 
-static sb_tensor *nt_by_transpose(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(x[0], sb_transpose(x[1], -1, -2));
-}
-
-static sb_tensor *tn_by_transpose(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(sb_transpose(x[0], -1, -2), x[1]);
-}
+FUNCTION(nt_by_transpose, sb_matmul(x[0], sb_transpose(x[1], -1, -2)))
+FUNCTION(tn_by_transpose, sb_matmul(sb_transpose(x[0], -1, -2), x[1]))
 
 TEST(matmul, the_transposed_forms_are_a_transpose_and_a_product)
 {
@@ -183,17 +160,8 @@ TEST(matmul, a_shared_b_gives_the_product_of_each_batch)
     expect_same_function(nn, one_by_one, "5x3x4 4x2");
 }
 
-static sb_tensor *square(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(x[0], x[0]);
-}
-
-static sb_tensor *square_of_two(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(x[0], sb_scale(x[0], 1));
-}
+FUNCTION(square, sb_matmul(x[0], x[0]))
+FUNCTION(square_of_two, sb_matmul(x[0], sb_scale(x[0], 1)))
 
 TEST(matmul, one_tensor_may_be_both_factors)
 {

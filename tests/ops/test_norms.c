@@ -46,17 +46,8 @@ static sb_tensor *normed(sb_tensor *x, double epsilon)
     return sb_divide(centred, sb_sqrt(sb_add(variance, added)));
 }
 
-static sb_tensor *fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_layer_norm(x[0], x[1], x[2], 0);
-}
-
-static sb_tensor *composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_add(sb_multiply(x[1], normed(x[0], 1e-5)), x[2]);
-}
+FUNCTION(fused, sb_layer_norm(x[0], x[1], x[2], 0))
+FUNCTION(composed, sb_add(sb_multiply(x[1], normed(x[0], 1e-5)), x[2]))
 
 TEST(layer_norm, it_is_the_composition_of_its_steps)
 {
@@ -67,17 +58,8 @@ TEST(layer_norm, it_is_the_composition_of_its_steps)
         expect_same_function(fused, composed, shapes[i]);
 }
 
-static sb_tensor *without_epsilon(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_layer_norm(x[0], x[1], x[2], SB_ZERO);
-}
-
-static sb_tensor *composed_without_epsilon(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_add(sb_multiply(x[1], normed(x[0], 0)), x[2]);
-}
+FUNCTION(without_epsilon, sb_layer_norm(x[0], x[1], x[2], SB_ZERO))
+FUNCTION(composed_without_epsilon, sb_add(sb_multiply(x[1], normed(x[0], 0)), x[2]))
 
 /* At x of about 1e-3 the default of 1e-5 would be a tenth of the variance. */
 TEST(layer_norm, its_epsilon_may_be_zero)
@@ -160,15 +142,8 @@ TEST(layer_norm, with_dropout_it_is_residual_dropout_and_layer_norm)
     expect_same_function(dropped, dropped_composed, "2x1100 2x1100 1100 1100");
 }
 
-static sb_tensor *dropped_doubled(void *unused, sb_tensor *const x[])
-{
-    return dropped(unused, (sb_tensor *[]){x[0], x[0], x[1], NULL});
-}
-
-static sb_tensor *doubled_dropped_before(void *unused, sb_tensor *const x[])
-{
-    return dropped_before(unused, (sb_tensor *[]){x[0], x[0], x[1], NULL});
-}
+FUNCTION(dropped_doubled, dropped(context, (sb_tensor *[]){x[0], x[0], x[1], NULL}))
+FUNCTION(doubled_dropped_before, dropped_before(context, (sb_tensor *[]){x[0], x[0], x[1], NULL}))
 
 static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const char *shapes)
 {
@@ -219,11 +194,7 @@ static sb_tensor *doubled(void *unused, sb_tensor *const x[])
     return sb_residual_layer_norm(x[0], x[0], 0, x[1], NULL, 0.1, &sum);
 }
 
-static sb_tensor *doubled_composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_layer_norm(sb_scale(x[0], 2), x[1], NULL, 0.1);
-}
+FUNCTION(doubled_composed, sb_layer_norm(sb_scale(x[0], 2), x[1], NULL, 0.1))
 
 static sb_tensor *only_the_sum(void *unused, sb_tensor *const x[])
 {
@@ -232,11 +203,7 @@ static sb_tensor *only_the_sum(void *unused, sb_tensor *const x[])
     return sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 0.1, &sum) ? sum : NULL;
 }
 
-static sb_tensor *only_the_sum_composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_add(sb_add(x[0], x[1]), sb_scale(sb_multiply(x[2], x[3]), 0));
-}
+FUNCTION(only_the_sum_composed, sb_add(sb_add(x[0], x[1]), sb_scale(sb_multiply(x[2], x[3]), 0)))
 
 TEST(layer_norm, one_tensor_may_be_both_x_and_branch)
 {
@@ -447,11 +414,7 @@ TEST(rms_norm, backward_gives_the_hand_worked_gradients)
               sb_tensor_get(sb_tensor_grad(gain), 1) == 0);
 }
 
-static sb_tensor *rms_norm_fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_rms_norm(x[0], x[1], 0);
-}
+FUNCTION(rms_norm_fused, sb_rms_norm(x[0], x[1], 0))
 
 static sb_tensor *rms_norm_composed(void *unused, sb_tensor *const x[])
 {
@@ -587,17 +550,8 @@ TEST(l2_normalize, rows_whose_squares_are_rounded_to_0_have_a_gradient)
     }
 }
 
-static sb_tensor *l2_normalize_fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_l2_normalize(x[0]);
-}
-
-static sb_tensor *l2_normalize_composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_divide(x[0], sb_sqrt(sb_sum(sb_multiply(x[0], x[0]), -1, true)));
-}
+FUNCTION(l2_normalize_fused, sb_l2_normalize(x[0]))
+FUNCTION(l2_normalize_composed, sb_divide(x[0], sb_sqrt(sb_sum(sb_multiply(x[0], x[0]), -1, true))))
 
 TEST(l2_normalize, it_is_the_composition_of_its_steps)
 {

@@ -461,17 +461,8 @@ TEST(log_softmax, backward_gives_the_hand_worked_gradient)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - expected[i]) < 1e-15);
 }
 
-static sb_tensor *fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_log_softmax(x[0]);
-}
-
-static sb_tensor *composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_log(sb_softmax(x[0]));
-}
+FUNCTION(fused, sb_log_softmax(x[0]))
+FUNCTION(composed, sb_log(sb_softmax(x[0])))
 
 TEST(log_softmax, it_is_the_logarithm_of_softmax)
 {
@@ -607,17 +598,8 @@ TEST(logsumexp, backward_gives_the_hand_worked_gradient)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - 2 * (1 << i)) < 1e-14);
 }
 
-static sb_tensor *logsumexp_fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_logsumexp(x[0]);
-}
-
-static sb_tensor *logsumexp_composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_log(sb_sum(sb_exp(x[0]), -1, false));
-}
+FUNCTION(logsumexp_fused, sb_logsumexp(x[0]))
+FUNCTION(logsumexp_composed, sb_log(sb_sum(sb_exp(x[0]), -1, false)))
 
 TEST(logsumexp, it_is_the_logarithm_of_the_sum_of_exponentials)
 {

@@ -138,7 +138,7 @@ void reference_each(void (*body)(const sb_safetensors *file, const void *context
 
 struct operation {
     const char *path;
-    sb_tensor *(*f)(sb_tensor *const x[]);
+    sb_function f;
 };
 
 static void compare_operation(const sb_safetensors *file, const void *context, sb_dtype dtype)
@@ -150,7 +150,7 @@ static void compare_operation(const sb_safetensors *file, const void *context, s
     sb_tape_begin(&tape, SB_RECORD);
     for (int i = 0; i < INPUTS; i++)
         x[i] = reference_input(file, o->path, numbers[i], dtype);
-    sb_tensor *y = sb_keep(o->f(x)),
+    sb_tensor *y = sb_keep(o->f(NULL, x)),
               *dy = reference_tensor(file, reference_name(o->path, "dy").text, dtype);
     cr_assert(y, "%s: %s", o->path, sb_error());
     cr_assert(!dy || sb_backward_from(y, dy), "%s: %s", o->path, sb_error());

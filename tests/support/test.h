@@ -80,6 +80,14 @@ double test_relative(const sb_tensor *a, const sb_tensor *b);
 /* max |a - b| / max |b| over plain arrays. */
 double test_relative_arrays(int64_t n, const double *a, const double *b);
 
+/* FUNCTION(sum, sb_add(x[0], x[1])) defines such an sb_function, which may use its context too. */
+#define FUNCTION(name, ...)                                                                        \
+    static sb_tensor *name(void *context, sb_tensor *const x[])                                    \
+    {                                                                                              \
+        (void)context, (void)x;                                                                    \
+        return __VA_ARGS__;                                                                        \
+    }
+
 /* The elements of a tensor on any device: a copy in host memory, valid until the end of the
    test. */
 void *test_data(const sb_tensor *t);

@@ -309,51 +309,30 @@ TEST(devices, inputs_on_two_devices_are_refused, device_needed())
  */
 struct late_failure {
     const char *shapes; /* of x, then of the ids or lengths or weights */
-    sb_tensor *(*f)(sb_tensor *const x[]);
+    sb_function f;
     const char *message;
     int64_t place; /* index in the last input */
     double value;  /* the wrong value there */
 };
 
-static sb_tensor *embedding(sb_tensor *const x[])
-{
-    return sb_embedding(x[0], x[1]);
-}
+FUNCTION(embedding, sb_embedding(x[0], x[1]))
+FUNCTION(gather, sb_gather(x[0], x[1]))
+FUNCTION(cross_entropy, sb_cross_entropy(x[0], x[1], NULL))
+FUNCTION(linear_cross_entropy, sb_linear_cross_entropy(x[0], x[1], NULL, x[2], NULL))
+FUNCTION(weighted, sb_cross_entropy(x[0], x[1], &(sb_cross_entropy_options){.class_weight = x[2]}))
+FUNCTION(masked_softmax, sb_masked_softmax(x[0], sb_mask_lengths(x[1]), 1))
 
-static sb_tensor *gather(sb_tensor *const x[])
+static sb_tensor *composed_attention(void *unused, sb_tensor *const x[])
 {
-    return sb_gather(x[0], x[1]);
-}
-
-static sb_tensor *cross_entropy(sb_tensor *const x[])
-{
-    return sb_cross_entropy(x[0], x[1], NULL);
-}
-
-static sb_tensor *linear_cross_entropy(sb_tensor *const x[])
-{
-    return sb_linear_cross_entropy(x[0], x[1], NULL, x[2], NULL);
-}
-
-static sb_tensor *weighted(sb_tensor *const x[])
-{
-    return sb_cross_entropy(x[0], x[1], &(sb_cross_entropy_options){.class_weight = x[2]});
-}
-
-static sb_tensor *masked_softmax(sb_tensor *const x[])
-{
-    return sb_masked_softmax(x[0], sb_mask_lengths(x[1]), 1);
-}
-
-static sb_tensor *composed_attention(sb_tensor *const x[])
-{
+    (void)unused;
     const sb_attention_options o = {.mask = sb_mask_lengths(x[1]),
                                     .algorithm = SB_ATTENTION_COMPOSED};
     return sb_attention(x[0], x[0], x[0], &o);
 }
 
-static sb_tensor *tiled_attention(sb_tensor *const x[])
+static sb_tensor *tiled_attention(void *unused, sb_tensor *const x[])
 {
+    (void)unused;
     const sb_attention_options o = {.mask = sb_mask_lengths(x[1]), .algorithm = SB_ATTENTION_TILED};
     return sb_attention(x[0], x[0], x[0], &o);
 }
@@ -387,7 +366,7 @@ static bool can_be_used(const struct late_failure *c, sb_tensor *const x[])
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *y = sb_keep(c->f(x));
+    sb_tensor *y = sb_keep(c->f(NULL, x));
     bool ok = y && sb_backward(sb_sum(y, SB_ALL, false)) && can_be_read(y);
     ok = ok && can_be_read(sb_tensor_grad(x[0]));
     sb_tensor_clear_grad(x[0]);
@@ -405,14 +384,14 @@ TEST(devices, errors_that_only_a_kernel_sees_are_named_by_the_next_download, dev
         cr_assert(sb_tensor_set(last, c->place, c->value));
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *y = c->f(in.x);
+        sb_tensor *y = c->f(NULL, in.x);
         cr_assert(y, "%s: the host waits: %s", c->message, sb_error());
         cr_expect(!can_be_read(y));
         EXPECT_ERROR(c->message);
         cr_expect(!sb_tape_end(&tape));
         cr_expect(can_be_read(last), "the error is reported twice: %s", sb_error());
         sb_tape_begin(&tape, SB_RECORD);
-        cr_expect(c->f(in.x) && !sb_device_synchronize(device_cuda()));
+        cr_expect(c->f(NULL, in.x) && !sb_device_synchronize(device_cuda()));
         EXPECT_ERROR(c->message);
         cr_expect(!sb_tape_end(&tape));
         cr_assert(sb_tensor_set(last, c->place, right));
@@ -433,7 +412,7 @@ TEST(devices, ids_that_change_before_backward_are_named, device_needed())
             continue;
         }
         FAILED_TAPE(SB_RECORD);
-        sb_tensor *y = c->f(in.x), *loss = sb_sum(y, SB_ALL, false);
+        sb_tensor *y = c->f(NULL, in.x), *loss = sb_sum(y, SB_ALL, false);
         const int32_t id = (int32_t)c->value; /* as by a kernel of the caller's: unnoticed */
         MUST(loss && last->device->upload((int32_t *)last->data + c->place, &id, sizeof id));
         cr_expect(!sb_backward(loss) || !can_be_read(sb_tensor_grad(in.x[0])), "%s", c->message);
