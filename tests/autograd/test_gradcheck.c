@@ -430,11 +430,9 @@ CPU_TEST(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
     sb_gradcheck_options options = {.random = &random};
     cr_expect(sb_gradcheck(f_noise, NULL, &x, 1, &options, NULL), "%s", sb_error());
     cr_expect(random.position == start.position);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD); /* the stream of the outer tape */
+    TAPE(SB_RECORD); /* the stream of the outer tape */
     sb_tape_random(&tape, &random);
     cr_expect(sb_gradcheck(f_noise, NULL, &x, 1, NULL, NULL), "%s", sb_error());
-    sb_tape_end(&tape);
     cr_expect(random.position == start.position);
 }
 
@@ -450,12 +448,10 @@ CPU_TEST(gradcheck, it_nests_in_an_open_tape)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)),
               *dy = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(2), 1));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = square(x, 1, RIGHT);
     EXPECT_PASS(check(f_square, 1, RIGHT, 1, &x));
     MUST(sb_backward_from(square(y, 1, RIGHT), dy));
-    cr_expect(sb_tape_end(&tape));
     double value = sb_tensor_get(x, 1); /* d x^4 = 4 x^3 */
     cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), 1) - 4 * value * value * value) < 1e-12);
 }

@@ -60,11 +60,9 @@ TEST(node, it_may_have_several_outputs)
 {
     for (int used = 1; used <= 2; used++) {
         sb_tensor *a = KEPT(leaf(3)), *y[2];
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         two_outputs(a, y);
         cr_assert(sb_backward(used == 2 ? total(times(y[0], y[1])) : total(y[0])));
-        cr_expect(sb_tape_end(&tape));
         cr_expect(saw_no_dz == (used == 1), "an output that nothing used has no gradient");
         cr_expect(every(sb_tensor_grad(a), used == 2 ? 2 * 9 + 3 * 6 : 2));
     }
@@ -128,8 +126,7 @@ TEST(node, an_operation_without_backward_gives_constants)
 TEST(node, a_view_keeps_its_data_alive)
 {
     sb_tensor *a = KEPT(leaf(3));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = times(a, a);
     static const sb_operation part = {"part", "x", NULL, false, false};
     sb_node *node = sb_node_new(&part, 1, &y, 1, NULL, 0);
@@ -138,7 +135,6 @@ TEST(node, a_view_keeps_its_data_alive)
     sb_tensor *alone = KEPT(sb_tensor_retain(view));
     cr_assert(sb_backward(total(times(y, a))));
     cr_expect(y->data_gone && sb_tensor_get(view, 0) == 9);
-    sb_tape_end(&tape);
     cr_expect(sb_tensor_get(alone, 0) == 9);
 }
 

@@ -340,10 +340,8 @@ TEST(backward, it_gives_the_gradient_of_each_leaf)
 {
     sb_tensor *a = KEPT(leaf(3)), *b = KEPT(leaf(5)),
               *c = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(2), 7));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     MUST(sb_backward(total(times(times(a, b), times(a, c)))));
-    cr_expect(sb_tape_end(&tape));
     cr_expect(every(sb_tensor_grad(a), 2 * 3 * 5 * 7) && every(sb_tensor_grad(b), 3 * 3 * 7));
     cr_expect(!sb_tensor_grad(c), "a constant has a gradient");
 }
@@ -351,10 +349,8 @@ TEST(backward, it_gives_the_gradient_of_each_leaf)
 TEST(backward, an_input_used_twice_in_one_operation_gets_both_parts)
 {
     sb_tensor *a = KEPT(leaf(3));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward(total(times(a, a))));
-    cr_expect(sb_tape_end(&tape));
     cr_expect(every(sb_tensor_grad(a), 6));
 }
 
@@ -362,18 +358,14 @@ TEST(backward, gradients_add_up_over_tapes_until_they_are_cleared)
 {
     sb_tensor *a = KEPT(leaf(3));
     for (int step = 1; step <= 3; step++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         cr_assert(sb_backward(total(times(a, a))));
-        sb_tape_end(&tape);
         cr_expect(every(sb_tensor_grad(a), 6 * step));
     }
     sb_tensor_clear_grad(a);
     cr_expect(!sb_tensor_grad(a));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward(total(times(a, a))));
-    sb_tape_end(&tape);
     cr_expect(every(sb_tensor_grad(a), 6));
 }
 
@@ -381,10 +373,8 @@ TEST(backward, backward_from_starts_with_the_given_gradient)
 {
     sb_tensor *a = KEPT(leaf(3)),
               *dy = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1}));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward_from(times(a, a), dy));
-    sb_tape_end(&tape);
     cr_expect(sb_tensor_get(sb_tensor_grad(a), 0) == 12 &&
               sb_tensor_get(sb_tensor_grad(a), 1) == -6);
 }
@@ -429,10 +419,8 @@ TEST(backward, a_flat_gradient_is_overwritten_in_place)
     sb_tensor *a = KEPT(leaf(3)), *flat = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(4), 9));
     a->grad = tensor_view("test", flat, 2, 1, (int64_t[]){2});
     for (int step = 1; step <= 2; step++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         cr_assert(sb_backward(total(times(a, a))));
-        sb_tape_end(&tape);
         cr_expect(sb_tensor_get(flat, 1) == 9 && sb_tensor_get(flat, 2) == 6 &&
                   sb_tensor_get(flat, 3) == 6);
         sb_tensor_clear_grad(a);
@@ -490,12 +478,10 @@ TEST(backward, a_write_that_no_gradient_depends_on_is_allowed)
 TEST(backward, a_leaf_may_be_released_before_backward)
 {
     sb_tensor *a = leaf(3), *b = KEPT(leaf(5));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = times(a, b);
     sb_tensor_release(a);
     cr_assert(sb_backward(total(y)));
-    sb_tape_end(&tape);
     cr_expect(every(sb_tensor_grad(b), 3));
 }
 
@@ -814,12 +800,10 @@ static sb_tensor *square(void *context, sb_tensor *const x[])
 CPU_TEST(claims, an_inner_tape_shares_the_leaves_of_the_outer_one)
 {
     sb_tensor *a = leaf(3), *b = leaf(5);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_recompute(square, &a, sizeof a, 1, &a);
     y = sb_recompute(square, &b, sizeof b, 1, &y);
     MUST(sb_backward(total(times(y, a))));
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
     cr_expect(every(sb_tensor_grad(a), 3 * 9 * 5) && every(sb_tensor_grad(b), 27));
     cr_expect(a->claimed == 0 && b->claimed == 0);
     sb_tensor_release(a);

@@ -227,11 +227,9 @@ TEST(classifier, a_model_with_more_labels_gives_the_others_the_same_logits)
     const int32_t *const ids[] = {(const int32_t[]){4, 5, 6}};
     sb_batch *batch = KEPT(sb_labelled_batch_new(1, ids, (const int64_t[]){3}, NULL, j.vocabulary));
     double old[3], its[5];
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     MUST(sb_tensor_read(sb_classifier_logits(j.model, batch), old) &&
          sb_tensor_read(sb_classifier_logits(grown, batch), its));
-    sb_tape_end(&tape);
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(its[(const int[]){1, 2, 4}[i]] - old[i]) < 1e-12, "%d", i);
     cr_expect(its[0] != 0 && its[3] != 0 && its[0] != its[3]);

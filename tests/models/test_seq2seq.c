@@ -126,12 +126,10 @@ TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant, WHOLE_MODELS)
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
         sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tape_random(&tape, &random);
         cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s: %s", tiny_variant(v)->name,
                   sb_error());
-        sb_tape_end(&tape);
         int64_t i = 0;
         const char *missing = sb_parameters_without_gradient(tiny.weights, &i);
         cr_expect(!missing, "%s: %s", tiny_variant(v)->name, missing);

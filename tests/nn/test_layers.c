@@ -458,11 +458,9 @@ TEST(dropouts, dropped_hidden_units_keep_their_mean, KNOWN_KERNELS)
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     double mean[4] = {0}, y[4];
     for (int i = 0; i < DRAWS; i++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tape_random(&tape, &random);
         MUST(sb_tensor_read(sb_feed_forward_forward(&layer, x), y));
-        sb_tape_end(&tape);
         for (int c = 0; c < 4; c++)
             mean[c] += y[c] / DRAWS;
     }

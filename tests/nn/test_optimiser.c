@@ -289,10 +289,8 @@ TEST(optimiser, a_parameter_added_later_is_trained_too)
     sb_optimiser *sgd = KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1}));
     sb_tensor *late =
         sb_parameters_add(set, "late", SB_SHAPE(1), (sb_initial){SB_INITIAL_CONSTANT, 5});
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     cr_assert(sb_backward(sb_sum(sb_multiply(late, late), SB_ALL, false)));
-    sb_tape_end(&tape);
     MUST(sb_optimiser_step(sgd));
     cr_expect(fabs(sb_tensor_get(late, 0) - 4) < 1e-12);
     cr_expect(sb_tensor_get(sb_parameters_find(set, "w"), 0) == 1);

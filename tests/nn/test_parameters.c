@@ -93,14 +93,12 @@ static const sb_optimiser_options plateau = {
 /* Step t: the bias has a gradient at even steps alone. */
 static void step(sb_parameters *set, sb_optimiser *o, int t)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *w = sb_parameters_find(set, "encoder.weight"),
               *b = sb_parameters_find(set, "encoder.bias"),
               *h = sb_parameters_find(set, "head.weight");
     sb_tensor *y = sb_matmul(h, t % 2 == 0 ? sb_add(w, sb_reshape(b, SB_SHAPE(3, 1))) : w);
     MUST(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
-    sb_tape_end(&tape);
     sb_optimiser_observe(o, t < 3 ? 1 : 2);
     MUST(sb_optimiser_step(o));
 }

@@ -29,8 +29,7 @@ TEST(attention, a_single_key_gives_its_value)
 {
     sb_tensor *q = test_leaf(SB_F64, 1, SB_SHAPE(2, 4)), *k = test_leaf(SB_F64, 2, SB_SHAPE(1, 4));
     sb_tensor *v = test_leaf(SB_F64, 3, SB_SHAPE(1, 3)), *dy = test_leaf(SB_F64, 4, SB_SHAPE(2, 3));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_keep(sb_attention(q, k, v, NULL));
     MUST(sb_backward_from(y, dy));
     for (int i = 0; i < 6; i++)
@@ -41,7 +40,6 @@ TEST(attention, a_single_key_gives_its_value)
     for (int i = 0; i < 4; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(k), i) == 0 &&
                   sb_tensor_get(sb_tensor_grad(q), i) == 0);
-    sb_tape_end(&tape);
 }
 
 TEST(attention, many_options_equal_the_composition_of_simple_operations)
@@ -633,8 +631,7 @@ static sb_mask *mask_of(const struct call *c)
 static void run(struct call *c)
 {
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_attention_options o = {.mask = mask_of(c),
                               .bias = c->biased ? c->x[3] : NULL,
@@ -644,7 +641,6 @@ static void run(struct call *c)
     c->y = retained(sb_keep(sb_attention(c->x[0], c->x[1], c->x[2], &o)));
     retained(sb_keep(c->weights));
     MUST(sb_backward_from(c->y, c->dy));
-    cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < 4; i++) {
         c->dx[i] = retained(sb_tensor_grad(c->x[i]));
         sb_tensor_clear_grad(c->x[i]);

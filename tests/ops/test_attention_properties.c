@@ -465,14 +465,12 @@ static sb_attention_algorithm algorithm = SB_ATTENTION_COMPOSED;
 static void run(struct run *r, sb_mask *(*mask)(void), bool biased, double dropout)
 {
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_attention_options o = {.mask = mask(), .bias = biased ? r->bias : NULL, .dropout = dropout};
     o.algorithm = algorithm;
     r->y = retained(sb_keep(sb_attention(r->q, r->k, r->v, &o)));
     MUST(sb_backward_from(r->y, r->dy));
-    cr_assert(sb_tape_end(&tape));
     r->dq = take_grad(r->q);
     r->dk = take_grad(r->k);
     r->dv = take_grad(r->v);

@@ -423,14 +423,12 @@ TEST(attention_bf16, a_second_run_gives_the_same_bits, device_needed())
 
 TEST(attention_bf16, tiles_are_used_unless_weights_are_requested, device_needed())
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = test_leaf(SB_BF16, 1, SB_SHAPE(3, 8)), *weights = NULL;
     sb_tensor *y = sb_attention(x, x, x, NULL);
     cr_expect(sb_attention_weights(y, 0, 3) != NULL, "%s", sb_error());
     cr_expect(sb_attention(x, x, x, &(sb_attention_options){.weights = &weights}) && weights &&
               weights->dtype == SB_BF16);
-    sb_tape_end(&tape);
 }
 
 enum { Q, K, V, DY, Y, DQ, DK, DV, PARTS };
@@ -541,8 +539,7 @@ static void expect_zero_rows(bool f32)
     sb_tensor *x[3];
     for (uint64_t i = 0; i < 3; i++)
         x[i] = test_leaf(dtype_of(f32), i + 1, SB_SHAPE(2, L, D));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     const int32_t lengths[2] = {0, L / 2};
     sb_tensor *keys = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(2), lengths));
     sb_attention_options o = {.mask = sb_mask_lengths(keys), .algorithm = SB_ATTENTION_TILED};
@@ -557,7 +554,6 @@ static void expect_zero_rows(bool f32)
                       numbers[i]);
         }
     }
-    sb_tape_end(&tape);
 }
 
 TEST(attention_bf16, blocked_rows_are_exactly_zero, device_needed())

@@ -181,13 +181,11 @@ TEST(dropout, residual_dropout_is_dropout_and_add)
         sb_tensor *dy = test_leaf(SB_F64, 3, SB_SHAPE(3, 300));
         for (int way = 0; way < 2; way++) {
             sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tape_random(&tape, &random);
             y[way] = retained(sb_keep(residual(x, branch, way)));
             sb_tensor *sum = sb_add(y[way], residual(x, branch, way));
             MUST(sb_backward_from(sum, dy));
-            sb_tape_end(&tape);
             dx[way] = retained(sb_tensor_grad(x));
             dbranch[way] = retained(sb_tensor_grad(branch));
             sb_tensor_clear_grad(x);

@@ -418,11 +418,9 @@ CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
         sb_tensor *first = NULL;
         for (int t = 1; t <= 4; t++) {
             sb_set_threads(t);
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tensor_clear_grad(b);
             MUST(sb_backward(sb_sum(sb_divide(a, b), SB_ALL, false)));
-            sb_tape_end(&tape);
             if (!first)
                 first = retained(sb_tensor_grad(b));
             cr_expect(test_same_bits(first, sb_tensor_grad(b)));

@@ -189,13 +189,11 @@ static void run_with_tf32(sb_dtype dtype, bool tf32, bool biased, sb_tensor *got
 {
     const struct inputs in = inputs_new("40x96 72x96 72", dtype, 1);
     sb_tensor *const *x = in.x;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     tape_open()->tf32 = tf32;
     sb_tensor *dy = test_leaf(dtype, 9, SB_SHAPE(40, 72));
     got[0] = retained(sb_linear(x[0], x[1], biased ? x[2] : NULL));
     MUST(sb_backward_from(got[0], dy));
-    sb_tape_end(&tape);
     for (int i = 0; i < 3; i++) {
         got[1 + i] = retained(sb_tensor_grad(x[i]));
     }

@@ -86,14 +86,12 @@ static void expect_simple(int64_t Lq, int64_t Lk, double temperature, bool first
         sb_tensor_set(allowed, i, sb_random_uniform(&random) < 0.7 || (first_key && i % Lk == 0));
     sb_tensor *y[2], *dx[2];
     for (int way = 0; way < 2; way++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tensor *keep = sb_cast(allowed, SB_F64);
         sb_mask *mask = sb_mask_allow(allowed);
         y[way] = retained(way == 0 ? sb_masked_softmax(x, mask, temperature)
                                    : simple((sb_tensor *[]){x, keep}, temperature));
         MUST(sb_backward_from(sb_keep(y[way]), dy));
-        sb_tape_end(&tape);
         dx[way] = retained(sb_tensor_grad(x));
         sb_tensor_clear_grad(x);
     }

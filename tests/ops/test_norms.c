@@ -508,11 +508,9 @@ TEST(l2_normalize, zero_stays_zero_and_passes_no_gradient)
 
 TEST(l2_normalize, rows_shorter_than_1e_12_are_divided_by_that)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *y = sb_l2_normalize(owned(SB_F64, SB_SHAPE(2), (double[]){3e-14, 0}));
     cr_expect(fabs(sb_tensor_get(y, 0) - 0.03) < 1e-15);
-    sb_tape_end(&tape);
     double dx[2];
     backward(SB_F64, 3e-14, 0, dx);
     cr_expect(fabs(dx[0] * 1e-12 - 1) < 1e-12 && dx[1] == 0);
@@ -538,13 +536,11 @@ TEST(l2_normalize, rows_whose_squares_are_rounded_to_0_have_a_gradient)
         {SB_F32, 1e-30}, {SB_F32, 1.401298464324817e-45}, {SB_F64, 1e-200}, {SB_F64, 5e-324}};
     for (size_t i = 0; i < sizeof least / sizeof least[0]; i++) {
         double dx[2];
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
+        TAPE(SB_NO_RECORD);
         sb_tensor *y =
             sb_l2_normalize(owned(least[i].dtype, SB_SHAPE(2), (double[]){least[i].x, 0}));
         cr_expect(fabs(sb_tensor_get(y, 0) / least[i].x / 1e12 - 1) < 1e-6, "%g: %g", least[i].x,
                   sb_tensor_get(y, 0));
-        sb_tape_end(&tape);
         backward(least[i].dtype, least[i].x, 0, dx);
         cr_expect(fabs(dx[0] * 1e-12 - 1) < 1e-6 && dx[1] == 0, "%g: %g", least[i].x, dx[0]);
     }

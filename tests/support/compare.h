@@ -86,8 +86,7 @@ static inline void expect_same_function(sb_function f, sb_function g, const char
 static inline void expect_rows_do_not_depend_on_position(sb_tensor *(*f)(sb_tensor *x), int64_t C)
 {
     enum { ROWS = 7 };
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *row = test_leaf(SB_F32, (uint64_t)C, SB_SHAPE(C));
     sb_tensor *x = sb_expand(row, SB_SHAPE(ROWS, C)), *y = f(x);
     MUST(y);
@@ -96,7 +95,6 @@ static inline void expect_rows_do_not_depend_on_position(sb_tensor *(*f)(sb_tens
     for (int64_t r = 1; r < ROWS; r++)
         cr_expect(memcmp(bits, bits + r * size, (size_t)size * sizeof *bits) == 0,
                   "row %lld of length %lld differs", (long long)r, (long long)C);
-    sb_tape_end(&tape);
 }
 
 /* The same for lengths around the widths of vectors, with each set of kernels. */

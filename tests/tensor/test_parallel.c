@@ -258,10 +258,8 @@ static void spoil(sb_communicator *c, void *context)
     s->before[rank] = small_run_bits(&run);
     if (rank == 1) {
         sb_tensor *w = sb_parameters_find(run.weights, "output.bias");
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300));
-        sb_tape_end(&tape);
         sb_tensor_set(sb_tensor_grad(w), 0, INFINITY);
     }
     s->ok[rank] = sb_trainer_step(run.trainer, &trained) && s->ok[rank];

@@ -84,11 +84,9 @@ TEST(trainer, a_step_that_is_given_up_leaves_no_trace, WHOLE_MODELS)
 /* Leaves an infinite gradient in a parameter, to which the next step's is added. */
 static void spoil_gradient(struct small_run *run, const char *name)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *w = sb_parameters_find(run->weights, name);
     MUST(sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300)));
-    sb_tape_end(&tape);
     sb_tensor_set(sb_tensor_grad(w), 0, INFINITY);
 }
 
@@ -226,8 +224,7 @@ TEST(trainer, memory_falls_during_backward)
     small_run_train(&run, 1);
     const sb_batch *batch = sb_data_next(run.data);
     double before = (double)memory_in_use().live_bytes;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, NULL);
     sb_tensor *loss = sb_seq2seq_loss(run.model, batch);
     double at_loss = (double)memory_in_use().live_bytes - before;
@@ -235,7 +232,6 @@ TEST(trainer, memory_falls_during_backward)
     MUST(sb_backward(loss));
     double peak = (double)memory_in_use().peak_bytes - before;
     double after = (double)memory_in_use().live_bytes - before;
-    cr_expect(sb_tape_end(&tape));
     cr_expect(peak < 1.2 * at_loss, "%g bytes at the loss, then up to %g", at_loss, peak);
     cr_expect(after < 0.5 * at_loss, "%g bytes at the loss, %g after backward", at_loss, after);
 }
