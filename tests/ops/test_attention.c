@@ -98,14 +98,12 @@ TEST(attention, long_rows_equal_the_composition_of_simple_operations, MANY_CASES
 
 CPU_TEST(attention, each_set_of_kernels_computes_the_same)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (uint64_t seed = 0; kernel_use_cpu_set(set) && seed < 40; seed++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (uint64_t seed = 0; seed < 40; seed++) {
             struct variant c = variant_draw(seed);
             variant_expect_same(&c, SB_F64, COMPOSED, OPERATIONS, 1e-12);
             variant_expect_same(&c, SB_F32, COMPOSED, OPERATIONS, 2e-5);
         }
-    kernel_use_cpu_set(usual);
 }
 
 static void run_threads(const struct variant *c, enum way way, int threads,
@@ -171,18 +169,14 @@ TEST(attention, padding_does_not_change_the_bits_of_a_sequence, MANY_CASES)
 {
     sb_set_threads(1); /* a second one would slow down many small calls */
     const int64_t step = test_brief() ? 12 : test_slow() ? 7 : 1;
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int64_t L = 1; test_kernel_set(set) && L < 140; L += L < 40         ? step
-                                                                  : test_brief() ? 31
-                                                                                 : 13)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int64_t L = 1; L < 140; L += L < 40 ? step : test_brief() ? 31 : 13)
             for (int way = 0; way < 4; way++) {
                 sb_attention_algorithm algorithm =
                     way / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
                 expect_padding_has_no_effect(L, 8, way % 2, algorithm);
                 expect_padding_has_no_effect(L, L == 1 ? 300 : 67, way % 2, algorithm);
             }
-    kernel_use_cpu_set(usual);
 }
 
 /* The gradient of the weights is do v', dropped like the weights; nothing else uses them. */
@@ -681,11 +675,9 @@ static void in_all_ways(sb_dtype dtype, int64_t Lq, int64_t Lk)
 
 CPU_TEST(attention_short, has_the_bits_of_row_by_row)
 {
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (size_t n = 0; test_kernel_set(set) && n < sizeof sizes / sizeof *sizes; n++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
             in_all_ways(SB_F32, sizes[n][0], sizes[n][1]);
             in_all_ways(SB_F64, sizes[n][0], sizes[n][1]);
         }
-    kernel_use_cpu_set(usual);
 }

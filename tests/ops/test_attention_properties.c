@@ -545,14 +545,12 @@ static sb_mask *no_query_2(void)
    and dropout. */
 static void in_all_ways(void (*check)(sb_dtype dtype, bool biased, double dropout))
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int way = 0; test_kernel_set(set) && way < 8; way++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int way = 0; way < 8; way++) {
             algorithm = way / 4 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
             check(SB_F32, way % 2, way / 2 % 2 * 0.5);
             check(SB_F64, way % 2, way / 2 % 2 * 0.5);
         }
-    kernel_use_cpu_set(usual);
 }
 
 static void check_padding(sb_dtype dtype, sb_mask *(*mask)(void), double value, bool biased,

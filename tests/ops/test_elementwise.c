@@ -397,10 +397,7 @@ static const struct {
 
 TEST(broadcast, long_tensors_agree_with_plain_loops_in_every_instruction_set)
 {
-    const enum kernel_set best = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
-        if (!test_kernel_set(set))
-            continue;
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
             sb_tensor *a = test_leaf(SB_F32, 2 * i, shapes[i].rank_a, shapes[i].a);
             sb_tensor *b = test_leaf(SB_F32, 2 * i + 1, shapes[i].rank_b, shapes[i].b);
@@ -566,11 +563,8 @@ static void list_is_cast_as_its_tensors(void)
 
 TEST(cast, a_list_of_tensors_is_cast_as_each_of_them)
 {
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_PLAIN; set++)
-        if (test_kernel_set(set))
-            list_is_cast_as_its_tensors();
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_PLAIN); next_set(&s);)
+        list_is_cast_as_its_tensors();
 }
 
 TEST(cast, no_gradient_passes_through_integers)

@@ -62,14 +62,11 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
 TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix, WHOLE_MODELS)
 {
     sb_set_threads(1); /* a second one would slow down many small calls */
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (sb_score score = SB_SCORE_SCALED; test_kernel_set(set) && score <= SB_SCORE_COSINE;
-             score++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (sb_score score = SB_SCORE_SCALED; score <= SB_SCORE_COSINE; score++) {
             expect_decoding(SB_F64, score, 1e-12);
             expect_decoding(SB_F32, score, 1e-5);
         }
-    kernel_use_cpu_set(usual);
 }
 
 /* The norm of a key is that of sb_l2_normalize, also where squares overflow. */
@@ -148,11 +145,9 @@ static void expect_the_same_bits_alone(int64_t L)
 
 TEST(kv_cache, a_sequence_has_the_same_bits_alone_and_in_a_batch)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int64_t L = 1; test_kernel_set(set) && L <= T; L++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int64_t L = 1; L <= T; L++)
             expect_the_same_bits_alone(L);
-    kernel_use_cpu_set(usual);
 }
 
 /* The contents of a cache: with q = 0 a query gives the mean of v over all keys. */

@@ -145,10 +145,7 @@ static void check_case(sb_dtype dtype, int rank, const int64_t *dim, const int *
 
 TEST(permute, every_order_of_every_dtype_agrees_with_plain_indices, KNOWN_KERNELS)
 {
-    const enum kernel_set best = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
-        if (!test_kernel_set(set))
-            continue;
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
             for (sb_dtype dtype = SB_F32; dtype <= SB_BOOL; dtype++)
                 if (dtype != SB_DUAL || sb_device_in_use() == sb_device_cpu())

@@ -157,11 +157,8 @@ static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t eve
 
 TEST(linear, in_decoding_a_row_does_not_depend_on_its_batch, MANY_CASES)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        if (test_kernel_set(set))
-            expect_rows_alone(67, 65, 131, 1);
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        expect_rows_alone(67, 65, 131, 1);
     expect_rows_alone(601, 603, 605, 100); /* large enough for BLAS on a tape that records */
 }
 
@@ -525,11 +522,8 @@ static void expect_within_bound(sb_dtype dtype, int64_t rows, int64_t in, int64_
 /* Calls test for each set of kernels that this processor has. */
 static void with_each_set(void (*test)(void))
 {
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_PLAIN; set++)
-        if (kernel_use_cpu_set(set))
-            test();
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_PLAIN); next_set(&s);)
+        test();
 }
 
 static void expect_each_shape_within_bound(void)
@@ -680,12 +674,10 @@ CPU_TEST(packed_weights, results_have_the_same_bits)
 {
     static const int64_t rows[] = {1, 3, 5, 70}, in[] = {1, 17, 256, 300, 1000},
                          out[] = {1, 31, 64, 200};
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int i = 0; i < 4 * 5 * 4 * 2 && kernel_use_cpu_set(set); i++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int i = 0; i < 4 * 5 * 4 * 2; i++)
             expect_same_bits(i % 2 ? SB_F64 : SB_F32, rows[i / 2 % 4], in[i / 8 % 5],
                              out[i / 40 % 4]);
-    kernel_use_cpu_set(usual);
 }
 
 /* Another tensor than a parameter may be replaced, or have another value, before its next use. */

@@ -221,14 +221,12 @@ static void expect_visible(sb_dtype dtype, double value, bool dense)
 
 TEST(mask, nan_in_a_blocked_entry_has_no_effect_and_in_a_kept_one_propagates)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (sb_dtype dtype = SB_F32; test_kernel_set(set) && dtype <= SB_F64; dtype++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++)
             for (int dense = 0; dense < 2; dense++) {
                 expect_visible(dtype, NAN, dense);
                 expect_visible(dtype, -INFINITY, dense);
             }
-    kernel_use_cpu_set(usual);
 }
 
 /* All kept scores are -infinity: the weights are 0 / 0 = NaN, and not 0 as of a masked row. */
@@ -244,9 +242,8 @@ TEST(mask, kept_scores_of_minus_infinity_give_nan)
 /* A row of 12 keys alone, and with padding in a batch of longer rows: the same bits. */
 TEST(mask, padding_does_not_change_the_bits_of_a_row)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int64_t L = 1; test_kernel_set(set) && L < 70; L++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int64_t L = 1; L < 70; L++) {
             int64_t Lk = L + 9;
             TAPE(SB_NO_RECORD);
             sb_tensor *padded = test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(3, 1, 1, Lk));
@@ -263,7 +260,6 @@ TEST(mask, padding_does_not_change_the_bits_of_a_row)
             cr_expect(memcmp(bits + Lk, test_data(z), tensor_bytes(z)) == 0, "length %lld",
                       (long long)L);
         }
-    kernel_use_cpu_set(usual);
 }
 
 CPU_TEST(mask, eight_masks_can_be_combined_and_not_nine)

@@ -226,13 +226,10 @@ static void expect_rows_alone(matmul f, bool transpose_b, int64_t m, int64_t n, 
 
 TEST(matmul, in_decoding_a_row_does_not_depend_on_the_others)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        if (test_kernel_set(set)) {
-            expect_rows_alone(sb_matmul, false, 37, 33, 65, 1);
-            expect_rows_alone(sb_matmul_nt, true, 37, 33, 65, 1);
-        }
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
+        expect_rows_alone(sb_matmul, false, 37, 33, 65, 1);
+        expect_rows_alone(sb_matmul_nt, true, 37, 33, 65, 1);
+    }
 }
 
 /* A GPU has tiles of several sizes, and kernels that read 16 bytes at a time. */
@@ -547,10 +544,10 @@ static void expect_exact_everywhere(sb_dtype dtype, int transposes, int64_t m, i
         for (int64_t j = 0; j < n; j++)
             for (int64_t l = 0; l < k; l++)
                 sums[i * n + j] += element_a(&p, i, l) * element_b(&p, l, j);
-    for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int way = 0; way < WAYS && kernel_use_cpu_set(set); way++) {
-            expect_exact(&p, set, way, 0, sums);
-            expect_exact(&p, set, way, transposes % 2 ? 0.5 : 1, sums);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int way = 0; way < WAYS; way++) {
+            expect_exact(&p, s.set, way, 0, sums);
+            expect_exact(&p, s.set, way, transposes % 2 ? 0.5 : 1, sums);
         }
 }
 
@@ -638,14 +635,14 @@ static void expect_rows_unchanged(const struct gemm_product *p, enum kernel_set 
 
 CPU_TEST(gemm, rows_of_the_builtin_do_not_depend_on_their_number_or_position)
 {
-    for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int transposes = 0; transposes < 4 && kernel_use_cpu_set(set); transposes++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int transposes = 0; transposes < 4; transposes++)
             for (int wide = 0; wide < 2; wide++) {
                 struct gemm_product p =
                     product_new(wide ? SB_F64 : SB_F32, transposes, 70, 53, 270, 1, false);
-                void *all = result(&p, set, BUILTIN, 0);
+                void *all = result(&p, s.set, BUILTIN, 0);
                 for (int64_t rows = 1; rows <= 70; rows += rows < 18 || test_long() ? 1 : 13)
-                    expect_rows_unchanged(&p, set, all, rows);
+                    expect_rows_unchanged(&p, s.set, all, rows);
             }
 }
 
@@ -751,11 +748,11 @@ static void expect_bf16_exact(enum kernel_set set, int transposes, int64_t m, in
 /* Also odd sizes, whose pairs of numbers are not adjacent. */
 CPU_TEST(gemm, products_of_whole_numbers_in_bf16_are_exact)
 {
-    for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes && kernel_use_cpu_set(set); i++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
             for (int transposes = 0; transposes < 4; transposes++)
                 for (int64_t spare = 0; spare < 3; spare++)
-                    expect_bf16_exact(set, transposes, shapes[i][0], shapes[i][1], shapes[i][2],
+                    expect_bf16_exact(s.set, transposes, shapes[i][0], shapes[i][1], shapes[i][2],
                                       spare);
 }
 

@@ -160,14 +160,12 @@ static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const
 /* The weights of a trained model must not depend on which of the two it uses. */
 CPU_TEST(layer_norm, with_dropout_it_has_the_same_bits_as_dropout_before_it)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (sb_dtype dtype = SB_F32; test_kernel_set(set) && dtype <= SB_F64; dtype++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
             for (size_t i = 0; i < sizeof dropped_shapes / sizeof *dropped_shapes; i++)
                 expect_same_bits(dropped, dropped_before, dtype, dropped_shapes[i]);
             expect_same_bits(dropped_doubled, doubled_dropped_before, dtype, "3x300 300");
         }
-    kernel_use_cpu_set(usual);
 }
 
 TEST(layer_norm, dropout_of_the_branch_uses_one_position_of_the_stream)

@@ -132,10 +132,9 @@ CPU_TEST(operations, any_number_of_threads_gives_the_same_bits)
 
 static void streams_agree(const struct example *e, const char *shapes)
 {
-    const enum kernel_set best = kernel_cpu_set();
     const int64_t usual = kernel_streamed_bytes;
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (sb_dtype dtype = SB_F32; dtype <= SB_F64 && kernel_use_cpu_set(set); dtype++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
             struct inputs in = inputs_new(shapes, dtype, 1);
             struct results cached = example_must_run(e, shapes, &in);
             kernel_streamed_bytes = 0;
@@ -144,7 +143,6 @@ static void streams_agree(const struct example *e, const char *shapes)
             cr_expect(results_same_bits(&cached, &streamed), "%s %s in %s: %s: other bits", e->name,
                       shapes, sb_dtype_name(dtype), kernel_cpu_name());
         }
-    kernel_use_cpu_set(best);
 }
 
 CPU_TEST(operations, streaming_stores_give_the_same_bits)
@@ -332,9 +330,7 @@ static void fast_agrees(const struct example *e, const char *shapes)
     struct inputs in = inputs_new(shapes, SB_F64, 1);
     kernel_use_cpu_set(KERNELS_PLAIN);
     struct results plain = example_must_run(e, shapes, &in);
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {
-        if (!kernel_use_cpu_set(set))
-            continue;
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
         struct results fast = example_must_run(e, shapes, &in);
         const double relative = results_relative(&fast, &plain);
         cr_expect(relative <= tolerance, "%s %s: %s is off by %g", e->name, shapes,
@@ -381,9 +377,7 @@ CPU_TEST(plain, cached_attention_agrees)
     for (sb_score score = SB_SCORE_SCALED; score <= SB_SCORE_COSINE; score++) {
         kernel_use_cpu_set(KERNELS_PLAIN);
         sb_tensor *plain = cached(score, in.x);
-        for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {
-            if (!kernel_use_cpu_set(set))
-                continue;
+        for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
             sb_tensor *fast = cached(score, in.x);
             cr_expect(test_relative(fast, plain) <= tolerance, "score %d, %s: off by %g",
                       (int)score, kernel_cpu_name(), test_relative(fast, plain));
@@ -425,16 +419,12 @@ CPU_TEST(plain, optimiser_steps_agree)
     static double plain[4][N], fast[4][N];
     double plain_sum, fast_sum;
     update(KERNELS_PLAIN, plain, &plain_sum);
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {
-        if (!kernel_use_cpu_set(set))
-            continue;
-        update(set, fast, &fast_sum);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
+        update(s.set, fast, &fast_sum);
         cr_expect(test_relative_arrays(4 * N, fast[0], plain[0]) <= tolerance, "%s: off by %g",
                   kernel_cpu_name(), test_relative_arrays(4 * N, fast[0], plain[0]));
         cr_expect(fabs(fast_sum - plain_sum) <= tolerance * plain_sum, "%s", kernel_cpu_name());
     }
-    kernel_use_cpu_set(usual);
 }
 
 /* bf16 is a storage format: computation is in f32, and results and gradients are rounded. */

@@ -110,9 +110,8 @@ static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition
 TEST(place, parts_of_activations_drop_the_same_elements, KNOWN_KERNELS)
 {
     const int64_t sizes[] = {1, 8, 13, 300};
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int n = 0; test_kernel_set(set) && n < 8 * UNIT_KINDS; n++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int n = 0; n < 8 * UNIT_KINDS; n++) {
             sb_partition share = {.items = {.of = 5, .first = 2}};
             const sb_dtype dtype = n % 2 ? SB_F64 : SB_F32;
             const int64_t C = sizes[n / 2 % 4];
@@ -124,7 +123,6 @@ TEST(place, parts_of_activations_drop_the_same_elements, KNOWN_KERNELS)
                 expect_units(n / 8, dtype, C, &(sb_partition){.source = share.source}, 5, L);
             }
         }
-    kernel_use_cpu_set(usual);
 }
 
 /* ---- attention's weights (sentences, heads, queries of the target, keys of the source) ---- */

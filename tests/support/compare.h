@@ -100,14 +100,11 @@ static inline void expect_rows_do_not_depend_on_position(sb_tensor *(*f)(sb_tens
 /* The same for lengths around the widths of vectors, with each set of kernels. */
 static inline void expect_row_function(sb_tensor *(*f)(sb_tensor *x))
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        if (test_kernel_set(set)) {
-            for (int64_t C = 1; C < 70; C += test_slow() ? 5 : 1)
-                expect_rows_do_not_depend_on_position(f, C);
-            expect_rows_do_not_depend_on_position(f, 1001);
-        }
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
+        for (int64_t C = 1; C < 70; C += test_slow() ? 5 : 1)
+            expect_rows_do_not_depend_on_position(f, C);
+        expect_rows_do_not_depend_on_position(f, 1001);
+    }
 }
 
 #endif

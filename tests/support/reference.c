@@ -127,13 +127,10 @@ void reference_expect_weights(const sb_safetensors *file, const char *path,
 void reference_each(void (*body)(const sb_safetensors *file, const void *context, sb_dtype dtype),
                     const sb_safetensors *file, const void *context)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_PLAIN; set++)
-        if (test_kernel_set(set)) {
-            body(file, context, SB_F64);
-            body(file, context, SB_F32);
-        }
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_PLAIN); next_set(&s);) {
+        body(file, context, SB_F64);
+        body(file, context, SB_F32);
+    }
 }
 
 struct operation {

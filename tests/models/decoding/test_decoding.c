@@ -151,15 +151,12 @@ TEST(decoding, no_variant_depends_on_the_batch, WHOLE_MODELS)
 /* Every instruction set, with one thread and with several. */
 TEST(decoding, no_kernels_depend_on_the_batch, WHOLE_MODELS)
 {
-    enum kernel_set usual = kernel_cpu_set();
     int64_t usual_work = kernel_parallel_work;
     enum { FEW = 8 };
     const sb_decoding_options shortly = {.longest = 4};
     const char **texts = texts_new(70, FEW);
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
         for (int dtype = SB_F32; dtype <= SB_F64; dtype++) {
-            if (!test_kernel_set(set))
-                continue;
             struct tiny tiny = tiny_new((sb_dtype)dtype, 4, NULL);
             sb_decoded one[FEW], several[FEW];
             decode(&tiny, texts, FEW, &shortly, one);
@@ -170,7 +167,6 @@ TEST(decoding, no_kernels_depend_on_the_batch, WHOLE_MODELS)
             for (int i = 0; i < FEW; i++)
                 cr_expect(same_bits(&one[i], &several[i]));
         }
-    kernel_use_cpu_set(usual);
 }
 
 /* The first symbols of many samples follow their distribution, within five deviations of the number
