@@ -1,12 +1,8 @@
 /* Exact derivatives, their use in the gradient check, and watched tensors. */
 #include "autograd/node.h"
 #include "autograd/watch.h"
-#include "ops/kernel.h"
 #include "tests/support/compare.h"
-#include "tests/support/examples.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
-#include <string.h>
 
 FUNCTION(run_example, ((const struct example *)context)->run(NULL, x))
 

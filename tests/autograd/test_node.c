@@ -1,7 +1,5 @@
 /* Nodes of operations, and recomputation. */
-#include "autograd/recomputation.h"
 #include "tests/support/sample.h"
-#include "tests/support/test.h"
 
 /* y = a + b, which can write into a fresh gradient */
 static int was_fresh[2];

@@ -1,5 +1,4 @@
 /* The tape, and backward. */
-#include "autograd/recomputation.h"
 #include "tests/support/sample.h"
 #include <pthread.h>
 #include <stdio.h>

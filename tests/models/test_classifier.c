@@ -1,6 +1,5 @@
 #include "models/kinds.h"
 #include "tests/support/tiny.h"
-#include <math.h>
 #include <stdio.h>
 
 enum { TEXTS = 90 };

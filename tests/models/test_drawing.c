@@ -1,7 +1,3 @@
-#include "autograd/tape.h"
-#include "models/drawing.h"
-#include "ops/ops.h"
-#include "tensor/device.h"
 #include "tests/support/test.h"
 
 static int count_of(const char *text, const char *what)

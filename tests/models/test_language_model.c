@@ -2,7 +2,6 @@
 #include "models/decoding/device_steps.h"
 #include "models/decoding/search.h"
 #include "tests/support/tiny.h"
-#include <stdio.h>
 
 enum { TEXTS = 20, LONGEST = 8 };
 

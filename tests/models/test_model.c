@@ -2,9 +2,7 @@
 #include "nn/flat.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/parallel_run.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
-#include <stdio.h>
 
 /* Descriptions and kinds of models; and the invalid models and sources of a user that a trainer
    refuses. */

@@ -1,9 +1,6 @@
 /* Groups of parameters: frozen ones, and those with a rate and a decay of their own. */
-#include "nn/average.h"
 #include "nn/flat.h"
-#include "nn/groups.h"
 #include "nn/name.h"
-#include "nn/optimiser.h"
 #include "tests/support/small_run.h"
 
 static const sb_initial normal = {SB_INITIAL_NORMAL, 1};

@@ -1,6 +1,4 @@
 /* Options of layers: their defaults, and the initial values of weights. */
-#include "autograd/gradcheck.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 

@@ -1,6 +1,5 @@
 /* Layers: gradients, dropout and convolution. */
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 

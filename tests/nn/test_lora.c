@@ -1,6 +1,5 @@
 /* Adapters of low rank for linear layers. */
 #include "nn/flat.h"
-#include "nn/lora.h"
 #include "tests/support/small_run.h"
 
 static const sb_lora_options two = {.rank = 2, .alpha = 3, .on = "*.query"};

@@ -1,10 +1,6 @@
 /* Optimisers, schedules, and parameters of few bits. */
-#include "nn/average.h"
 #include "nn/flat.h"
-#include "nn/optimiser.h"
 #include "nn/rounded_parameters.h"
-#include "nn/schedule.h"
-#include "ops/context.h"
 #include "ops/update.h"
 #include "tests/support/test.h"
 #include <stdio.h>

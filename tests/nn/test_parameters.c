@@ -1,10 +1,7 @@
 /* Sets of parameters: files, fingerprints, and derivatives over all of them. */
-#include "autograd/derivative.h"
 #include "nn/fingerprint.h"
 #include "tests/support/mailbox.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
-#include <stdio.h>
 
 static const sb_initial normal = {SB_INITIAL_NORMAL, 1};
 

@@ -1,6 +1,5 @@
 /* Layers and optimisers against PyTorch. */
 #include "tests/support/reference.h"
-#include <stdio.h>
 
 /* Multi-head attention, encoder and decoder layers agree with PyTorch's, in value and in the
    gradients of all inputs and weights: see tests/golden/references/layers.py. */

@@ -2,11 +2,9 @@
 #include "nn/flat.h"
 #include "nn/optimiser_parts.h"
 #include "nn/shares_run.h"
-#include "nn/transformer.h"
 #include "tensor/threads.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/small_run.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 

@@ -1,6 +1,4 @@
 /* Attention by its formula: values, shapes and layouts, positions, and short sequences. */
-#include "ops/kernel.h"
-#include "tests/support/test.h"
 #include "tests/support/variant.h"
 #include <stdio.h>
 

@@ -1,8 +1,5 @@
 /* Properties of attention, and the effect of its masks. */
-#include "ops/kernel.h"
-#include "ops/kv_cache.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 
 /* Properties of attention that hold for every algorithm: symmetries, the range of outputs, and the
    variances that scale and heads are designed for. */

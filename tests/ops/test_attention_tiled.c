@@ -1,7 +1,4 @@
 /* Attention by tiles, and with tensor cores. */
-#include "ops/kernel.h"
-#include "tests/support/device.h"
-#include "tests/support/test.h"
 #include "tests/support/variant.h"
 #include <time.h>
 

@@ -1,7 +1,6 @@
 /* Cross-entropy, of logits and of the linear layer that makes them. */
 #include "ops/loss.h"
 #include "tests/support/compare.h"
-#include "tests/support/examples.h"
 
 /* softmax(0, ln 2, ln 4) = (1, 2, 4) / 7; the target's is 2/7. */
 TEST(cross_entropy, three_scores_give_the_hand_worked_loss)

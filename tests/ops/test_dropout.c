@@ -1,4 +1,3 @@
-#include "ops/kernel.h"
 #include "tensor/philox.h"
 #include "tests/support/test.h"
 #include <stdio.h>

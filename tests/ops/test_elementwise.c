@@ -3,7 +3,6 @@
 #include "ops/broadcast.h"
 #include "ops/cast.h"
 #include "ops/elementwise.h"
-#include "ops/kernel.h"
 #include "tests/support/compare.h"
 
 /* Values and derivatives at four points, by PyTorch 2 in float64. */

@@ -1,8 +1,6 @@
 /* What decoding keeps between its steps. */
 #include "ops/decoding.h"
-#include "ops/kernel.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 
 static sb_tensor *own(sb_tensor *t)
 {

@@ -1,5 +1,4 @@
 /* Operations that move elements or choose some of them. */
-#include "ops/kernel.h"
 #include "ops/shape.h"
 #include "tests/support/compare.h"
 

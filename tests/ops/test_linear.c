@@ -1,13 +1,10 @@
 /* Linear layers: alone, as a group, with weights of 8 bits, and with packed weights. */
 #include "autograd/node.h"
 #include "nn/flat.h"
-#include "nn/linear.h"
 #include "ops/linear.h"
 #include "ops/linear_int8.h"
 #include "ops/packed_weights.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
-#include <math.h>
 
 /* x = (1, 2), W = (3 4; 5 6; 7 8), b = (10, 20, 30): x W' + b = (21, 37, 53). */
 static const double weights[] = {3, 4, 5, 6, 7, 8};

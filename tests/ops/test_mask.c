@@ -1,7 +1,5 @@
 /* Masks: what they block, made of lengths, pairs, numbers and blocks. */
-#include "ops/kernel.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 #include <float.h>
 
 static const double ln2 = 0.6931471805599453;

@@ -1,7 +1,6 @@
 /* Products of matrices: the operation, and the kernels behind it. */
 #include "ops/gemm.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 #include <pthread.h>
 #include <stdio.h>
 

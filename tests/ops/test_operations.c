@@ -1,10 +1,7 @@
 /* All operations by the examples that they list. */
 #include "autograd/node.h"
-#include "nn/stack.h"
-#include "ops/kv_cache.h"
 #include "ops/update.h"
 #include "tests/support/compare.h"
-#include "tests/support/examples.h"
 #include "tests/support/reference.h"
 #include <float.h>
 

@@ -1,9 +1,7 @@
 /* Parts of tensors on several ranks. */
 #include "models/data/batch_parts.h"
-#include "ops/kernel.h"
 #include "ops/runs.h"
 #include "tests/support/mailbox.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 

@@ -1,10 +1,8 @@
 /* Sums, means and other reductions, and softmax. */
-#include "ops/kernel.h"
 #include "ops/loss.h"
 #include "ops/reduce.h"
 #include "ops/softmax.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 
 TEST(reduce, sums_and_means_along_each_axis_are_the_hand_worked_ones)
 {

@@ -2,7 +2,6 @@
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -1,6 +1,4 @@
 #include "tests/support/reference.h"
-#include "ops/kernel.h"
-#include "tests/support/device.h"
 #include <float.h>
 #include <stdio.h>
 

@@ -1,9 +1,7 @@
 #include "tests/support/test.h"
 #include "autograd/node.h"
-#include "tensor/random.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static int64_t live_at_begin;
 static bool cpu_test, open_at_begin; /* whether the CUDA device was open, */

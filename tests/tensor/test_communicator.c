@@ -3,7 +3,6 @@
 #include "tests/support/mailbox.h"
 #include "tests/support/parallel_run.h"
 #include "tests/support/small_run.h"
-#include "tests/support/test.h"
 #include <stdio.h>
 
 enum { MOST = 6 };

@@ -4,9 +4,7 @@
  * either the tests are skipped.
  */
 #include "autograd/node.h"
-#include "tests/support/device.h"
 #include "tests/support/examples.h"
-#include "tests/support/test.h"
 #include <float.h>
 #include <pthread.h>
 

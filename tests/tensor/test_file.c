@@ -2,7 +2,6 @@
 #include "tests/support/test.h"
 #include "tests/support/trace.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>

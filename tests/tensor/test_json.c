@@ -5,7 +5,6 @@
 #include "tests/support/test.h"
 #include <criterion/redirect.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static bool reads(const char *text)
 {

@@ -7,7 +7,6 @@
 #include "tests/support/parallel_run.h"
 #include "tests/support/small_run.h"
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

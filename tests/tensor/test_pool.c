@@ -1,5 +1,3 @@
-#include "tensor/memory.h"
-#include "tensor/pool.h"
 #include "tests/support/test.h"
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* Tensors, shapes and errors. */
 #include "tensor/failure.h"
-#include "tensor/shape.h"
 #include "tests/support/test.h"
 #include <pthread.h>
 

@@ -1,13 +1,8 @@
 /* Data of training: pairs, epochs, and windows of documents. */
 #include "models/data/batch_parts.h"
 #include "models/data/cursor.h"
-#include "models/data/labelled.h"
-#include "models/data/windows.h"
 #include "tensor/hash.h"
-#include "tests/support/device.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
-#include <stdio.h>
 
 enum { PAIRS = 300 };
 

@@ -1,6 +1,5 @@
 /* Beam search, and the choice of symbols. */
 #include "models/decoding/search.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 
 enum { TEXTS = 40, LONGEST = 12 };

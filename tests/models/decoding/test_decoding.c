@@ -1,5 +1,4 @@
 #include "models/decoding/search.h"
-#include "ops/kernel.h"
 #include "tests/support/tiny.h"
 
 enum { TEXTS = 40, LONGEST = 12 };

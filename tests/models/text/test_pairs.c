@@ -1,6 +1,5 @@
 /* Pairs of texts, and documents. */
 #include "models/text/lines.h"
-#include "models/text/pairs.h"
 #include "tests/support/test.h"
 #include <stdio.h>
 #include <unistd.h>

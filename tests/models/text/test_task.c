@@ -1,6 +1,5 @@
 #include "models/text/dates.h"
 #include "models/text/table.h"
-#include "models/text/vocabulary.h"
 #include "tests/support/test.h"
 #include <stdio.h>
 #include <strings.h>

@@ -2,10 +2,8 @@
 #include "models/text/symbols.h"
 #include "models/text/table.h"
 #include "models/text/vocabulary_json.h"
-#include "tensor/random.h"
 #include "tests/support/test.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { SPECIAL = SB_SPECIAL_SYMBOLS };
 

@@ -1,6 +1,5 @@
 #include "models/kinds.h"
 #include "tensor/file.h"
-#include "tensor/safetensors.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/small_run.h"
 #include <jansson.h>

@@ -1,7 +1,6 @@
 /* Settings, and files of models. */
 #include "models/kinds.h"
 #include "models/training/metadata.h"
-#include "models/training/model_file.h"
 #include "nn/flat.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/small_run.h"

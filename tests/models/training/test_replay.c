@@ -2,7 +2,6 @@
 #include "models/training/replay.h"
 #include "nn/flat.h"
 #include "ops/update.h"
-#include "tests/support/device.h"
 #include "tests/support/tiny.h"
 
 /*

@@ -1,13 +1,10 @@
 /* The trainer, what it says of a step, and when ranks agree. */
-#include "autograd/tape.h"
 #include "models/training/agreement.h"
 #include "models/training/diagnosis.h"
 #include "nn/flat.h"
-#include "ops/kernel.h"
 #include "tensor/failure.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/small_run.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 #include <sys/resource.h>
