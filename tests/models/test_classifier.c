@@ -239,18 +239,16 @@ TEST(classifier, bad_calls_are_named)
     struct judge j = judge_new(SB_F32, SB_POOLING_MEAN);
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     const char *const twice[] = {"a", "b", "a"};
-    cr_expect(!sb_classifier_for(weights, j.vocabulary, twice, 3, NULL));
-    cr_expect(strstr(sb_error(), "of 3 labels only 2 are different"), "%s", sb_error());
-    cr_expect(!sb_classifier_for(weights, j.vocabulary, twice, 1, NULL));
-    cr_expect(strstr(sb_error(), "there is 1 label, expected at least 2"), "%s", sb_error());
+    REFUSED("of 3 labels only 2 are different",
+            sb_classifier_for(weights, j.vocabulary, twice, 3, NULL));
+    REFUSED("there is 1 label, expected at least 2",
+            sb_classifier_for(weights, j.vocabulary, twice, 1, NULL));
     cr_expect(!sb_classifier_for(weights, NULL, twice, 2, NULL));
-    cr_expect(!sb_labels_new((const char *const[]){"a", ""}, 2));
-    cr_expect(strstr(sb_error(), "label 1 is empty"), "%s", sb_error());
+    REFUSED("label 1 is empty", sb_labels_new((const char *const[]){"a", ""}, 2));
     sb_labels *known = KEPT(sb_labels_new(twice, 2));
     sb_pairs *pairs = labelled_texts();
-    cr_expect(!sb_labelled_new(pairs, j.vocabulary, known, NULL));
-    cr_expect(strstr(sb_error(), "has the label \"first\", which is none of 2 labels"), "%s",
-              sb_error());
+    REFUSED("has the label \"first\", which is none of 2 labels",
+            sb_labelled_new(pairs, j.vocabulary, known, NULL));
     cr_expect(!sb_classify(NULL, NULL, 1, NULL) && !sb_labelled_next(NULL));
 }
 

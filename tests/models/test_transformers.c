@@ -283,6 +283,6 @@ TEST(transformers, positions_with_an_offset_end_where_the_table_does)
     FAILED_TAPE(SB_NO_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(1, 3), (int32_t[]){1, 2, 3}));
     cr_expect(sb_embedding_layer_forward(&layer, ids, 0) != NULL, "%s", sb_error());
-    cr_expect(!sb_embedding_layer_forward(&layer, ids, 1));
-    EXPECT_ERROR("embedding: position 3 is beyond the 3 learned ones");
+    REFUSED("embedding: position 3 is beyond the 3 learned ones",
+            sb_embedding_layer_forward(&layer, ids, 1));
 }

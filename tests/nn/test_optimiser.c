@@ -72,8 +72,8 @@ TEST(optimiser, zero_is_used_where_it_is_given)
 TEST(optimiser, nesterov_without_momentum_is_refused)
 {
     sb_parameters *set = set_new();
-    cr_expect(!sb_sgd_new(set, &(sb_optimiser_options){.nesterov = true}));
-    EXPECT_ERROR("sgd: nesterov is set and momentum is 0; Nesterov's step needs a momentum");
+    REFUSED("sgd: nesterov is set and momentum is 0; Nesterov's step needs a momentum",
+            sb_sgd_new(set, &(sb_optimiser_options){.nesterov = true}));
     sb_optimiser *sgd =
         KEPT(sb_sgd_new(set, &(sb_optimiser_options){.nesterov = true, .momentum = 0.5}));
     cr_expect(sgd, "%s", sb_error());
@@ -83,12 +83,9 @@ TEST(optimiser, parameters_of_bf16_are_refused_at_its_making)
 {
     sb_parameters *set = KEPT(sb_parameters_of(SB_BF16, 1));
     cr_assert(sb_parameters_add(set, "w", SB_SHAPE(3), (sb_initial){SB_INITIAL_CONSTANT, 1}));
-    cr_expect(!sb_sgd_new(set, NULL));
-    EXPECT_ERROR("sgd: the parameters are of bf16");
-    cr_expect(!sb_adam_new(set, NULL));
-    EXPECT_ERROR("adam: the parameters are of bf16");
-    cr_expect(!sb_adamw_new(set, NULL));
-    EXPECT_ERROR("make them of f32");
+    REFUSED("sgd: the parameters are of bf16", sb_sgd_new(set, NULL));
+    REFUSED("adam: the parameters are of bf16", sb_adam_new(set, NULL));
+    REFUSED("make them of f32", sb_adamw_new(set, NULL));
 }
 
 TEST(optimiser, a_step_between_forward_and_backward_is_noticed)
@@ -100,8 +97,8 @@ TEST(optimiser, a_step_between_forward_and_backward_is_noticed)
     FAILED_TAPE(SB_RECORD);
     sb_tensor *loss = sb_sum(sb_multiply(w, w), SB_ALL, false);
     cr_expect(sb_optimiser_step(sgd), "%s", sb_error());
-    cr_expect(!sb_backward(loss));
-    EXPECT_ERROR("backward: multiply: its input a (3) was written after forward had read it");
+    REFUSED("backward: multiply: its input a (3) was written after forward had read it",
+            sb_backward(loss));
 }
 
 /* An optimiser that is made between them moves the parameters, and changes none. */
@@ -125,8 +122,7 @@ TEST(optimiser, a_step_consumes_the_gradients)
     backward(set, 1);
     cr_assert(sb_optimiser_step(sgd));
     cr_expect(sb_tensor_grad(sb_parameters_find(set, "w")) == NULL);
-    cr_expect(!sb_optimiser_step(sgd));
-    EXPECT_ERROR("no parameter has a gradient");
+    REFUSED("no parameter has a gradient", sb_optimiser_step(sgd));
     backward(set, 1); /* the gradient is 2 w, without the previous one */
     cr_expect(sb_tensor_get(sb_tensor_grad(sb_parameters_find(set, "w")), 0) ==
               2 * sb_tensor_get(sb_parameters_find(set, "w"), 0));
@@ -180,20 +176,18 @@ TEST(optimiser, gradients_can_be_clipped_before_a_step)
 TEST(optimiser, what_cannot_be_clipped_is_refused_and_unchanged)
 {
     sb_parameters *set = set_new();
-    cr_expect(!sb_parameters_clip(NULL, 1, NULL));
-    EXPECT_ERROR("parameters_clip: set is NULL");
-    cr_expect(!sb_parameters_clip(set, 1, NULL));
-    EXPECT_ERROR("parameters_clip: no parameter has a gradient; call sb_backward first");
+    REFUSED("parameters_clip: set is NULL", sb_parameters_clip(NULL, 1, NULL));
+    REFUSED("parameters_clip: no parameter has a gradient; call sb_backward first",
+            sb_parameters_clip(set, 1, NULL));
     backward(set, 1);
     const double limits[] = {0, -1, INFINITY, NAN};
     for (int i = 0; i < 4; i++) {
-        cr_expect(!sb_parameters_clip(set, limits[i], NULL));
-        EXPECT_ERROR("parameters_clip: limit is ");
+        REFUSED("parameters_clip: limit is ", sb_parameters_clip(set, limits[i], NULL));
     }
     sb_tensor *grad = sb_tensor_grad(sb_parameters_find(set, "v"));
     sb_tensor_set(grad, 1, NAN);
-    cr_expect(!sb_parameters_clip(set, 1, NULL));
-    EXPECT_ERROR("parameters_clip: the gradient of \"v\" is not finite");
+    REFUSED("parameters_clip: the gradient of \"v\" is not finite",
+            sb_parameters_clip(set, 1, NULL));
     cr_expect(sb_tensor_get(sb_tensor_grad(sb_parameters_find(set, "w")), 0) == 2);
 }
 
@@ -203,8 +197,7 @@ TEST(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
     sb_optimiser *adam = KEPT(sb_adam_new(set, NULL));
     backward(set, 1);
     sb_tensor_set(sb_tensor_grad(sb_parameters_find(set, "v")), 1, NAN);
-    cr_expect(!sb_optimiser_step(adam));
-    EXPECT_ERROR("the gradient of \"v\" is not finite");
+    REFUSED("the gradient of \"v\" is not finite", sb_optimiser_step(adam));
     cr_expect(sb_tensor_get(sb_parameters_find(set, "w"), 0) == 1 && sb_optimiser_steps(adam) == 0);
     backward(set, 1);
     cr_expect(sb_optimiser_step(adam), "%s", sb_error());
@@ -219,8 +212,7 @@ TEST(optimiser, adam_skips_a_step_whose_squares_overflow)
     sb_optimiser *adam = KEPT(sb_adam_new(set, NULL)),
                  *clips = KEPT(sb_adam_new(set, &(sb_optimiser_options){.clip = 1}));
     backward(set, 1e25);
-    cr_expect(!sb_optimiser_step(adam));
-    EXPECT_ERROR("optimiser_step: the gradient has the norm ");
+    REFUSED("optimiser_step: the gradient has the norm ", sb_optimiser_step(adam));
     cr_expect(sb_tensor_get(sb_parameters_find(set, "w"), 0) == 1 && sb_optimiser_steps(adam) == 0);
     backward(set, 1e25);
     cr_expect(sb_optimiser_step_scaled(adam, 1e-20), "%s", sb_error());

@@ -36,8 +36,7 @@ CPU_TEST(shares, each_call_is_made_once_by_any_number_of_threads)
                       counts[i]);
         cr_expect(sb_threads() == threads);
         int64_t from = 3;
-        cr_expect(!threads_each(9, threads == 5, fail_call, &from));
-        EXPECT_ERROR("call 3 failed");
+        REFUSED("call 3 failed", threads_each(9, threads == 5, fail_call, &from));
     }
 }
 
@@ -254,17 +253,16 @@ TEST(shares, the_first_share_that_fails_gives_the_message)
     sb_parameters *set = KEPT(sb_parameters_of(SB_F64, 1));
     struct line line = line_new(set);
     line.fails = 3;
-    cr_expect(!sb_backward_in_shares(set, ITEMS, 5, NULL, line_loss, &line, NULL));
-    EXPECT_ERROR("item 3 is refused");
+    REFUSED("item 3 is refused",
+            sb_backward_in_shares(set, ITEMS, 5, NULL, line_loss, &line, NULL));
     cr_expect(!sb_tensor_grad(line.slope));
     line.fails = -1;
     cr_expect(sb_backward_in_shares(set, ITEMS, 5, NULL, line_loss, &line, NULL));
     cr_expect(sb_tensor_get(sb_tensor_grad(line.slope), 0) == 2 * 3 * 1023);
-    cr_expect(!sb_backward_in_shares(set, ITEMS, 6, NULL, line_loss, &line, NULL));
-    EXPECT_ERROR(
-        "backward_in_shares: 6 shares of 5 items; expected from 1 to 256, each of an item");
-    cr_expect(!sb_backward_in_shares(set, ITEMS, 2, NULL, NULL, &line, NULL));
-    EXPECT_ERROR("backward_in_shares: loss is NULL");
+    REFUSED("backward_in_shares: 6 shares of 5 items; expected from 1 to 256, each of an item",
+            sb_backward_in_shares(set, ITEMS, 6, NULL, line_loss, &line, NULL));
+    REFUSED("backward_in_shares: loss is NULL",
+            sb_backward_in_shares(set, ITEMS, 2, NULL, NULL, &line, NULL));
     sb_tensor_release(line.x);
 }
 
@@ -412,8 +410,8 @@ CPU_TEST(shares, shares_inside_an_exact_derivative_are_refused)
     struct products p = {.set = KEPT(sb_parameters_of(SB_F64, 1))};
     p.line = line_new(p.set);
     sb_tensor *hv, *v = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(1), 1));
-    cr_expect(!sb_hvp(loss_in_shares, &p, &p.line.slope, &v, 1, &hv));
-    EXPECT_ERROR("backward_in_shares: it was called inside an exact derivative");
+    REFUSED("backward_in_shares: it was called inside an exact derivative",
+            sb_hvp(loss_in_shares, &p, &p.line.slope, &v, 1, &hv));
     sb_tensor_release(p.line.x);
 }
 
@@ -484,22 +482,22 @@ CPU_TEST(parts, unequal_parts_are_refused)
     struct mailbox *m = mailbox_open(2), *other = mailbox_open(2);
     sb_communicator *c = mailbox_rank(m, 1), *d = mailbox_rank(other, 1);
     sb_parameters *set = KEPT(sb_parameters_new(1));
-    cr_expect(!sb_parameters_add_cut(set, "w", SB_SHAPE(3, 4), zero, (sb_cut){c, 0}));
-    EXPECT_ERROR("parameters_add: axis 0 of \"w\" (3, 4) cannot be split into 2 equal parts");
-    cr_expect(!sb_parameters_add_cut(set, "w", SB_SHAPE(3, 4), zero, (sb_cut){c, 2}));
-    EXPECT_ERROR("parameters_add: axis 2 of \"w\" (3, 4) cannot be split into 2 equal parts");
+    REFUSED("parameters_add: axis 0 of \"w\" (3, 4) cannot be split into 2 equal parts",
+            sb_parameters_add_cut(set, "w", SB_SHAPE(3, 4), zero, (sb_cut){c, 0}));
+    REFUSED("parameters_add: axis 2 of \"w\" (3, 4) cannot be split into 2 equal parts",
+            sb_parameters_add_cut(set, "w", SB_SHAPE(3, 4), zero, (sb_cut){c, 2}));
     cr_expect(sb_parameters_add_cut(set, "w", SB_SHAPE(3, 4), zero, (sb_cut){c, 1}) != NULL);
-    cr_expect(!sb_parameters_add_cut(set, "v", SB_SHAPE(4), zero, (sb_cut){d, 0}));
-    EXPECT_ERROR("parameters_add: \"v\" is split over other ranks than the others");
+    REFUSED("parameters_add: \"v\" is split over other ranks than the others",
+            sb_parameters_add_cut(set, "v", SB_SHAPE(4), zero, (sb_cut){d, 0}));
     sb_transformer_options o = {.heads = 3, .width = 12, .ranks = c}, complete;
-    cr_expect(!sb_transformer_complete(&o, &complete));
-    EXPECT_ERROR("transformer: heads 3 cannot be split over 2 ranks");
+    REFUSED("transformer: heads 3 cannot be split over 2 ranks",
+            sb_transformer_complete(&o, &complete));
     o = (sb_transformer_options){.heads = 4, .key_heads = 1, .ranks = c};
-    cr_expect(!sb_transformer_complete(&o, &complete));
-    EXPECT_ERROR("transformer: key_heads 1 cannot be split over 2 ranks");
+    REFUSED("transformer: key_heads 1 cannot be split over 2 ranks",
+            sb_transformer_complete(&o, &complete));
     o = (sb_transformer_options){.feed_forward = 13, .ranks = c};
-    cr_expect(!sb_transformer_complete(&o, &complete));
-    EXPECT_ERROR("transformer: feed_forward 13 cannot be split over 2 ranks");
+    REFUSED("transformer: feed_forward 13 cannot be split over 2 ranks",
+            sb_transformer_complete(&o, &complete));
     mailbox_close(m);
     mailbox_close(other);
 }

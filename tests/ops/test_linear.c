@@ -446,21 +446,16 @@ TEST(linear_group, what_does_not_fit_together_is_refused)
 {
     struct scene s = scene_new(SB_F32, 3, true, false);
     sb_tensor *y[MOST];
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_expect(!linear_group(s.x, 3, s.weight, s.bias, 5, y));
-    EXPECT_ERROR("linear: x is (2, 35, 8), weight is (12, 8): the result cannot be split into 5 "
-                 "heads");
-    cr_expect(!sb_tape_end(&tape));
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    REFUSED_ON_TAPE(SB_NO_RECORD,
+                    "linear: x is (2, 35, 8), weight is (12, 8): the result cannot be split into 5 "
+                    "heads",
+                    linear_group(s.x, 3, s.weight, s.bias, 5, y));
+    REFUSED_ON_TAPE(SB_NO_RECORD, "linear: a group of 4; it must have 2 to 3",
+                    linear_group(s.x, 4, s.weight, NULL, 1, y));
+    FAILED_TAPE(SB_NO_RECORD);
     s.weight[1] = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(13, GROUP_IN)));
-    cr_expect(!linear_group(s.x, 3, s.weight, NULL, 1, y));
-    EXPECT_ERROR("linear: weights of a group are (12, 8) and (13, 8); they must have one shape");
-    cr_expect(!sb_tape_end(&tape));
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_expect(!linear_group(s.x, 4, s.weight, NULL, 1, y));
-    EXPECT_ERROR("linear: a group of 4; it must have 2 to 3");
-    cr_expect(!sb_tape_end(&tape));
+    REFUSED("linear: weights of a group are (12, 8) and (13, 8); they must have one shape",
+            linear_group(s.x, 3, s.weight, NULL, 1, y));
 }
 
 /* ---- linear int8 ---- */

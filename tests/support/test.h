@@ -186,4 +186,17 @@ const char *on_device(const char *text);
     cr_assert(strstr(sb_error(), part) != NULL, "the error is \"%s\", without \"%s\"", sb_error(), \
               part)
 
+/* Asserts that a call fails, and that the error contains this. */
+#define REFUSED(part, ...)                                                                         \
+    do {                                                                                           \
+        cr_expect(!(__VA_ARGS__), "%s does not fail", #__VA_ARGS__);                               \
+        EXPECT_ERROR(part);                                                                        \
+    } while (0)
+/* The same on a tape of its own, which fails too. */
+#define REFUSED_ON_TAPE(mode, part, ...)                                                           \
+    do {                                                                                           \
+        FAILED_TAPE(mode);                                                                         \
+        REFUSED(part, __VA_ARGS__);                                                                \
+    } while (0)
+
 #endif

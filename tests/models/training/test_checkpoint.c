@@ -47,8 +47,8 @@ CPU_TEST(checkpoint, a_new_model_does_not_replace_another_one)
     for (int i = 0; i < 2; i++) /* again with the same parameters */
         cr_expect(checkpoint_save(path, &model, &contents, NULL), "%s", sb_error());
     small_run_train(&run, 5);
-    cr_expect(!checkpoint_save(path, &model, &contents, NULL));
-    EXPECT_ERROR("model.safetensors\" exists already; move it away, or name another file");
+    REFUSED("model.safetensors\" exists already; move it away, or name another file",
+            checkpoint_save(path, &model, &contents, NULL));
 }
 
 TEST(checkpoint, a_program_saves_and_loads_its_own_model, WHOLE_MODELS)
@@ -64,8 +64,8 @@ TEST(checkpoint, a_program_saves_and_loads_its_own_model, WHOLE_MODELS)
     char *before = KEPT(sb_translate(run.model, "1 2 3", NULL)),
          *after = KEPT(sb_translate(model, "1 2 3", NULL));
     cr_expect_str_eq(before, after);
-    cr_expect(!sb_seq2seq_load(weights, path));
-    EXPECT_ERROR("seq2seq_load: the set has 50 parameters already; it must be empty");
+    REFUSED("seq2seq_load: the set has 50 parameters already; it must be empty",
+            sb_seq2seq_load(weights, path));
     checkpoint_free(load(path)); /* the program reads it too */
 }
 
@@ -236,8 +236,8 @@ static void expect_no_average(struct checkpoint *c, const struct settings *s, co
     struct small_run run = small_run(s, pairs);
     const char *path = test_temporary("other");
     save(&run, path, NULL);
-    cr_expect(!checkpoint_average(c, 1, &path));
-    EXPECT_ERROR("other differs from the first in architecture, vocabulary or dtype");
+    REFUSED("other differs from the first in architecture, vocabulary or dtype",
+            checkpoint_average(c, 1, &path));
 }
 
 TEST(checkpoint, only_models_of_the_same_kind_are_averaged)
@@ -423,8 +423,7 @@ TEST(checkpoint, files_of_another_kind_are_refused, KNOWN_KERNELS)
     sb_safetensors *file = sample_file();
     const char *path = test_temporary("bad.safetensors");
     rewrite(file, "softback", NULL, path);
-    cr_expect(!checkpoint_open(path, NULL));
-    EXPECT_ERROR("its metadata does not describe a model of softback");
+    REFUSED("its metadata does not describe a model of softback", checkpoint_open(path, NULL));
     static const char *const text[][2] = {
         {"", "checkpoint: JSON, byte 0: "},
         {"{\"format\":3", "checkpoint: JSON, byte 11: "},
@@ -433,17 +432,14 @@ TEST(checkpoint, files_of_another_kind_are_refused, KNOWN_KERNELS)
     };
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
         rewrite(file, "softback", text[i][0], path);
-        cr_expect(!checkpoint_open(path, NULL));
-        EXPECT_ERROR(text[i][1]);
+        REFUSED(text[i][1], checkpoint_open(path, NULL));
     }
     sb_safetensors_close(file);
     FILE *garbage = fopen(path, "wb");
     fputs("this is no model at all", garbage);
     fclose(garbage);
-    cr_expect(!checkpoint_open(path, NULL));
-    EXPECT_ERROR("not a safetensors file");
-    cr_expect(!checkpoint_open(test_temporary("not-there"), NULL));
-    EXPECT_ERROR("cannot open");
+    REFUSED("not a safetensors file", checkpoint_open(path, NULL));
+    REFUSED("cannot open", checkpoint_open(test_temporary("not-there"), NULL));
 }
 
 /* Settings that a file lacks keep their defaults; additional keys are ignored. */
@@ -468,13 +464,11 @@ TEST(checkpoint, resuming_needs_a_matching_state)
     struct small_run run = small_run(&s, NULL), resumed;
     const char *path = test_temporary("model.safetensors");
     save(&run, path, NULL);
-    cr_expect(!small_run_resume(&resumed, path, NULL));
-    EXPECT_ERROR("has a model, but no training state");
+    REFUSED("has a model, but no training state", small_run_resume(&resumed, path, NULL));
     const struct progress p = {0};
     run.settings.trainer.average_decay = 0.9; /* the file has no averages */
     save(&run, path, &p);
-    cr_expect(!small_run_resume(&resumed, path, NULL));
-    EXPECT_ERROR("has no tensor \"average.");
+    REFUSED("has no tensor \"average.", small_run_resume(&resumed, path, NULL));
 }
 
 /* Of the parameters, the moments and the average: a resumed run would end with other bytes. */

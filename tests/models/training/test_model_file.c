@@ -127,8 +127,8 @@ TEST(model_file, a_model_is_built_from_its_file_as_it_was, WHOLE_MODELS)
     cr_expect_str_eq(before, after);
     sb_free(before);
     sb_free(after);
-    cr_expect(!sb_model_load(&w.model, NULL, back.weights, path));
-    EXPECT_ERROR("parameters already; it must be empty");
+    REFUSED("parameters already; it must be empty",
+            sb_model_load(&w.model, NULL, back.weights, path));
     end(&back);
     end(&w);
 }
@@ -137,8 +137,7 @@ static void expect_no_resume(struct writing *w, const char *path, const char *re
 {
     sb_trainer_free(w->trainer);
     open_trainer(w);
-    cr_expect(!sb_checkpoint_resume(w->trainer, path));
-    EXPECT_ERROR(reason);
+    REFUSED(reason, sb_checkpoint_resume(w->trainer, path));
     end(w);
 }
 
@@ -159,12 +158,12 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed, KNOWN_
     expect_no_resume(&other, path, "checkpoint: the data differ from those that its training was");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, pairs);
-    cr_expect(!sb_checkpoint_resume(run.trainer, path));
-    EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
+    REFUSED("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"",
+            sb_checkpoint_resume(run.trainer, path));
     MUST(sb_model_save(&w.model, path));
     expect_no_resume(&w, path, "checkpoint: it has a model, but no training state");
-    cr_expect(!checkpoint_open(path, &(struct checkpoint_options){.kind = &seq2seq_kind}));
-    EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
+    REFUSED("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"",
+            checkpoint_open(path, &(struct checkpoint_options){.kind = &seq2seq_kind}));
 }
 
 TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder, KNOWN_KERNELS)
@@ -353,8 +352,7 @@ CPU_TEST(settings, wrong_values_are_refused_with_the_reason)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct settings s = settings_default(), before = s;
-        cr_expect(!setting_set(&s, setting_find(cases[i][0]), cases[i][1]));
-        EXPECT_ERROR(cases[i][2]);
+        REFUSED(cases[i][2], setting_set(&s, setting_find(cases[i][0]), cases[i][1]));
         cr_expect(memcmp(&s, &before, sizeof s) == 0, "%s changes", cases[i][0]);
     }
 }
