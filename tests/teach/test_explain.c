@@ -666,9 +666,8 @@ CPU_TEST(explain_model, scores_include_biases_and_cosines)
 {
     run_well(TRAIN "--positions alibi");
     expect_row_adds_up("--kind encoder --row 2", 4);
-    cr_assert(program_run("train --task copy --width 16 --heads 2 --steps 20 --score cosine "
-                          "--encoder-layers 1 --decoder-layers 1 --out n")
-                  .code == 0);
+    run_well("train --task copy --width 16 --heads 2 --steps 20 --score cosine "
+             "--encoder-layers 1 --decoder-layers 1 --out n");
     struct outcome o = program_run("explain attention --model n --input '3 1 4'");
     cr_expect(strstr(o.out, "equals the model's own forward pass within 1e-6"), "%s", o.out);
 }
@@ -679,10 +678,9 @@ CPU_TEST(explain_model, a_row_and_the_tape_of_any_kind_of_model_are_shown)
         "language_model --task dates --decoder-layers 2 --context 16",
         "classifier --task pattern --encoder-layers 2"};
     for (int i = 0; i < 2; i++) {
-        cr_assert(program_run("train --model %s --width 16 --heads 2 --steps 4 --batch-pairs 8 "
-                              "--out n%d",
-                              kinds[i], i)
-                      .code == 0);
+        run_well("train --model %s --width 16 --heads 2 --steps 4 --batch-pairs 8 "
+                 "--out n%d",
+                 kinds[i], i);
         struct outcome o = program_run("explain attention --model n%d --input abca --row 3", i);
         cr_expect(o.code == 0 && strstr(o.out, "own forward pass within 1e-6"), "%s", o.out);
         o = program_run("explain tape --model n%d --input abca", i);

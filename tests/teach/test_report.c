@@ -40,6 +40,15 @@ static void expect_nested(const char *page)
     cr_expect(depth == 0, "<%s> is not closed", depth > 0 ? open[depth - 1] : "");
 }
 
+/* The text of a page, whose elements nest. */
+static char *read_page(const char *file)
+{
+    char *page = program_read(file, NULL);
+    cr_assert(page, "there is no %s", file);
+    expect_nested(page);
+    return page;
+}
+
 /* Parts of pictures, and the names of curves, have a class. */
 static int pictures_of(const char *page)
 {
@@ -158,9 +167,7 @@ CPU_TEST(report, a_held_out_text_that_is_too_long_is_not_drawn)
     strcat(held, "\t3\n");
     program_write("held.tsv", held, strlen(held));
     run_well("report m --data held.tsv --out page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    char *page = read_page("page.html");
     cr_expect(strstr(page, "<p>Not drawn: the text has 70 symbols and its output "));
     cr_expect(strstr(page, "<h2>The gradient check</h2>"));
 }
@@ -185,9 +192,8 @@ static int weights_of(const char *attribute, int most, int weights[])
 CPU_TEST(report, its_slider_stays_hidden_until_a_script_runs)
 {
     run_well(TRAIN);
-    cr_assert(program_run("report m --input '3 1 4' --target '1 2' --out page.html").code == 0);
-    char *page = program_read("page.html", NULL);
-    cr_assert(page);
+    run_well("report m --input '3 1 4' --target '1 2' --out page.html");
+    char *page = read_page("page.html");
     char *part = strstr(page, "<section id=\"steps\" hidden>");
     cr_assert(part && count_of(page, "<script>") == 3 && strstr(part, "box.hidden = false;"));
     cr_expect(strstr(part, "<label for=\"step\">Step</label>\n<input type=\"range\" id=\"step\" "
@@ -260,8 +266,7 @@ CPU_TEST(report, its_check_distinguishes_mistakes_from_rounding)
 CPU_TEST(report, backward_agrees_with_differences_in_each_parameter)
 {
     run_well(TRAIN "--report page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page);
+    char *page = read_page("page.html");
     char *part = strstr(page, "<h2>The gradient check</h2>"), *end = strstr(part, "<h2>The tape");
     *end = 0;
     const char *elements = strstr(part, "<summary>The elements");
@@ -284,8 +289,7 @@ CPU_TEST(report, backward_agrees_with_differences_in_each_parameter)
 CPU_TEST(report, products_with_the_hessian_are_checked)
 {
     run_well(TRAIN "--activation gelu --report page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page);
+    char *page = read_page("page.html");
     char *part = strstr(page, "<caption>Exact derivatives"),
          *end = part ? strstr(part, "</table>") : NULL;
     cr_assert(end);
@@ -337,7 +341,7 @@ TEST(report, checking_a_copy_of_the_model_restores_its_weights, KNOWN_KERNELS)
 CPU_TEST(report, each_evaluation_is_a_column)
 {
     run_well(TRAIN "--report page.html");
-    cr_assert(program_run(TRAIN "--report page.html --steps 60 --resume").code == 0);
+    run_well(TRAIN "--report page.html --steps 60 --resume");
     char *page = program_read("page.html", NULL), *log = program_read("m.jsonl", NULL);
     cr_assert(page && log);
     cr_expect(count_of(log, "\"gradients\":[") == 6, "%d", count_of(log, "\"gradients\":["));
@@ -453,10 +457,8 @@ CPU_TEST(report, texts_are_escaped_in_html)
 {
     run_well(TRAIN);
     run_well("report m --input '<b>&1\"' --out page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page);
+    char *page = read_page("page.html");
     cr_expect(strstr(page, "&#60;b&#62;&#38;1&#34;") && !strstr(page, "<b>"));
-    expect_nested(page);
 }
 
 /* ---- Errors, and two runs ---- */
@@ -467,9 +469,7 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     const char held[] = "3 1 4\t3 1 4\n5 9\t2 2 2 2 2 2\n";
     program_write("held.tsv", held, strlen(held));
     run_well("report m --input '3 1 4' --data held.tsv --out page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    char *page = read_page("page.html");
     const char *errors = strstr(page, "<h2>Errors</h2>");
     cr_assert(errors && strstr(page, "Of 2 texts of --data it writes "));
     cr_expect(strstr(errors, "2</mark></code></td>"), "the expected text is not there");
@@ -484,8 +484,8 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     program_write("held.tsv", text, strlen(text));
     free(text);
     run_well("report m --input '3 1 4' --data held.tsv --out page.html");
-    page = program_read("page.html", NULL);
-    cr_assert(page && strstr(page, "<p>2 of 2, the worst first."));
+    page = read_page("page.html");
+    cr_assert(strstr(page, "<p>2 of 2, the worst first."));
     cr_assert(asprintf(&marked, "<code><mark>é</mark>%.*s</code></td><td><code>%.*s</code>", size,
                        written.out, size, written.out) > 0);
     cr_expect(strstr(page, marked), "there is no %s", marked);
@@ -498,9 +498,7 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     program_write("held.tsv", text, strlen(text));
     free(text);
     run_well("report m --input '3 1 4' --data held.tsv --out page.html");
-    page = program_read("page.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    page = read_page("page.html");
     cr_expect(strstr(page, ", which is right. Of 1 texts of --data it writes 0 wrong.") &&
               !strstr(page, "data-name=\"Errors\""));
 }
@@ -524,9 +522,7 @@ CPU_TEST(report, the_pattern_of_errors_is_said)
                      written.out + i, patterns[i].rest);
         program_write("held.tsv", held, strlen(held));
         run_well("report m --input '3 1 4' --data held.tsv --out page.html");
-        char *page = program_read("page.html", NULL);
-        cr_assert(page != NULL);
-        expect_nested(page);
+        char *page = read_page("page.html");
         cr_expect(count_of(page, patterns[i].says) == 2 &&
                       strstr(page, "<summary>The other 2</summary>"),
                   "there is no %s", patterns[i].says);
@@ -565,12 +561,10 @@ CPU_TEST(report, a_page_without_gradients_has_no_tab_for_them)
 CPU_TEST(report, two_runs_are_compared)
 {
     run_well(TRAIN);
-    cr_assert(program_run(TRAIN "--seed 7 --learning-rate 0.002 --out n").code == 0);
+    run_well(TRAIN "--seed 7 --learning-rate 0.002 --out n");
     struct outcome o = run_well("report m n --out both.html");
     cr_expect_str_eq(o.out, "report     both.html\n");
-    char *page = program_read("both.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    char *page = read_page("both.html");
     cr_expect(strstr(page, "<p class=\"verdict\"><code>"), "it does not say which is better");
     cr_expect(strstr(page, "<h2>Training loss</h2>") && strstr(page, "<h2>Held-out loss</h2>"));
     const char *differ = strstr(page, "<h2>Settings that differ</h2>");
@@ -586,15 +580,11 @@ CPU_TEST(report, all_runs_of_a_folder_are_compared)
     static const char script[] = "<script>", name[] = "&#60;b&#62; &#38; two";
     cr_assert(mkdir(test_temporary("runs"), 0777) == 0);
     run_well(TRAIN "--out runs/first.safetensors");
-    cr_assert(program_run(TRAIN "--steps 10 --out 'runs/<b> & two'").code == 0);
-    cr_assert(
-        program_run("average runs/first.safetensors runs/first.safetensors --out runs/mean").code ==
-        0);
+    run_well(TRAIN "--steps 10 --out 'runs/<b> & two'");
+    run_well("average runs/first.safetensors runs/first.safetensors --out runs/mean");
     struct outcome o = run_well("report runs");
     cr_expect_str_eq(o.out, "report     runs/report.html\n");
-    char *page = program_read("runs/report.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    char *page = read_page("runs/report.html");
     cr_expect(strstr(page, "<h1>2 runs in runs</h1>") && !strstr(page, "mean</th>"));
     const char *first = strstr(page, "<th scope=\"row\">first</th>"),
                *second = first ? strstr(first, name) : NULL;
