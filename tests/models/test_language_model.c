@@ -65,8 +65,7 @@ static sb_tensor *table_gradient(bool padded, sb_precision precision, bool by_lo
                                  : sb_language_model_loss(w.model, ids);
         MUST(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
     }
-    sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
-    return KEPT(gradient);
+    return retained(sb_tensor_grad(table));
 }
 
 TEST(language_model, the_row_of_padding_gets_no_gradient_from_tied_logits, KNOWN_KERNELS)
@@ -171,7 +170,7 @@ TEST(language_model, a_symbol_does_not_change_what_comes_before_it, KNOWN_KERNEL
     }
 }
 
-/* The log-probabilities of the symbol that follows the prompt and these ids, to be freed. */
+/* The log-probabilities of the symbol that follows the prompt and these ids. */
 static double *next(const struct writer *w, const char *prompt, const int32_t *ids, int64_t n)
 {
     int64_t length;
@@ -182,11 +181,8 @@ static double *next(const struct writer *w, const char *prompt, const int32_t *i
     sb_tensor *all = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, length + n + 1), id));
     free(id);
     TAPE(SB_NO_RECORD);
-    sb_tensor *y = sb_log_softmax(sb_language_model_logits(w->model, all));
-    double *values = KEPT(calloc((size_t)sb_tensor_size(y), sizeof *values));
-    MUST(sb_tensor_read(y, values));
-    memmove(values, values + (length + n) * TINY_V, TINY_V * sizeof *values);
-    return values;
+    return numbers_of(sb_log_softmax(sb_language_model_logits(w->model, all))) +
+           (length + n) * TINY_V;
 }
 
 TEST(language_model, it_continues_with_the_most_probable_symbols, KNOWN_KERNELS)
@@ -196,7 +192,7 @@ TEST(language_model, it_continues_with_the_most_probable_symbols, KNOWN_KERNELS)
         struct writer w = writer_new(SB_F64, 2, v);
         const char *prompts[TEXTS];
         for (int i = 0; i < n; i++)
-            prompts[i] = strdup(tiny_text((uint64_t)i, 6));
+            prompts[i] = KEPT(memory_text(tiny_text((uint64_t)i, 6)));
         sb_decoded outputs[TEXTS];
         sb_decoding_options o = {.longest = LONGEST, .batch_pairs = 2};
         MUST(sb_continue_texts(w.model, prompts, n, &o, outputs));
@@ -215,8 +211,6 @@ TEST(language_model, it_continues_with_the_most_probable_symbols, KNOWN_KERNELS)
             cr_expect(fabs(outputs[i].score - sum) < 1e-12, "%s", tiny_variant(v)->name);
         }
         sb_decoded_free(n, outputs);
-        for (int i = 0; i < n; i++)
-            free((char *)(uintptr_t)prompts[i]);
     }
 }
 
@@ -225,7 +219,7 @@ TEST(language_model, equivalent_decoding_options_agree, WHOLE_MODELS)
     struct writer w = writer_new(SB_F32, 2, 0);
     const char *prompts[TEXTS];
     for (int i = 0; i < TEXTS; i++)
-        prompts[i] = strdup(tiny_text((uint64_t)i, 6));
+        prompts[i] = KEPT(memory_text(tiny_text((uint64_t)i, 6)));
     sb_decoded greedy[TEXTS], other[TEXTS];
     sb_decoding_options o[] = {{.longest = LONGEST},
                                {.longest = LONGEST, .no_cache = true},
@@ -247,8 +241,6 @@ TEST(language_model, equivalent_decoding_options_agree, WHOLE_MODELS)
         sb_decoded_free(TEXTS, other);
     }
     sb_decoded_free(TEXTS, greedy);
-    for (int i = 0; i < TEXTS; i++)
-        free((char *)(uintptr_t)prompts[i]);
 }
 
 TEST(language_model, it_learns_to_count)
@@ -266,11 +258,9 @@ TEST(language_model, it_learns_to_count)
         MUST(sb_backward(sb_language_model_loss(model, ids)) && sb_optimiser_step(adam));
     }
     sb_decoding_options o = {.longest = 3};
-    char *text = MUST(sb_continue(model, "cd", &o));
+    char *text = KEPT(sb_continue(model, "cd", &o));
     cr_expect(strncmp("efg", text, strlen(text)) == 0, "\"%s\"", text);
-    sb_free(text);
-    text = MUST(sb_continue(model, "", &o));
-    sb_free(text);
+    KEPT(sb_continue(model, "", &o));
 }
 
 TEST(language_model, it_trains_on_the_targets_of_data, WHOLE_MODELS)
@@ -418,12 +408,9 @@ TEST(language_windows, nothing_is_put_before_a_window, KNOWN_KERNELS)
 static int32_t best_after(const struct writer *w, int64_t n, const int32_t *ids, double *sum)
 {
     double y[TINY_V * (CONTEXT + 2)];
-    sb_tensor *all = sb_tensor_from(SB_I32, SB_SHAPE(1, n), ids);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *all = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(1, n), ids));
+    TAPE(SB_NO_RECORD);
     MUST(sb_tensor_read(sb_language_model_window_logits(w->model, all), y));
-    sb_tape_end(&tape);
-    sb_tensor_release(all);
     const double *last = y + (n - 1) * TINY_V;
     int32_t best = SB_SYMBOL_END;
     for (int32_t id = 0; id < TINY_V; id++)
@@ -544,18 +531,15 @@ TEST(language_windows, a_listener_hears_each_symbol_and_may_end_it, KNOWN_KERNEL
 TEST(language_windows, a_file_keeps_context_and_running_text, WHOLE_MODELS)
 {
     struct writer w = windows_writer_new(SB_F32, &small);
-    char path[300];
-    strcpy(path, test_temporary("lm.safetensors"));
+    const char *path = test_temporary("lm.safetensors");
     MUST(sb_language_model_save(w.model, path));
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_language_model *again = KEPT(sb_language_model_load(weights, path));
     cr_expect(sb_language_model_options_of(again)->context == CONTEXT);
     cr_expect(sb_language_model_options_of(again)->running_text);
     cr_expect(sb_parameters_fingerprint(weights) == sb_parameters_fingerprint(w.weights));
-    char *a = sb_continue(w.model, "ab", NULL), *b = sb_continue(again, "ab", NULL);
+    char *a = KEPT(sb_continue(w.model, "ab", NULL)), *b = KEPT(sb_continue(again, "ab", NULL));
     cr_expect_str_eq(a, b);
-    sb_free(a);
-    sb_free(b);
     cr_expect(!sb_language_model_load(weights, path), "the set is not empty");
     cr_expect(!sb_seq2seq_load(weights, path));
 }

@@ -56,13 +56,12 @@ TEST(optimiser, zero_is_used_where_it_is_given)
     sb_parameters *set = set_new();
     const sb_optimiser_options o = {
         .learning_rate = 0.25, .beta1 = SB_ZERO, .beta2 = SB_ZERO, .epsilon = SB_ZERO};
-    sb_optimiser *adam = sb_adam_new(set, &o);
+    sb_optimiser *adam = KEPT(sb_adam_new(set, &o));
     for (int step = 1; step <= 3; step++) {
         backward(set, 1);
         MUST(sb_optimiser_step(adam));
         cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 2) - (1 - 0.25 * step)) < 1e-12);
     }
-    sb_optimiser_free(adam);
     sb_optimiser *sgd = KEPT(sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = SB_ZERO}));
     backward(set, 1);
     cr_expect(sb_optimiser_step(sgd) && sb_optimiser_rate(sgd) == 0);
@@ -181,9 +180,8 @@ TEST(optimiser, what_cannot_be_clipped_is_refused_and_unchanged)
             sb_parameters_clip(set, 1, NULL));
     backward(set, 1);
     const double limits[] = {0, -1, INFINITY, NAN};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         REFUSED("parameters_clip: limit is ", sb_parameters_clip(set, limits[i], NULL));
-    }
     sb_tensor *grad = sb_tensor_grad(sb_parameters_find(set, "v"));
     sb_tensor_set(grad, 1, NAN);
     REFUSED("parameters_clip: the gradient of \"v\" is not finite",
@@ -496,7 +494,7 @@ struct chain {
 
 static struct chain chain_new(void)
 {
-    struct chain c = {.set = sb_parameters_new(3)};
+    struct chain c = {.set = KEPT(sb_parameters_new(3))};
     for (int i = 0; i < LAYERS; i++) {
         char name[16];
         snprintf(name, sizeof name, "layer%d", i);
@@ -533,12 +531,6 @@ static void expect_same_gradients(const struct chain *a, const struct chain *b, 
     }
 }
 
-static void chains_free(struct chain *a, struct chain *b)
-{
-    sb_parameters_free(a->set);
-    sb_parameters_free(b->set);
-}
-
 TEST(rounded_parameters, gradients_have_the_bits_of_single_casts)
 {
     struct chain one = chain_new(), all = chain_new();
@@ -547,7 +539,6 @@ TEST(rounded_parameters, gradients_have_the_bits_of_single_casts)
         chain_step(&all, true, LAYERS);
         expect_same_gradients(&one, &all, "all layers");
     }
-    chains_free(&one, &all);
 }
 
 TEST(rounded_parameters, a_parameter_that_a_step_does_not_use_gets_no_gradient)
@@ -560,7 +551,6 @@ TEST(rounded_parameters, a_parameter_that_a_step_does_not_use_gets_no_gradient)
     chain_step(&all, true, 3);
     expect_same_gradients(&one, &all, "three layers");
     cr_expect(!sb_tensor_grad(all.layer[3].weight));
-    chains_free(&one, &all);
 }
 
 TEST(rounded_parameters, frozen_ones_get_no_gradient)
@@ -574,7 +564,6 @@ TEST(rounded_parameters, frozen_ones_get_no_gradient)
     chain_step(&all, true, LAYERS);
     expect_same_gradients(&one, &all, "some are frozen");
     cr_expect(!sb_tensor_grad(all.layer[10].weight) && sb_tensor_grad(all.layer[20].weight));
-    chains_free(&one, &all);
 }
 
 /* Whether the copies of three weights lie in one block at equal distances. */
@@ -610,7 +599,6 @@ TEST(rounded_parameters, those_of_one_list_lie_at_equal_distances, device_needed
     struct chain c = chain_new();
     cr_expect(chain_uneven(&c) == LAYERS / 3, "the first step makes single copies");
     cr_expect(chain_uneven(&c) == 0);
-    sb_parameters_free(c.set);
 }
 
 static bool chain_begins(void *chain)
@@ -632,5 +620,4 @@ TEST(rounded_parameters, each_allocation_may_fail)
     chain_step(&c, true, 2);
     sb_parameters_clear(c.set);
     cr_expect(test_each_allocation_fails(chain_begins, &c) > 0);
-    sb_parameters_free(c.set);
 }

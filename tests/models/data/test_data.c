@@ -157,9 +157,8 @@ TEST(data, a_task_never_ends)
 CPU_TEST(data, wrong_options_are_refused)
 {
     sb_data_options wrong[] = {{.batch_pairs = -1}, {.batch_symbols = -1}, {.longest = -1}};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         REFUSED("is negative", data_new(&wrong[i]));
-    }
     cr_expect(!sb_data_new(NULL, NULL, NULL, NULL) && !sb_data_next(NULL));
     EXPECT_ERROR("data_next: data is NULL");
 }

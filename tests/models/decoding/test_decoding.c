@@ -387,9 +387,8 @@ TEST(decoding, wrong_options_are_refused)
          "temperature is 0.7, top_k 0, top_p 0; without sampling they must be 0"},
     };
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         REFUSED(wrong[i].message, sb_translate(tiny.model, "abc", &wrong[i].options));
-    }
 }
 
 TEST(decoding, wrong_arguments_are_refused)
@@ -412,10 +411,9 @@ TEST(decoding, weights_that_are_not_finite_are_reported, KNOWN_KERNELS)
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), 5, NAN);
     sb_decoding_options options[] = {{0}, {.beam_width = 3}, {.sample = true}};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         REFUSED("decode: text 0: no symbol has a probability above 0",
                 sb_translate(tiny.model, "abc", &options[i]));
-    }
 }
 
 struct attempt {

@@ -12,8 +12,7 @@ static void save(const struct small_run *run, const char *path, const struct pro
 
 static struct checkpoint *load(const char *path)
 {
-    struct checkpoint *c = MUST(checkpoint_open(path, NULL));
-    return c;
+    return MUST(checkpoint_open(path, NULL));
 }
 
 TEST(checkpoint, a_model_is_loaded_as_it_was_saved, WHOLE_MODELS)
@@ -152,9 +151,8 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
     struct progress p = {0}, q = {0};
     struct small_run whole = small_run(s, pairs), half;
     MUST(small_run_open(&half, s, pairs, SB_F32));
-    char whole_path[256], half_path[256];
-    strcpy(whole_path, test_temporary("whole.safetensors"));
-    strcpy(half_path, test_temporary("half.safetensors"));
+    const char *whole_path = test_temporary("whole.safetensors"),
+               *half_path = test_temporary("half.safetensors");
     train_until(&whole, &p, held, 40);
     save(&whole, whole_path, &p);
     for (int64_t stop = 17; stop <= 40; stop += 23) { /* 17 steps, and 23 more */
@@ -190,9 +188,8 @@ TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one, WHOL
 
 TEST(checkpoint, equal_training_gives_equal_files, KNOWN_KERNELS)
 {
-    char first[256], second[256];
-    strcpy(first, test_temporary("first.safetensors"));
-    strcpy(second, test_temporary("second.safetensors"));
+    const char *first = test_temporary("first.safetensors"),
+               *second = test_temporary("second.safetensors");
     struct settings s = small_settings();
     const struct progress p = {.best.loss = 0.5};
     for (int i = 0; i < 2; i++) {
@@ -209,11 +206,11 @@ TEST(checkpoint, an_average_is_the_mean_of_the_parameters, KNOWN_KERNELS)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
-    static char path[3][256];
+    const char *path[3];
     double values[3], mean = 0;
     for (int i = 0; i < 3; i++) {
         small_run_train(&run, 4);
-        strcpy(path[i], test_temporary(i == 0 ? "0" : i == 1 ? "1" : "2"));
+        path[i] = test_temporary(i == 0 ? "0" : i == 1 ? "1" : "2");
         save(&run, path[i], NULL);
         values[i] = sb_tensor_get(sb_parameters_find(run.weights, "output.weight"), 5);
         mean += values[i] / 3;
@@ -535,14 +532,12 @@ static double run_span(int ranks, const struct settings *s, const char *from, in
 CPU_TEST(checkpoint, the_file_of_a_sharded_model_is_that_of_the_unsharded_one)
 {
     struct settings s = small_settings();
-    char one[256], cut[256], again[256];
+    const char *one = test_temporary("one"), *cut = test_temporary("cut"),
+               *again = test_temporary("again");
     s.model.transformer.heads = 4;
     s.model.transformer.gated = true;
     s.model.transformer.positions = SB_POSITIONS_RELATIVE;
     s.trainer.average_decay = 0.9;
-    strcpy(one, test_temporary("one"));
-    strcpy(cut, test_temporary("cut"));
-    strcpy(again, test_temporary("again"));
     run_span(1, &s, NULL, 0, one);
     for (int ranks = 2; ranks <= 4; ranks += 2) {
         run_span(ranks, &s, NULL, 0, cut); /* the initial weights */
