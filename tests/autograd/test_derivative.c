@@ -102,9 +102,8 @@ FUNCTION(segment, sb_dropout(sb_gelu(sb_matmul(x[0], x[1])), 0.4))
 
 /* x[1] is used twice and x[0] in a recomputed segment, with dropout and a constant made on the way;
    what passes sb_detach counts as constant. */
-static sb_tensor *run_much(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(run_much)
 {
-    (void)unused;
     sb_tensor *y = sb_recompute(segment, NULL, 0, 2, x);
     sb_tensor *c = sb_tape_own(sb_tensor_full(SB_F64, SB_SHAPE(4, 4), 0.3));
     y = sb_add(sb_matmul(y, x[1]), sb_multiply(c, sb_detach(x[1])));
@@ -167,43 +166,24 @@ CPU_TEST(derivative, every_variant_of_a_model_is_exact_to_the_second_order)
 
 static const sb_operation alone_operation = {.name = "alone", .inputs = "x"};
 
-static sb_tensor *use_cast(sb_tensor *c)
-{
-    return c;
-}
+FUNCTION(use_cast, x[0])
+FUNCTION(use_bf16, sb_softmax(sb_cast(x[0], SB_BF16)))
+FUNCTION(use_concatenate, sb_slice(sb_concatenate((sb_tensor *[]){x[0], x[0]}, 2, 1), 1, 1, 3))
+FUNCTION(use_attention, sb_attention(x[0], x[0], x[0], NULL))
+FUNCTION(use_detach, sb_detach(sb_multiply(sb_exp(x[0]), sb_sum(x[0], SB_ALL, false))))
 
-static sb_tensor *use_bf16(sb_tensor *c)
+FUNCTION_HEAD(use_alone)
 {
-    return sb_softmax(sb_cast(c, SB_BF16));
-}
-
-static sb_tensor *use_concatenate(sb_tensor *c)
-{
-    return sb_slice(sb_concatenate((sb_tensor *[]){c, c}, 2, 1), 1, 1, 3);
-}
-
-static sb_tensor *use_attention(sb_tensor *c)
-{
-    return sb_attention(c, c, c, NULL);
-}
-
-static sb_tensor *use_detach(sb_tensor *c)
-{
-    return sb_detach(sb_multiply(sb_exp(c), sb_sum(c, SB_ALL, false)));
-}
-
-static sb_tensor *use_alone(sb_tensor *c)
-{
-    sb_node *node = sb_node_new(&alone_operation, 1, &c, 1, NULL, 0);
-    sb_tensor *y = node ? sb_node_output(node, SB_F32, c->rank, c->dim) : NULL;
+    sb_node *node = sb_node_new(&alone_operation, 1, x, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, SB_F32, x[0]->rank, x[0]->dim) : NULL;
     for (int64_t i = 0; y && i < sb_tensor_size(y); i++)
-        sb_tensor_set(y, i, 3 * sb_tensor_get(c, i));
+        sb_tensor_set(y, i, 3 * sb_tensor_get(x[0], i));
     return y;
 }
 
 /* The dtype of the constant's cast is f64, or that of a f64 tensor. */
 struct constant {
-    sb_tensor *(*use)(sb_tensor *c);
+    sb_function use; /* of the constant alone */
     bool as_x;
 };
 
@@ -211,7 +191,7 @@ struct constant {
 static sb_tensor *run_with_constant(void *context, sb_tensor *const x[])
 {
     const struct constant *c = context;
-    sb_tensor *square = sb_multiply(x[0], x[0]), *used = c->use(x[1]);
+    sb_tensor *square = sb_multiply(x[0], x[0]), *used = c->use(NULL, &x[1]);
     used = sb_cast(used, c->as_x ? sb_tensor_dtype(square) : SB_F64);
     return sb_sum(sb_multiply(used, square), SB_ALL, false);
 }
@@ -222,7 +202,7 @@ static void a_constant_is_constant(struct constant *c)
     sb_tensor *v[] = {test_leaf(SB_F64, 3, SB_SHAPE(2, 3)), NULL}, *y, *dy, *hv[2];
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    const sb_tensor *k = c->use(x[1]);
+    const sb_tensor *k = c->use(NULL, &x[1]);
     MUST(sb_jvp(run_with_constant, c, x, v, 2, &y, &dy));
     MUST(sb_hvp(run_with_constant, c, x, v, 2, hv));
     double value = 0, along = 0;
@@ -248,8 +228,8 @@ static void a_constant_is_constant(struct constant *c)
 
 CPU_TEST(derivative, tensors_of_another_dtype_are_constants)
 {
-    sb_tensor *(*const uses[])(sb_tensor *) = {use_cast,      use_bf16,   use_concatenate,
-                                               use_attention, use_detach, use_alone};
+    const sb_function uses[] = {use_cast,      use_bf16,   use_concatenate,
+                                use_attention, use_detach, use_alone};
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
         for (int as_x = 0; as_x < 2; as_x++)
             a_constant_is_constant(&(struct constant){uses[i], as_x});
@@ -261,18 +241,16 @@ FUNCTION(run_in_f32, sb_cast(sb_cast(x[0], SB_F32), SB_F64))
 FUNCTION(run_nothing, NULL)
 FUNCTION(run_softmax, sb_softmax(x[0]))
 
-static sb_tensor *run_cached(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(run_cached)
 {
-    (void)unused;
     sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     sb_tensor *k = sb_softmax(x[0]),
               *y = sb_kv_cache_append(cache, k, k) ? sb_attention_cached(x[0], cache, NULL) : NULL;
     return y;
 }
 
-static sb_tensor *run_alone(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(run_alone)
 {
-    (void)unused;
     sb_node *node = sb_node_new(&alone_operation, 1, x, 1, NULL, 0);
     return node ? sb_node_output(node, SB_F64, x[0]->rank, x[0]->dim) : NULL;
 }

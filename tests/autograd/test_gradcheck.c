@@ -290,9 +290,8 @@ CPU_TEST(gradcheck, results_are_deterministic)
     }
 }
 
-static sb_tensor *f_square_first_plus_second(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(f_square_first_plus_second)
 {
-    (void)unused;
     sb_tensor *a = square(x[0], 1, RIGHT);
     return a ? sum(a, x[1], SUMMED) : NULL;
 }
@@ -341,9 +340,8 @@ static bool bend_backward(sb_node *node)
 
 static const sb_operation bend_operation = {"bend", "x", bend_backward, false, false};
 
-static sb_tensor *f_bend(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(f_bend)
 {
-    (void)unused;
     sb_node *node = sb_node_new(&bend_operation, 1, x, 1, NULL, 0);
     sb_tensor *y = node ? sb_node_output(node, SB_F64, x[0]->rank, x[0]->dim) : NULL;
     for (int64_t i = 0; i < sb_tensor_size(y); i++) {
@@ -359,9 +357,8 @@ CPU_TEST(gradcheck, a_strong_curvature_passes)
     EXPECT_PASS(check(f_bend, 0, 0, 1, &x));
 }
 
-static sb_tensor *f_cancelling(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(f_cancelling)
 {
-    (void)unused;
     sb_tensor *a = square(x[0], 0.3, RIGHT), *b = square(x[0], -0.3, RIGHT);
     return a && b ? sum(a, b, SUMMED) : NULL;
 }
@@ -381,9 +378,8 @@ static bool ratio_backward(sb_node *node)
 
 static const sb_operation ratio_operation = {"ratio", "x", ratio_backward, false, false};
 
-static sb_tensor *f_ratio(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(f_ratio)
 {
-    (void)unused;
     sb_node *node = sb_node_new(&ratio_operation, 1, x, 1, NULL, 0);
     sb_tensor *y = node ? sb_node_output(node, SB_F64, x[0]->rank, x[0]->dim) : NULL;
     for (int64_t i = 0; i < sb_tensor_size(y); i++)
@@ -515,9 +511,8 @@ static bool pick_backward(sb_node *node)
 static const sb_operation pick_operation = {"pick", "x ids mask constant", pick_backward, false,
                                             false};
 
-static sb_tensor *f_pick(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(f_pick)
 {
-    (void)unused;
     sb_node *node = sb_node_new(&pick_operation, 4, x, 1, NULL, 0);
     sb_tensor *y = node ? sb_node_output(node, SB_F64, x[1]->rank, x[1]->dim) : NULL;
     for (int64_t i = 0; i < sb_tensor_size(y); i++)
@@ -610,9 +605,8 @@ static sb_tensor *cut(sb_tensor *x)
     return y;
 }
 
-static sb_tensor *f_cut_first(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(f_cut_first)
 {
-    (void)unused;
     sb_tensor *a = cut(x[0]);
     return a ? sum(a, x[1], SUMMED) : NULL;
 }

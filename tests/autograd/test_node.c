@@ -316,13 +316,11 @@ TEST(recomputation, inputs_of_different_dtypes_get_the_same_gradients)
         sb_tensor *y = again ? sb_recompute(run_narrow, &n.layer[0], sizeof n.layer[0], 1, &x)
                              : run_narrow(&n.layer[0], &x);
         MUST(sb_backward(sb_sum(sb_cast(y, SB_F32), SB_ALL, false)));
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++)
             grad[again][i] = take_grad(leaf[i]);
-        }
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         cr_expect(grad[0][i]->dtype == SB_F32 && test_same_bits(grad[0][i], grad[1][i]));
-    }
 }
 
 static int64_t peak_bytes(struct network *n, int depth)

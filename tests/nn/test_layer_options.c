@@ -107,28 +107,22 @@ TEST(layer_options, the_row_of_padding_starts_at_zero_and_stays)
     enum { V = 5, PADDING = 3 };
     const sb_transformer_options options = {.width = C, .padded = true, .padding_id = PADDING};
     const int32_t id[] = {1, PADDING, PADDING, 4};
-    sb_parameters *weights = sb_parameters_of(SB_F64, 1);
+    sb_parameters *weights = KEPT(sb_parameters_of(SB_F64, 1));
     sb_embedding_layer layer;
     MUST(sb_embedding_layer_init(&layer, weights, "e", V, &options, NULL));
     for (int c = 0; c < C; c++)
         cr_expect(sb_tensor_get(layer.weight, PADDING * C + c) == 0);
-    sb_tensor *ids = sb_tensor_from(SB_I32, SB_SHAPE(2, 2), id);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = KEPT(sb_tensor_from(SB_I32, SB_SHAPE(2, 2), id));
+    const sb_transformer_options beyond = {.padded = true, .padding_id = V};
+    REFUSED("embedding: padding_id is 5; it must be in 0..4",
+            sb_embedding_layer_init(&(sb_embedding_layer){0}, weights, "f", V, &beyond, NULL));
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_embedding_layer_forward(&layer, ids, 0);
     MUST(sb_backward(sb_sum(y, SB_ALL, false)));
     for (int c = 0; c < C; c++) {
         const sb_tensor *g = sb_tensor_grad(layer.weight);
         cr_expect(sb_tensor_get(g, PADDING * C + c) == 0 && sb_tensor_get(g, 4 * C + c) != 0);
     }
-    sb_tape_end(&tape);
-    sb_tensor_release(ids);
-    sb_parameters_free(weights);
-    const sb_transformer_options beyond = {.padded = true, .padding_id = V};
-    weights = sb_parameters_of(SB_F64, 1);
-    REFUSED("embedding: padding_id is 5; it must be in 0..4",
-            sb_embedding_layer_init(&layer, weights, "e", V, &beyond, NULL));
-    sb_parameters_free(weights);
 }
 
 TEST(layer_options, a_norm_may_have_an_epsilon_of_its_own)
@@ -257,79 +251,28 @@ union layer {
 typedef bool make(union layer *l, sb_parameters *set, const char *name,
                   const sb_transformer_options *o);
 
-static bool linear(union layer *l, sb_parameters *set, const char *name,
-                   const sb_transformer_options *o)
-{
-    return sb_linear_layer_init((void *)l, set, name, 3, o ? o->width : 4, true);
-}
-
-static bool linear_cut(union layer *l, sb_parameters *set, const char *name,
-                       const sb_transformer_options *o)
-{
-    return sb_linear_layer_init_cut((void *)l, set, name, o ? o->width : 4, 3, true,
-                                    (sb_cut){NULL, 0});
-}
-
-static bool norm(union layer *l, sb_parameters *set, const char *name,
-                 const sb_transformer_options *o)
-{
-    return sb_norm_layer_init((void *)l, set, name, o ? o->width : 4, SB_NORM_KIND_LAYER);
-}
-
-static bool embedding(union layer *l, sb_parameters *set, const char *name,
-                      const sb_transformer_options *o)
-{
-    return sb_embedding_layer_init((void *)l, set, name, 5, o, NULL);
-}
-
-static bool feed_forward(union layer *l, sb_parameters *set, const char *name,
-                         const sb_transformer_options *o)
-{
-    return sb_feed_forward_init((void *)l, set, name, o);
-}
-
-static bool position_bias(union layer *l, sb_parameters *set, const char *name,
-                          const sb_transformer_options *o)
-{
-    return sb_position_bias_init((void *)l, set, name, o);
-}
-
-static bool attention(union layer *l, sb_parameters *set, const char *name,
-                      const sb_transformer_options *o)
-{
-    return sb_multi_head_attention_init((void *)l, set, name, o, false);
-}
-
-static bool additive(union layer *l, sb_parameters *set, const char *name,
-                     const sb_transformer_options *o)
-{
-    return sb_additive_attention_init((void *)l, set, name, 2, o ? o->width : 4, 3, true, 0);
-}
-
-static bool multiplicative(union layer *l, sb_parameters *set, const char *name,
-                           const sb_transformer_options *o)
-{
-    return sb_multiplicative_attention_init((void *)l, set, name, 2, o ? o->width : 4, 0);
-}
-
-static bool cosine(union layer *l, sb_parameters *set, const char *name,
-                   const sb_transformer_options *o)
-{
-    (void)o;
-    return sb_cosine_attention_init((void *)l, set, name, 0, 0);
-}
-
-static bool encoder(union layer *l, sb_parameters *set, const char *name,
-                    const sb_transformer_options *o)
-{
-    return sb_encoder_layer_init((void *)l, set, name, o);
-}
-
-static bool decoder(union layer *l, sb_parameters *set, const char *name,
-                    const sb_transformer_options *o)
-{
-    return sb_decoder_layer_init((void *)l, set, name, o, true);
-}
+/* INIT(norm, ...) defines a function of that type, which calls an init of `layer`. */
+#define INIT(function, ...)                                                                        \
+    static bool function(union layer *l, sb_parameters *set, const char *name,                     \
+                         const sb_transformer_options *o)                                          \
+    {                                                                                              \
+        const int64_t width = o ? o->width : 4;                                                    \
+        void *layer = l;                                                                           \
+        (void)width;                                                                               \
+        return __VA_ARGS__;                                                                        \
+    }
+INIT(linear, sb_linear_layer_init(layer, set, name, 3, width, true))
+INIT(linear_cut, sb_linear_layer_init_cut(layer, set, name, width, 3, true, (sb_cut){NULL, 0}))
+INIT(norm, sb_norm_layer_init(layer, set, name, width, SB_NORM_KIND_LAYER))
+INIT(embedding, sb_embedding_layer_init(layer, set, name, 5, o, NULL))
+INIT(feed_forward, sb_feed_forward_init(layer, set, name, o))
+INIT(position_bias, sb_position_bias_init(layer, set, name, o))
+INIT(attention, sb_multi_head_attention_init(layer, set, name, o, false))
+INIT(additive, sb_additive_attention_init(layer, set, name, 2, width, 3, true, 0))
+INIT(multiplicative, sb_multiplicative_attention_init(layer, set, name, 2, width, 0))
+INIT(cosine, sb_cosine_attention_init(layer, set, name, 0, 0))
+INIT(encoder, sb_encoder_layer_init(layer, set, name, o))
+INIT(decoder, sb_decoder_layer_init(layer, set, name, o, true))
 
 static const struct kind {
     const char *name; /* as messages have it */

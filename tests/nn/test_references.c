@@ -276,25 +276,22 @@ static sb_tensor *multi_head(sb_tensor *x, sb_tensor *memory, sb_tensor *const w
 }
 
 /* Pairs blocked for each head, and padding. */
-static sb_tensor *masks(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(masks)
 {
-    (void)unused;
     sb_mask *mask = sb_mask_and(sb_mask_block(x[2]), sb_mask_lengths(x[3]));
     return multi_head(x[0], x[1], x + 4, OPTIONS(.mask = mask));
 }
 
 /* The same as additive biases: one for each head's pairs, and one for keys (B, Lk). */
-static sb_tensor *biases(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(biases)
 {
-    (void)unused;
     sb_tensor *bias = sb_add(x[2], sb_reshape(x[3], SB_SHAPE(B, 1, 1, -1)));
     return multi_head(x[0], x[1], x + 4, OPTIONS(.bias = bias));
 }
 
 /* Queries, keys and values of different sizes, projections without bias. */
-static sb_tensor *sizes(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(sizes)
 {
-    (void)unused;
     sb_tensor *q = heads(sb_linear(x[0], x[3], NULL)), *k = heads(sb_linear(x[1], x[4], NULL));
     sb_tensor *v = heads(sb_linear(x[2], x[5], NULL));
     return output(sb_attention(q, k, v, OPTIONS(.mask = NULL)), x[6], NULL);
@@ -307,9 +304,8 @@ static sb_tensor *with_added_rows(sb_tensor *x, sb_tensor *row)
     return sb_concatenate((sb_tensor *[]){x, row, sb_scale(row, 0)}, 3, 1);
 }
 
-static sb_tensor *added_keys(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(added_keys)
 {
-    (void)unused;
     sb_tensor *k = with_added_rows(project(x[1], x[2], x[3], 1), x[4]);
     sb_tensor *v = with_added_rows(project(x[1], x[2], x[3], 2), x[5]);
     sb_tensor *q = heads(project(x[0], x[2], x[3], 0));
@@ -317,9 +313,8 @@ static sb_tensor *added_keys(void *unused, sb_tensor *const x[])
 }
 
 /* The mean of the heads' weights; they do not depend on the values. */
-static sb_tensor *average_weights(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(average_weights)
 {
-    (void)unused;
     sb_tensor *q = heads(project(x[0], x[1], x[2], 0)), *k = heads(project(x[0], x[1], x[2], 1));
     return sb_mean(weights_of((sb_tensor *[]){q, k, k}, SB_LAYOUT_LENGTH_FIRST), 1, false);
 }

@@ -88,6 +88,10 @@ double test_relative_arrays(int64_t n, const double *a, const double *b);
         return __VA_ARGS__;                                                                        \
     }
 
+/* The head of one with several statements. */
+#define FUNCTION_HEAD(name)                                                                        \
+    static sb_tensor *name(__attribute__((unused)) void *context, sb_tensor *const x[])
+
 /* The elements of a tensor on any device: a copy in host memory, valid until the end of the
    test. */
 void *test_data(const sb_tensor *t);
@@ -159,6 +163,7 @@ KEPT_TYPES(KEPT_FUNCTION)
 #define KEPT(...)                                                                                  \
     _Generic((__VA_ARGS__)KEPT_TYPES(KEPT_CASE), char * : kept_text, int32_t * : kept_ids,         \
              double * : kept_numbers, void * : kept_memory)(__VA_ARGS__)
+void kept_object(void *object, void (*free)(void *object)); /* of any other type */
 char *kept_text(char *text);
 int32_t *kept_ids(int32_t *ids);
 double *kept_numbers(double *numbers);
@@ -195,7 +200,8 @@ const char *on_device(const char *text);
 /* The same on a tape of its own, which fails too. */
 #define REFUSED_ON_TAPE(mode, part, ...)                                                           \
     do {                                                                                           \
-        FAILED_TAPE(mode);                                                                         \
+        __attribute__((cleanup(test_tape_fails))) sb_tape own_tape;                                \
+        sb_tape_begin(&own_tape, mode);                                                            \
         REFUSED(part, __VA_ARGS__);                                                                \
     } while (0)
 
