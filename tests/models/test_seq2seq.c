@@ -36,12 +36,9 @@ static sb_tensor *table_gradient(bool padded, bool share)
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
     sb_tensor *table = sb_parameters_find(tiny.weights, share ? "encoder.embedding.weight"
                                                               : "decoder.embedding.weight");
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     MUST(sb_backward(sb_seq2seq_loss(tiny.model, batch)));
-    cr_assert(sb_tape_end(&tape));
-    sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
-    return KEPT(gradient);
+    return retained(sb_tensor_grad(table));
 }
 
 TEST(seq2seq, the_row_of_padding_gets_no_gradient_from_tied_logits)
@@ -169,17 +166,15 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant, WHOLE_MODELS)
     }
 }
 
-/* All logits of the batch, to be freed. */
+/* All logits of the batch. */
 static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode mode,
                          int64_t *size)
 {
     TAPE_WITH(mode, &(sb_context){.batch_invariant = true});
     sb_tape_random(&tape, NULL);
     sb_tensor *y = MUST(sb_seq2seq_logits(tiny->model, batch, NULL));
-    double *values = KEPT(malloc((size_t)sb_tensor_size(y) * sizeof *values));
-    cr_assert(sb_tensor_read(y, values));
     *size = sb_tensor_size(y);
-    return values;
+    return numbers_of(y);
 }
 
 TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it, KNOWN_KERNELS)

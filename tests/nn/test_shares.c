@@ -218,7 +218,7 @@ static struct line line_new(sb_parameters *set)
     double values[2 * ITEMS];
     for (int k = 0; k < 2 * ITEMS; k++)
         values[k] = 1 << k;
-    line.x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(ITEMS, 2), values);
+    line.x = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(ITEMS, 2), values));
     return line;
 }
 
@@ -245,7 +245,6 @@ TEST(shares, a_loop_of_ones_own_gets_the_gradient_of_the_whole_batch)
     sb_parameters_clear(set); /* fewer shares than before: what the others hold is not added */
     cr_assert(sb_backward_in_shares(set, ITEMS, 2, NULL, line_loss, &line, NULL));
     cr_expect(sb_tensor_get(sb_tensor_grad(line.slope), 0) == 2 * 3 * 1023);
-    sb_tensor_release(line.x);
 }
 
 TEST(shares, the_first_share_that_fails_gives_the_message)
@@ -263,7 +262,6 @@ TEST(shares, the_first_share_that_fails_gives_the_message)
             sb_backward_in_shares(set, ITEMS, 6, NULL, line_loss, &line, NULL));
     REFUSED("backward_in_shares: loss is NULL",
             sb_backward_in_shares(set, ITEMS, 2, NULL, NULL, &line, NULL));
-    sb_tensor_release(line.x);
 }
 
 /* ---- exact derivatives inside a share ---- */
@@ -323,7 +321,6 @@ CPU_TEST(shares, derivatives_in_a_loss_are_exact_in_every_share)
         cr_expect(sb_tensor_get(sb_tensor_grad(p.line.slope), 0) == 2 * 3 * 1023);
         sb_parameters_clear(p.set);
     }
-    sb_tensor_release(p.line.x);
 }
 
 static bool check_slope(struct products *p)
@@ -396,7 +393,6 @@ CPU_TEST(shares, a_loss_may_not_change_the_set_that_it_is_for)
     }
     MUST(share_again(&p));
     cr_expect(sb_tensor_get(sb_tensor_grad(p.line.slope), 0) == 2 * 3 * 1023);
-    sb_tensor_release(p.line.x);
 }
 
 static sb_tensor *loss_in_shares(void *products, sb_tensor *const x[])
@@ -412,7 +408,6 @@ CPU_TEST(shares, shares_inside_an_exact_derivative_are_refused)
     sb_tensor *hv, *v = KEPT(sb_tensor_full(SB_F64, SB_SHAPE(1), 1));
     REFUSED("backward_in_shares: it was called inside an exact derivative",
             sb_hvp(loss_in_shares, &p, &p.line.slope, &v, 1, &hv));
-    sb_tensor_release(p.line.x);
 }
 
 /* ---- Distributed parameters and the norm of their gradients. Ranks are threads ---- */

@@ -318,17 +318,15 @@ FUNCTION(linear_cross_entropy, sb_linear_cross_entropy(x[0], x[1], NULL, x[2], N
 FUNCTION(weighted, sb_cross_entropy(x[0], x[1], &(sb_cross_entropy_options){.class_weight = x[2]}))
 FUNCTION(masked_softmax, sb_masked_softmax(x[0], sb_mask_lengths(x[1]), 1))
 
-static sb_tensor *composed_attention(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(composed_attention)
 {
-    (void)unused;
     const sb_attention_options o = {.mask = sb_mask_lengths(x[1]),
                                     .algorithm = SB_ATTENTION_COMPOSED};
     return sb_attention(x[0], x[0], x[0], &o);
 }
 
-static sb_tensor *tiled_attention(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(tiled_attention)
 {
-    (void)unused;
     const sb_attention_options o = {.mask = sb_mask_lengths(x[1]), .algorithm = SB_ATTENTION_TILED};
     return sb_attention(x[0], x[0], x[0], &o);
 }

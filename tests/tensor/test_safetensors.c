@@ -113,7 +113,7 @@ CPU_TEST(safetensors, every_f16_is_widened_exactly)
     }
 }
 
-/* The tensors of make_safetensors.py, in another order. The caller releases them. */
+/* The tensors of make_safetensors.py, in another order. */
 enum { OWN = 8 };
 
 static void make_own(sb_named_tensor item[OWN])
@@ -132,12 +132,8 @@ static void make_own(sb_named_tensor item[OWN])
     item[7] =
         (sb_named_tensor){"i32.vector", sb_tensor_from(SB_I32, SB_SHAPE(4),
                                                        (int32_t[]){INT32_MIN, -1, 0, INT32_MAX})};
-}
-
-static void release(int n, const sb_named_tensor *item)
-{
-    for (int i = 0; i < n; i++)
-        sb_tensor_release((sb_tensor *)item[i].tensor);
+    for (int i = 0; i < OWN; i++)
+        KEPT((sb_tensor *)item[i].tensor);
 }
 
 static bool same_bytes(const char *a, const char *b)
@@ -157,7 +153,6 @@ TEST(safetensors, written_files_have_the_bytes_of_the_reference_library)
     make_own(item);
     MUST(sb_safetensors_save(path, OWN, item, 1, one_pair));
     cr_expect(same_bytes(path, test_path("golden/writer.safetensors")));
-    release(OWN, item);
 }
 
 TEST(safetensors, written_files_are_read_back)
@@ -166,7 +161,6 @@ TEST(safetensors, written_files_are_read_back)
     sb_named_tensor item[OWN];
     make_own(item);
     MUST(sb_safetensors_save(path, OWN, item, 1, one_pair));
-    release(OWN, item);
     sb_safetensors *file = KEPT(sb_safetensors_open(path));
     cr_expect(sb_safetensors_count(file) == OWN && sb_safetensors_metadata_count(file) == 1);
     expect_own(file);
@@ -184,7 +178,6 @@ TEST(safetensors, the_reference_library_reads_written_files)
     sb_named_tensor item[OWN];
     make_own(item);
     MUST(sb_safetensors_save(path, OWN, item, 1, one_pair));
-    release(OWN, item);
     snprintf(command, sizeof command,
              "%s -c '\n"
              "import sys, numpy as np\n"
@@ -232,10 +225,9 @@ TEST(safetensors, every_name_is_found_among_many)
     char name[MANY][16];
     for (int i = 0; i < MANY; i++) {
         snprintf(name[i], sizeof name[i], "x%d", i * 7 % MANY);
-        item[i] = (sb_named_tensor){name[i], sb_tensor_scalar(SB_I32, i * 7 % MANY)};
+        item[i] = (sb_named_tensor){name[i], KEPT(sb_tensor_scalar(SB_I32, i * 7 % MANY))};
     }
     MUST(sb_safetensors_save(path, MANY, item, 0, NULL));
-    release(MANY, item);
     sb_safetensors *file = KEPT(sb_safetensors_open(path));
     for (int i = 0; i < MANY; i++) {
         sb_tensor *t = KEPT(sb_safetensors_tensor(file, name[i]));
@@ -299,7 +291,6 @@ TEST(safetensors, a_file_that_shrinks_after_opening_is_noticed)
     sb_named_tensor item[OWN];
     make_own(item);
     MUST(sb_safetensors_save(path, OWN, item, 0, NULL));
-    release(OWN, item);
     sb_safetensors *file = KEPT(sb_safetensors_open(path));
     cr_assert(file && truncate(path, 600) == 0);
     REFUSED("a.safetensors\" ends at byte 600", sb_safetensors_tensor(file, "f64.matrix"));
