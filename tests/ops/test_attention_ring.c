@@ -342,10 +342,8 @@ TEST(attention_ring, wrong_arguments_are_named)
         sb_tape tape;
         sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &share, .ring = alone});
         sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3));
-        sb_attention_options options = {
-            .weights = i == 0 ? &weights : NULL,
-            .keys = i == 2 ? SB_SEQUENCE_TARGET : SB_SEQUENCE_SOURCE,
-        };
+        sb_attention_options options = {.weights = i == 0 ? &weights : NULL,
+                                        .keys = i == 2 ? SB_SEQUENCE_TARGET : SB_SEQUENCE_SOURCE};
         REFUSED(messages[i], sb_attention(x, x, x, &options));
         cr_expect(!sb_tape_end(&tape));
     }

@@ -502,9 +502,7 @@ TEST(gather, backward_adds_at_the_chosen_places)
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(2), (double[]){2, 0});
     sb_tensor *y = sb_add(sb_gather(x, ids), sb_gather(x, ids));
     MUST(sb_backward_from(y, owned(SB_F64, SB_SHAPE(2), (double[]){3, 4})));
-    const double expected[] = {0, 0, 6, 8, 0, 0};
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(x), i) == expected[i]);
+    expect_exact_numbers(sb_tensor_grad(x), NUMBERS(0, 0, 6, 8, 0, 0));
 }
 
 TEST(gather, a_nan_propagates_only_if_it_is_chosen)
@@ -570,9 +568,7 @@ TEST(embedding, ids_choose_rows_of_the_table)
     sb_tensor *y = MUST(sb_embedding(table, ids));
     cr_expect(sb_tensor_rank(y) == 3 && sb_tensor_dim(y, 0) == 2 && sb_tensor_dim(y, 1) == 2 &&
               sb_tensor_dim(y, 2) == 2);
-    const double expected[] = {20, 21, 0, 1, 20, 21, 10, 11};
-    for (int i = 0; i < 8; i++)
-        cr_expect(sb_tensor_get(y, i) == expected[i]);
+    expect_exact_numbers(y, NUMBERS(20, 21, 0, 1, 20, 21, 10, 11));
 }
 
 TEST(embedding, backward_sums_the_rows_of_each_id)
@@ -582,9 +578,7 @@ TEST(embedding, backward_sums_the_rows_of_each_id)
     sb_tensor *ids = owned(SB_I32, SB_SHAPE(3), (double[]){2, 0, 2});
     sb_tensor *dy = owned(SB_F32, SB_SHAPE(3, 2), (double[]){1, 2, 30, 40, 500, 600});
     MUST(sb_backward_from(sb_embedding(table, ids), dy));
-    const double expected[] = {30, 40, 0, 0, 501, 602};
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
+    expect_exact_numbers(sb_tensor_grad(table), NUMBERS(30, 40, 0, 0, 501, 602));
 }
 
 TEST(embedding, the_row_of_padding_gets_no_gradient)
@@ -597,17 +591,14 @@ TEST(embedding, the_row_of_padding_gets_no_gradient)
     sb_tensor *y = sb_keep(sb_embedding_padded(table, ids, 2));
     MUST(sb_backward_from(y, dy));
     cr_expect(sb_tensor_get(y, 0) == 20 && sb_tensor_get(y, 7) == 11);
-    const double expected[] = {30, 40, 7, 8, 0, 0};
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
+    expect_exact_numbers(sb_tensor_grad(table), NUMBERS(30, 40, 7, 8, 0, 0));
 }
 
 FUNCTION(padded, sb_embedding_padded(x[0], x[1], 3))
 
 /* Row 3 of the table as a constant: what differences see of it is cut off. */
-static sb_tensor *padded_composed(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(padded_composed)
 {
-    (void)unused;
     sb_tensor *is_padding =
         sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(sb_tensor_dim(x[0], 0), 1)));
     sb_tensor_set(is_padding, 3, 1);
@@ -616,9 +607,7 @@ static sb_tensor *padded_composed(void *unused, sb_tensor *const x[])
 
 TEST(embedding, padding_is_a_row_without_a_gradient, KNOWN_KERNELS)
 {
-    const char *const shapes[] = {"5x7 i5:2x3", "4x65 i4:40", "5x2 i5:5000"};
-    for (int i = 0; i < 3; i++)
-        expect_same_function(padded, padded_composed, shapes[i]);
+    EXPECT_SAME_FUNCTION(padded, padded_composed, "5x7 i5:2x3", "4x65 i4:40", "5x2 i5:5000");
 }
 
 /* In f32, (1e8 + 1) - 1e8 is 0 but (1e8 - 1e8) + 1 is 1: the sum depends on the order. */
@@ -647,9 +636,8 @@ TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
 FUNCTION(fused, sb_embedding(x[0], x[1]))
 
 /* The same as a product of one-hot rows with the table. */
-static sb_tensor *composed(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(composed)
 {
-    (void)unused;
     int64_t n = sb_tensor_size(x[1]), V = sb_tensor_dim(x[0], 0);
     sb_tensor *one_hot = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(n, V)));
     for (int64_t i = 0; i < n; i++)
@@ -659,9 +647,8 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
 
 TEST(embedding, it_is_a_product_with_one_hot_rows)
 {
-    const char *const shapes[] = {"1x1 i1:1", "7x2 i7:30", "5x63 i5:4", "3x64 i3:7", "9x65 i9:65"};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        expect_same_function(fused, composed, shapes[i]);
+    EXPECT_SAME_FUNCTION(fused, composed, "1x1 i1:1", "7x2 i7:30", "5x63 i5:4", "3x64 i3:7",
+                         "9x65 i9:65");
 }
 
 TEST(embedding, no_ids_give_an_empty_result)

@@ -184,8 +184,7 @@ TEST(mask, without_keys_all_weights_are_zero)
     sb_tensor *x = owned(SB_F64, SB_SHAPE(2, 1, 3), (double[]){NAN, 1, 2, 3, 4, 5});
     sb_tensor *lengths = owned(SB_I32, SB_SHAPE(1), (double[]){0});
     sb_tensor *y = MUST(sb_masked_softmax(x, sb_mask_lengths(lengths), 1));
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(y, i) == 0);
+    cr_expect(largest_of(y) == 0);
 }
 
 /* The kept weights of a row sum to 1, even if the kept scores are far below the blocked ones. */

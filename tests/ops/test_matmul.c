@@ -16,28 +16,21 @@ TEST(matmul, two_by_two_give_the_hand_worked_products)
     TAPE(SB_RECORD);
     sb_tensor *a = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4});
     sb_tensor *b = owned(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8});
-    const double expected[3][4] = {{19, 22, 43, 50}, {17, 23, 39, 53}, {26, 30, 38, 44}};
-    for (int i = 0; i < 4; i++) {
-        cr_expect(sb_tensor_get(sb_matmul(a, b), i) == expected[0][i]);
-        cr_expect(sb_tensor_get(sb_matmul_nt(a, b), i) == expected[1][i]);
-        cr_expect(sb_tensor_get(sb_matmul_tn(a, b), i) == expected[2][i]);
-    }
+    expect_exact_numbers(sb_matmul(a, b), NUMBERS(19, 22, 43, 50));
+    expect_exact_numbers(sb_matmul_nt(a, b), NUMBERS(17, 23, 39, 53));
+    expect_exact_numbers(sb_matmul_tn(a, b), NUMBERS(26, 30, 38, 44));
 }
 
 /* y = a b with dy = (1 0; 0 0): da = dy b' = (5 7; 0 0), db = a' dy = (1 0; 2 0). */
 TEST(matmul, backward_gives_the_hand_worked_gradients)
 {
-    sb_tensor *a = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4})));
-    sb_tensor *b = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8})));
     TAPE(SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
+    sb_tensor *b = leaf(SB_SHAPE(2, 2), NUMBERS(5, 6, 7, 8));
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1, 0, 0, 0});
     MUST(sb_backward_from(sb_matmul(a, b), dy));
-    const double da[] = {5, 7, 0, 0}, db[] = {1, 0, 2, 0};
-    for (int i = 0; i < 4; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(a), i) == da[i] &&
-                  sb_tensor_get(sb_tensor_grad(b), i) == db[i]);
+    expect_exact_numbers(sb_tensor_grad(a), NUMBERS(5, 7, 0, 0));
+    expect_exact_numbers(sb_tensor_grad(b), NUMBERS(1, 0, 2, 0));
 }
 
 /* The product of one batch, as defined: element (i, j) of op(a) op(b), from (rows, columns). */
@@ -101,9 +94,8 @@ TEST(matmul, every_element_follows_the_definition, MANY_CASES)
 }
 
 /* The same with both factors expanded to all batches. */
-static sb_tensor *expanded(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(expanded)
 {
-    (void)unused;
     int rank;
     int64_t dim[SB_MAX_RANK];
     shape_broadcast(x[0]->rank - 2, x[0]->dim, x[1]->rank - 2, x[1]->dim, &rank, dim);
@@ -117,16 +109,9 @@ static sb_tensor *expanded(void *unused, sb_tensor *const x[])
 
 TEST(matmul, broadcasting_is_a_product_of_expanded_batches)
 {
-    const char *const shapes[] = {"2x3x4 4x5",
-                                  "3x4 2x4x5",
-                                  "2x1x2x3 4x3x2",
-                                  "1x3x2x3 2x1x3x4",
-                                  "2x3x2x1x3x4 3x1x1x4x2",
-                                  "2x3x5x7 2x1x7x3",
-                                  "2x3x5x7 1x3x7x3",
-                                  "40x16x16 40x16x9"};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        expect_same_function(nn, expanded, shapes[i]);
+    EXPECT_SAME_FUNCTION(nn, expanded, "2x3x4 4x5", "3x4 2x4x5", "2x1x2x3 4x3x2", "1x3x2x3 2x1x3x4",
+                         "2x3x2x1x3x4 3x1x1x4x2", "2x3x5x7 2x1x7x3", "2x3x5x7 1x3x7x3",
+                         "40x16x16 40x16x9");
 }
 
 FUNCTION(nt_by_transpose, sb_matmul(x[0], sb_transpose(x[1], -1, -2)))
@@ -134,20 +119,15 @@ FUNCTION(tn_by_transpose, sb_matmul(sb_transpose(x[0], -1, -2), x[1]))
 
 TEST(matmul, the_transposed_forms_are_a_transpose_and_a_product)
 {
-    const char *const ab_nt[] = {"2x7 3x7", "2x3x4 5x4", "3x4 2x5x4", "2x1x2x3 4x2x3",
-                                 "2x4x3 2x4x3"};
-    const char *const ab_tn[] = {"7x2 7x3", "2x4x3 4x5", "4x3 2x4x5", "2x1x3x2 4x3x2",
-                                 "2x4x3 2x4x3"};
-    for (int i = 0; i < 5; i++) {
-        expect_same_function(nt, nt_by_transpose, ab_nt[i]);
-        expect_same_function(tn, tn_by_transpose, ab_tn[i]);
-    }
+    EXPECT_SAME_FUNCTION(nt, nt_by_transpose, "2x7 3x7", "2x3x4 5x4", "3x4 2x5x4", "2x1x2x3 4x2x3",
+                         "2x4x3 2x4x3");
+    EXPECT_SAME_FUNCTION(tn, tn_by_transpose, "7x2 7x3", "2x4x3 4x5", "4x3 2x4x5", "2x1x3x2 4x3x2",
+                         "2x4x3 2x4x3");
 }
 
 /* A single product for all batches must give the same as one product for each. */
-static sb_tensor *one_by_one(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(one_by_one)
 {
-    (void)unused;
     sb_tensor *y[5];
     for (int i = 0; i < 5; i++)
         y[i] = sb_matmul(sb_reshape(sb_slice(x[0], 0, i, 1), SB_SHAPE(3, 4)), x[1]);
@@ -164,8 +144,7 @@ FUNCTION(square_of_two, sb_matmul(x[0], sb_scale(x[0], 1)))
 
 TEST(matmul, one_tensor_may_be_both_factors)
 {
-    expect_same_function(square, square_of_two, "3x3");
-    expect_same_function(square, square_of_two, "2x4x4");
+    EXPECT_SAME_FUNCTION(square, square_of_two, "3x3", "2x4x4");
 }
 
 TEST(matmul, an_empty_sum_is_zero)
@@ -175,12 +154,10 @@ TEST(matmul, an_empty_sum_is_zero)
     TAPE(SB_RECORD);
     sb_tensor *y = sb_matmul(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 0))),
                              sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3))));
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(y, i) == 0);
+    cr_expect(largest_of(y) == 0);
     sb_tensor *dy = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 2, 2)));
     MUST(sb_backward_from(sb_matmul(x[0], x[1]), dy));
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
+    cr_expect(largest_of(sb_tensor_grad(x[1])) == 0);
 }
 
 TEST(matmul, a_nan_or_an_infinity_propagates)
@@ -286,9 +263,8 @@ CPU_TEST(matmul, results_have_the_same_bits_for_any_number_of_threads)
     }
     sb_set_threads(usual);
     cr_expect(test_same_bits(y[0], y[1]));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         cr_expect(test_same_bits(dx[0][i], dx[1][i]));
-    }
 }
 
 /*
@@ -706,9 +682,8 @@ CPU_TEST(gemm, calls_from_several_threads_change_no_bit)
 #pragma omp parallel for
         for (int i = 0; i < CALLS; i++)
             c[i] = result(&p, kernel_cpu_set(), way, 0);
-        for (int i = 0; i < CALLS; i++) {
+        for (int i = 0; i < CALLS; i++)
             cr_expect(memcmp(alone, c[i], bytes_c(&p)) == 0, "way %d, call %d", way, i);
-        }
     }
 }
 

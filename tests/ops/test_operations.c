@@ -703,9 +703,8 @@ FUNCTION(stack, sb_stack(x, 2, 1))
 FUNCTION(slice, sb_slice(x[0], 1, 1, 2))
 FUNCTION(expand, sb_expand(x[0], SB_SHAPE(2, 3, 4)))
 
-static sb_tensor *split(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(split)
 {
-    (void)unused;
     sb_tensor *part[3];
     bool ok = sb_split(x[0], 1, 3, (const int64_t[]){1, 2, 3}, part);
     return ok ? sb_concatenate((sb_tensor *[]){part[2], part[1], part[0]}, 3, 1) : NULL;
@@ -743,9 +742,8 @@ FUNCTION(rms_norm, sb_rms_norm(x[0], x[1], 0))
 FUNCTION(rms_norm_epsilon, sb_rms_norm(x[0], x[1], 0.3))
 FUNCTION(l2_normalize, sb_l2_normalize(x[0]))
 
-static sb_tensor *residual_layer_norm(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(residual_layer_norm)
 {
-    (void)unused;
     sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 0, &sum);
     return y ? sb_stack((sb_tensor *[]){y, sum}, 2, 0) : NULL;
 }

@@ -399,10 +399,9 @@ TEST(softmax, three_scores_give_the_hand_worked_weights)
 /* With dy = (1, 0, 0): dx = y (dy - y_0), by hand (6/49, -2/49, -4/49). */
 TEST(softmax, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_from_doubles(
-        SB_F64, SB_SHAPE(3), (double[]){0, 0.6931471805599453, 1.3862943611198906})));
-    sb_tensor *dy = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0}));
     TAPE(SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(0, 0.6931471805599453, 1.3862943611198906));
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(3), NUMBERS(1, 0, 0));
     MUST(sb_backward_from(sb_softmax(x), dy));
     const double expected[] = {6 / 49.0, -2 / 49.0, -4 / 49.0};
     for (int i = 0; i < 3; i++)
@@ -446,9 +445,8 @@ TEST(log_softmax, three_scores_give_the_hand_worked_logarithms)
 /* With dy = (1, 0, 0): dx = dy - softmax(x) = (6, -2, -4) / 7. */
 TEST(log_softmax, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
     TAPE(SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(0, 1 * M_LN2, 2 * M_LN2));
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0});
     MUST(sb_backward_from(sb_log_softmax(x), dy));
     const double expected[] = {6 / 7.0, -2 / 7.0, -4 / 7.0};
@@ -461,9 +459,7 @@ FUNCTION(composed, sb_log(sb_softmax(x[0])))
 
 TEST(log_softmax, it_is_the_logarithm_of_softmax)
 {
-    const char *const shapes[] = {"1", "2", "7", "3x5", "2x3x63", "64", "3x65"};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        expect_same_function(fused, composed, shapes[i]);
+    EXPECT_SAME_FUNCTION(fused, composed, "1", "2", "7", "3x5", "2x3x63", "64", "3x65");
 }
 
 /* Where softmax is 0 in the dtype, its logarithm would be -infinity. */
@@ -583,9 +579,8 @@ TEST(logsumexp, three_scores_give_the_hand_worked_value)
 /* dx = dy softmax(x) = 14 (1, 2, 4) / 7 */
 TEST(logsumexp, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
     TAPE(SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(0, 1 * M_LN2, 2 * M_LN2));
     MUST(sb_backward_from(sb_logsumexp(x), sb_tape_own(sb_tensor_scalar(SB_F64, 14))));
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - 2 * (1 << i)) < 1e-14);
@@ -596,9 +591,8 @@ FUNCTION(logsumexp_composed, sb_log(sb_sum(sb_exp(x[0]), -1, false)))
 
 TEST(logsumexp, it_is_the_logarithm_of_the_sum_of_exponentials)
 {
-    const char *const shapes[] = {"1", "2", "7", "3x5", "2x3x63", "64", "3x65"};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        expect_same_function(logsumexp_fused, logsumexp_composed, shapes[i]);
+    EXPECT_SAME_FUNCTION(logsumexp_fused, logsumexp_composed, "1", "2", "7", "3x5", "2x3x63", "64",
+                         "3x65");
 }
 
 static double of_two(double a, double b)
