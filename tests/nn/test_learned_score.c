@@ -264,14 +264,12 @@ struct results {
 static struct results run(const struct attention *a)
 {
     struct results r = {0};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_keep(forward(a, a->q, a->k, a->v, mask_of(a), &r.weights));
     r.y = KEPT(sb_tensor_retain(y));
     KEPT(sb_tensor_retain(sb_keep(r.weights)));
     cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s: %s", names[a->kind],
               sb_error());
-    cr_expect(sb_tape_end(&tape), "%s", sb_error());
     r.dq = take_grad(a->q);
     r.dk = take_grad(a->k);
     r.dv = take_grad(a->v);

@@ -243,10 +243,8 @@ static double norm_with(int threads)
         sb_parameters_add(set, "w", SB_SHAPE(100001), (sb_initial){SB_INITIAL_NORMAL, 1});
     sb_optimiser *adam = KEPT(sb_adam_new(set, NULL));
     sb_set_threads(threads);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     MUST(sb_backward(sb_sum(sb_multiply(w, w), SB_ALL, false)));
-    sb_tape_end(&tape);
     MUST(sb_optimiser_step(adam));
     return sb_optimiser_norm(adam);
 }

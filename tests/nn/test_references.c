@@ -199,37 +199,15 @@ FUNCTION(weights, weights_of(x, SB_LAYOUT_HEADS_FIRST))
 
 static void compare_attention(void)
 {
-    static const struct reference_case cases[] = {CASE(plain),
-                                                  {"one_head", length_first},
-                                                  CASE(length_first),
-                                                  {"long", plain},
-                                                  CASE(scale),
-                                                  CASE(temperature),
-                                                  {"groups", plain},
-                                                  {"one_group", causal},
-                                                  CASE(causal),
-                                                  CASE(causal_last),
-                                                  CASE(window),
-                                                  CASE(lengths),
-                                                  CASE(lengths_and_causal),
-                                                  CASE(allowed),
-                                                  CASE(blocked),
-                                                  CASE(bias),
-                                                  {"bias_broadcast", bias},
-                                                  CASE(bias_and_causal),
-                                                  CASE(log_temperature),
-                                                  {"log_temperatures", log_temperature},
-                                                  CASE(balanced),
-                                                  CASE(cosine),
-                                                  CASE(cosine_scale),
-                                                  CASE(weights),
-                                                  {"allowed_pairs", allowed},
-                                                  {"allowed_heads", allowed},
-                                                  {"bias_of_keys", bias},
-                                                  {"causal_tall", causal},
-                                                  CASE(tiles),
-                                                  {"tiles_causal", causal}};
-    COMPARE("attention", "attention", cases);
+    COMPARE("attention", "attention", CASE(plain), NAMED("one_head", length_first),
+            CASE(length_first), NAMED("long", plain), CASE(scale), CASE(temperature),
+            NAMED("groups", plain), NAMED("one_group", causal), CASE(causal), CASE(causal_last),
+            CASE(window), CASE(lengths), CASE(lengths_and_causal), CASE(allowed), CASE(blocked),
+            CASE(bias), NAMED("bias_broadcast", bias), CASE(bias_and_causal), CASE(log_temperature),
+            NAMED("log_temperatures", log_temperature), CASE(balanced), CASE(cosine),
+            CASE(cosine_scale), CASE(weights), NAMED("allowed_pairs", allowed),
+            NAMED("allowed_heads", allowed), NAMED("bias_of_keys", bias),
+            NAMED("causal_tall", causal), CASE(tiles), NAMED("tiles_causal", causal));
 }
 
 TEST(reference_attention, composed_attention_is_as_in_pytorch)
@@ -321,9 +299,8 @@ FUNCTION_HEAD(average_weights)
 
 static void compare_multi_head(void)
 {
-    static const struct reference_case cases[] = {CASE(masks), CASE(biases), CASE(sizes),
-                                                  CASE(added_keys), CASE(average_weights)};
-    COMPARE("attention", "multi_head", cases);
+    COMPARE("attention", "multi_head", CASE(masks), CASE(biases), CASE(sizes), CASE(added_keys),
+            CASE(average_weights));
 }
 
 TEST(reference_attention, composed_multi_head_attention_is_as_in_pytorch)
@@ -378,26 +355,12 @@ FUNCTION(squared_none, sb_mean_squared_error(x[0], x[1], SB_REDUCE_NONE))
 
 TEST(reference_losses, losses_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {BOTH(mean),
-                                                  BOTH(mean_smoothed),
-                                                  BOTH(mean_weighted),
-                                                  BOTH(mean_smoothed_weighted),
-                                                  BOTH(sum),
-                                                  BOTH(sum_smoothed),
-                                                  BOTH(sum_weighted),
-                                                  BOTH(sum_smoothed_weighted),
-                                                  BOTH(none),
-                                                  BOTH(none_smoothed),
-                                                  BOTH(none_weighted),
-                                                  BOTH(none_smoothed_weighted),
-                                                  CASE(linear),
-                                                  CASE(linear_sum_smoothed),
-                                                  CASE(linear_none_weighted),
-                                                  CASE(linear_smoothed_weighted),
-                                                  CASE(squared_mean),
-                                                  CASE(squared_sum),
-                                                  CASE(squared_none)};
-    COMPARE("operations", "losses", cases);
+    COMPARE("operations", "losses", BOTH(mean), BOTH(mean_smoothed), BOTH(mean_weighted),
+            BOTH(mean_smoothed_weighted), BOTH(sum), BOTH(sum_smoothed), BOTH(sum_weighted),
+            BOTH(sum_smoothed_weighted), BOTH(none), BOTH(none_smoothed), BOTH(none_weighted),
+            BOTH(none_smoothed_weighted), CASE(linear), CASE(linear_sum_smoothed),
+            CASE(linear_none_weighted), CASE(linear_smoothed_weighted), CASE(squared_mean),
+            CASE(squared_sum), CASE(squared_none));
 }
 
 /* Steps of all optimisers with given gradients agree with PyTorch's: see

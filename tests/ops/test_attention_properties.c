@@ -185,8 +185,7 @@ TEST(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
 static double score_variance(int64_t d, sb_attention_options o)
 {
     enum { N = 400 };
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *q = normal(11, SB_SHAPE(N, d)), *k = normal(12, SB_SHAPE(N, d)), *weights;
     o.weights = o.algorithm == SB_ATTENTION_COMPOSED ? &weights : NULL;
     sb_tensor *y = sb_attention(q, k, k, &o);
@@ -199,7 +198,6 @@ static double score_variance(int64_t d, sb_attention_options o)
         double difference = log(weight[e]) - log(weight[e + 1]);
         sum += difference * difference / 2;
     }
-    sb_tape_end(&tape);
     return sum / (N * N / 2);
 }
 

@@ -602,10 +602,8 @@ FUNCTION(where, sb_where(x[0], x[1], x[2]))
 
 TEST(reference_operations, arithmetic_is_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(add),      {"add_broadcast", add},
-                                                  CASE(subtract), CASE(multiply),
-                                                  CASE(divide),   CASE(where)};
-    COMPARE("operations", "arithmetic", cases);
+    COMPARE("operations", "arithmetic", CASE(add), NAMED("add_broadcast", add), CASE(subtract),
+            CASE(multiply), CASE(divide), CASE(where));
 }
 
 FUNCTION(negate, sb_negate(x[0]))
@@ -623,14 +621,10 @@ FUNCTION(cast, sb_cast(sb_cast(x[0], SB_F32), sb_tensor_dtype(x[0])))
 
 TEST(reference_operations, elementwise_functions_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        CASE(negate),         CASE(scale),
-        {"exp", exponential}, {"tanh", hyperbolic_tangent},
-        CASE(sigmoid),        CASE(relu),
-        CASE(gelu),           CASE(gelu_tanh),
-        CASE(silu),           {"sqrt", square_root},
-        {"log", logarithm},   CASE(cast)};
-    COMPARE("operations", "elementwise", cases);
+    COMPARE("operations", "elementwise", CASE(negate), CASE(scale), NAMED("exp", exponential),
+            NAMED("tanh", hyperbolic_tangent), CASE(sigmoid), CASE(relu), CASE(gelu),
+            CASE(gelu_tanh), CASE(silu), NAMED("sqrt", square_root), NAMED("log", logarithm),
+            CASE(cast));
 }
 
 FUNCTION(absolute, sb_abs(x[0]))
@@ -657,13 +651,11 @@ FUNCTION(convolution,
 
 TEST(reference_operations, small_operations_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        {"abs", absolute},   {"sin", sine},        {"cos", cosine}, {"expm1", expm1_of},
-        {"log1p", log1p_of}, {"erf", erf_of},      CASE(clamp),     CASE(pow_3),
-        CASE(pow_half),      CASE(maximum),        CASE(minimum),   {"maximum_equal", maximum},
-        CASE(variance),      CASE(variance_first), CASE(topk),      CASE(unfold),
-        CASE(unfold_far),    CASE(convolution)};
-    COMPARE("small_operations", "functions", cases);
+    COMPARE("small_operations", "functions", NAMED("abs", absolute), NAMED("sin", sine),
+            NAMED("cos", cosine), NAMED("expm1", expm1_of), NAMED("log1p", log1p_of),
+            NAMED("erf", erf_of), CASE(clamp), CASE(pow_3), CASE(pow_half), CASE(maximum),
+            CASE(minimum), NAMED("maximum_equal", maximum), CASE(variance), CASE(variance_first),
+            CASE(topk), CASE(unfold), CASE(unfold_far), CASE(convolution));
 }
 
 FUNCTION(matmul, sb_matmul(x[0], x[1]))
@@ -679,20 +671,10 @@ FUNCTION(linear_sigmoid, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SI
 
 TEST(reference_operations, products_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(matmul),
-                                                  {"matmul_long", matmul},
-                                                  {"matmul_broadcast", matmul},
-                                                  CASE(matmul_nt),
-                                                  CASE(matmul_tn),
-                                                  CASE(linear),
-                                                  {"linear_without_bias", linear},
-                                                  CASE(linear_relu),
-                                                  CASE(linear_gelu),
-                                                  CASE(linear_gelu_tanh),
-                                                  CASE(linear_silu),
-                                                  CASE(linear_tanh),
-                                                  CASE(linear_sigmoid)};
-    COMPARE("operations", "products", cases);
+    COMPARE("operations", "products", CASE(matmul), NAMED("matmul_long", matmul),
+            NAMED("matmul_broadcast", matmul), CASE(matmul_nt), CASE(matmul_tn), CASE(linear),
+            NAMED("linear_without_bias", linear), CASE(linear_relu), CASE(linear_gelu),
+            CASE(linear_gelu_tanh), CASE(linear_silu), CASE(linear_tanh), CASE(linear_sigmoid));
 }
 
 FUNCTION(reshape, sb_reshape(x[0], SB_SHAPE(4, -1)))
@@ -712,10 +694,8 @@ FUNCTION_HEAD(split)
 
 TEST(reference_operations, shapes_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(reshape),     CASE(permute), CASE(transpose),
-                                                  CASE(concatenate), CASE(stack),   CASE(slice),
-                                                  CASE(split),       CASE(expand)};
-    COMPARE("operations", "shapes", cases);
+    COMPARE("operations", "shapes", CASE(reshape), CASE(permute), CASE(transpose),
+            CASE(concatenate), CASE(stack), CASE(slice), CASE(split), CASE(expand));
 }
 
 FUNCTION(sum, sb_sum(x[0], SB_ALL, false))
@@ -730,10 +710,8 @@ FUNCTION(argmax, sb_argmax(x[0], -1))
 
 TEST(reference_operations, reductions_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(sum),      CASE(sum_axis),  CASE(sum_last),
-                                                  CASE(mean),     CASE(mean_axis), CASE(max),
-                                                  CASE(max_axis), CASE(max_first), CASE(argmax)};
-    COMPARE("operations", "reductions", cases);
+    COMPARE("operations", "reductions", CASE(sum), CASE(sum_axis), CASE(sum_last), CASE(mean),
+            CASE(mean_axis), CASE(max), CASE(max_axis), CASE(max_first), CASE(argmax));
 }
 
 FUNCTION(layer_norm, sb_layer_norm(x[0], x[1], x[2], 0))
@@ -750,12 +728,9 @@ FUNCTION_HEAD(residual_layer_norm)
 
 TEST(reference_operations, norms_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        CASE(layer_norm),          {"layer_norm_without_bias", layer_norm},
-        CASE(layer_norm_epsilon),  {"layer_norm_far_mean", layer_norm},
-        CASE(residual_layer_norm), CASE(rms_norm),
-        CASE(rms_norm_epsilon),    CASE(l2_normalize)};
-    COMPARE("operations", "norms", cases);
+    COMPARE("operations", "norms", CASE(layer_norm), NAMED("layer_norm_without_bias", layer_norm),
+            CASE(layer_norm_epsilon), NAMED("layer_norm_far_mean", layer_norm),
+            CASE(residual_layer_norm), CASE(rms_norm), CASE(rms_norm_epsilon), CASE(l2_normalize));
 }
 
 FUNCTION(embedding, sb_embedding(x[0], x[1]))
@@ -763,8 +738,7 @@ FUNCTION(gather, sb_gather(x[0], x[1]))
 
 TEST(reference_operations, lookups_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(embedding), CASE(gather)};
-    COMPARE("operations", "lookup", cases);
+    COMPARE("operations", "lookup", CASE(embedding), CASE(gather));
 }
 
 FUNCTION(softmax, sb_softmax(x[0]))
@@ -781,13 +755,9 @@ FUNCTION(two_masks_and_temperature,
 
 TEST(reference_operations, softmaxes_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        CASE(softmax),     CASE(log_softmax),
-        CASE(logsumexp),   CASE(allowed),
-        CASE(blocked),     CASE(causal),
-        CASE(causal_last), CASE(lengths),
-        CASE(window),      CASE(two_masks_and_temperature)};
-    COMPARE("operations", "softmax", cases);
+    COMPARE("operations", "softmax", CASE(softmax), CASE(log_softmax), CASE(logsumexp),
+            CASE(allowed), CASE(blocked), CASE(causal), CASE(causal_last), CASE(lengths),
+            CASE(window), CASE(two_masks_and_temperature));
 }
 
 FUNCTION(sinusoidal, sb_multiply(x[0], sb_sinusoidal(sb_tensor_dtype(x[0]), 3, 6, 10)))
@@ -798,7 +768,6 @@ FUNCTION(relative_bias, sb_relative_bias(x[0], 4, 6))
 
 TEST(reference_operations, positions_are_as_written_out_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        CASE(sinusoidal), CASE(rotary), CASE(rotary_later), CASE(alibi), CASE(relative_bias)};
-    COMPARE("operations", "positions", cases);
+    COMPARE("operations", "positions", CASE(sinusoidal), CASE(rotary), CASE(rotary_later),
+            CASE(alibi), CASE(relative_bias));
 }

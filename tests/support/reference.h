@@ -66,7 +66,15 @@ void reference_compare(const char *theme, const char *group, int n,
     {                                                                                              \
         .name = #function, .f = function                                                           \
     }
-#define COMPARE(theme, group, cases)                                                               \
-    reference_compare(theme, group, (int)(sizeof(cases) / sizeof *(cases)), cases)
+/* A row of another name than its function. */
+#define NAMED(case_name, function)                                                                 \
+    {                                                                                              \
+        .name = case_name, .f = function                                                           \
+    }
+#define COMPARE(theme, group, ...)                                                                 \
+    do {                                                                                           \
+        static const struct reference_case cases_[] = {__VA_ARGS__};                               \
+        reference_compare(theme, group, (int)(sizeof cases_ / sizeof *cases_), cases_);            \
+    } while (0)
 
 #endif
