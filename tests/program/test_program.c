@@ -52,28 +52,17 @@ CPU_TEST(program, each_command_explains_itself)
     char expected[64];
     snprintf(expected, sizeof expected, "softback %s\n", sb_version());
     cr_expect(strncmp(version.out, expected, strlen(expected)) == 0, "%s", version.out);
-    expect_text(version.out, "\ncpu     ");
-    expect_text(version.out, ", products by ");
-    expect_text(version.out, "\ncuda");
+    EXPECT_TEXTS(version.out, "\ncpu     ", ", products by ", "\ncuda");
     cr_expect(program_run(" ").code == 2, "no command at all");
 }
 
 CPU_TEST(program, the_benchmark_has_rows_of_every_part)
 {
     struct outcome o = expect_success(program_run("bench --quick --tabs"));
-    static const char *const rows[] = {"device\tcpu\t",
-                                       "limit\tcopy\tmemory\t",
-                                       "limit\tmultiply-adds\tf32\t",
-                                       "train\tquick\tf32\t",
-                                       "decode\twith cache, t = 1\t",
-                                       "operation\tsoftmax\tf32\t",
-                                       "operation\tadam\tf32\t",
-                                       "\tf32, tiled\t",
-                                       "\tf32, composed\t",
-                                       "product\tquick\tf32, built-in\t",
-                                       "product\tquick\tf64, built-in\t"};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        expect_text(o.out, rows[i]);
+    EXPECT_TEXTS(o.out, "device\tcpu\t", "limit\tcopy\tmemory\t", "limit\tmultiply-adds\tf32\t",
+                 "train\tquick\tf32\t", "decode\twith cache, t = 1\t", "operation\tsoftmax\tf32\t",
+                 "operation\tadam\tf32\t", "\tf32, tiled\t", "\tf32, composed\t",
+                 "product\tquick\tf32, built-in\t", "product\tquick\tf64, built-in\t");
     o = program_run("bench --quick decode");
     cr_expect(strstr(o.out, "decode ") && !strstr(o.out, "train "), "%s", o.out);
 }
@@ -244,11 +233,9 @@ CPU_TEST(program, evaluation_prints_a_text_or_json)
     make_model();
     struct outcome o =
         expect_success(program_run("evaluate m.safetensors --task reverse --count 30 --show 2"));
-    expect_text(o.out, "pairs           30, of ");
-    expect_text(o.out, "nats a symbol, perplexity ");
-    expect_text(o.out, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|");
-    expect_text(o.out, "\nThe worst of ");
-    expect_text(o.out, "    expected  ");
+    EXPECT_TEXTS(o.out, "pairs           30, of ", "nats a symbol, perplexity ",
+                 "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|", "\nThe worst of ",
+                 "    expected  ");
     o = expect_success(program_run("evaluate m.safetensors --task reverse --count 30 --json"));
     json_t *json = json_loads(o.out, 0, NULL);
     cr_assert(json_is_object(json), "not JSON: %s", o.out);
@@ -280,13 +267,11 @@ CPU_TEST(program, info_shows_what_is_in_a_file)
 {
     make_model();
     struct outcome o = expect_success(program_run("info m.state.safetensors --devices"));
-    expect_text(o.out, "cpu     ");
-    expect_text(o.out, "model   trained on the task reverse\n");
-    expect_text(o.out, "state   after step 20; --resume continues\n");
-    expect_text(o.out, "parameters: 8,430 numbers of f32, fingerprint ");
-    expect_text(o.out, "  output.weight                                        (14, 16)\n");
-    expect_text(o.out, "  feed-forward       64\n");
-    expect_text(o.out, "  dropout            0.1\n");
+    EXPECT_TEXTS(o.out, "cpu     ", "model   trained on the task reverse\n",
+                 "state   after step 20; --resume continues\n",
+                 "parameters: 8,430 numbers of f32, fingerprint ",
+                 "  output.weight                                        (14, 16)\n",
+                 "  feed-forward       64\n", "  dropout            0.1\n");
 }
 
 CPU_TEST(program, models_are_averaged)

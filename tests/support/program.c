@@ -140,6 +140,12 @@ void expect_text(const char *text, const char *part)
     cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
 }
 
+void expect_texts(const char *text, const char *const parts[])
+{
+    for (; *parts; parts++)
+        expect_text(text, *parts);
+}
+
 int count_of(const char *text, const char *part)
 {
     int count = 0;

@@ -49,6 +49,17 @@ static char *read_page(const char *file)
     return page;
 }
 
+/* A page that needs no other file has all of these parts. */
+static void expect_parts(const char *file, const char *const parts[])
+{
+    char *page = read_page(file);
+    for (int i = 0; parts[i]; i++)
+        cr_expect(strstr(page, parts[i]), "%s: there is no %s", file, parts[i]);
+    cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
+    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is not finite");
+}
+#define EXPECT_PARTS(file, ...) expect_parts(file, (const char *const[]){__VA_ARGS__, NULL})
+
 /* Parts of pictures, and the names of curves, have a class. */
 static int pictures_of(const char *page)
 {
@@ -63,35 +74,20 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
     char *page = program_read("page.html", &size);
     cr_assert(page && size == strlen(page) && size < 1 << 20);
     expect_nested(page);
-    static const char *const parts[] = {SIGNATURE_PAGE "<html lang=\"en\">",
-                                        "<title>m: copy, 40 steps</title>",
-                                        "<h1>m: copy, 40 steps</h1>",
-                                        "<h2>Loss</h2>",
-                                        "guessing",
-                                        "<p class=\"verdict\">",
-                                        "<section class=\"part\" data-name=\"Details\"",
-                                        "softback train --model seq2seq --task copy",
-                                        "hash of the data",
-                                        "<td style=\"--a:",
-                                        "Next: ",
-                                        "<h2>Held-out texts that are exactly right</h2>",
-                                        "<h2>Learning rate</h2>",
-                                        "<h2>Alignment</h2>",
-                                        "<figcaption>layer 1, head 2</figcaption>",
-                                        "<h2>Gradients, by part of the model</h2>",
-                                        "<h2>How large the elements of gradients are</h2>",
-                                        "<h2>The elements of gradients, by part of the model</h2>",
-                                        "<h2>Saturated rows</h2>",
-                                        ">cross, layer 1, head 2</th>",
-                                        "training took, with its evaluations</th>",
-                                        "<h2>The gradient check</h2>",
-                                        "<h2>The tape</h2>"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        cr_expect(strstr(page, parts[i]), "there is no %s", parts[i]);
+    EXPECT_PARTS(
+        "page.html", SIGNATURE_PAGE "<html lang=\"en\">", "<title>m: copy, 40 steps</title>",
+        "<h1>m: copy, 40 steps</h1>", "<h2>Loss</h2>", "guessing", "<p class=\"verdict\">",
+        "<section class=\"part\" data-name=\"Details\"",
+        "softback train --model seq2seq --task copy", "hash of the data",
+        "<td style=\"--a:", "Next: ", "<h2>Held-out texts that are exactly right</h2>",
+        "<h2>Learning rate</h2>", "<h2>Alignment</h2>", "<figcaption>layer 1, head 2</figcaption>",
+        "<h2>Gradients, by part of the model</h2>",
+        "<h2>How large the elements of gradients are</h2>",
+        "<h2>The elements of gradients, by part of the model</h2>", "<h2>Saturated rows</h2>",
+        ">cross, layer 1, head 2</th>", "training took, with its evaluations</th>",
+        "<h2>The gradient check</h2>", "<h2>The tape</h2>");
     cr_expect(!strstr(page, "\npath{") && !strstr(page, "}path{") && !strstr(page, "\nrect{"),
               "the style of one figure applies to others");
-    cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
-    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is not finite");
     cr_expect(pictures_of(page) == count_of(page, "role=\"img\"") &&
                   count_of(page, "role=\"img\"><title>") +
                           count_of(page, "role=\"img\">\n<title>") ==
@@ -633,16 +629,6 @@ CPU_TEST(report, each_failing_allocation_of_a_comparison_is_reported)
 #define LANGUAGE "train --model language_model --task dates --decoder-layers 2 --context 16 " TINY
 #define CLASSIFIER "train --model classifier --task pattern --encoder-layers 2 " TINY
 
-static void expect_parts(const char *file, const char *const parts[])
-{
-    char *page = program_read(file, NULL);
-    cr_assert(page != NULL);
-    for (int i = 0; parts[i]; i++)
-        cr_expect(strstr(page, parts[i]), "%s: there is no %s", file, parts[i]);
-    cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
-    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is not finite");
-}
-
 CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attention)
 {
     struct outcome o = program_run(LANGUAGE "--report page.html");
@@ -672,20 +658,14 @@ CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attent
 CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
 {
     struct outcome o = run_well(CLASSIFIER "--report page.html");
-    static const char *const parts[] = {"<p>A classifier with ",
-                                        ". The model classifies it as <code>",
-                                        "<h2>Held-out texts that are exactly right</h2>",
-                                        "<h2>What it confuses</h2>\n<p>1000 texts that it was not "
-                                        "trained on: accuracy ",
-                                        "<h2>Attention</h2>",
-                                        "<h2>Saturated rows</h2>",
-                                        NULL};
-    expect_parts("page.html", parts);
+    EXPECT_PARTS("page.html", "<p>A classifier with ", ". The model classifies it as <code>",
+                 "<h2>Held-out texts that are exactly right</h2>",
+                 "<h2>What it confuses</h2>\n<p>1000 texts that it was not trained on: accuracy ",
+                 "<h2>Attention</h2>", "<h2>Saturated rows</h2>");
     o = run_well("evaluate m --task pattern --json");
     program_write("some.tsv", "abcd\tyes\ndcba\tno\n", 17);
     o = run_well("report m --input abcd --data some.tsv --out other.html");
-    static const char *const table[] = {"<p>2 texts that it was not trained on", NULL};
-    expect_parts("other.html", table);
+    EXPECT_PARTS("other.html", "<p>2 texts that it was not trained on");
     o = program_run("report m --input abcd --out plain.html");
     char *page = program_read("plain.html", NULL);
     cr_expect(o.code == 0 && page && !strstr(page, "confuses"), "%s", o.err);
@@ -818,16 +798,12 @@ CPU_TEST(text_report, a_verdict_is_as_good_as_its_texts)
 /* Digits of a classifier's two labels: half of them are right by chance. */
 CPU_TEST(text_report, all_kinds_of_models_have_a_verdict)
 {
-    static const char *const bad[] = {"overview bad\">", "It is hardly better than guessing. 52",
-                                      NULL},
-                             *const open[] = {"overview open\">",
-                                              "Its loss is well below guessing.", NULL};
     run_well(CLASSIFIER);
     report_log("m", "{\"step\":20,\"held_out_loss\":0.69,\"held_out_error\":0.48,\"best\":true}\n");
-    expect_parts("page.html", bad);
+    EXPECT_PARTS("page.html", "overview bad\">", "It is hardly better than guessing. 52");
     run_well(LANGUAGE "--out n");
     report_log("n", "{\"step\":20,\"held_out_loss\":1.5,\"held_out_error\":null,\"best\":true}\n");
-    expect_parts("page.html", open);
+    EXPECT_PARTS("page.html", "overview open\">", "Its loss is well below guessing.");
 }
 
 CPU_TEST(text_report, the_loss_says_what_acts_in_training_only)
