@@ -98,11 +98,6 @@ TEST(groups, gradients_pass_through_a_frozen_weight)
     cr_expect(!sb_tensor_grad(w) && sb_tensor_grad(v));
 }
 
-static int64_t live_bytes(void)
-{
-    return memory_in_use().live_bytes;
-}
-
 /* The bytes of gradients, moments and average of a set of 2^18 values, of which a part is frozen.
  */
 static int64_t bytes_of_training(bool frozen)
@@ -116,7 +111,7 @@ static int64_t bytes_of_training(bool frozen)
     sb_optimiser *adam = sb_adam_new(set, NULL);
     sb_average *average = sb_average_new(set, 0.9);
     cr_expect(sb_parameters_trainable(set) == (frozen ? 1 : 4) << 16);
-    const int64_t with = live_bytes();
+    const int64_t with = memory_in_use().live_bytes;
     sb_average_free(average);
     sb_optimiser_free(adam);
     sb_parameters_free(set);

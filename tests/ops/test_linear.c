@@ -671,18 +671,13 @@ CPU_TEST(packed_weights, only_parameters_are_packed)
     packed_weights_free(packed);
 }
 
-static int64_t live_bytes(void)
-{
-    return memory_in_use().live_bytes;
-}
-
 /* A weight that is used once costs nothing. */
 CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
 {
     const int64_t n = 64, bytes = n * n * (int64_t)sizeof(float);
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)),
               *weight = test_leaf(SB_F32, 2, SB_SHAPE(n, n));
-    const int64_t before = live_bytes();
+    const int64_t before = memory_in_use().live_bytes;
     struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
     sb_tape around, tape;
     sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
@@ -690,12 +685,12 @@ CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
         sb_tape_begin(&tape, SB_NO_RECORD);
         cr_expect(sb_linear(x, weight, NULL) != NULL);
         cr_expect(sb_tape_end(&tape));
-        cr_expect((live_bytes() - before >= bytes) == (use > 1), "use %d: %lld bytes", use,
-                  (long long)(live_bytes() - before));
+        cr_expect((memory_in_use().live_bytes - before >= bytes) == (use > 1), "use %d: %lld bytes",
+                  use, (long long)(memory_in_use().live_bytes - before));
     }
     cr_expect(sb_tape_end(&around));
     packed_weights_free(packed);
-    cr_expect(live_bytes() == before);
+    cr_expect(memory_in_use().live_bytes == before);
 }
 
 /* A recording tape is for training, which changes weights. */
