@@ -2,9 +2,7 @@
 #include "nn/flat.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/parallel_run.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
-#include <stdio.h>
 
 /* Descriptions and kinds of models; and the invalid models and sources of a user that a trainer
    refuses. */
@@ -21,17 +19,17 @@ CPU_TEST(model, a_description_returns_the_values_that_were_set)
     cr_expect_str_eq(sb_description_value(d, 1), "0.1");
     cr_expect(!sb_description_name(d, 2) && !sb_description_get(d, "colour"));
     cr_expect(sb_description_number(d, "rate", 0, 1, &value) && value == 0.1);
-    cr_expect(!sb_description_number(d, "rate", 1, 2, &value));
-    EXPECT_ERROR("description: \"rate\" is \"0.1\"; it must be a number in 1..2");
-    cr_expect(!sb_description_number(d, "norm", 1, 2, &value));
-    EXPECT_ERROR("description: \"norm\" is \"post\"; it must be a number in 1..2");
-    cr_expect(!sb_description_number(d, "width", 1, 2, &value));
-    EXPECT_ERROR("description: \"width\" of a seq2seq model is missing");
+    REFUSED("description: \"rate\" is \"0.1\"; it must be a number in 1..2",
+            sb_description_number(d, "rate", 1, 2, &value));
+    REFUSED("description: \"norm\" is \"post\"; it must be a number in 1..2",
+            sb_description_number(d, "norm", 1, 2, &value));
+    REFUSED("description: \"width\" of a seq2seq model is missing",
+            sb_description_number(d, "width", 1, 2, &value));
     sb_vocabulary *v = tiny_vocabulary();
     MUST(sb_description_add_vocabulary(d, "text", v));
     cr_expect(sb_description_vocabulary(d, "text") == v);
-    cr_expect(!sb_description_vocabulary(d, "source"));
-    EXPECT_ERROR("description: the vocabulary \"source\" of a seq2seq model is missing");
+    REFUSED("description: the vocabulary \"source\" of a seq2seq model is missing",
+            sb_description_vocabulary(d, "source"));
     cr_assert(sb_description_add_label(d, "cat") && sb_description_add_label(d, "dog"));
     cr_expect_str_eq(sb_description_label(d, 1), "dog");
     cr_expect(!sb_description_label(d, 2));
@@ -64,23 +62,20 @@ TEST(model, a_model_is_built_from_the_description_of_another)
     sb_model_free(&twin);
     cr_assert(sb_description_set(d, "heads", "5"));
     sb_parameters *others = KEPT(sb_parameters_new(1));
-    cr_expect(!sb_model_build(&twin, model.kind, others, d));
-    EXPECT_ERROR("width 12 is not a multiple of 5 heads");
+    REFUSED("width 12 is not a multiple of 5 heads", sb_model_build(&twin, model.kind, others, d));
     cr_expect(sb_parameters_count(others) == 0);
     cr_expect(describe(NULL));
 }
 
 CPU_TEST(model, an_unknown_kind_is_refused_with_the_known_ones)
 {
-    cr_expect(!sb_model_kind_find("diffusion"));
-    EXPECT_ERROR("model_kind: \"diffusion\" is none of seq2seq, language_model, classifier");
-    cr_expect(!sb_model_kind_find(NULL));
-    EXPECT_ERROR("model_kind: name is NULL");
+    REFUSED("model_kind: \"diffusion\" is none of seq2seq, language_model, classifier",
+            sb_model_kind_find("diffusion"));
+    REFUSED("model_kind: name is NULL", sb_model_kind_find(NULL));
 }
 
-TEST(model, texts_are_written_through_the_table)
+TEST(model, texts_are_written_through_the_table, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     const sb_model model = sb_seq2seq_as_model(tiny.model);
     const char *const texts[] = {"abc", "g"};
@@ -155,17 +150,15 @@ static void expect_refused(sb_batch batch, const char *reason)
     if (batch.parts == 1 && batch.part[0].name)
         batch.part[0].t = x;
     line.batch = batch;
-    cr_expect(!sb_trainer_step(trainer, &trained));
-    EXPECT_ERROR(reason);
+    REFUSED(reason, sb_trainer_step(trainer, &trained));
     line.batch =
         (sb_batch){.items = 4, .targets = 4, .parts = 1, .part = {{"x", x, SB_SEQUENCE_NONE}}};
     cr_expect(sb_trainer_step(trainer, &trained) && sb_trainer_steps(trainer) == 1, "%s",
               sb_error());
 }
 
-TEST(model, wrong_batches_are_refused_by_name)
+TEST(model, wrong_batches_are_refused_by_name, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     const sb_batch_part x = {.name = "x", .along = SB_SEQUENCE_NONE};
     expect_refused((sb_batch){.items = 5, .targets = 5, .parts = 1, .part = {x}},
                    "batch: \"x\" is (4, 3); axis 0 must have a row for each of 5 items");
@@ -182,8 +175,7 @@ TEST(model, wrong_batches_are_refused_by_name)
     line.batch.part[0].name = "z";
     sb_trainer *trainer = line_trainer(&line, NULL);
     sb_trained trained;
-    cr_expect(!sb_trainer_step(trainer, &trained));
-    EXPECT_ERROR("batch: it has no part \"x\"");
+    REFUSED("batch: it has no part \"x\"", sb_trainer_step(trainer, &trained));
 }
 
 TEST(model, a_trainer_needs_a_loss_weights_and_a_source)
@@ -193,20 +185,20 @@ TEST(model, a_trainer_needs_a_loss_weights_and_a_source)
     const sb_source source = {
         .object = &line, .next = line_next, .tell = line_tell, .seek = line_seek};
     const sb_source still = {.object = &line, .next = line_next, .tell = line_tell};
-    cr_expect(!sb_trainer_for(&(sb_model){&nothing, &line, line.weights}, &source, NULL));
-    EXPECT_ERROR("trainer: loss is NULL");
-    cr_expect(!sb_trainer_for(&(sb_model){&line_kind, &line, NULL}, &source, NULL));
-    EXPECT_ERROR("trainer: weights is NULL");
-    cr_expect(!sb_trainer_for(&(sb_model){&line_kind, &line, line.weights}, &still, NULL));
-    EXPECT_ERROR("trainer: source is NULL");
+    REFUSED("trainer: loss is NULL",
+            sb_trainer_for(&(sb_model){&nothing, &line, line.weights}, &source, NULL));
+    REFUSED("trainer: weights is NULL",
+            sb_trainer_for(&(sb_model){&line_kind, &line, NULL}, &source, NULL));
+    REFUSED("trainer: source is NULL",
+            sb_trainer_for(&(sb_model){&line_kind, &line, line.weights}, &still, NULL));
     const sb_model model = {&line_kind, &line, line.weights};
-    cr_expect(!sb_model_describe(&model));
-    EXPECT_ERROR("model_describe: the kind \"line\" has no function `describe`");
-    cr_expect(!sb_model_decode(&model, NULL, 0, NULL, NULL));
-    EXPECT_ERROR("decode: the kind \"line\" has no function `generator`");
+    REFUSED("model_describe: the kind \"line\" has no function `describe`",
+            sb_model_describe(&model));
+    REFUSED("decode: the kind \"line\" has no function `generator`",
+            sb_model_decode(&model, NULL, 0, NULL, NULL));
     sb_evaluation evaluation;
-    cr_expect(!sb_evaluate(&model, &source, NULL, NULL, &evaluation));
-    EXPECT_ERROR("evaluate: the epochs of this source never end; use a source of pairs");
+    REFUSED("evaluate: the epochs of this source never end; use a source of pairs",
+            sb_evaluate(&model, &source, NULL, NULL, &evaluation));
 }
 
 static void expect_no_cut(sb_communicator *ranks, const char *splits, int sequence_ranks,
@@ -218,8 +210,7 @@ static void expect_no_cut(sb_communicator *ranks, const char *splits, int sequen
     const sb_source source = {
         .object = &line, .next = line_next, .tell = line_tell, .seek = line_seek};
     const sb_trainer_options options = {.communicator = ranks, .sequence_ranks = sequence_ranks};
-    cr_expect(!sb_trainer_for(&model, &source, &options));
-    EXPECT_ERROR(reason);
+    REFUSED(reason, sb_trainer_for(&model, &source, &options));
 }
 
 CPU_TEST(model, ranks_split_only_what_the_kind_allows)
@@ -294,9 +285,8 @@ static void expect_falls(const char *kind, int place, const struct parallel_run 
               positions[place], first, last);
 }
 
-TEST(kinds, the_loss_falls_with_every_kind_of_positions)
+TEST(kinds, the_loss_falls_with_every_kind_of_positions, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int k = 0; k < 2; k++)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             const struct settings s = settings_of(place);
@@ -319,9 +309,8 @@ static void expect_same_when_recomputed(const char *kind, int place, sb_precisio
               "%s, %s, precision %d", kind, positions[place], (int)precision);
 }
 
-TEST(kinds, recomputation_gives_the_same_bits)
+TEST(kinds, recomputation_gives_the_same_bits, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int k = 0; k < 3; k++)
         for (int place = test_slow() ? k : 0; place <= SB_POSITIONS_NONE;
              place = next_place(place)) {
@@ -330,9 +319,8 @@ TEST(kinds, recomputation_gives_the_same_bits)
         }
 }
 
-TEST(kinds, bf16_trains_as_f32_does_but_for_rounding)
+TEST(kinds, bf16_trains_as_f32_does_but_for_rounding, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int k = 0; k < 2; k++)
         for (int place = 0; place <= SB_POSITIONS_NONE; place = next_place(place)) {
             struct settings s = settings_of(place);

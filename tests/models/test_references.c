@@ -47,9 +47,8 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     reference_expect_weights(file, v->path, tiny.weights);
 }
 
-TEST(reference_models, models_are_as_in_pytorch)
+TEST(reference_models, models_are_as_in_pytorch, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     static const struct variant variants[] = {
         {"model/pre", {TRANSFORMER(.norm_place = SB_NORM_PRE), .label_smoothing = 0.1}},
         {"model/post", {TRANSFORMER(.norm_place = SB_NORM_POST), .label_smoothing = 0.1}},
@@ -98,18 +97,16 @@ static void expect_losses(const char *path, const sb_seq2seq_options *options,
     train(file, &tiny, new_optimiser(tiny.weights, optimiser_options), test_data(losses), path);
 }
 
-TEST(reference_models, losses_of_pre_norm_with_adam_follow_pytorch)
+TEST(reference_models, losses_of_pre_norm_with_adam_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_seq2seq_options model = {TRANSFORMER(.norm_place = SB_NORM_PRE)};
     expect_losses("pre", &model, sb_adam_new,
                   &(sb_optimiser_options){
                       .learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9});
 }
 
-TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pytorch)
+TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_seq2seq_options model = {TRANSFORMER(.norm_place = SB_NORM_POST),
                                       .tie_embeddings = true, .label_smoothing = 0.1};
     expect_losses(
@@ -123,9 +120,8 @@ TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pyto
                                 .clip = 1});
 }
 
-TEST(reference_models, losses_of_shared_embeddings_with_momentum_follow_pytorch)
+TEST(reference_models, losses_of_shared_embeddings_with_momentum_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_seq2seq_options model = {
         TRANSFORMER(.norm_place = SB_NORM_PRE, .activation = SB_ACTIVATION_GELU),
         .tie_embeddings = true, .share_embeddings = true};
@@ -144,34 +140,24 @@ enum { INPUTS = 3 };
 
 struct product {
     const char *path;
-    sb_tensor *(*f)(sb_tensor *const x[]);
+    sb_function f;
     sb_tensor *w;
 };
 
-static sb_tensor *attention_product(sb_tensor *const x[])
-{
-    return sb_attention(
-        x[0], x[1], x[2],
-        &(sb_attention_options){.layout = SB_LAYOUT_HEADS_FIRST, .mask = sb_mask_causal_last()});
-}
-
-static sb_tensor *layer_norm_product(sb_tensor *const x[])
-{
-    return sb_layer_norm(x[0], x[1], x[2], 1e-5);
-}
-
-static sb_tensor *cross_entropy_product(sb_tensor *const x[])
-{
-    return sb_cross_entropy(
-        x[0], x[1],
-        &(sb_cross_entropy_options){.label_smoothing = 0.1, .reduction = SB_REDUCE_NONE});
-}
+FUNCTION(attention_product, sb_attention(x[0], x[1], x[2],
+                                         &(sb_attention_options){.layout = SB_LAYOUT_HEADS_FIRST,
+                                                                 .mask = sb_mask_causal_last()}))
+FUNCTION(layer_norm_product, sb_layer_norm(x[0], x[1], x[2], 1e-5))
+FUNCTION(cross_entropy_product,
+         sb_cross_entropy(x[0], x[1],
+                          &(sb_cross_entropy_options){.label_smoothing = 0.1,
+                                                      .reduction = SB_REDUCE_NONE}))
 
 /* The sum of w y^2 */
 static sb_tensor *run_product(void *context, sb_tensor *const x[])
 {
     const struct product *p = context;
-    sb_tensor *y = p->f(x);
+    sb_tensor *y = p->f(NULL, x);
     sb_tensor *squares = sb_multiply(p->w, sb_multiply(y, y));
     return sb_sum(sb_reshape(squares, 1, (const int64_t[]){-1}), 0, false);
 }
@@ -366,16 +352,14 @@ static void follow(const sb_safetensors *file, const void *recipe, sb_dtype dtyp
         language_expect_losses(file, recipe, SB_F32, 1e-5);
 }
 
-TEST(reference_language, losses_of_pre_norm_with_adam_follow_pytorch)
+TEST(reference_language, losses_of_pre_norm_with_adam_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_safetensors *file = KEPT(reference_open("language"));
     reference_each(follow, file, &with_adam);
 }
 
-TEST(reference_language, losses_of_learned_positions_with_adamw_follow_pytorch)
+TEST(reference_language, losses_of_learned_positions_with_adamw_follow_pytorch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_safetensors *file = KEPT(reference_open("language"));
     reference_each(follow, file, &with_adamw);
 }

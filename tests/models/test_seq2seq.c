@@ -36,12 +36,9 @@ static sb_tensor *table_gradient(bool padded, bool share)
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
     sb_tensor *table = sb_parameters_find(tiny.weights, share ? "encoder.embedding.weight"
                                                               : "decoder.embedding.weight");
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     MUST(sb_backward(sb_seq2seq_loss(tiny.model, batch)));
-    cr_assert(sb_tape_end(&tape));
-    sb_tensor *gradient = sb_tensor_retain(sb_tensor_grad(table));
-    return KEPT(gradient);
+    return retained(sb_tensor_grad(table));
 }
 
 TEST(seq2seq, the_row_of_padding_gets_no_gradient_from_tied_logits)
@@ -76,9 +73,8 @@ static void expect_attention(const sb_tensor *weights, const int32_t *lengths, b
     }
 }
 
-TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
+TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
     const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
@@ -116,24 +112,16 @@ TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
 
 /* A softmax does not change if all scores of a row change by the same amount, so the gradient of a
    key bias is only rounding error. */
-static bool may_vanish(const char *name)
+TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant, WHOLE_MODELS)
 {
-    return strstr(name, "key.bias") != NULL;
-}
-
-TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
-{
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int v = tiny_first(0); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
         sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        TAPE(SB_RECORD);
         sb_tape_random(&tape, &random);
         cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s: %s", tiny_variant(v)->name,
                   sb_error());
-        sb_tape_end(&tape);
         int64_t i = 0;
         const char *missing = sb_parameters_without_gradient(tiny.weights, &i);
         cr_expect(!missing, "%s: %s", tiny_variant(v)->name, missing);
@@ -143,14 +131,14 @@ TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
             double largest = 0;
             for (int64_t k = 0; gradient && k < sb_tensor_size(gradient); k++)
                 largest = fmax(largest, fabs(sb_tensor_get(gradient, k)));
-            cr_expect(largest > 0 || may_vanish(name), "%s: %s", tiny_variant(v)->name, name);
+            cr_expect(largest > 0 || strstr(name, "key.bias"), "%s: %s", tiny_variant(v)->name,
+                      name);
         }
     }
 }
 
-TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
+TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int steps = 2 + test_some(28);
     for (int v = tiny_first(1); tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
@@ -174,22 +162,19 @@ TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
     }
 }
 
-/* All logits of the batch, to be freed. */
+/* All logits of the batch. */
 static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode mode,
                          int64_t *size)
 {
     TAPE_WITH(mode, &(sb_context){.batch_invariant = true});
     sb_tape_random(&tape, NULL);
     sb_tensor *y = MUST(sb_seq2seq_logits(tiny->model, batch, NULL));
-    double *values = KEPT(malloc((size_t)sb_tensor_size(y) * sizeof *values));
-    cr_assert(sb_tensor_read(y, values));
     *size = sb_tensor_size(y);
-    return values;
+    return numbers_of(y);
 }
 
-TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
+TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int v = tiny_first(2); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
         sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
@@ -212,9 +197,8 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
 }
 
 /* The same bits in decoding; on a tape that records BLAS may sum in another order. */
-TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
+TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int v = tiny_first(3); tiny_variant(v); v += tiny_step())
         for (int record = 0; record < 2; record++) {
             struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
@@ -295,25 +279,20 @@ CPU_TEST(seq2seq, wrong_options_are_refused)
     sb_seq2seq_options heads = {.transformer = {.width = 10, .heads = 3}};
     sb_seq2seq_options rotary = {
         .transformer = {.width = 9, .heads = 3, .positions = SB_POSITIONS_ROTARY}};
-    cr_expect(!sb_seq2seq_for(weights, a, b, &smooth));
-    EXPECT_ERROR("label_smoothing is 1; it must be in [0, 1)");
-    cr_expect(!sb_seq2seq_for(weights, a, b, &shared));
-    EXPECT_ERROR("shared embeddings need one vocabulary");
-    cr_expect(!sb_seq2seq_for(weights, a, b, &lines));
-    EXPECT_ERROR("seq2seq: the option context is 4; this kind of models does not have it");
-    cr_expect(!sb_seq2seq_for(weights, a, b, &poolings));
-    EXPECT_ERROR("there is no pooling 7");
-    cr_expect(!sb_seq2seq_for(weights, a, b, &heads));
-    EXPECT_ERROR("width 10 is not a multiple of 3 heads");
-    cr_expect(!sb_seq2seq_for(weights, a, b, &rotary));
-    EXPECT_ERROR("rotary positions need an even head size, not 3");
+    REFUSED("label_smoothing is 1; it must be in [0, 1)", sb_seq2seq_for(weights, a, b, &smooth));
+    REFUSED("shared embeddings need one vocabulary", sb_seq2seq_for(weights, a, b, &shared));
+    REFUSED("seq2seq: the option context is 4; this kind of models does not have it",
+            sb_seq2seq_for(weights, a, b, &lines));
+    REFUSED("there is no pooling 7", sb_seq2seq_for(weights, a, b, &poolings));
+    REFUSED("width 10 is not a multiple of 3 heads", sb_seq2seq_for(weights, a, b, &heads));
+    REFUSED("rotary positions need an even head size, not 3",
+            sb_seq2seq_for(weights, a, b, &rotary));
     cr_expect(!sb_seq2seq_for(NULL, a, b, NULL) && !sb_seq2seq_for(weights, NULL, b, NULL) &&
               !sb_seq2seq_for(weights, a, NULL, NULL) && !sb_seq2seq_new(weights, NULL, NULL));
     EXPECT_ERROR("seq2seq: data is NULL");
     cr_expect(sb_parameters_count(weights) == 0);
     FAILED_TAPE(SB_RECORD);
-    cr_expect(!sb_seq2seq_loss(NULL, NULL));
-    EXPECT_ERROR("seq2seq: model is NULL");
+    REFUSED("seq2seq: model is NULL", sb_seq2seq_loss(NULL, NULL));
 }
 
 TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
@@ -324,8 +303,7 @@ TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
     struct tiny tiny = tiny_new(SB_F32, 1, &options);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
     FAILED_TAPE(SB_RECORD);
-    cr_expect(!sb_seq2seq_loss(tiny.model, batch));
-    EXPECT_ERROR("is beyond the 4 learned ones");
+    REFUSED("is beyond the 4 learned ones", sb_seq2seq_loss(tiny.model, batch));
 }
 
 static bool build_and_step(void *context)
@@ -352,9 +330,8 @@ static bool build_and_step(void *context)
     return ok;
 }
 
-TEST(seq2seq, each_allocation_may_fail)
+TEST(seq2seq, each_allocation_may_fail, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(build_and_step, vocabulary) > 200);
 }
@@ -381,9 +358,8 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
     return all;
 }
 
-TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
+TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int i = tiny_first(4); tiny_variant(i); i += tiny_step()) {
         sb_seq2seq_options o = tiny_variant(i)->options;
         int64_t n;
@@ -396,9 +372,8 @@ TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
     }
 }
 
-TEST(seq2seq, tiles_give_the_same_gradients_in_every_variant)
+TEST(seq2seq, tiles_give_the_same_gradients_in_every_variant, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (int i = tiny_first(5); tiny_variant(i); i += tiny_step()) {
         sb_seq2seq_options o = tiny_variant(i)->options;
         int64_t n;
@@ -432,9 +407,8 @@ static int64_t encoder_peak(bool recompute, int layers)
 }
 
 /* A further layer costs its boundary, (B, L, C), and handles, not all its intermediate results. */
-TEST(seq2seq, recomputation_keeps_one_layer_and_the_boundaries)
+TEST(seq2seq, recomputation_keeps_one_layer_and_the_boundaries, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int64_t boundary = 8 * 32 * 32 * (int64_t)sizeof(float);
     int64_t plain = (encoder_peak(false, 12) - encoder_peak(false, 2)) / 10;
     int64_t held = (encoder_peak(true, 12) - encoder_peak(true, 2)) / 10;

@@ -3,7 +3,6 @@
 #include "autograd/watch.h"
 #include "tensor/clock.h"
 #include "tests/support/program.h"
-#include "tests/support/test.h"
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

@@ -41,9 +41,8 @@ static sb_tensor *in_one_pass(const struct steps *s)
     return sb_decoder_forward(s->decoder, ids, s->memory, lengths, NULL);
 }
 
-TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
+TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int step = test_slow() ? 3 : 1;
     for (int v = 0; tiny_variant(v); v++)
         for (int64_t size = 1 + v % step; size <= 4; size += step) {
@@ -119,9 +118,8 @@ static bool step(void *context)
     return ok;
 }
 
-TEST(decoder_state, a_failed_step_can_be_repeated)
+TEST(decoder_state, a_failed_step_can_be_repeated, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct steps s = steps_new(0);
     struct trial trial = {&s, sb_decoder_state_new(s.decoder), 0};
     int failures = 0;
@@ -162,8 +160,7 @@ static void expect_refusal(const struct steps *s, sb_decoder_state *state, sb_mo
 {
     FAILED_TAPE(mode);
     sb_tensor *lengths = has_lengths ? owned_ids(SB_SHAPE(B), s->lengths) : NULL;
-    cr_expect(!sb_decoder_step(s->decoder, state, columns(s, 0, 1), memory, lengths, NULL));
-    EXPECT_ERROR(message);
+    REFUSED(message, sb_decoder_step(s->decoder, state, columns(s, 0, 1), memory, lengths, NULL));
 }
 
 TEST(decoder_state, wrong_arguments_are_refused)
@@ -176,8 +173,7 @@ TEST(decoder_state, wrong_arguments_are_refused)
     expect_refusal(&s, state, SB_NO_RECORD, NULL, true, "decoder: memory is NULL");
     expect_refusal(&s, state, SB_NO_RECORD, s.memory, false, "decoder: lengths is NULL");
     expect_refusal(&s, state, SB_RECORD, s.memory, true, "the open tape records");
-    cr_expect(!sb_decoder_state_new(NULL));
-    EXPECT_ERROR("decoder_state: decoder is NULL");
+    REFUSED("decoder_state: decoder is NULL", sb_decoder_state_new(NULL));
     cr_expect(!sb_decoder_state_reorder(NULL, 0, NULL) &&
               !sb_decoder_state_reorder(state, 0, NULL));
     EXPECT_ERROR("decoder_state_reorder: rows is NULL");

@@ -1,6 +1,5 @@
 /* Layers and optimisers against PyTorch. */
 #include "tests/support/reference.h"
-#include <stdio.h>
 
 /* Multi-head attention, encoder and decoder layers agree with PyTorch's, in value and in the
    gradients of all inputs and weights: see tests/golden/references/layers.py. */
@@ -200,37 +199,15 @@ FUNCTION(weights, weights_of(x, SB_LAYOUT_HEADS_FIRST))
 
 static void compare_attention(void)
 {
-    static const struct reference_case cases[] = {CASE(plain),
-                                                  {"one_head", length_first},
-                                                  CASE(length_first),
-                                                  {"long", plain},
-                                                  CASE(scale),
-                                                  CASE(temperature),
-                                                  {"groups", plain},
-                                                  {"one_group", causal},
-                                                  CASE(causal),
-                                                  CASE(causal_last),
-                                                  CASE(window),
-                                                  CASE(lengths),
-                                                  CASE(lengths_and_causal),
-                                                  CASE(allowed),
-                                                  CASE(blocked),
-                                                  CASE(bias),
-                                                  {"bias_broadcast", bias},
-                                                  CASE(bias_and_causal),
-                                                  CASE(log_temperature),
-                                                  {"log_temperatures", log_temperature},
-                                                  CASE(balanced),
-                                                  CASE(cosine),
-                                                  CASE(cosine_scale),
-                                                  CASE(weights),
-                                                  {"allowed_pairs", allowed},
-                                                  {"allowed_heads", allowed},
-                                                  {"bias_of_keys", bias},
-                                                  {"causal_tall", causal},
-                                                  CASE(tiles),
-                                                  {"tiles_causal", causal}};
-    COMPARE("attention", "attention", cases);
+    COMPARE("attention", "attention", CASE(plain), NAMED("one_head", length_first),
+            CASE(length_first), NAMED("long", plain), CASE(scale), CASE(temperature),
+            NAMED("groups", plain), NAMED("one_group", causal), CASE(causal), CASE(causal_last),
+            CASE(window), CASE(lengths), CASE(lengths_and_causal), CASE(allowed), CASE(blocked),
+            CASE(bias), NAMED("bias_broadcast", bias), CASE(bias_and_causal), CASE(log_temperature),
+            NAMED("log_temperatures", log_temperature), CASE(balanced), CASE(cosine),
+            CASE(cosine_scale), CASE(weights), NAMED("allowed_pairs", allowed),
+            NAMED("allowed_heads", allowed), NAMED("bias_of_keys", bias),
+            NAMED("causal_tall", causal), CASE(tiles), NAMED("tiles_causal", causal));
 }
 
 TEST(reference_attention, composed_attention_is_as_in_pytorch)
@@ -239,9 +216,8 @@ TEST(reference_attention, composed_attention_is_as_in_pytorch)
     compare_attention();
 }
 
-TEST(reference_attention, tiled_attention_is_as_in_pytorch)
+TEST(reference_attention, tiled_attention_is_as_in_pytorch, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     algorithm = SB_ATTENTION_TILED;
     compare_attention();
 }
@@ -278,21 +254,21 @@ static sb_tensor *multi_head(sb_tensor *x, sb_tensor *memory, sb_tensor *const w
 }
 
 /* Pairs blocked for each head, and padding. */
-static sb_tensor *masks(sb_tensor *const x[])
+FUNCTION_HEAD(masks)
 {
     sb_mask *mask = sb_mask_and(sb_mask_block(x[2]), sb_mask_lengths(x[3]));
     return multi_head(x[0], x[1], x + 4, OPTIONS(.mask = mask));
 }
 
 /* The same as additive biases: one for each head's pairs, and one for keys (B, Lk). */
-static sb_tensor *biases(sb_tensor *const x[])
+FUNCTION_HEAD(biases)
 {
     sb_tensor *bias = sb_add(x[2], sb_reshape(x[3], SB_SHAPE(B, 1, 1, -1)));
     return multi_head(x[0], x[1], x + 4, OPTIONS(.bias = bias));
 }
 
 /* Queries, keys and values of different sizes, projections without bias. */
-static sb_tensor *sizes(sb_tensor *const x[])
+FUNCTION_HEAD(sizes)
 {
     sb_tensor *q = heads(sb_linear(x[0], x[3], NULL)), *k = heads(sb_linear(x[1], x[4], NULL));
     sb_tensor *v = heads(sb_linear(x[2], x[5], NULL));
@@ -306,7 +282,7 @@ static sb_tensor *with_added_rows(sb_tensor *x, sb_tensor *row)
     return sb_concatenate((sb_tensor *[]){x, row, sb_scale(row, 0)}, 3, 1);
 }
 
-static sb_tensor *added_keys(sb_tensor *const x[])
+FUNCTION_HEAD(added_keys)
 {
     sb_tensor *k = with_added_rows(project(x[1], x[2], x[3], 1), x[4]);
     sb_tensor *v = with_added_rows(project(x[1], x[2], x[3], 2), x[5]);
@@ -315,7 +291,7 @@ static sb_tensor *added_keys(sb_tensor *const x[])
 }
 
 /* The mean of the heads' weights; they do not depend on the values. */
-static sb_tensor *average_weights(sb_tensor *const x[])
+FUNCTION_HEAD(average_weights)
 {
     sb_tensor *q = heads(project(x[0], x[1], x[2], 0)), *k = heads(project(x[0], x[1], x[2], 1));
     return sb_mean(weights_of((sb_tensor *[]){q, k, k}, SB_LAYOUT_LENGTH_FIRST), 1, false);
@@ -323,9 +299,8 @@ static sb_tensor *average_weights(sb_tensor *const x[])
 
 static void compare_multi_head(void)
 {
-    static const struct reference_case cases[] = {CASE(masks), CASE(biases), CASE(sizes),
-                                                  CASE(added_keys), CASE(average_weights)};
-    COMPARE("attention", "multi_head", cases);
+    COMPARE("attention", "multi_head", CASE(masks), CASE(biases), CASE(sizes), CASE(added_keys),
+            CASE(average_weights));
 }
 
 TEST(reference_attention, composed_multi_head_attention_is_as_in_pytorch)
@@ -368,7 +343,6 @@ FUNCTION(linear, sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL))
 FUNCTION(linear_sum_smoothed, LINEAR_LOSS(.reduction = SB_REDUCE_SUM, .label_smoothing = 0.1))
 FUNCTION(linear_none_weighted, LINEAR_LOSS(.reduction = SB_REDUCE_NONE, .class_weight = x[4]))
 FUNCTION(linear_smoothed_weighted, LINEAR_LOSS(.label_smoothing = 0.1, .class_weight = x[4]))
-
 FUNCTION(squared_mean, sb_mean_squared_error(x[0], x[1], SB_REDUCE_MEAN))
 FUNCTION(squared_sum, sb_mean_squared_error(x[0], x[1], SB_REDUCE_SUM))
 FUNCTION(squared_none, sb_mean_squared_error(x[0], x[1], SB_REDUCE_NONE))
@@ -381,26 +355,12 @@ FUNCTION(squared_none, sb_mean_squared_error(x[0], x[1], SB_REDUCE_NONE))
 
 TEST(reference_losses, losses_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {BOTH(mean),
-                                                  BOTH(mean_smoothed),
-                                                  BOTH(mean_weighted),
-                                                  BOTH(mean_smoothed_weighted),
-                                                  BOTH(sum),
-                                                  BOTH(sum_smoothed),
-                                                  BOTH(sum_weighted),
-                                                  BOTH(sum_smoothed_weighted),
-                                                  BOTH(none),
-                                                  BOTH(none_smoothed),
-                                                  BOTH(none_weighted),
-                                                  BOTH(none_smoothed_weighted),
-                                                  CASE(linear),
-                                                  CASE(linear_sum_smoothed),
-                                                  CASE(linear_none_weighted),
-                                                  CASE(linear_smoothed_weighted),
-                                                  CASE(squared_mean),
-                                                  CASE(squared_sum),
-                                                  CASE(squared_none)};
-    COMPARE("operations", "losses", cases);
+    COMPARE("operations", "losses", BOTH(mean), BOTH(mean_smoothed), BOTH(mean_weighted),
+            BOTH(mean_smoothed_weighted), BOTH(sum), BOTH(sum_smoothed), BOTH(sum_weighted),
+            BOTH(sum_smoothed_weighted), BOTH(none), BOTH(none_smoothed), BOTH(none_weighted),
+            BOTH(none_smoothed_weighted), CASE(linear), CASE(linear_sum_smoothed),
+            CASE(linear_none_weighted), CASE(linear_smoothed_weighted), CASE(squared_mean),
+            CASE(squared_sum), CASE(squared_none));
 }
 
 /* Steps of all optimisers with given gradients agree with PyTorch's: see

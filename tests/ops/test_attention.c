@@ -1,6 +1,4 @@
 /* Attention by its formula: values, shapes and layouts, positions, and short sequences. */
-#include "ops/kernel.h"
-#include "tests/support/test.h"
 #include "tests/support/variant.h"
 #include <stdio.h>
 
@@ -29,8 +27,7 @@ TEST(attention, a_single_key_gives_its_value)
 {
     sb_tensor *q = test_leaf(SB_F64, 1, SB_SHAPE(2, 4)), *k = test_leaf(SB_F64, 2, SB_SHAPE(1, 4));
     sb_tensor *v = test_leaf(SB_F64, 3, SB_SHAPE(1, 3)), *dy = test_leaf(SB_F64, 4, SB_SHAPE(2, 3));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *y = sb_keep(sb_attention(q, k, v, NULL));
     MUST(sb_backward_from(y, dy));
     for (int i = 0; i < 6; i++)
@@ -41,7 +38,6 @@ TEST(attention, a_single_key_gives_its_value)
     for (int i = 0; i < 4; i++)
         cr_expect(sb_tensor_get(sb_tensor_grad(k), i) == 0 &&
                   sb_tensor_get(sb_tensor_grad(q), i) == 0);
-    sb_tape_end(&tape);
 }
 
 TEST(attention, many_options_equal_the_composition_of_simple_operations)
@@ -82,9 +78,8 @@ TEST(attention, gradients_agree_with_differences)
 }
 
 /* Lengths around a block of queries and a chunk of keys. */
-TEST(attention, long_rows_equal_the_composition_of_simple_operations)
+TEST(attention, long_rows_equal_the_composition_of_simple_operations, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     sb_set_threads(1);
     const int64_t lengths[][2] = {{63, 64},   {64, 65}, {65, 63}, {130, 10},
                                   {130, 136}, {3, 256}, {3, 520}};
@@ -101,14 +96,12 @@ TEST(attention, long_rows_equal_the_composition_of_simple_operations)
 
 CPU_TEST(attention, each_set_of_kernels_computes_the_same)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (uint64_t seed = 0; kernel_use_cpu_set(set) && seed < 40; seed++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (uint64_t seed = 0; seed < 40; seed++) {
             struct variant c = variant_draw(seed);
             variant_expect_same(&c, SB_F64, COMPOSED, OPERATIONS, 1e-12);
             variant_expect_same(&c, SB_F32, COMPOSED, OPERATIONS, 2e-5);
         }
-    kernel_use_cpu_set(usual);
 }
 
 static void run_threads(const struct variant *c, enum way way, int threads,
@@ -170,23 +163,18 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
               "length %lld, padding %lld", (long long)L, (long long)padding);
 }
 
-TEST(attention, padding_does_not_change_the_bits_of_a_sequence)
+TEST(attention, padding_does_not_change_the_bits_of_a_sequence, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     sb_set_threads(1); /* a second one would slow down many small calls */
     const int64_t step = test_brief() ? 12 : test_slow() ? 7 : 1;
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int64_t L = 1; test_kernel_set(set) && L < 140; L += L < 40         ? step
-                                                                  : test_brief() ? 31
-                                                                                 : 13)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int64_t L = 1; L < 140; L += L < 40 ? step : test_brief() ? 31 : 13)
             for (int way = 0; way < 4; way++) {
                 sb_attention_algorithm algorithm =
                     way / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
                 expect_padding_has_no_effect(L, 8, way % 2, algorithm);
                 expect_padding_has_no_effect(L, L == 1 ? 300 : 67, way % 2, algorithm);
             }
-    kernel_use_cpu_set(usual);
 }
 
 /* The gradient of the weights is do v', dropped like the weights; nothing else uses them. */
@@ -635,8 +623,7 @@ static sb_mask *mask_of(const struct call *c)
 static void run(struct call *c)
 {
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_attention_options o = {.mask = mask_of(c),
                               .bias = c->biased ? c->x[3] : NULL,
@@ -646,7 +633,6 @@ static void run(struct call *c)
     c->y = retained(sb_keep(sb_attention(c->x[0], c->x[1], c->x[2], &o)));
     retained(sb_keep(c->weights));
     MUST(sb_backward_from(c->y, c->dy));
-    cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < 4; i++) {
         c->dx[i] = retained(sb_tensor_grad(c->x[i]));
         sb_tensor_clear_grad(c->x[i]);
@@ -687,11 +673,9 @@ static void in_all_ways(sb_dtype dtype, int64_t Lq, int64_t Lk)
 
 CPU_TEST(attention_short, has_the_bits_of_row_by_row)
 {
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (size_t n = 0; test_kernel_set(set) && n < sizeof sizes / sizeof *sizes; n++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
             in_all_ways(SB_F32, sizes[n][0], sizes[n][1]);
             in_all_ways(SB_F64, sizes[n][0], sizes[n][1]);
         }
-    kernel_use_cpu_set(usual);
 }

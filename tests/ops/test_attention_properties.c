@@ -1,8 +1,5 @@
 /* Properties of attention, and the effect of its masks. */
-#include "ops/kernel.h"
-#include "ops/kv_cache.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 
 /* Properties of attention that hold for every algorithm: symmetries, the range of outputs, and the
    variances that scale and heads are designed for. */
@@ -54,9 +51,8 @@ static void expect_same_results(sb_tensor *a, sb_tensor *b, sb_tensor *x)
 }
 
 /* More positions than a tile of keys has. */
-TEST(attention_properties, self_attention_without_positions_is_permutation_equivariant)
+TEST(attention_properties, self_attention_without_positions_is_permutation_equivariant, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const int64_t L = test_brief() && test_slow_device() ? 70 : 300;
     int64_t order[MOST];
     sb_random random = sb_random_new(5, SB_STREAM_USER);
@@ -87,9 +83,8 @@ TEST(attention_properties, attention_is_invariant_to_the_order_of_key_value_pair
     }
 }
 
-TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
+TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const int64_t H = 2, L = test_brief() && test_slow_device() ? 100 : 280;
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         TAPE(SB_RECORD);
@@ -131,9 +126,8 @@ TEST(attention_properties, with_a_scale_of_zero_the_bias_alone_counts)
     }
 }
 
-TEST(attention_properties, masked_scores_alone_have_gradient_zero)
+TEST(attention_properties, masked_scores_alone_have_gradient_zero, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     enum { L = 280 };
     for (int run = 0; run < 4; run++) {
         bool causal = run % 2;
@@ -191,8 +185,7 @@ TEST(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
 static double score_variance(int64_t d, sb_attention_options o)
 {
     enum { N = 400 };
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *q = normal(11, SB_SHAPE(N, d)), *k = normal(12, SB_SHAPE(N, d)), *weights;
     o.weights = o.algorithm == SB_ATTENTION_COMPOSED ? &weights : NULL;
     sb_tensor *y = sb_attention(q, k, k, &o);
@@ -205,13 +198,11 @@ static double score_variance(int64_t d, sb_attention_options o)
         double difference = log(weight[e]) - log(weight[e + 1]);
         sum += difference * difference / 2;
     }
-    sb_tape_end(&tape);
     return sum / (N * N / 2);
 }
 
-TEST(attention_properties, scores_have_variance_d_and_1_when_scaled)
+TEST(attention_properties, scores_have_variance_d_and_1_when_scaled, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int run = test_brief(); run < 4; run += 1 + test_brief()) {
         int64_t d = run % 2 ? 64 : 128;
         sb_attention_options o = {.algorithm =
@@ -224,9 +215,8 @@ TEST(attention_properties, scores_have_variance_d_and_1_when_scaled)
     }
 }
 
-TEST(attention_properties, cosines_of_random_directions_have_variance_1_over_d)
+TEST(attention_properties, cosines_of_random_directions_have_variance_1_over_d, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int run = test_brief(); run < 4; run += 1 + test_brief()) {
         int64_t d = run % 2 ? 64 : 128;
         sb_attention_options o = {.algorithm = run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED,
@@ -254,9 +244,8 @@ static double squared_gradient(int64_t d, sb_attention_options o)
     return mean_square(sb_tensor_grad(q)) * (double)d / 2;
 }
 
-TEST(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when_scaled)
+TEST(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when_scaled, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int run = test_brief(); run < 4; run += 1 + test_brief()) {
         int64_t d = run % 2 ? 32 : 64;
         sb_attention_options o = {.algorithm =
@@ -278,7 +267,7 @@ static double hadamard(int64_t n, int64_t i, int64_t j)
 /* Heads are independent here. The variance of 4800 numbers each has a deviation of 2 %. */
 TEST(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and_mixing_keeps_it)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
+    MANY_CASES;
     enum { B = 300, L = 2, H = 8, D = 16, C = H * D };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
@@ -432,8 +421,8 @@ TEST(attention_softcap, with_a_cache_it_is_refused)
     const struct operands x = operands_new();
     sb_kv_cache *cache = KEPT(sb_kv_cache_new());
     MUST(sb_kv_cache_append(cache, x.k, x.v));
-    cr_expect(!sb_attention_cached(x.q, cache, &(sb_attention_options){.softcap = 2}));
-    EXPECT_ERROR("attention_cached: softcap is 2; it is not available with a cache");
+    REFUSED("attention_cached: softcap is 2; it is not available with a cache",
+            sb_attention_cached(x.q, cache, &(sb_attention_options){.softcap = 2}));
 }
 
 /* Masks in attention: blocked pairs have no effect, whatever their values are; NaN and infinities
@@ -471,14 +460,12 @@ static sb_attention_algorithm algorithm = SB_ATTENTION_COMPOSED;
 static void run(struct run *r, sb_mask *(*mask)(void), bool biased, double dropout)
 {
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_attention_options o = {.mask = mask(), .bias = biased ? r->bias : NULL, .dropout = dropout};
     o.algorithm = algorithm;
     r->y = retained(sb_keep(sb_attention(r->q, r->k, r->v, &o)));
     MUST(sb_backward_from(r->y, r->dy));
-    cr_assert(sb_tape_end(&tape));
     r->dq = take_grad(r->q);
     r->dk = take_grad(r->k);
     r->dv = take_grad(r->v);
@@ -553,14 +540,12 @@ static sb_mask *no_query_2(void)
    and dropout. */
 static void in_all_ways(void (*check)(sb_dtype dtype, bool biased, double dropout))
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int way = 0; test_kernel_set(set) && way < 8; way++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int way = 0; way < 8; way++) {
             algorithm = way / 4 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
             check(SB_F32, way % 2, way / 2 % 2 * 0.5);
             check(SB_F64, way % 2, way / 2 % 2 * 0.5);
         }
-    kernel_use_cpu_set(usual);
 }
 
 static void check_padding(sb_dtype dtype, sb_mask *(*mask)(void), double value, bool biased,
@@ -591,9 +576,8 @@ static void check_all_padding(sb_dtype dtype, bool biased, double dropout)
     }
 }
 
-TEST(attention_mask, padding_has_no_effect)
+TEST(attention_mask, padding_has_no_effect, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     in_all_ways(check_all_padding);
 }
 
@@ -734,9 +718,8 @@ static void check_visible(sb_dtype dtype, bool biased, double dropout)
     (void)dropout;
 }
 
-TEST(attention_mask, nan_in_a_kept_pair_always_propagates)
+TEST(attention_mask, nan_in_a_kept_pair_always_propagates, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     in_all_ways(check_visible);
 }
 

@@ -153,9 +153,8 @@ static void expect_same(const struct variant *c, int ranks)
 
 /* All masks, biases, scores, temperatures, layouts and groups of heads, also with empty pieces:
    there are fewer queries or keys than chunks. */
-TEST(attention_ring, short_sequences_equal_the_tiled_path)
+TEST(attention_ring, short_sequences_equal_the_tiled_path, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const int variants = test_long() ? 4000 : test_some(300);
     for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
         const struct variant c = variant_draw(seed);
@@ -194,9 +193,8 @@ TEST(attention_ring, numbers_of_f32_err_as_on_one_rank)
 
 /* Twice the roundings of tests/ops/test_attention_tiled.c: one rank and several have that many
    each. Sums travel in f32; if each part were rounded, they would err by more. */
-TEST(attention_ring, numbers_of_bf16_err_as_on_one_rank)
+TEST(attention_ring, numbers_of_bf16_err_as_on_one_rank, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     static const double roundings[PARTS] = {8, 16, 16, 12, 16, 0};
     double limit[PARTS];
     for (int i = 0; i < PARTS; i++)
@@ -220,9 +218,8 @@ TEST(attention_ring, numbers_of_bf16_err_as_on_one_rank)
 /* ---- determinism and failures ---- */
 
 /* Additions follow the order of ranks, whichever rank is faster. */
-TEST(attention_ring, a_second_run_gives_the_same_bits)
+TEST(attention_ring, a_second_run_gives_the_same_bits, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     struct variant c = variant_draw(9);
     c.Lq = c.Lk = 300;
     c.dropout = 0.2;
@@ -271,9 +268,8 @@ static void use_same_rank(sb_communicator *c, void *context)
               test_relative(sb_tensor_grad(x), expected));
 }
 
-TEST(attention_ring, one_tensor_may_be_queries_keys_and_values)
+TEST(attention_ring, one_tensor_may_be_queries_keys_and_values, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3));
     MUST(use_same(x, NULL, &(sb_piece){0}));
     for (int ranks = 1; ranks <= 3; ranks++)
@@ -346,12 +342,9 @@ TEST(attention_ring, wrong_arguments_are_named)
         sb_tape tape;
         sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &share, .ring = alone});
         sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3));
-        sb_attention_options options = {
-            .weights = i == 0 ? &weights : NULL,
-            .keys = i == 2 ? SB_SEQUENCE_TARGET : SB_SEQUENCE_SOURCE,
-        };
-        cr_expect(!sb_attention(x, x, x, &options));
-        EXPECT_ERROR(messages[i]);
+        sb_attention_options options = {.weights = i == 0 ? &weights : NULL,
+                                        .keys = i == 2 ? SB_SEQUENCE_TARGET : SB_SEQUENCE_SOURCE};
+        REFUSED(messages[i], sb_attention(x, x, x, &options));
         cr_expect(!sb_tape_end(&tape));
     }
 }
@@ -521,9 +514,8 @@ static void expect_training(const char *name, const sb_seq2seq_options *options,
 }
 
 /* With dropout, every kind of position, and attention from one sequence to another. */
-TEST(attention_ring, models_of_every_variant_train_as_on_one_rank)
+TEST(attention_ring, models_of_every_variant_train_as_on_one_rank, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     for (int i = tiny_first(6); tiny_variant(i); i += tiny_step()) {
         sb_seq2seq_options options = tiny_variant(i)->options;
         options.transformer.dropout = 0.3;

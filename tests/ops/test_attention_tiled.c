@@ -1,7 +1,4 @@
 /* Attention by tiles, and with tensor cores. */
-#include "ops/kernel.h"
-#include "tests/support/device.h"
-#include "tests/support/test.h"
 #include "tests/support/variant.h"
 #include <time.h>
 
@@ -34,9 +31,8 @@ static struct variant long_variant(uint64_t seed)
     return c;
 }
 
-TEST(attention_tiled, any_combination_equals_the_composed_path_in_float64)
+TEST(attention_tiled, any_combination_equals_the_composed_path_in_float64, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     sb_random r = sb_random_new((uint64_t)(test_long() ? time(NULL) : 1), SB_STREAM_USER);
     uint64_t first = sb_random_below(&r, 1u << 30);
     const int variants = test_long() ? 2000 : test_some(test_slow() ? 80 : 200);
@@ -88,9 +84,8 @@ static double device_times(int result)
 /* The error is at most twice that of the composed path in float32, or 8 ulp of the largest. It may
    be larger with several tiles of keys, since delta is computed from y, and for sums whose terms
    cancel. */
-TEST(attention_tiled, float32_is_as_exact_as_the_composed_path)
+TEST(attention_tiled, float32_is_as_exact_as_the_composed_path, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const int variants = test_long() ? 1000 : test_some(test_slow() ? 64 : 100);
     for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
         struct variant c = long_variant(seed);
@@ -375,9 +370,8 @@ static void expect_few_roundings(const struct variant *c, enum way way, const do
  * the last one only. The largest errors of 1500 variants are 2.4 for y, 4.9 for dv, and 5 for dq,
  * dk and the bias. Planted mistakes have errors of hundreds.
  */
-TEST(attention_bf16, tiles_err_by_a_few_roundings)
+TEST(attention_bf16, tiles_err_by_a_few_roundings, device_needed())
 {
-    device_needed();
     for (uint64_t seed = 0; seed < variants(1500, 8); seed++) {
         struct variant c = mma_variant(seed);
         c.score = seed % 2 ? SB_SCORE_BALANCED : SB_SCORE_SCALED;
@@ -386,9 +380,8 @@ TEST(attention_bf16, tiles_err_by_a_few_roundings)
     }
 }
 
-TEST(attention_bf16, the_composed_path_errs_by_a_few_roundings)
+TEST(attention_bf16, the_composed_path_errs_by_a_few_roundings, device_needed())
 {
-    device_needed();
     for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
         struct variant c = mma_variant(seed);
         c.score = seed % 2 ? SB_SCORE_BALANCED : SB_SCORE_SCALED;
@@ -399,9 +392,8 @@ TEST(attention_bf16, the_composed_path_errs_by_a_few_roundings)
 
 /* A cosine, or a learned temperature, is a separate operation: q and k are rounded once more, so
    scores of 10 have errors of up to 10 roundings. */
-TEST(attention_bf16, other_scores_err_by_their_additional_roundings)
+TEST(attention_bf16, other_scores_err_by_their_additional_roundings, device_needed())
 {
-    device_needed();
     for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
         struct variant c = mma_variant(seed);
         c.temperature = seed % 2 ? TEMPERATURE_ONE : TEMPERATURE_HEADS;
@@ -418,28 +410,22 @@ static void expect_same_bits(const struct variant *c, enum way way)
                   (int)c->seed, i);
 }
 
-TEST(attention_bf16, a_second_run_gives_the_same_bits)
+TEST(attention_bf16, a_second_run_gives_the_same_bits, device_needed())
 {
-    device_needed();
     for (uint64_t seed = 0; seed < variants(200, 4); seed++) {
         struct variant c = mma_variant(seed + 100);
         expect_same_bits(&c, seed % 4 ? TILED : COMPOSED);
     }
 }
 
-TEST(attention_bf16, tiles_are_used_unless_weights_are_requested)
+TEST(attention_bf16, tiles_are_used_unless_weights_are_requested, device_needed())
 {
-    device_needed();
-    sb_use_device(device_cuda());
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *x = test_leaf(SB_BF16, 1, SB_SHAPE(3, 8)), *weights = NULL;
     sb_tensor *y = sb_attention(x, x, x, NULL);
     cr_expect(sb_attention_weights(y, 0, 3) != NULL, "%s", sb_error());
     cr_expect(sb_attention(x, x, x, &(sb_attention_options){.weights = &weights}) && weights &&
               weights->dtype == SB_BF16);
-    sb_tape_end(&tape);
-    sb_use_device(NULL);
 }
 
 enum { Q, K, V, DY, Y, DQ, DK, DV, PARTS };
@@ -528,17 +514,15 @@ static void expect_only_kept_pairs_propagate(bool f32, int64_t D)
     expect_nonfinite(&last, &plain, DQ, L - 2, L - 1, 2);
 }
 
-TEST(attention_bf16, non_finite_values_propagate_only_through_kept_pairs)
+TEST(attention_bf16, non_finite_values_propagate_only_through_kept_pairs, device_needed())
 {
-    device_needed();
     static const int64_t sizes[] = {16, 40, 65, 250};
     for (int n = 0; n < 4; n++)
         expect_only_kept_pairs_propagate(false, sizes[n]);
 }
 
-TEST(attention_tf32x3, non_finite_values_propagate_only_through_kept_pairs)
+TEST(attention_tf32x3, non_finite_values_propagate_only_through_kept_pairs, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     device_needed();
     static const int64_t sizes[] = {16, 40, 65};
     for (int n = 0; n < 3; n++)
@@ -549,12 +533,10 @@ TEST(attention_tf32x3, non_finite_values_propagate_only_through_kept_pairs)
 static void expect_zero_rows(bool f32)
 {
     enum { L = 66, D = 24 };
-    sb_use_device(device_cuda());
     sb_tensor *x[3];
     for (uint64_t i = 0; i < 3; i++)
         x[i] = test_leaf(dtype_of(f32), i + 1, SB_SHAPE(2, L, D));
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     const int32_t lengths[2] = {0, L / 2};
     sb_tensor *keys = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(2), lengths));
     sb_attention_options o = {.mask = sb_mask_lengths(keys), .algorithm = SB_ATTENTION_TILED};
@@ -569,19 +551,15 @@ static void expect_zero_rows(bool f32)
                       numbers[i]);
         }
     }
-    sb_tape_end(&tape);
-    sb_use_device(NULL);
 }
 
-TEST(attention_bf16, blocked_rows_are_exactly_zero)
+TEST(attention_bf16, blocked_rows_are_exactly_zero, device_needed())
 {
-    device_needed();
     expect_zero_rows(false);
 }
 
-TEST(attention_tf32x3, blocked_rows_are_exactly_zero)
+TEST(attention_tf32x3, blocked_rows_are_exactly_zero, device_needed())
 {
-    device_needed();
     expect_zero_rows(true);
 }
 
@@ -614,9 +592,8 @@ static struct variant tf32_variant(uint64_t seed)
  *
  * Without low_x high_y they are thousands.
  */
-TEST(attention_tf32x3, tiles_err_by_a_few_roundings_of_float)
+TEST(attention_tf32x3, tiles_err_by_a_few_roundings_of_float, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     device_needed();
     for (uint64_t seed = 0; seed < variants(240, 6); seed++) {
         struct variant c = tf32_variant(seed);
@@ -624,9 +601,8 @@ TEST(attention_tf32x3, tiles_err_by_a_few_roundings_of_float)
     }
 }
 
-TEST(attention_tf32x3, a_second_run_gives_the_same_bits)
+TEST(attention_tf32x3, a_second_run_gives_the_same_bits, device_needed())
 {
-    device_needed();
     for (uint64_t seed = 0; seed < variants(100, 3); seed++) {
         struct variant c = tf32_variant(seed + 100);
         expect_same_bits(&c, TILED);

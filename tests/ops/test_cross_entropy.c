@@ -1,7 +1,6 @@
 /* Cross-entropy, of logits and of the linear layer that makes them. */
 #include "ops/loss.h"
 #include "tests/support/compare.h"
-#include "tests/support/examples.h"
 
 /* softmax(0, ln 2, ln 4) = (1, 2, 4) / 7; the target's is 2/7. */
 TEST(cross_entropy, three_scores_give_the_hand_worked_loss)
@@ -15,9 +14,8 @@ TEST(cross_entropy, three_scores_give_the_hand_worked_loss)
 /* dx = softmax(x) - target = (1, 2 - 7, 4) / 7 */
 TEST(cross_entropy, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
     TAPE(SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(0, 1 * M_LN2, 2 * M_LN2));
     MUST(sb_backward(sb_cross_entropy(x, owned(SB_I32, SB_SCALAR, (double[]){1}), NULL)));
     const double expected[] = {1 / 7.0, -5 / 7.0, 4 / 7.0};
     for (int i = 0; i < 3; i++)
@@ -89,12 +87,9 @@ TEST(cross_entropy, probabilities_agree_with_the_reference)
     expect_loss(t, NULL, 0.1, SB_REDUCE_MEAN, (double[]){1.5940579029693709}, mean_dx);
 }
 
-static sb_tensor *fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cross_entropy(
-        x[0], x[1], &(sb_cross_entropy_options){.label_smoothing = 0.2, .class_weight = x[2]});
-}
+FUNCTION(fused, sb_cross_entropy(x[0], x[1],
+                                 &(sb_cross_entropy_options){.label_smoothing = 0.2,
+                                                             .class_weight = x[2]}))
 
 /* Any targets as rows of probabilities. */
 static sb_tensor *distribution(sb_tensor *x, sb_tensor *targets)
@@ -108,9 +103,8 @@ static sb_tensor *distribution(sb_tensor *x, sb_tensor *targets)
     return t;
 }
 
-static sb_tensor *composed(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(composed)
 {
-    (void)unused;
     sb_tensor *t = distribution(x[0], x[1]), *weight = sb_detach(x[2]);
     const double rows = (double)(sb_tensor_size(t) / sb_tensor_dim(t, -1));
     sb_tensor *counted = sb_tensor_dtype(x[1]) == SB_I32
@@ -125,11 +119,9 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
 
 TEST(cross_entropy, it_is_the_composition_of_its_steps)
 {
-    const char *const shapes[] = {"3x5 i5:3 =+5",     "2x3x4 =+2x3x4 =+4", "2 i2:. =+2",
-                                  "3x63 i63:3 =+63",  "64 =+64 =+64",      "2x1x65 i65:2x1 =+65",
-                                  "200x7 =+200x7 =+7"};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        expect_same_function(fused, composed, shapes[i]);
+    EXPECT_SAME_FUNCTION(fused, composed, "3x5 i5:3 =+5", "2x3x4 =+2x3x4 =+4", "2 i2:. =+2",
+                         "3x63 i63:3 =+63", "64 =+64 =+64", "2x1x65 i65:2x1 =+65",
+                         "200x7 =+200x7 =+7");
 }
 
 TEST(cross_entropy, targets_and_class_weights_get_no_gradient)
@@ -151,9 +143,7 @@ TEST(cross_entropy, the_data_of_an_ignored_row_have_no_effect)
     sb_tensor *loss = sb_cross_entropy(x, ids, NULL);
     cr_expect(fabs(sb_tensor_value(loss) - M_LN2) < 1e-7);
     MUST(sb_backward(loss));
-    const double expected[] = {0, 0, 0.5, -0.5};
-    for (int i = 0; i < 4; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(x), i) == expected[i]);
+    expect_exact_numbers(sb_tensor_grad(x), NUMBERS(0, 0, 0.5, -0.5));
 }
 
 TEST(cross_entropy, a_nan_in_a_counted_row_propagates)
@@ -220,8 +210,7 @@ CPU_TEST(cross_entropy, ids_that_change_before_backward_are_found)
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(2)));
     sb_tensor *loss = sb_cross_entropy(x, ids, NULL);
     ((int32_t *)sb_tensor_data(ids))[1] = 300; /* unnoticed */
-    cr_expect(!sb_backward(loss));
-    EXPECT_ERROR("cross_entropy: id 300 at (1)");
+    REFUSED("cross_entropy: id 300 at (1)", sb_backward(loss));
 }
 
 CPU_TEST(cross_entropy, a_sum_over_ignored_targets_alone_is_0)
@@ -236,27 +225,16 @@ CPU_TEST(cross_entropy, a_sum_over_ignored_targets_alone_is_0)
 
 /* ---- linear cross entropy ---- */
 
-static sb_tensor *linear_cross_entropy_fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL);
-}
-
-static sb_tensor *linear_cross_entropy_composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cross_entropy(sb_linear(x[0], x[1], x[2]), x[3], NULL);
-}
+FUNCTION(linear_cross_entropy_fused, sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL))
+FUNCTION(linear_cross_entropy_composed, sb_cross_entropy(sb_linear(x[0], x[1], x[2]), x[3], NULL))
 
 /* 1500 rows are two chunks and a part of one (see fused_loss_rows_of_chunk). */
 TEST(linear_cross_entropy, it_is_linear_and_cross_entropy)
 {
-    const char *const shapes[] = {
-        "1 1x1 1 i1:.",        "3 7x3 7 i7:.",         "3x2 5x2 5 i5:3",  "2x3x4 5x4 5 i5:2x3",
-        "63x7 65x7 65 i65:63", "1500x2 3x2 3 i3:1500", "=3x2 5x2 5 i5:3", "3x2 =5x2 5 i5:3",
-        "3x2 5x2 =5 i5:3",     "2048x1 2x1 2 i2:2048"};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        expect_same_function(linear_cross_entropy_fused, linear_cross_entropy_composed, shapes[i]);
+    EXPECT_SAME_FUNCTION(linear_cross_entropy_fused, linear_cross_entropy_composed, "1 1x1 1 i1:.",
+                         "3 7x3 7 i7:.", "3x2 5x2 5 i5:3", "2x3x4 5x4 5 i5:2x3",
+                         "63x7 65x7 65 i65:63", "1500x2 3x2 3 i3:1500", "=3x2 5x2 5 i5:3",
+                         "3x2 =5x2 5 i5:3", "3x2 5x2 =5 i5:3", "2048x1 2x1 2 i2:2048");
 }
 
 /* A device's chunks are large; here they have one slab of rows. */
@@ -275,16 +253,14 @@ TEST(linear_cross_entropy, small_chunks_on_a_device_give_the_same)
 
 static sb_cross_entropy_options options;
 
-static sb_tensor *with_options(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(with_options)
 {
-    (void)unused;
     options.class_weight = x[3];
     return sb_linear_cross_entropy(x[0], x[1], NULL, x[2], &options);
 }
 
-static sb_tensor *with_options_composed(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(with_options_composed)
 {
-    (void)unused;
     options.class_weight = x[3];
     return sb_cross_entropy(sb_linear(x[0], x[1], NULL), x[2], &options);
 }
@@ -311,15 +287,13 @@ TEST(linear_cross_entropy, negative_ids_are_ignored)
     cr_expect(test_relative(yf, yg) < 1e-12);
     cr_expect(sb_tensor_get(df[0], 0) == 0 && sb_tensor_get(df[0], 1) == 0 &&
               sb_tensor_get(df[0], 2) != 0);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         cr_expect(i == 3 || test_relative(df[i], dg[i]) < 1e-12);
-    }
 }
 
 /* 4096 logits of 1000 classes in f32 are 16 MB. */
-TEST(linear_cross_entropy, the_logits_are_never_all_in_memory)
+TEST(linear_cross_entropy, the_logits_are_never_all_in_memory, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const int64_t usual = linear_cross_entropy_logits;
     linear_cross_entropy_logits = 1 << 20;
     sb_tensor *dx[4];
@@ -342,8 +316,7 @@ TEST(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
         x[0], x[1], NULL, x[2], &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM});
     cr_expect(sb_tensor_value(loss) == 0);
     MUST(sb_backward(loss));
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
+    cr_expect(largest_of(sb_tensor_grad(x[1])) == 0);
 }
 
 /* Forward computes the gradients for dy = 1; backward scales them and adds to existing ones. */

@@ -1,4 +1,3 @@
-#include "ops/kernel.h"
 #include "tensor/philox.h"
 #include "tests/support/test.h"
 #include <stdio.h>
@@ -42,10 +41,9 @@ TEST(dropout, the_published_random_bits_decide)
 TEST(dropout, every_element_has_its_own_sixteen_bits)
 {
     const int64_t lengths[] = {1, 7, 8, 9, 255, 256, 257, 1000};
-    enum kernel_set usual = kernel_cpu_set();
     const sb_random random = {0x123456789abcdef, ((uint64_t)SB_STREAM_TRAIN << 48) + 77};
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int n = 0; test_kernel_set(set) && n < 16; n++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int n = 0; n < 16; n++) {
             sb_tensor *x = KEPT(ones(n % 2 ? SB_F64 : SB_F32, lengths[n / 2]));
             sb_tensor *y = drop(x, 0.3, random);
             for (int64_t i = 0; i < lengths[n / 2]; i++) {
@@ -54,7 +52,6 @@ TEST(dropout, every_element_has_its_own_sixteen_bits)
                 cr_expect((sb_tensor_get(y, i) == 0) == (bits < 0.3 * 65536), "element %d", (int)i);
             }
         }
-    kernel_use_cpu_set(usual);
 }
 
 /* Four standard deviations of a fraction p of 100,000 are below 0.0064. */
@@ -181,13 +178,11 @@ TEST(dropout, residual_dropout_is_dropout_and_add)
         sb_tensor *dy = test_leaf(SB_F64, 3, SB_SHAPE(3, 300));
         for (int way = 0; way < 2; way++) {
             sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tape_random(&tape, &random);
             y[way] = retained(sb_keep(residual(x, branch, way)));
             sb_tensor *sum = sb_add(y[way], residual(x, branch, way));
             MUST(sb_backward_from(sum, dy));
-            sb_tape_end(&tape);
             dx[way] = retained(sb_tensor_grad(x));
             dbranch[way] = retained(sb_tensor_grad(branch));
             sb_tensor_clear_grad(x);

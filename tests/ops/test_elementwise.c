@@ -3,7 +3,6 @@
 #include "ops/broadcast.h"
 #include "ops/cast.h"
 #include "ops/elementwise.h"
-#include "ops/kernel.h"
 #include "tests/support/compare.h"
 
 /* Values and derivatives at four points, by PyTorch 2 in float64. */
@@ -397,10 +396,7 @@ static const struct {
 
 TEST(broadcast, long_tensors_agree_with_plain_loops_in_every_instruction_set)
 {
-    const enum kernel_set best = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
-        if (!test_kernel_set(set))
-            continue;
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
             sb_tensor *a = test_leaf(SB_F32, 2 * i, shapes[i].rank_a, shapes[i].a);
             sb_tensor *b = test_leaf(SB_F32, 2 * i + 1, shapes[i].rank_b, shapes[i].b);
@@ -418,11 +414,9 @@ CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
         sb_tensor *first = NULL;
         for (int t = 1; t <= 4; t++) {
             sb_set_threads(t);
-            sb_tape tape;
-            sb_tape_begin(&tape, SB_RECORD);
+            TAPE(SB_RECORD);
             sb_tensor_clear_grad(b);
             MUST(sb_backward(sb_sum(sb_divide(a, b), SB_ALL, false)));
-            sb_tape_end(&tape);
             if (!first)
                 first = retained(sb_tensor_grad(b));
             cr_expect(test_same_bits(first, sb_tensor_grad(b)));
@@ -568,11 +562,8 @@ static void list_is_cast_as_its_tensors(void)
 
 TEST(cast, a_list_of_tensors_is_cast_as_each_of_them)
 {
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_PLAIN; set++)
-        if (test_kernel_set(set))
-            list_is_cast_as_its_tensors();
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_PLAIN); next_set(&s);)
+        list_is_cast_as_its_tensors();
 }
 
 TEST(cast, no_gradient_passes_through_integers)

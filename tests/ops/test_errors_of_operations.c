@@ -1,8 +1,6 @@
 /* The message of each bad call of an operation. */
 #include "tests/support/errors.h"
 #include "tests/support/test.h"
-#include <math.h>
-#include <stdint.h>
 
 /*
  * Bad calls of every operation, and the message of each: golden/errors_of_operations.txt. The

@@ -1,8 +1,6 @@
 /* What decoding keeps between its steps. */
 #include "ops/decoding.h"
-#include "ops/kernel.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 
 static sb_tensor *own(sb_tensor *t)
 {
@@ -59,18 +57,14 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
         }
 }
 
-TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
+TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_set_threads(1); /* a second one would slow down many small calls */
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (sb_score score = SB_SCORE_SCALED; test_kernel_set(set) && score <= SB_SCORE_COSINE;
-             score++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (sb_score score = SB_SCORE_SCALED; score <= SB_SCORE_COSINE; score++) {
             expect_decoding(SB_F64, score, 1e-12);
             expect_decoding(SB_F32, score, 1e-5);
         }
-    kernel_use_cpu_set(usual);
 }
 
 /* The norm of a key is that of sb_l2_normalize, also where squares overflow. */
@@ -149,11 +143,9 @@ static void expect_the_same_bits_alone(int64_t L)
 
 TEST(kv_cache, a_sequence_has_the_same_bits_alone_and_in_a_batch)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int64_t L = 1; test_kernel_set(set) && L <= T; L++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int64_t L = 1; L <= T; L++)
             expect_the_same_bits_alone(L);
-    kernel_use_cpu_set(usual);
 }
 
 /* The contents of a cache: with q = 0 a query gives the mean of v over all keys. */
@@ -218,14 +210,7 @@ TEST(kv_cache, the_capacity_doubles)
     cr_expect(times == 7, "%d times", (int)times);
 }
 
-#define EXPECT_FAILURE(mode, message, expression)                                                  \
-    do {                                                                                           \
-        sb_tape tape;                                                                              \
-        sb_tape_begin(&tape, mode);                                                                \
-        cr_expect(!(expression), "no failure: %s", message);                                       \
-        EXPECT_ERROR(on_device(message));                                                          \
-        cr_expect(!sb_tape_end(&tape));                                                            \
-    } while (0)
+#define WRONG(message, ...) REFUSED_ON_TAPE(SB_NO_RECORD, on_device(message), __VA_ARGS__)
 
 TEST(kv_cache, wrong_arguments_are_named_and_do_not_change_the_cache)
 {
@@ -235,63 +220,50 @@ TEST(kv_cache, wrong_arguments_are_named_and_do_not_change_the_cache)
               *rank3 = test_leaf(SB_F32, 1, SB_SHAPE(2, 3, 4));
     sb_tensor *heads = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 1, 4)),
               *longer = test_leaf(SB_F32, 1, SB_SHAPE(2, 2, 3, 5));
-    sb_kv_cache *cache = sb_kv_cache_new();
-    EXPECT_FAILURE(SB_NO_RECORD, "attention_cached: the cache is empty",
-                   sb_attention_cached(k, cache, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "attention_cached: cache is NULL",
-                   sb_attention_cached(k, NULL, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_append: k is (2, 3, 4) of f32; it must be real and",
-                   sb_kv_cache_append(cache, rank3, rank3));
-    EXPECT_FAILURE(SB_NO_RECORD, "k is (2, 1, 3, 4) of f32, v is (2, 2, 3, 5) of f32; only",
-                   sb_kv_cache_append(cache, k, longer));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_reorder: rows[0] is 0; the cache holds 0 sequences",
-                   sb_kv_cache_reorder(cache, 1, (int32_t[]){0}));
+    sb_kv_cache *cache = KEPT(sb_kv_cache_new());
+    WRONG("attention_cached: the cache is empty", sb_attention_cached(k, cache, NULL));
+    WRONG("attention_cached: cache is NULL", sb_attention_cached(k, NULL, NULL));
+    WRONG("kv_cache_append: k is (2, 3, 4) of f32; it must be real and",
+          sb_kv_cache_append(cache, rank3, rank3));
+    WRONG("k is (2, 1, 3, 4) of f32, v is (2, 2, 3, 5) of f32; only",
+          sb_kv_cache_append(cache, k, longer));
+    WRONG("kv_cache_reorder: rows[0] is 0; the cache holds 0 sequences",
+          sb_kv_cache_reorder(cache, 1, (int32_t[]){0}));
     MUST(sb_kv_cache_append(cache, k, v));
-    EXPECT_FAILURE(SB_RECORD, "kv_cache_append: the open tape records",
-                   sb_kv_cache_append(cache, k, v));
-    EXPECT_FAILURE(SB_RECORD, "attention_cached: the open tape records",
-                   sb_attention_cached(k, cache, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_append: cache is NULL", sb_kv_cache_append(NULL, k, v));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_append: k is NULL", sb_kv_cache_append(cache, NULL, v));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_append: v is NULL", sb_kv_cache_append(cache, k, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "k is of f64 on cpu; the cache holds f32 on cpu",
-                   sb_kv_cache_append(cache, wide, wide));
-    EXPECT_FAILURE(SB_NO_RECORD,
-                   "k is (2, 1, 1, 4); the cache holds 2 sequences of 3 heads of size 4",
-                   sb_kv_cache_append(cache, heads, heads));
-    EXPECT_FAILURE(SB_NO_RECORD, "v is (2, 1, 3, 4); the cache holds 2 sequences of 3 heads of",
-                   sb_kv_cache_append(cache, k, k));
-    EXPECT_FAILURE(SB_NO_RECORD, "attention_cached: q is NULL",
-                   sb_attention_cached(NULL, cache, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "attention_cached: q is of f64 on cpu; the cache holds f32",
-                   sb_attention_cached(wide, cache, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "they must have the same number of axes",
-                   sb_attention_cached(rank3, cache, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "sizes of a head differ", sb_attention_cached(v, cache, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_reorder: cache is NULL",
-                   sb_kv_cache_reorder(NULL, 0, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_reorder: rows is NULL",
-                   sb_kv_cache_reorder(cache, 1, NULL));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_reorder: n is -1",
-                   sb_kv_cache_reorder(cache, -1, (int32_t[]){0}));
-    EXPECT_FAILURE(SB_NO_RECORD, "rows[1] is 2; the cache holds 2",
-                   sb_kv_cache_reorder(cache, 2, (int32_t[]){0, 2}));
-    EXPECT_FAILURE(SB_NO_RECORD, "rows[0] is -1", sb_kv_cache_reorder(cache, 1, (int32_t[]){-1}));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_truncate: length is 2; the cache holds 1 positions",
-                   sb_kv_cache_truncate(cache, 2));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_truncate: length is -1",
-                   sb_kv_cache_truncate(cache, -1));
-    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_truncate: cache is NULL", sb_kv_cache_truncate(NULL, 0));
+    REFUSED_ON_TAPE(SB_RECORD, "kv_cache_append: the open tape records",
+                    sb_kv_cache_append(cache, k, v));
+    REFUSED_ON_TAPE(SB_RECORD, "attention_cached: the open tape records",
+                    sb_attention_cached(k, cache, NULL));
+    WRONG("kv_cache_append: cache is NULL", sb_kv_cache_append(NULL, k, v));
+    WRONG("kv_cache_append: k is NULL", sb_kv_cache_append(cache, NULL, v));
+    WRONG("kv_cache_append: v is NULL", sb_kv_cache_append(cache, k, NULL));
+    WRONG("k is of f64 on cpu; the cache holds f32 on cpu", sb_kv_cache_append(cache, wide, wide));
+    WRONG("k is (2, 1, 1, 4); the cache holds 2 sequences of 3 heads of size 4",
+          sb_kv_cache_append(cache, heads, heads));
+    WRONG("v is (2, 1, 3, 4); the cache holds 2 sequences of 3 heads of",
+          sb_kv_cache_append(cache, k, k));
+    WRONG("attention_cached: q is NULL", sb_attention_cached(NULL, cache, NULL));
+    WRONG("attention_cached: q is of f64 on cpu; the cache holds f32",
+          sb_attention_cached(wide, cache, NULL));
+    WRONG("they must have the same number of axes", sb_attention_cached(rank3, cache, NULL));
+    WRONG("sizes of a head differ", sb_attention_cached(v, cache, NULL));
+    WRONG("kv_cache_reorder: cache is NULL", sb_kv_cache_reorder(NULL, 0, NULL));
+    WRONG("kv_cache_reorder: rows is NULL", sb_kv_cache_reorder(cache, 1, NULL));
+    WRONG("kv_cache_reorder: n is -1", sb_kv_cache_reorder(cache, -1, (int32_t[]){0}));
+    WRONG("rows[1] is 2; the cache holds 2", sb_kv_cache_reorder(cache, 2, (int32_t[]){0, 2}));
+    WRONG("rows[0] is -1", sb_kv_cache_reorder(cache, 1, (int32_t[]){-1}));
+    WRONG("kv_cache_truncate: length is 2; the cache holds 1 positions",
+          sb_kv_cache_truncate(cache, 2));
+    WRONG("kv_cache_truncate: length is -1", sb_kv_cache_truncate(cache, -1));
+    WRONG("kv_cache_truncate: cache is NULL", sb_kv_cache_truncate(NULL, 0));
     cr_expect(sb_kv_cache_length(cache) == 1 && sb_kv_cache_batch(cache) == 2);
     cr_expect(sb_kv_cache_length(NULL) == 0 && sb_kv_cache_batch(NULL) == 0);
-    sb_kv_cache_free(cache);
     sb_kv_cache_free(NULL);
 }
 
 /* The position is read from a tensor, and the mask excludes the rest of the capacity. */
-TEST(kv_cache, a_position_on_the_device_stands_for_the_length)
+TEST(kv_cache, a_position_on_the_device_stands_for_the_length, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_kv_cache *usual = KEPT(sb_kv_cache_new()), *follows = KEPT(sb_kv_cache_new());
     sb_tensor *at = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(1), 0));
     sb_tensor *lengths = KEPT(sb_tensor_full(SB_I32, SB_SHAPE(B), 0));

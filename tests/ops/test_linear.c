@@ -1,13 +1,10 @@
 /* Linear layers: alone, as a group, with weights of 8 bits, and with packed weights. */
 #include "autograd/node.h"
 #include "nn/flat.h"
-#include "nn/linear.h"
 #include "ops/linear.h"
 #include "ops/linear_int8.h"
 #include "ops/packed_weights.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
-#include <math.h>
 
 /* x = (1, 2), W = (3 4; 5 6; 7 8), b = (10, 20, 30): x W' + b = (21, 37, 53). */
 static const double weights[] = {3, 4, 5, 6, 7, 8};
@@ -19,46 +16,34 @@ TEST(linear, one_row_gives_the_hand_worked_values)
     sb_tensor *weight = owned(SB_F64, SB_SHAPE(3, 2), weights);
     sb_tensor *bias = owned(SB_F64, SB_SHAPE(3), (double[]){10, 20, 30});
     sb_tensor *y = sb_linear(x, weight, bias);
-    cr_expect(sb_tensor_rank(y) == 1 && sb_tensor_dim(y, 0) == 3);
-    cr_expect(sb_tensor_get(y, 0) == 21 && sb_tensor_get(y, 1) == 37 && sb_tensor_get(y, 2) == 53);
-    y = sb_linear(x, weight, NULL);
-    cr_expect(sb_tensor_get(y, 0) == 11 && sb_tensor_get(y, 1) == 17 && sb_tensor_get(y, 2) == 23);
+    expect_shape(y, SB_SHAPE(3));
+    expect_exact_numbers(y, NUMBERS(21, 37, 53));
+    expect_exact_numbers(sb_linear(x, weight, NULL), NUMBERS(11, 17, 23));
     bias = owned(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13});
     y = sb_linear_activation(x, weight, bias, SB_ACTIVATION_RELU);
-    cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == 0 && sb_tensor_get(y, 2) == 10);
+    expect_exact_numbers(y, NUMBERS(0, 0, 10));
 }
 
 /* With dy = (1, 1, 1) and relu, whose third unit alone is positive: dz = (0, 0, 1). */
 TEST(linear, backward_gives_the_hand_worked_gradients)
 {
-    sb_tensor *x = KEPT(
-        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 2})));
-    sb_tensor *weight =
-        KEPT(sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 2), weights)));
-    sb_tensor *bias = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13})));
     TAPE(SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(1, 2), NUMBERS(1, 2));
+    sb_tensor *weight = leaf(SB_SHAPE(3, 2), 6, weights);
+    sb_tensor *bias = leaf(SB_SHAPE(3), NUMBERS(-20, -17, -13));
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(1, 3), (double[]){1, 1, 1});
     MUST(sb_backward_from(sb_linear_activation(x, weight, bias, SB_ACTIVATION_RELU), dy));
-    const double dweight[] = {0, 0, 0, 0, 1, 2};
-    cr_expect(sb_tensor_get(sb_tensor_grad(x), 0) == 7 && sb_tensor_get(sb_tensor_grad(x), 1) == 8);
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(weight), i) == dweight[i]);
-    for (int i = 0; i < 3; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(bias), i) == (i == 2));
+    expect_exact_numbers(sb_tensor_grad(x), NUMBERS(7, 8));
+    expect_exact_numbers(sb_tensor_grad(weight), NUMBERS(0, 0, 0, 0, 1, 2));
+    expect_exact_numbers(sb_tensor_grad(bias), NUMBERS(0, 0, 1));
 }
 
 static sb_activation fused_activation;
 
-static sb_tensor *fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], fused_activation);
-}
+FUNCTION(fused, sb_linear_activation(x[0], x[1], x[2], fused_activation))
 
-static sb_tensor *composed(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(composed)
 {
-    (void)unused;
     sb_tensor *z = sb_add(sb_matmul_nt(x[0], x[1]), x[2]);
     switch (fused_activation) {
     case SB_ACTIVATION_IDENTITY:
@@ -81,26 +66,15 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
 
 TEST(linear, every_activation_is_the_composition_of_its_steps)
 {
-    const char *const shapes[] = {"1x1 1x1 1",   "2x7 3x7 3",     "63x64 65x64 65", "2x3x4 5x4 5",
-                                  "200x3 2x3 2", "=3x2 4x2 4",    "3x2 =4x2 4",     "3x2 4x2 =4",
-                                  "5x0 2x0 2",   "3x2 300x2 300", "2x1x2x5 1x5 1"};
     for (fused_activation = SB_ACTIVATION_IDENTITY; fused_activation <= SB_ACTIVATION_SIGMOID;
          fused_activation++)
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-            expect_same_function(fused, composed, shapes[i]);
+        EXPECT_SAME_FUNCTION(fused, composed, "1x1 1x1 1", "2x7 3x7 3", "63x64 65x64 65",
+                             "2x3x4 5x4 5", "200x3 2x3 2", "=3x2 4x2 4", "3x2 =4x2 4", "3x2 4x2 =4",
+                             "5x0 2x0 2", "3x2 300x2 300", "2x1x2x5 1x5 1");
 }
 
-static sb_tensor *without_bias(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], NULL, SB_ACTIVATION_GELU);
-}
-
-static sb_tensor *without_bias_composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_gelu(sb_matmul_nt(x[0], x[1]));
-}
+FUNCTION(without_bias, sb_linear_activation(x[0], x[1], NULL, SB_ACTIVATION_GELU))
+FUNCTION(without_bias_composed, sb_gelu(sb_matmul_nt(x[0], x[1])))
 
 TEST(linear, the_bias_is_optional)
 {
@@ -108,15 +82,10 @@ TEST(linear, the_bias_is_optional)
 }
 
 /* The weight is tied between two layers. */
-static sb_tensor *tied(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear(sb_linear(x[0], x[1], x[2]), x[1], x[2]);
-}
+FUNCTION(tied, sb_linear(sb_linear(x[0], x[1], x[2]), x[1], x[2]))
 
-static sb_tensor *tied_composed(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(tied_composed)
 {
-    (void)unused;
     sb_tensor *z = sb_add(sb_matmul_nt(x[0], x[1]), x[2]);
     return sb_add(sb_matmul_nt(z, x[1]), x[2]);
 }
@@ -133,10 +102,8 @@ TEST(linear, no_rows_give_zero_gradients)
     TAPE(SB_RECORD);
     sb_tensor *dy = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3)));
     MUST(sb_backward_from(sb_linear(x[0], x[1], x[2]), dy));
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
-    for (int i = 0; i < 3; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(x[2]), i) == 0);
+    cr_expect(largest_of(sb_tensor_grad(x[1])) == 0);
+    cr_expect(largest_of(sb_tensor_grad(x[2])) == 0);
 }
 
 TEST(linear, a_nan_or_an_infinity_propagates)
@@ -172,14 +139,10 @@ static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t eve
     }
 }
 
-TEST(linear, in_decoding_a_row_does_not_depend_on_its_batch)
+TEST(linear, in_decoding_a_row_does_not_depend_on_its_batch, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        if (test_kernel_set(set))
-            expect_rows_alone(67, 65, 131, 1);
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        expect_rows_alone(67, 65, 131, 1);
     expect_rows_alone(601, 603, 605, 100); /* large enough for BLAS on a tape that records */
 }
 
@@ -196,10 +159,9 @@ CPU_TEST(linear, results_have_the_same_bits_for_any_number_of_threads)
     }
     sb_set_threads(usual);
     cr_expect(test_same_bits(y[0], y[1]));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         cr_expect(test_same_bits(dx[0][i], dx[1][i]),
                   "the gradient of input %d depends on the threads", i);
-    }
 }
 
 /* y, dx, dW and db of a linear, with TF32 or without. */
@@ -207,16 +169,13 @@ static void run_with_tf32(sb_dtype dtype, bool tf32, bool biased, sb_tensor *got
 {
     const struct inputs in = inputs_new("40x96 72x96 72", dtype, 1);
     sb_tensor *const *x = in.x;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     tape_open()->tf32 = tf32;
     sb_tensor *dy = test_leaf(dtype, 9, SB_SHAPE(40, 72));
     got[0] = retained(sb_linear(x[0], x[1], biased ? x[2] : NULL));
     MUST(sb_backward_from(got[0], dy));
-    sb_tape_end(&tape);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         got[1 + i] = retained(sb_tensor_grad(x[i]));
-    }
 }
 
 /* Each operand is rounded to 11 bits, so a result errs by at most 2^-11 of the sum of its terms'
@@ -436,7 +395,6 @@ static void begin_without_refusals(void)
     setenv("SOFTBACK_EMULATOR_ORDER", "forward", 1);
     test_begin();
     device_needed();
-    sb_use_device(device_cuda());
     device_cuda()->pool->poison = NULL;
 }
 
@@ -473,21 +431,16 @@ TEST(linear_group, what_does_not_fit_together_is_refused)
 {
     struct scene s = scene_new(SB_F32, 3, true, false);
     sb_tensor *y[MOST];
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_expect(!linear_group(s.x, 3, s.weight, s.bias, 5, y));
-    EXPECT_ERROR("linear: x is (2, 35, 8), weight is (12, 8): the result cannot be split into 5 "
-                 "heads");
-    cr_expect(!sb_tape_end(&tape));
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    REFUSED_ON_TAPE(SB_NO_RECORD,
+                    "linear: x is (2, 35, 8), weight is (12, 8): the result cannot be split into 5 "
+                    "heads",
+                    linear_group(s.x, 3, s.weight, s.bias, 5, y));
+    REFUSED_ON_TAPE(SB_NO_RECORD, "linear: a group of 4; it must have 2 to 3",
+                    linear_group(s.x, 4, s.weight, NULL, 1, y));
+    FAILED_TAPE(SB_NO_RECORD);
     s.weight[1] = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(13, GROUP_IN)));
-    cr_expect(!linear_group(s.x, 3, s.weight, NULL, 1, y));
-    EXPECT_ERROR("linear: weights of a group are (12, 8) and (13, 8); they must have one shape");
-    cr_expect(!sb_tape_end(&tape));
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_expect(!linear_group(s.x, 4, s.weight, NULL, 1, y));
-    EXPECT_ERROR("linear: a group of 4; it must have 2 to 3");
-    cr_expect(!sb_tape_end(&tape));
+    REFUSED("linear: weights of a group are (12, 8) and (13, 8); they must have one shape",
+            linear_group(s.x, 3, s.weight, NULL, 1, y));
 }
 
 /* ---- linear int8 ---- */
@@ -546,11 +499,8 @@ static void expect_within_bound(sb_dtype dtype, int64_t rows, int64_t in, int64_
 /* Calls test for each set of kernels that this processor has. */
 static void with_each_set(void (*test)(void))
 {
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_PLAIN; set++)
-        if (kernel_use_cpu_set(set))
-            test();
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_PLAIN); next_set(&s);)
+        test();
 }
 
 static void expect_each_shape_within_bound(void)
@@ -701,12 +651,10 @@ CPU_TEST(packed_weights, results_have_the_same_bits)
 {
     static const int64_t rows[] = {1, 3, 5, 70}, in[] = {1, 17, 256, 300, 1000},
                          out[] = {1, 31, 64, 200};
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int i = 0; i < 4 * 5 * 4 * 2 && kernel_use_cpu_set(set); i++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int i = 0; i < 4 * 5 * 4 * 2; i++)
             expect_same_bits(i % 2 ? SB_F64 : SB_F32, rows[i / 2 % 4], in[i / 8 % 5],
                              out[i / 40 % 4]);
-    kernel_use_cpu_set(usual);
 }
 
 /* Another tensor than a parameter may be replaced, or have another value, before its next use. */
@@ -723,18 +671,13 @@ CPU_TEST(packed_weights, only_parameters_are_packed)
     packed_weights_free(packed);
 }
 
-static int64_t live_bytes(void)
-{
-    return memory_in_use().live_bytes;
-}
-
 /* A weight that is used once costs nothing. */
 CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
 {
     const int64_t n = 64, bytes = n * n * (int64_t)sizeof(float);
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)),
               *weight = test_leaf(SB_F32, 2, SB_SHAPE(n, n));
-    const int64_t before = live_bytes();
+    const int64_t before = memory_in_use().live_bytes;
     struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
     sb_tape around, tape;
     sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
@@ -742,12 +685,12 @@ CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
         sb_tape_begin(&tape, SB_NO_RECORD);
         cr_expect(sb_linear(x, weight, NULL) != NULL);
         cr_expect(sb_tape_end(&tape));
-        cr_expect((live_bytes() - before >= bytes) == (use > 1), "use %d: %lld bytes", use,
-                  (long long)(live_bytes() - before));
+        cr_expect((memory_in_use().live_bytes - before >= bytes) == (use > 1), "use %d: %lld bytes",
+                  use, (long long)(memory_in_use().live_bytes - before));
     }
     cr_expect(sb_tape_end(&around));
     packed_weights_free(packed);
-    cr_expect(live_bytes() == before);
+    cr_expect(memory_in_use().live_bytes == before);
 }
 
 /* A recording tape is for training, which changes weights. */

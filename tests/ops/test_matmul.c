@@ -1,29 +1,14 @@
 /* Products of matrices: the operation, and the kernels behind it. */
 #include "ops/gemm.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 #include <pthread.h>
 #include <stdio.h>
 
 typedef sb_tensor *(*matmul)(sb_tensor *a, sb_tensor *b);
 
-static sb_tensor *nn(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(x[0], x[1]);
-}
-
-static sb_tensor *nt(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul_nt(x[0], x[1]);
-}
-
-static sb_tensor *tn(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul_tn(x[0], x[1]);
-}
+FUNCTION(nn, sb_matmul(x[0], x[1]))
+FUNCTION(nt, sb_matmul_nt(x[0], x[1]))
+FUNCTION(tn, sb_matmul_tn(x[0], x[1]))
 
 /* (1 2; 3 4) times (5 6; 7 8), with one or the other transposed. */
 TEST(matmul, two_by_two_give_the_hand_worked_products)
@@ -31,28 +16,21 @@ TEST(matmul, two_by_two_give_the_hand_worked_products)
     TAPE(SB_RECORD);
     sb_tensor *a = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4});
     sb_tensor *b = owned(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8});
-    const double expected[3][4] = {{19, 22, 43, 50}, {17, 23, 39, 53}, {26, 30, 38, 44}};
-    for (int i = 0; i < 4; i++) {
-        cr_expect(sb_tensor_get(sb_matmul(a, b), i) == expected[0][i]);
-        cr_expect(sb_tensor_get(sb_matmul_nt(a, b), i) == expected[1][i]);
-        cr_expect(sb_tensor_get(sb_matmul_tn(a, b), i) == expected[2][i]);
-    }
+    expect_exact_numbers(sb_matmul(a, b), NUMBERS(19, 22, 43, 50));
+    expect_exact_numbers(sb_matmul_nt(a, b), NUMBERS(17, 23, 39, 53));
+    expect_exact_numbers(sb_matmul_tn(a, b), NUMBERS(26, 30, 38, 44));
 }
 
 /* y = a b with dy = (1 0; 0 0): da = dy b' = (5 7; 0 0), db = a' dy = (1 0; 2 0). */
 TEST(matmul, backward_gives_the_hand_worked_gradients)
 {
-    sb_tensor *a = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4})));
-    sb_tensor *b = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8})));
     TAPE(SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
+    sb_tensor *b = leaf(SB_SHAPE(2, 2), NUMBERS(5, 6, 7, 8));
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(2, 2), (double[]){1, 0, 0, 0});
     MUST(sb_backward_from(sb_matmul(a, b), dy));
-    const double da[] = {5, 7, 0, 0}, db[] = {1, 0, 2, 0};
-    for (int i = 0; i < 4; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(a), i) == da[i] &&
-                  sb_tensor_get(sb_tensor_grad(b), i) == db[i]);
+    expect_exact_numbers(sb_tensor_grad(a), NUMBERS(5, 7, 0, 0));
+    expect_exact_numbers(sb_tensor_grad(b), NUMBERS(1, 0, 2, 0));
 }
 
 /* The product of one batch, as defined: element (i, j) of op(a) op(b), from (rows, columns). */
@@ -95,9 +73,8 @@ static void expect_product(sb_function f, bool transpose_a, bool transpose_b, sb
     cr_expect(worst < 1e-12, "\"%s\": off by %g", shapes, worst);
 }
 
-TEST(matmul, every_element_follows_the_definition)
+TEST(matmul, every_element_follows_the_definition, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const char *const ab[] = {"1x1 1x1",         "2x7 7x1",          "63x64 64x65",
                               "2x3x4 4x5",       "3x4 2x4x5",        "2x1x2x3 4x3x2",
                               "1x3x2x3 2x1x3x4", "5x2x2x3 3x2",      "2x3x2x1x3x4 3x1x1x4x2",
@@ -117,9 +94,8 @@ TEST(matmul, every_element_follows_the_definition)
 }
 
 /* The same with both factors expanded to all batches. */
-static sb_tensor *expanded(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(expanded)
 {
-    (void)unused;
     int rank;
     int64_t dim[SB_MAX_RANK];
     shape_broadcast(x[0]->rank - 2, x[0]->dim, x[1]->rank - 2, x[1]->dim, &rank, dim);
@@ -133,46 +109,25 @@ static sb_tensor *expanded(void *unused, sb_tensor *const x[])
 
 TEST(matmul, broadcasting_is_a_product_of_expanded_batches)
 {
-    const char *const shapes[] = {"2x3x4 4x5",
-                                  "3x4 2x4x5",
-                                  "2x1x2x3 4x3x2",
-                                  "1x3x2x3 2x1x3x4",
-                                  "2x3x2x1x3x4 3x1x1x4x2",
-                                  "2x3x5x7 2x1x7x3",
-                                  "2x3x5x7 1x3x7x3",
-                                  "40x16x16 40x16x9"};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        expect_same_function(nn, expanded, shapes[i]);
+    EXPECT_SAME_FUNCTION(nn, expanded, "2x3x4 4x5", "3x4 2x4x5", "2x1x2x3 4x3x2", "1x3x2x3 2x1x3x4",
+                         "2x3x2x1x3x4 3x1x1x4x2", "2x3x5x7 2x1x7x3", "2x3x5x7 1x3x7x3",
+                         "40x16x16 40x16x9");
 }
 
-static sb_tensor *nt_by_transpose(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(x[0], sb_transpose(x[1], -1, -2));
-}
-
-static sb_tensor *tn_by_transpose(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(sb_transpose(x[0], -1, -2), x[1]);
-}
+FUNCTION(nt_by_transpose, sb_matmul(x[0], sb_transpose(x[1], -1, -2)))
+FUNCTION(tn_by_transpose, sb_matmul(sb_transpose(x[0], -1, -2), x[1]))
 
 TEST(matmul, the_transposed_forms_are_a_transpose_and_a_product)
 {
-    const char *const ab_nt[] = {"2x7 3x7", "2x3x4 5x4", "3x4 2x5x4", "2x1x2x3 4x2x3",
-                                 "2x4x3 2x4x3"};
-    const char *const ab_tn[] = {"7x2 7x3", "2x4x3 4x5", "4x3 2x4x5", "2x1x3x2 4x3x2",
-                                 "2x4x3 2x4x3"};
-    for (int i = 0; i < 5; i++) {
-        expect_same_function(nt, nt_by_transpose, ab_nt[i]);
-        expect_same_function(tn, tn_by_transpose, ab_tn[i]);
-    }
+    EXPECT_SAME_FUNCTION(nt, nt_by_transpose, "2x7 3x7", "2x3x4 5x4", "3x4 2x5x4", "2x1x2x3 4x2x3",
+                         "2x4x3 2x4x3");
+    EXPECT_SAME_FUNCTION(tn, tn_by_transpose, "7x2 7x3", "2x4x3 4x5", "4x3 2x4x5", "2x1x3x2 4x3x2",
+                         "2x4x3 2x4x3");
 }
 
 /* A single product for all batches must give the same as one product for each. */
-static sb_tensor *one_by_one(void *unused, sb_tensor *const x[])
+FUNCTION_HEAD(one_by_one)
 {
-    (void)unused;
     sb_tensor *y[5];
     for (int i = 0; i < 5; i++)
         y[i] = sb_matmul(sb_reshape(sb_slice(x[0], 0, i, 1), SB_SHAPE(3, 4)), x[1]);
@@ -184,22 +139,12 @@ TEST(matmul, a_shared_b_gives_the_product_of_each_batch)
     expect_same_function(nn, one_by_one, "5x3x4 4x2");
 }
 
-static sb_tensor *square(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(x[0], x[0]);
-}
-
-static sb_tensor *square_of_two(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(x[0], sb_scale(x[0], 1));
-}
+FUNCTION(square, sb_matmul(x[0], x[0]))
+FUNCTION(square_of_two, sb_matmul(x[0], sb_scale(x[0], 1)))
 
 TEST(matmul, one_tensor_may_be_both_factors)
 {
-    expect_same_function(square, square_of_two, "3x3");
-    expect_same_function(square, square_of_two, "2x4x4");
+    EXPECT_SAME_FUNCTION(square, square_of_two, "3x3", "2x4x4");
 }
 
 TEST(matmul, an_empty_sum_is_zero)
@@ -209,12 +154,10 @@ TEST(matmul, an_empty_sum_is_zero)
     TAPE(SB_RECORD);
     sb_tensor *y = sb_matmul(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 0))),
                              sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3))));
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(y, i) == 0);
+    cr_expect(largest_of(y) == 0);
     sb_tensor *dy = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 2, 2)));
     MUST(sb_backward_from(sb_matmul(x[0], x[1]), dy));
-    for (int i = 0; i < 6; i++)
-        cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
+    cr_expect(largest_of(sb_tensor_grad(x[1])) == 0);
 }
 
 TEST(matmul, a_nan_or_an_infinity_propagates)
@@ -259,13 +202,10 @@ static void expect_rows_alone(matmul f, bool transpose_b, int64_t m, int64_t n, 
 
 TEST(matmul, in_decoding_a_row_does_not_depend_on_the_others)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        if (test_kernel_set(set)) {
-            expect_rows_alone(sb_matmul, false, 37, 33, 65, 1);
-            expect_rows_alone(sb_matmul_nt, true, 37, 33, 65, 1);
-        }
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
+        expect_rows_alone(sb_matmul, false, 37, 33, 65, 1);
+        expect_rows_alone(sb_matmul_nt, true, 37, 33, 65, 1);
+    }
 }
 
 /* A GPU has tiles of several sizes, and kernels that read 16 bytes at a time. */
@@ -274,7 +214,6 @@ TEST(matmul, no_tile_shows_in_the_bits)
     static const int64_t rows[] = {16, 33, 70, 130};
     enum { M = 11, N = 37, K = 580 }; /* 9 parts and 4 terms more */
     device_needed();
-    sb_use_device(device_cuda());
     for (int i = 0; i < 4 * 2; i++) {
         expect_rows_alone(sb_matmul_nt, true, rows[i / 2], 1032, i % 2 ? 72 : 137, 23);
         expect_rows_alone(sb_matmul, false, rows[i / 2], 1032, i % 2 ? 72 : 137, 23);
@@ -287,7 +226,6 @@ TEST(matmul, no_tile_shows_in_the_bits)
     sb_tensor *strips = sb_matmul(a, sb_transpose(b, 0, 1));
     cr_expect(vectors && strips && test_same_bits(vectors, strips), "%s", sb_error());
     sb_tape_end(&tape);
-    sb_use_device(NULL);
 }
 
 /* Whole numbers, whose sums are exact: by BLAS, and as in decoding by each tile of a GPU. */
@@ -325,9 +263,8 @@ CPU_TEST(matmul, results_have_the_same_bits_for_any_number_of_threads)
     }
     sb_set_threads(usual);
     cr_expect(test_same_bits(y[0], y[1]));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         cr_expect(test_same_bits(dx[0][i], dx[1][i]));
-    }
 }
 
 /*
@@ -582,10 +519,10 @@ static void expect_exact_everywhere(sb_dtype dtype, int transposes, int64_t m, i
         for (int64_t j = 0; j < n; j++)
             for (int64_t l = 0; l < k; l++)
                 sums[i * n + j] += element_a(&p, i, l) * element_b(&p, l, j);
-    for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int way = 0; way < WAYS && kernel_use_cpu_set(set); way++) {
-            expect_exact(&p, set, way, 0, sums);
-            expect_exact(&p, set, way, transposes % 2 ? 0.5 : 1, sums);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int way = 0; way < WAYS; way++) {
+            expect_exact(&p, s.set, way, 0, sums);
+            expect_exact(&p, s.set, way, transposes % 2 ? 0.5 : 1, sums);
         }
 }
 
@@ -673,14 +610,14 @@ static void expect_rows_unchanged(const struct gemm_product *p, enum kernel_set 
 
 CPU_TEST(gemm, rows_of_the_builtin_do_not_depend_on_their_number_or_position)
 {
-    for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int transposes = 0; transposes < 4 && kernel_use_cpu_set(set); transposes++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int transposes = 0; transposes < 4; transposes++)
             for (int wide = 0; wide < 2; wide++) {
                 struct gemm_product p =
                     product_new(wide ? SB_F64 : SB_F32, transposes, 70, 53, 270, 1, false);
-                void *all = result(&p, set, BUILTIN, 0);
+                void *all = result(&p, s.set, BUILTIN, 0);
                 for (int64_t rows = 1; rows <= 70; rows += rows < 18 || test_long() ? 1 : 13)
-                    expect_rows_unchanged(&p, set, all, rows);
+                    expect_rows_unchanged(&p, s.set, all, rows);
             }
 }
 
@@ -745,9 +682,8 @@ CPU_TEST(gemm, calls_from_several_threads_change_no_bit)
 #pragma omp parallel for
         for (int i = 0; i < CALLS; i++)
             c[i] = result(&p, kernel_cpu_set(), way, 0);
-        for (int i = 0; i < CALLS; i++) {
+        for (int i = 0; i < CALLS; i++)
             cr_expect(memcmp(alone, c[i], bytes_c(&p)) == 0, "way %d, call %d", way, i);
-        }
     }
 }
 
@@ -786,11 +722,11 @@ static void expect_bf16_exact(enum kernel_set set, int transposes, int64_t m, in
 /* Also odd sizes, whose pairs of numbers are not adjacent. */
 CPU_TEST(gemm, products_of_whole_numbers_in_bf16_are_exact)
 {
-    for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes && kernel_use_cpu_set(set); i++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
             for (int transposes = 0; transposes < 4; transposes++)
                 for (int64_t spare = 0; spare < 3; spare++)
-                    expect_bf16_exact(set, transposes, shapes[i][0], shapes[i][1], shapes[i][2],
+                    expect_bf16_exact(s.set, transposes, shapes[i][0], shapes[i][1], shapes[i][2],
                                       spare);
 }
 

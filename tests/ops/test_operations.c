@@ -1,10 +1,7 @@
 /* All operations by the examples that they list. */
 #include "autograd/node.h"
-#include "nn/stack.h"
-#include "ops/kv_cache.h"
 #include "ops/update.h"
 #include "tests/support/compare.h"
-#include "tests/support/examples.h"
 #include "tests/support/reference.h"
 #include <float.h>
 
@@ -18,9 +15,8 @@ enum { ROUNDING = 16 };
 
 /* ---- Gradients ---- */
 
-TEST(operations, gradients_agree_with_differences)
+TEST(operations, gradients_agree_with_differences, DIFFERENCES)
 {
-    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     if (test_slow_device()) /* test_devices.c compares it with the CPU */
         for_each_example_once(example_gradients_agree);
     else
@@ -43,9 +39,8 @@ static void gradients_of_a_repeated_input_agree(const struct example *e, const c
         }
 }
 
-TEST(operations, an_input_may_be_used_twice)
+TEST(operations, an_input_may_be_used_twice, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     if (test_slow_device())
         for_each_example_once(gradients_of_a_repeated_input_agree);
     else
@@ -63,9 +58,8 @@ static void f32_agrees(const struct example *e, const char *shapes)
               relative / FLT_EPSILON);
 }
 
-TEST(operations, f32_agrees_with_f64)
+TEST(operations, f32_agrees_with_f64, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example(f32_agrees);
 }
 
@@ -135,10 +129,9 @@ CPU_TEST(operations, any_number_of_threads_gives_the_same_bits)
 
 static void streams_agree(const struct example *e, const char *shapes)
 {
-    const enum kernel_set best = kernel_cpu_set();
     const int64_t usual = kernel_streamed_bytes;
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (sb_dtype dtype = SB_F32; dtype <= SB_F64 && kernel_use_cpu_set(set); dtype++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
             struct inputs in = inputs_new(shapes, dtype, 1);
             struct results cached = example_must_run(e, shapes, &in);
             kernel_streamed_bytes = 0;
@@ -147,7 +140,6 @@ static void streams_agree(const struct example *e, const char *shapes)
             cr_expect(results_same_bits(&cached, &streamed), "%s %s in %s: %s: other bits", e->name,
                       shapes, sb_dtype_name(dtype), kernel_cpu_name());
         }
-    kernel_use_cpu_set(best);
 }
 
 CPU_TEST(operations, streaming_stores_give_the_same_bits)
@@ -170,9 +162,8 @@ static void modes_agree(const struct example *e, const char *shapes)
     recorded.parts = 1 + in.n;
 }
 
-TEST(operations, recording_does_not_change_the_value)
+TEST(operations, recording_does_not_change_the_value, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example(modes_agree);
 }
 
@@ -203,9 +194,8 @@ static void allocations_fail(const struct example *e, const char *shapes)
               shapes);
 }
 
-TEST(operations, each_allocation_that_fails_is_reported)
+TEST(operations, each_allocation_that_fails_is_reported, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example_once(allocations_fail);
 }
 
@@ -295,9 +285,8 @@ static void nan_propagates(const struct example *e, const char *shapes)
     }
 }
 
-TEST(operations, a_nan_propagates)
+TEST(operations, a_nan_propagates, DIFFERENCES)
 {
-    too_slow(EMULATED_SANITIZED, "it takes differences for each element");
     for_each_example(nan_propagates);
 }
 
@@ -338,9 +327,7 @@ static void fast_agrees(const struct example *e, const char *shapes)
     struct inputs in = inputs_new(shapes, SB_F64, 1);
     kernel_use_cpu_set(KERNELS_PLAIN);
     struct results plain = example_must_run(e, shapes, &in);
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {
-        if (!kernel_use_cpu_set(set))
-            continue;
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
         struct results fast = example_must_run(e, shapes, &in);
         const double relative = results_relative(&fast, &plain);
         cr_expect(relative <= tolerance, "%s %s: %s is off by %g", e->name, shapes,
@@ -387,9 +374,7 @@ CPU_TEST(plain, cached_attention_agrees)
     for (sb_score score = SB_SCORE_SCALED; score <= SB_SCORE_COSINE; score++) {
         kernel_use_cpu_set(KERNELS_PLAIN);
         sb_tensor *plain = cached(score, in.x);
-        for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {
-            if (!kernel_use_cpu_set(set))
-                continue;
+        for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
             sb_tensor *fast = cached(score, in.x);
             cr_expect(test_relative(fast, plain) <= tolerance, "score %d, %s: off by %g",
                       (int)score, kernel_cpu_name(), test_relative(fast, plain));
@@ -431,16 +416,12 @@ CPU_TEST(plain, optimiser_steps_agree)
     static double plain[4][N], fast[4][N];
     double plain_sum, fast_sum;
     update(KERNELS_PLAIN, plain, &plain_sum);
-    const enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {
-        if (!kernel_use_cpu_set(set))
-            continue;
-        update(set, fast, &fast_sum);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
+        update(s.set, fast, &fast_sum);
         cr_expect(test_relative_arrays(4 * N, fast[0], plain[0]) <= tolerance, "%s: off by %g",
                   kernel_cpu_name(), test_relative_arrays(4 * N, fast[0], plain[0]));
         cr_expect(fabs(fast_sum - plain_sum) <= tolerance * plain_sum, "%s", kernel_cpu_name());
     }
-    kernel_use_cpu_set(usual);
 }
 
 /* bf16 is a storage format: computation is in f32, and results and gradients are rounded. */
@@ -492,9 +473,8 @@ static void agrees_with_f32(const struct example *e, const char *shapes)
     cr_expect(relative <= 3 * 0x1p-8, "%s %s: bf16 is off by %g", e->name, shapes, relative);
 }
 
-TEST(bf16, every_operation_agrees_with_f32_up_to_rounding)
+TEST(bf16, every_operation_agrees_with_f32_up_to_rounding, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for_each_example(agrees_with_f32);
 }
 
@@ -622,10 +602,8 @@ FUNCTION(where, sb_where(x[0], x[1], x[2]))
 
 TEST(reference_operations, arithmetic_is_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(add),      {"add_broadcast", add},
-                                                  CASE(subtract), CASE(multiply),
-                                                  CASE(divide),   CASE(where)};
-    COMPARE("operations", "arithmetic", cases);
+    COMPARE("operations", "arithmetic", CASE(add), NAMED("add_broadcast", add), CASE(subtract),
+            CASE(multiply), CASE(divide), CASE(where));
 }
 
 FUNCTION(negate, sb_negate(x[0]))
@@ -643,14 +621,10 @@ FUNCTION(cast, sb_cast(sb_cast(x[0], SB_F32), sb_tensor_dtype(x[0])))
 
 TEST(reference_operations, elementwise_functions_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        CASE(negate),         CASE(scale),
-        {"exp", exponential}, {"tanh", hyperbolic_tangent},
-        CASE(sigmoid),        CASE(relu),
-        CASE(gelu),           CASE(gelu_tanh),
-        CASE(silu),           {"sqrt", square_root},
-        {"log", logarithm},   CASE(cast)};
-    COMPARE("operations", "elementwise", cases);
+    COMPARE("operations", "elementwise", CASE(negate), CASE(scale), NAMED("exp", exponential),
+            NAMED("tanh", hyperbolic_tangent), CASE(sigmoid), CASE(relu), CASE(gelu),
+            CASE(gelu_tanh), CASE(silu), NAMED("sqrt", square_root), NAMED("log", logarithm),
+            CASE(cast));
 }
 
 FUNCTION(absolute, sb_abs(x[0]))
@@ -677,13 +651,11 @@ FUNCTION(convolution,
 
 TEST(reference_operations, small_operations_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        {"abs", absolute},   {"sin", sine},        {"cos", cosine}, {"expm1", expm1_of},
-        {"log1p", log1p_of}, {"erf", erf_of},      CASE(clamp),     CASE(pow_3),
-        CASE(pow_half),      CASE(maximum),        CASE(minimum),   {"maximum_equal", maximum},
-        CASE(variance),      CASE(variance_first), CASE(topk),      CASE(unfold),
-        CASE(unfold_far),    CASE(convolution)};
-    COMPARE("small_operations", "functions", cases);
+    COMPARE("small_operations", "functions", NAMED("abs", absolute), NAMED("sin", sine),
+            NAMED("cos", cosine), NAMED("expm1", expm1_of), NAMED("log1p", log1p_of),
+            NAMED("erf", erf_of), CASE(clamp), CASE(pow_3), CASE(pow_half), CASE(maximum),
+            CASE(minimum), NAMED("maximum_equal", maximum), CASE(variance), CASE(variance_first),
+            CASE(topk), CASE(unfold), CASE(unfold_far), CASE(convolution));
 }
 
 FUNCTION(matmul, sb_matmul(x[0], x[1]))
@@ -699,20 +671,10 @@ FUNCTION(linear_sigmoid, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SI
 
 TEST(reference_operations, products_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(matmul),
-                                                  {"matmul_long", matmul},
-                                                  {"matmul_broadcast", matmul},
-                                                  CASE(matmul_nt),
-                                                  CASE(matmul_tn),
-                                                  CASE(linear),
-                                                  {"linear_without_bias", linear},
-                                                  CASE(linear_relu),
-                                                  CASE(linear_gelu),
-                                                  CASE(linear_gelu_tanh),
-                                                  CASE(linear_silu),
-                                                  CASE(linear_tanh),
-                                                  CASE(linear_sigmoid)};
-    COMPARE("operations", "products", cases);
+    COMPARE("operations", "products", CASE(matmul), NAMED("matmul_long", matmul),
+            NAMED("matmul_broadcast", matmul), CASE(matmul_nt), CASE(matmul_tn), CASE(linear),
+            NAMED("linear_without_bias", linear), CASE(linear_relu), CASE(linear_gelu),
+            CASE(linear_gelu_tanh), CASE(linear_silu), CASE(linear_tanh), CASE(linear_sigmoid));
 }
 
 FUNCTION(reshape, sb_reshape(x[0], SB_SHAPE(4, -1)))
@@ -723,7 +685,7 @@ FUNCTION(stack, sb_stack(x, 2, 1))
 FUNCTION(slice, sb_slice(x[0], 1, 1, 2))
 FUNCTION(expand, sb_expand(x[0], SB_SHAPE(2, 3, 4)))
 
-static sb_tensor *split(sb_tensor *const x[])
+FUNCTION_HEAD(split)
 {
     sb_tensor *part[3];
     bool ok = sb_split(x[0], 1, 3, (const int64_t[]){1, 2, 3}, part);
@@ -732,10 +694,8 @@ static sb_tensor *split(sb_tensor *const x[])
 
 TEST(reference_operations, shapes_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(reshape),     CASE(permute), CASE(transpose),
-                                                  CASE(concatenate), CASE(stack),   CASE(slice),
-                                                  CASE(split),       CASE(expand)};
-    COMPARE("operations", "shapes", cases);
+    COMPARE("operations", "shapes", CASE(reshape), CASE(permute), CASE(transpose),
+            CASE(concatenate), CASE(stack), CASE(slice), CASE(split), CASE(expand));
 }
 
 FUNCTION(sum, sb_sum(x[0], SB_ALL, false))
@@ -750,10 +710,8 @@ FUNCTION(argmax, sb_argmax(x[0], -1))
 
 TEST(reference_operations, reductions_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(sum),      CASE(sum_axis),  CASE(sum_last),
-                                                  CASE(mean),     CASE(mean_axis), CASE(max),
-                                                  CASE(max_axis), CASE(max_first), CASE(argmax)};
-    COMPARE("operations", "reductions", cases);
+    COMPARE("operations", "reductions", CASE(sum), CASE(sum_axis), CASE(sum_last), CASE(mean),
+            CASE(mean_axis), CASE(max), CASE(max_axis), CASE(max_first), CASE(argmax));
 }
 
 FUNCTION(layer_norm, sb_layer_norm(x[0], x[1], x[2], 0))
@@ -762,7 +720,7 @@ FUNCTION(rms_norm, sb_rms_norm(x[0], x[1], 0))
 FUNCTION(rms_norm_epsilon, sb_rms_norm(x[0], x[1], 0.3))
 FUNCTION(l2_normalize, sb_l2_normalize(x[0]))
 
-static sb_tensor *residual_layer_norm(sb_tensor *const x[])
+FUNCTION_HEAD(residual_layer_norm)
 {
     sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 0, &sum);
     return y ? sb_stack((sb_tensor *[]){y, sum}, 2, 0) : NULL;
@@ -770,12 +728,9 @@ static sb_tensor *residual_layer_norm(sb_tensor *const x[])
 
 TEST(reference_operations, norms_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        CASE(layer_norm),          {"layer_norm_without_bias", layer_norm},
-        CASE(layer_norm_epsilon),  {"layer_norm_far_mean", layer_norm},
-        CASE(residual_layer_norm), CASE(rms_norm),
-        CASE(rms_norm_epsilon),    CASE(l2_normalize)};
-    COMPARE("operations", "norms", cases);
+    COMPARE("operations", "norms", CASE(layer_norm), NAMED("layer_norm_without_bias", layer_norm),
+            CASE(layer_norm_epsilon), NAMED("layer_norm_far_mean", layer_norm),
+            CASE(residual_layer_norm), CASE(rms_norm), CASE(rms_norm_epsilon), CASE(l2_normalize));
 }
 
 FUNCTION(embedding, sb_embedding(x[0], x[1]))
@@ -783,8 +738,7 @@ FUNCTION(gather, sb_gather(x[0], x[1]))
 
 TEST(reference_operations, lookups_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {CASE(embedding), CASE(gather)};
-    COMPARE("operations", "lookup", cases);
+    COMPARE("operations", "lookup", CASE(embedding), CASE(gather));
 }
 
 FUNCTION(softmax, sb_softmax(x[0]))
@@ -801,13 +755,9 @@ FUNCTION(two_masks_and_temperature,
 
 TEST(reference_operations, softmaxes_are_as_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        CASE(softmax),     CASE(log_softmax),
-        CASE(logsumexp),   CASE(allowed),
-        CASE(blocked),     CASE(causal),
-        CASE(causal_last), CASE(lengths),
-        CASE(window),      CASE(two_masks_and_temperature)};
-    COMPARE("operations", "softmax", cases);
+    COMPARE("operations", "softmax", CASE(softmax), CASE(log_softmax), CASE(logsumexp),
+            CASE(allowed), CASE(blocked), CASE(causal), CASE(causal_last), CASE(lengths),
+            CASE(window), CASE(two_masks_and_temperature));
 }
 
 FUNCTION(sinusoidal, sb_multiply(x[0], sb_sinusoidal(sb_tensor_dtype(x[0]), 3, 6, 10)))
@@ -818,7 +768,6 @@ FUNCTION(relative_bias, sb_relative_bias(x[0], 4, 6))
 
 TEST(reference_operations, positions_are_as_written_out_in_pytorch)
 {
-    static const struct reference_case cases[] = {
-        CASE(sinusoidal), CASE(rotary), CASE(rotary_later), CASE(alibi), CASE(relative_bias)};
-    COMPARE("operations", "positions", cases);
+    COMPARE("operations", "positions", CASE(sinusoidal), CASE(rotary), CASE(rotary_later),
+            CASE(alibi), CASE(relative_bias));
 }

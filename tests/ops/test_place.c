@@ -1,9 +1,7 @@
 /* Parts of tensors on several ranks. */
 #include "models/data/batch_parts.h"
-#include "ops/kernel.h"
 #include "ops/runs.h"
 #include "tests/support/mailbox.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 
@@ -107,13 +105,11 @@ static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition
     }
 }
 
-TEST(place, parts_of_activations_drop_the_same_elements)
+TEST(place, parts_of_activations_drop_the_same_elements, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     const int64_t sizes[] = {1, 8, 13, 300};
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int n = 0; test_kernel_set(set) && n < 8 * UNIT_KINDS; n++) {
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (int n = 0; n < 8 * UNIT_KINDS; n++) {
             sb_partition share = {.items = {.of = 5, .first = 2}};
             const sb_dtype dtype = n % 2 ? SB_F64 : SB_F32;
             const int64_t C = sizes[n / 2 % 4];
@@ -125,7 +121,6 @@ TEST(place, parts_of_activations_drop_the_same_elements)
                 expect_units(n / 8, dtype, C, &(sb_partition){.source = share.source}, 5, L);
             }
         }
-    kernel_use_cpu_set(usual);
 }
 
 /* ---- attention's weights (sentences, heads, queries of the target, keys of the source) ---- */
@@ -190,9 +185,8 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
     }
 }
 
-TEST(place, parts_of_attention_weights_drop_the_same_elements)
+TEST(place, parts_of_attention_weights_drop_the_same_elements, MANY_CASES)
 {
-    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too");
     const sb_attention_algorithm algorithms[] = {SB_ATTENTION_COMPOSED, SB_ATTENTION_TILED,
                                                  SB_ATTENTION_TILED};
     const sb_dtype dtypes[] = {SB_F64, SB_F64, SB_BF16};
@@ -240,9 +234,8 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
     cr_expect(difference <= 1e-13, "%d ranks, %d keys: %g", ranks, (int)keys, difference);
 }
 
-TEST(place, blocks_of_keys_drop_the_same_elements)
+TEST(place, blocks_of_keys_drop_the_same_elements, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     expect_blocks(SB_ATTENTION_COMPOSED, 70, 2);
     expect_blocks(SB_ATTENTION_TILED, 70, 3);
     if (test_slow_device())
@@ -310,9 +303,8 @@ static void expect_batch(const sb_seq2seq_options *options)
     sb_parameters_clear(tiny.weights);
 }
 
-TEST(place, parts_of_a_batch_give_the_gradients_of_the_batch)
+TEST(place, parts_of_a_batch_give_the_gradients_of_the_batch, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int recompute = 0; recompute < 2; recompute++) {
         sb_seq2seq_options options = tiny_options();
         options.transformer.dropout = 0.3;
@@ -336,8 +328,7 @@ TEST(place, wrong_partitions_are_named)
         sb_tape tape;
         sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &shares[i]});
         sb_tape_random(&tape, &random);
-        cr_expect(!sb_dropout(x, 0.5));
-        EXPECT_ERROR(messages[i]);
+        REFUSED(messages[i], sb_dropout(x, 0.5));
         cr_expect(!sb_tape_end(&tape));
     }
     cr_expect(random.position == random_at.position, "a call that fails takes no position");

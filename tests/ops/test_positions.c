@@ -1,4 +1,3 @@
-#include "ops/kernel.h"
 #include "tests/support/test.h"
 
 TEST(positions, sinusoidal_has_the_published_values)

@@ -1,10 +1,8 @@
 /* Sums, means and other reductions, and softmax. */
-#include "ops/kernel.h"
 #include "ops/loss.h"
 #include "ops/reduce.h"
 #include "ops/softmax.h"
 #include "tests/support/compare.h"
-#include "tests/support/test.h"
 
 TEST(reduce, sums_and_means_along_each_axis_are_the_hand_worked_ones)
 {
@@ -145,10 +143,7 @@ static void check_long(int64_t outer, int64_t n, int64_t inner)
 
 TEST(reduce, long_axes_agree_with_plain_loops_in_every_instruction_set)
 {
-    const enum kernel_set best = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
-        if (!test_kernel_set(set))
-            continue;
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
         check_long(1, 40001, 1);
         check_long(600, 67, 1);
         check_long(3, 17, 700);
@@ -404,10 +399,9 @@ TEST(softmax, three_scores_give_the_hand_worked_weights)
 /* With dy = (1, 0, 0): dx = y (dy - y_0), by hand (6/49, -2/49, -4/49). */
 TEST(softmax, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = KEPT(sb_tensor_requires_grad(sb_tensor_from_doubles(
-        SB_F64, SB_SHAPE(3), (double[]){0, 0.6931471805599453, 1.3862943611198906})));
-    sb_tensor *dy = KEPT(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0}));
     TAPE(SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(0, 0.6931471805599453, 1.3862943611198906));
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(3), NUMBERS(1, 0, 0));
     MUST(sb_backward_from(sb_softmax(x), dy));
     const double expected[] = {6 / 49.0, -2 / 49.0, -4 / 49.0};
     for (int i = 0; i < 3; i++)
@@ -451,9 +445,8 @@ TEST(log_softmax, three_scores_give_the_hand_worked_logarithms)
 /* With dy = (1, 0, 0): dx = dy - softmax(x) = (6, -2, -4) / 7. */
 TEST(log_softmax, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
     TAPE(SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(0, 1 * M_LN2, 2 * M_LN2));
     sb_tensor *dy = owned(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0});
     MUST(sb_backward_from(sb_log_softmax(x), dy));
     const double expected[] = {6 / 7.0, -2 / 7.0, -4 / 7.0};
@@ -461,23 +454,12 @@ TEST(log_softmax, backward_gives_the_hand_worked_gradient)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - expected[i]) < 1e-15);
 }
 
-static sb_tensor *fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_log_softmax(x[0]);
-}
-
-static sb_tensor *composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_log(sb_softmax(x[0]));
-}
+FUNCTION(fused, sb_log_softmax(x[0]))
+FUNCTION(composed, sb_log(sb_softmax(x[0])))
 
 TEST(log_softmax, it_is_the_logarithm_of_softmax)
 {
-    const char *const shapes[] = {"1", "2", "7", "3x5", "2x3x63", "64", "3x65"};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        expect_same_function(fused, composed, shapes[i]);
+    EXPECT_SAME_FUNCTION(fused, composed, "1", "2", "7", "3x5", "2x3x63", "64", "3x65");
 }
 
 /* Where softmax is 0 in the dtype, its logarithm would be -infinity. */
@@ -573,15 +555,13 @@ TEST(log_softmax, the_best_score_is_that_of_argmax_and_gather)
 {
     const double odd[] = {1, 50, -INFINITY, INFINITY, NAN};
     const int64_t sizes[] = {1, 2, 7, 65, 255, 256, 257, 512, 513, MOST};
-    enum kernel_set usual = kernel_cpu_set();
     TAPE(SB_NO_RECORD);
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (size_t i = 0; test_kernel_set(set) && i < sizeof sizes / sizeof *sizes; i++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (size_t j = 0; j < sizeof odd / sizeof *odd; j++) {
                 expect_best_as_composed(SB_F32, sizes[i], odd[j]);
                 expect_best_as_composed(SB_F64, sizes[i], odd[j]);
             }
-    kernel_use_cpu_set(usual);
 }
 
 /* ---- logsumexp ---- */
@@ -599,31 +579,20 @@ TEST(logsumexp, three_scores_give_the_hand_worked_value)
 /* dx = dy softmax(x) = 14 (1, 2, 4) / 7 */
 TEST(logsumexp, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = KEPT(sb_tensor_requires_grad(
-        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2})));
     TAPE(SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(0, 1 * M_LN2, 2 * M_LN2));
     MUST(sb_backward_from(sb_logsumexp(x), sb_tape_own(sb_tensor_scalar(SB_F64, 14))));
     for (int i = 0; i < 3; i++)
         cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - 2 * (1 << i)) < 1e-14);
 }
 
-static sb_tensor *logsumexp_fused(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_logsumexp(x[0]);
-}
-
-static sb_tensor *logsumexp_composed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_log(sb_sum(sb_exp(x[0]), -1, false));
-}
+FUNCTION(logsumexp_fused, sb_logsumexp(x[0]))
+FUNCTION(logsumexp_composed, sb_log(sb_sum(sb_exp(x[0]), -1, false)))
 
 TEST(logsumexp, it_is_the_logarithm_of_the_sum_of_exponentials)
 {
-    const char *const shapes[] = {"1", "2", "7", "3x5", "2x3x63", "64", "3x65"};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        expect_same_function(logsumexp_fused, logsumexp_composed, shapes[i]);
+    EXPECT_SAME_FUNCTION(logsumexp_fused, logsumexp_composed, "1", "2", "7", "3x5", "2x3x63", "64",
+                         "3x65");
 }
 
 static double of_two(double a, double b)

@@ -8,7 +8,6 @@
  * is killed before that step. Several ranks (mpirun) share each batch. At the end the first rank
  * prints the loss and all weights.
  */
-#include <inttypes.h>
 #include <signal.h>
 #include <softback/softback.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* The counts of softback bench; its times are not tested. */
 #include "tests/support/program.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A line of the profile in tabs: "profile, size, operation, way, calls, seconds, operations, again,
    bytes", from its calls on. */

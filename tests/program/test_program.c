@@ -2,7 +2,6 @@
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -12,17 +11,19 @@
     "--width 16 --heads 2 --encoder-layers 1 --decoder-layers 1 --batch-pairs 8 --threads 1 "
 #define REVERSE "train --task reverse --max-length 4 --evaluate-pairs 20 --out m.safetensors " TINY
 
-static void expect_success(struct outcome o)
+static struct outcome expect_success(struct outcome o)
 {
     cr_assert(o.code == 0, "exit code %d, \"%s\"", o.code, o.err);
     cr_assert(o.err[0] == '\0', "on standard error: \"%s\"", o.err);
+    return o;
 }
 
 /* The same for a training run, which also shows its evaluations. */
-static void expect_trained(struct outcome o)
+static struct outcome expect_trained(struct outcome o)
 {
     cr_assert(o.code == 0, "exit code %d, \"%s\"", o.code, o.err);
     cr_assert(program_evaluations(o.err) > 0, "on standard error: \"%s\"", o.err);
+    return o;
 }
 
 /* A model for tests that need one. */
@@ -38,8 +39,7 @@ CPU_TEST(program, each_command_explains_itself)
     static const char *const commands[] = {"train",  "translate", "evaluate", "attend",
                                            "bench",  "average",   "info",     "explain",
                                            "report", "classify",  "generate", "gradcheck"};
-    struct outcome all = program_run("--help");
-    expect_success(all);
+    struct outcome all = expect_success(program_run("--help"));
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         struct outcome o = program_run("%s --help", commands[i]);
         char usage[64];
@@ -48,34 +48,21 @@ CPU_TEST(program, each_command_explains_itself)
         expect_text(o.out, usage);
         expect_text(all.out, commands[i]);
     }
-    struct outcome version = program_run("--version");
-    expect_success(version);
+    struct outcome version = expect_success(program_run("--version"));
     char expected[64];
     snprintf(expected, sizeof expected, "softback %s\n", sb_version());
     cr_expect(strncmp(version.out, expected, strlen(expected)) == 0, "%s", version.out);
-    expect_text(version.out, "\ncpu     ");
-    expect_text(version.out, ", products by ");
-    expect_text(version.out, "\ncuda");
+    EXPECT_TEXTS(version.out, "\ncpu     ", ", products by ", "\ncuda");
     cr_expect(program_run(" ").code == 2, "no command at all");
 }
 
 CPU_TEST(program, the_benchmark_has_rows_of_every_part)
 {
-    struct outcome o = program_run("bench --quick --tabs");
-    expect_success(o);
-    static const char *const rows[] = {"device\tcpu\t",
-                                       "limit\tcopy\tmemory\t",
-                                       "limit\tmultiply-adds\tf32\t",
-                                       "train\tquick\tf32\t",
-                                       "decode\twith cache, t = 1\t",
-                                       "operation\tsoftmax\tf32\t",
-                                       "operation\tadam\tf32\t",
-                                       "\tf32, tiled\t",
-                                       "\tf32, composed\t",
-                                       "product\tquick\tf32, built-in\t",
-                                       "product\tquick\tf64, built-in\t"};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        expect_text(o.out, rows[i]);
+    struct outcome o = expect_success(program_run("bench --quick --tabs"));
+    EXPECT_TEXTS(o.out, "device\tcpu\t", "limit\tcopy\tmemory\t", "limit\tmultiply-adds\tf32\t",
+                 "train\tquick\tf32\t", "decode\twith cache, t = 1\t", "operation\tsoftmax\tf32\t",
+                 "operation\tadam\tf32\t", "\tf32, tiled\t", "\tf32, composed\t",
+                 "product\tquick\tf32, built-in\t", "product\tquick\tf64, built-in\t");
     o = program_run("bench --quick decode");
     cr_expect(strstr(o.out, "decode ") && !strstr(o.out, "train "), "%s", o.out);
 }
@@ -98,8 +85,7 @@ static void expect_log(const char *file, int steps, int evaluations)
 
 CPU_TEST(program, training_prints_its_data_and_writes_model_state_and_log)
 {
-    struct outcome o = program_run(REVERSE "--steps 30 --evaluate-every 15");
-    expect_trained(o);
+    struct outcome o = expect_trained(program_run(REVERSE "--steps 30 --evaluate-every 15"));
     expect_text(o.out, "task       reverse; 20 pairs held out\n");
     expect_text(o.out, "source     words (single-space tokens), 10 symbols\n");
     expect_text(o.out, "model      1+1 layers, width 16, 2 heads, 8,430 parameters\n");
@@ -115,16 +101,16 @@ CPU_TEST(program, training_prints_what_it_read_from_files)
     for (int i = 10; i < 90; i++)
         sprintf(text + strlen(text), "%d a\tb %d%s\n", i, i, i == 50 ? "\r" : "");
     write_text("pairs.tsv", text);
-    struct outcome o = program_run("train --data pairs.tsv --out m --steps 2 " TINY);
-    expect_trained(o);
+    struct outcome o =
+        expect_trained(program_run("train --data pairs.tsv --out m --steps 2 " TINY));
     expect_text(o.out, "pairs.tsv  76 pairs; no --valid, so 4 held out\n");
     expect_text(o.out, "source     characters, 12 symbols, longest 4\n");
     write_text("valid.tsv",
                "10 a\tb 10\nx y\n99 a\tb 99\n12 a\t\n13 a\tb 13\n"
                "1\t2\n3\t4\n5\t6\n7\t8\n9\t10\n11\t12\n13\t14\n15\t16\n17\t18\n19\t20\n"
                "21\t22\n23\t24\n25\t26\n27\t28\n29\t30\n");
-    o = program_run("train --data pairs.tsv --valid valid.tsv --out n --steps 2 " TINY);
-    expect_trained(o);
+    o = expect_trained(
+        program_run("train --data pairs.tsv --valid valid.tsv --out n --steps 2 " TINY));
     expect_text(o.out, "pairs.tsv  80 pairs; 18 of valid.tsv to evaluate on\n");
     expect_text(o.out, "skipped    2 malformed lines of valid.tsv\n");
     expect_text(o.out, "           valid.tsv:2: no tab between source and target\n");
@@ -140,8 +126,7 @@ CPU_TEST(program, malformed_lines_are_named_and_skipped_up_to_one_in_ten)
     size_t sound = strlen(text);
     strcat(text, "no tab\none\ttwo\tthree\n\tempty\nbad \xff\tbyte\n");
     write_text("some.tsv", text);
-    struct outcome o = program_run("train --data some.tsv --out m --steps 2 " TINY);
-    expect_trained(o);
+    struct outcome o = expect_trained(program_run("train --data some.tsv --out m --steps 2 " TINY));
     expect_text(o.out, "skipped    4 malformed lines of some.tsv\n");
     expect_text(o.out, "some.tsv:61: no tab between source and target\n");
     expect_text(o.out, "some.tsv:62: 2 tabs, expected one between source and target\n");
@@ -162,8 +147,7 @@ CPU_TEST(program, a_line_that_is_too_long_is_named)
         sprintf(text + strlen(text), "a %d\tb %d\n", i, i);
     write_text("long.tsv", text);
     free(text);
-    struct outcome o = program_run("train --data long.tsv --out m --steps 2 " TINY);
-    expect_trained(o);
+    struct outcome o = expect_trained(program_run("train --data long.tsv --out m --steps 2 " TINY));
     expect_text(o.out, "long.tsv:1: 70002 bytes, expected at most 65536\n");
 }
 
@@ -194,10 +178,9 @@ CPU_TEST(program, each_line_of_standard_input_gets_one_line)
 {
     make_model();
     write_text("in", "1 2 3\n4\n\n1 1\r\n9 8 7");
-    struct outcome lines = program_run("translate m.safetensors <in");
-    expect_success(lines);
-    struct outcome arguments = program_run("translate m.safetensors '1 2 3' 4 '' '1 1' '9 8 7'");
-    expect_success(arguments);
+    struct outcome lines = expect_success(program_run("translate m.safetensors <in"));
+    struct outcome arguments =
+        expect_success(program_run("translate m.safetensors '1 2 3' 4 '' '1 1' '9 8 7'"));
     cr_expect_str_eq(lines.out, arguments.out);
     cr_expect_str_eq(program_run("translate m.safetensors --batch 2 --threads 2 <in").out,
                      lines.out);
@@ -205,12 +188,12 @@ CPU_TEST(program, each_line_of_standard_input_gets_one_line)
     for (const char *at = lines.out; *at; at++)
         count += *at == '\n';
     cr_expect(count == 5);
-    struct outcome int8 = program_run("translate m.safetensors --weights int8 --batch 1 <in");
-    expect_success(int8);
+    struct outcome int8 =
+        expect_success(program_run("translate m.safetensors --weights int8 --batch 1 <in"));
     cr_expect_str_eq(program_run("translate m.safetensors --weights int8 --threads 2 <in").out,
                      int8.out);
-    struct outcome one = program_run("translate m.safetensors --sample --seed 3 --batch 1 <in");
-    expect_success(one);
+    struct outcome one =
+        expect_success(program_run("translate m.safetensors --sample --seed 3 --batch 1 <in"));
     cr_expect_str_eq(program_run("translate m.safetensors --sample --seed 3 <in").out, one.out);
 }
 
@@ -248,15 +231,12 @@ CPU_TEST(program, unknown_symbols_are_named_and_do_not_stop_translation)
 CPU_TEST(program, evaluation_prints_a_text_or_json)
 {
     make_model();
-    struct outcome o = program_run("evaluate m.safetensors --task reverse --count 30 --show 2");
-    expect_success(o);
-    expect_text(o.out, "pairs           30, of ");
-    expect_text(o.out, "nats a symbol, perplexity ");
-    expect_text(o.out, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|");
-    expect_text(o.out, "\nThe worst of ");
-    expect_text(o.out, "    expected  ");
-    o = program_run("evaluate m.safetensors --task reverse --count 30 --json");
-    expect_success(o);
+    struct outcome o =
+        expect_success(program_run("evaluate m.safetensors --task reverse --count 30 --show 2"));
+    EXPECT_TEXTS(o.out, "pairs           30, of ", "nats a symbol, perplexity ",
+                 "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|", "\nThe worst of ",
+                 "    expected  ");
+    o = expect_success(program_run("evaluate m.safetensors --task reverse --count 30 --json"));
     json_t *json = json_loads(o.out, 0, NULL);
     cr_assert(json_is_object(json), "not JSON: %s", o.out);
     cr_expect(json_integer_value(json_object_get(json, "pairs")) == 30);
@@ -271,14 +251,13 @@ CPU_TEST(program, evaluation_prints_a_text_or_json)
 CPU_TEST(program, attention_is_drawn)
 {
     make_model();
-    struct outcome o = program_run("attend m.safetensors '1 2 3' --target '3 2 1'");
-    expect_success(o);
+    struct outcome o = expect_success(program_run("attend m.safetensors '1 2 3' --target '3 2 1'"));
     expect_text(o.out, "1 2 3 -> 3 2 1\n\n      1 2 3\n    3 ");
     expect_text(o.out, "\n<end> ");
     expect_text(o.out, "Cross attention, layer 1 of 1, mean over 2 heads.\n");
     cr_expect(strstr(o.out, "░") || strstr(o.out, "▒") || strstr(o.out, "▓") || strstr(o.out, "█"));
-    o = program_run("attend m.safetensors '1 2' --target 2 --kind encoder --numbers --head 1");
-    expect_success(o);
+    o = expect_success(
+        program_run("attend m.safetensors '1 2' --target 2 --kind encoder --numbers --head 1"));
     double a, b, c, d;
     cr_assert(sscanf(o.out, "1 2 -> 2 1 2 1 %lf %lf 2 %lf %lf", &a, &b, &c, &d) == 4, "%s", o.out);
     cr_expect(fabs(a + b - 1) < 0.02 && fabs(c + d - 1) < 0.02, "rows do not sum to 1");
@@ -287,22 +266,19 @@ CPU_TEST(program, attention_is_drawn)
 CPU_TEST(program, info_shows_what_is_in_a_file)
 {
     make_model();
-    struct outcome o = program_run("info m.state.safetensors --devices");
-    expect_success(o);
-    expect_text(o.out, "cpu     ");
-    expect_text(o.out, "model   trained on the task reverse\n");
-    expect_text(o.out, "state   after step 20; --resume continues\n");
-    expect_text(o.out, "parameters: 8,430 numbers of f32, fingerprint ");
-    expect_text(o.out, "  output.weight                                        (14, 16)\n");
-    expect_text(o.out, "  feed-forward       64\n");
-    expect_text(o.out, "  dropout            0.1\n");
+    struct outcome o = expect_success(program_run("info m.state.safetensors --devices"));
+    EXPECT_TEXTS(o.out, "cpu     ", "model   trained on the task reverse\n",
+                 "state   after step 20; --resume continues\n",
+                 "parameters: 8,430 numbers of f32, fingerprint ",
+                 "  output.weight                                        (14, 16)\n",
+                 "  feed-forward       64\n", "  dropout            0.1\n");
 }
 
 CPU_TEST(program, models_are_averaged)
 {
     make_model();
-    struct outcome o = program_run("average --out mean m.safetensors m.safetensors m.safetensors");
-    expect_success(o);
+    struct outcome o =
+        expect_success(program_run("average --out mean m.safetensors m.safetensors m.safetensors"));
     cr_expect_str_eq(o.out, "mean is the mean of 3 models\n");
     struct outcome mean = program_run("info mean"), one = program_run("info m.safetensors");
     cr_expect(strstr(one.out, "fingerprint ") && strcmp(mean.out, one.out) == 0,
@@ -311,8 +287,7 @@ CPU_TEST(program, models_are_averaged)
 
 CPU_TEST(program, gradients_are_checked_by_name)
 {
-    struct outcome o = program_run("gradcheck softmax tanh argmax");
-    expect_success(o);
+    struct outcome o = expect_success(program_run("gradcheck softmax tanh argmax"));
     expect_text(o.out, "softmax                  cpu         8      ");
     expect_text(o.out, "argmax                   is not differentiable\n");
     expect_text(o.out, "2 operations checked, 0 failed, all in float64.");
@@ -324,8 +299,8 @@ CPU_TEST(program, gradients_are_checked_by_name)
 CPU_TEST(program, the_gradient_of_a_whole_model_is_exact)
 {
     make_model();
-    struct outcome o = program_run("gradcheck --model m.safetensors --task reverse --second");
-    expect_success(o);
+    struct outcome o =
+        expect_success(program_run("gradcheck --model m.safetensors --task reverse --second"));
     expect_text(o.out, "batch            16 pairs\n");
     expect_text(o.out, " by dual numbers; at most 1e-12 passes\n");
     expect_text(o.out, "<u, H v> = <v, H u> to ");
@@ -337,8 +312,7 @@ CPU_TEST(program, the_gradient_of_a_whole_model_is_exact)
 CPU_TEST(program, all_gradients_pass)
 {
     too_slow(SANITIZED, "it checks all gradients, which operations do as well");
-    struct outcome o = program_run("gradcheck --second");
-    expect_success(o);
+    struct outcome o = expect_success(program_run("gradcheck --second"));
     expect_text(o.out, " operations checked, 0 failed, all in float64.");
     expect_success(program_run("explain cast"));
 }
@@ -556,9 +530,8 @@ CPU_TEST(program_kernels, the_environment_chooses_kernels_by_name)
 }
 
 /* The batch lies on the device. */
-TEST(program_kernels, a_device_run_saves_the_batch_whose_loss_is_not_finite)
+TEST(program_kernels, a_device_run_saves_the_batch_whose_loss_is_not_finite, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     static const char *const kinds[] = {"seq2seq --task copy --encoder-layers 1 --decoder-layers 1",
                                         "language_model --task copy --decoder-layers 1",
                                         "classifier --task pattern --encoder-layers 1"};
@@ -573,9 +546,8 @@ TEST(program_kernels, a_device_run_saves_the_batch_whose_loss_is_not_finite)
 }
 
 /* The emulated device shows two, of which one is chosen by its number. */
-TEST(program_kernels, the_device_is_chosen_by_its_number)
+TEST(program_kernels, the_device_is_chosen_by_its_number, device_needed())
 {
-    device_needed();
     if (strcmp(getenv("SOFTBACK_CUDA"), "emulated") != 0)
         cr_skip_test("a machine may have one device only");
     setenv("SOFTBACK_EMULATOR_DEVICES", "2", 1);

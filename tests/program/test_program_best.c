@@ -126,9 +126,8 @@ CPU_TEST(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
 {
     static const char *const others[] = {"--seed 2", "--width 16", "--dropout 0.2"};
     program_write_pairs();
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         run_well(TRAIN "--steps 15 %s --out other%d", others[i], i);
-    }
     program_write("some.tsv", "12\t21\n13\t31\n14\t41\n15\t51\n", 24);
     struct outcome o = run_well(TRAIN "--steps 15 --valid some.tsv --out other3");
     run_well(TRAIN "--steps 5");

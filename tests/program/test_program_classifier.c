@@ -35,10 +35,8 @@ CPU_TEST(program_classifier, it_learns_evaluates_and_classifies)
 {
     write_texts();
     struct outcome o = run_well(TRAIN "--steps 100");
-    expect_text(o.out, "texts.tsv  228 pairs; ");
-    expect_text(o.out, "labels     3: high, low, middle");
-    expect_text(o.out, "a classifier of 1 layer, width 16");
-    expect_text(o.out, ", accuracy 100.00 %");
+    EXPECT_TEXTS(o.out, "texts.tsv  228 pairs; ", "labels     3: high, low, middle",
+                 "a classifier of 1 layer, width 16", ", accuracy 100.00 %");
     expect_text(o.err, "  accuracy ");
     o = run_well("evaluate m --data texts.tsv");
     expect_text(o.out, "accuracy        100.00 %");

@@ -1,9 +1,7 @@
 /* Formats of files: the first one that is kept is read, and older files are refused with the
    reason. */
 #include "tests/support/program.h"
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* The stored files were written with these options and --report:
    train --task copy --min-length 1 --max-length 4 --width 8 --heads 2 --feed-forward 8 --gated

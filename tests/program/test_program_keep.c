@@ -132,7 +132,7 @@ CPU_TEST(program_keep, models_of_others_are_not_removed)
     run_well(TRAIN "--steps 15");
     move("m.step-10.x", "ten");
     run_well("average m.step-5.x ten --out m.step-1.x");
-    cr_assert(program_run("average m.step-5.x ten --out m.step-10.x").code == 0);
+    run_well("average m.step-5.x ten --out m.step-10.x");
     program_copy("m.step-1.x", "mean");
     run_well(TRAIN "--steps 30 --resume");
     expect_kept(" 10 20 25 30 ");

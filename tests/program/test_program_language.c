@@ -44,13 +44,9 @@ CPU_TEST(program_language, a_text_is_learned_and_described)
 {
     write_lines("text.txt", 300);
     struct outcome o = run_well(TRAIN "--steps 60");
-    expect_text(o.out, "text.txt   6,");
-    expect_text(o.out, " in 1 document; ");
-    expect_text(o.out, "characters, ");
-    expect_text(o.out, "windows of up to 16 symbols");
-    expect_text(o.out, "a language model of 1 layer, width 16");
-    expect_text(o.out, "best       at step 60: held-out loss ");
-    expect_text(o.out, " bits a byte");
+    EXPECT_TEXTS(o.out, "text.txt   6,", " in 1 document; ", "characters, ",
+                 "windows of up to 16 symbols", "a language model of 1 layer, width 16",
+                 "best       at step 60: held-out loss ", " bits a byte");
     expect_text(o.err, "  perplexity ");
     o = run_well("info m");
     expect_text(o.out, "kind    language_model");

@@ -23,9 +23,8 @@ CPU_TEST(program_paths, a_report_and_a_figure_replace_files_of_their_kind_and_em
     char *page = program_read("empty", NULL);
     static const char begins[] = "<!DOCTYPE html>\n<!-- softback report -->\n<html";
     cr_expect(page && strncmp(page, begins, sizeof begins - 1) == 0, "%.80s", page);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         o = run_well("report model --input '3 1' --figure attention --out a.svg");
-    }
     o = program_run("report model --input '3 1' --figure attention >b.svg");
     cr_expect(program_same("a.svg", "b.svg"));
     o = program_run("report model --input '3 1' --out a.svg");

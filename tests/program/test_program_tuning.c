@@ -43,9 +43,8 @@ CPU_TEST(program_tuning, a_resumed_run_with_frozen_and_grouped_parameters_ends_w
     program_expect_same_run("whole-");
 }
 
-TEST(program_tuning, frozen_parameters_of_a_file_are_those_that_were_drawn)
+TEST(program_tuning, frozen_parameters_of_a_file_are_those_that_were_drawn, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     static const char frozen[] = "encoder.layers.0.self_attention.query.weight",
                       other[] = "decoder.layers.0.self_attention.query.weight";
     program_write_pairs();
@@ -134,9 +133,8 @@ static char *translated(const char *model)
     return o.out;
 }
 
-TEST(program_tuning, adapters_are_trained_resumed_run_and_merged)
+TEST(program_tuning, adapters_are_trained_resumed_run_and_merged, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     make_base();
     program_copy("base", "kept");
     struct outcome o = run_well(FROM "--lora 4 --lora-on '*.query,*.value,*.up' --steps 42");

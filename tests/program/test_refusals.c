@@ -87,38 +87,21 @@ static void expect_refusals(const char *name)
         fclose(written);
 }
 
-CPU_TEST(refusals, of_unknown_words_and_options_that_do_not_fit)
-{
-    expect_refusals("options");
-}
-
-CPU_TEST(refusals, of_files_that_would_be_overwritten)
-{
-    expect_refusals("files");
-}
-
-CPU_TEST(refusals, of_two_outputs_in_one_file_and_outputs_over_inputs)
-{
-    expect_refusals("outputs");
-}
-
-CPU_TEST(refusals, of_data_and_settings)
-{
-    expect_refusals("training");
-}
-
-CPU_TEST(refusals, of_models_that_a_command_cannot_use)
-{
-    expect_refusals("models");
-}
+/* A test of the file golden/refusals/FILE.txt. */
+#define REFUSALS(name, file)                                                                       \
+    CPU_TEST(refusals, name)                                                                       \
+    {                                                                                              \
+        expect_refusals(file);                                                                     \
+    }
+REFUSALS(of_unknown_words_and_options_that_do_not_fit, "options")
+REFUSALS(of_files_that_would_be_overwritten, "files")
+REFUSALS(of_two_outputs_in_one_file_and_outputs_over_inputs, "outputs")
+REFUSALS(of_data_and_settings, "training")
+REFUSALS(of_models_that_a_command_cannot_use, "models")
+REFUSALS(of_reports, "reports")
 
 CPU_TEST(refusals, of_explanations)
 {
     expect_text(program_run("explain 0").err, "there is no topic \"0\"");
     expect_refusals("explain");
-}
-
-CPU_TEST(refusals, of_reports)
-{
-    expect_refusals("reports");
 }

@@ -33,8 +33,9 @@ static inline void expect_shape(const sb_tensor *t, int rank, const int64_t *dim
               tensor_shape(t).text, shape_text(rank, dim).text);
 }
 
-/* Each number to 1e-15 of itself; NaN equals NaN. */
-static inline void expect_numbers(const sb_tensor *t, int n, const double *expected)
+/* Each number to this share of itself; NaN equals NaN. */
+static inline void expect_near_numbers(const sb_tensor *t, double share, int n,
+                                       const double *expected)
 {
     MUST(t);
     cr_assert(sb_tensor_size(t) == n, "there are %lld numbers, not %d",
@@ -43,9 +44,19 @@ static inline void expect_numbers(const sb_tensor *t, int n, const double *expec
     for (int i = 0; i < n; i++) {
         const double got = numbers[i], error = fabs(got - expected[i]);
         const bool same = got == expected[i] || (isnan(got) && isnan(expected[i]));
-        cr_expect(same || error <= 1e-15 * fabs(expected[i]), "number %d is %.17g, not %.17g", i,
+        cr_expect(same || error <= share * fabs(expected[i]), "number %d is %.17g, not %.17g", i,
                   got, expected[i]);
     }
+}
+
+static inline void expect_numbers(const sb_tensor *t, int n, const double *expected)
+{
+    expect_near_numbers(t, 1e-15, n, expected);
+}
+
+static inline void expect_exact_numbers(const sb_tensor *t, int n, const double *expected)
+{
+    expect_near_numbers(t, 0, n, expected);
 }
 
 /* y = f(x) and the gradients of x, for a dy fixed by y's shape. It runs twice, so that the second
@@ -81,13 +92,20 @@ static inline void expect_same_function(sb_function f, sb_function g, const char
                   test_relative(df[i], dg[i]));
 }
 
+/* The same at each of these shapes. */
+#define EXPECT_SAME_FUNCTION(f, g, ...)                                                            \
+    do {                                                                                           \
+        const char *const shapes_[] = {__VA_ARGS__};                                               \
+        for (size_t i_ = 0; i_ < sizeof shapes_ / sizeof *shapes_; i_++)                           \
+            expect_same_function(f, g, shapes_[i_]);                                               \
+    } while (0)
+
 /* Asserts that seven equal rows of length C give the same bits, on a tape that does not record:
    the result of a row does not depend on its position. */
 static inline void expect_rows_do_not_depend_on_position(sb_tensor *(*f)(sb_tensor *x), int64_t C)
 {
     enum { ROWS = 7 };
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    TAPE(SB_NO_RECORD);
     sb_tensor *row = test_leaf(SB_F32, (uint64_t)C, SB_SHAPE(C));
     sb_tensor *x = sb_expand(row, SB_SHAPE(ROWS, C)), *y = f(x);
     MUST(y);
@@ -96,20 +114,16 @@ static inline void expect_rows_do_not_depend_on_position(sb_tensor *(*f)(sb_tens
     for (int64_t r = 1; r < ROWS; r++)
         cr_expect(memcmp(bits, bits + r * size, (size_t)size * sizeof *bits) == 0,
                   "row %lld of length %lld differs", (long long)r, (long long)C);
-    sb_tape_end(&tape);
 }
 
 /* The same for lengths around the widths of vectors, with each set of kernels. */
 static inline void expect_row_function(sb_tensor *(*f)(sb_tensor *x))
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        if (test_kernel_set(set)) {
-            for (int64_t C = 1; C < 70; C += test_slow() ? 5 : 1)
-                expect_rows_do_not_depend_on_position(f, C);
-            expect_rows_do_not_depend_on_position(f, 1001);
-        }
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) {
+        for (int64_t C = 1; C < 70; C += test_slow() ? 5 : 1)
+            expect_rows_do_not_depend_on_position(f, C);
+        expect_rows_do_not_depend_on_position(f, 1001);
+    }
 }
 
 #endif

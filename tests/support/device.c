@@ -98,6 +98,20 @@ bool test_kernel_set(enum kernel_set set)
     return on_cpu ? kernel_use_cpu_set(set) : set == KERNELS_CPU;
 }
 
+struct sets sets_up_to(enum kernel_set last)
+{
+    return (struct sets){.last = last, .usual = kernel_cpu_set()};
+}
+
+bool next_set(struct sets *s)
+{
+    for (s->set = s->begun ? s->set + 1 : KERNELS_CPU; s->set <= s->last; s->set++)
+        if (test_kernel_set(s->set))
+            return s->begun = true;
+    kernel_use_cpu_set(s->usual);
+    return false;
+}
+
 sb_memory memory_in_use(void)
 {
     return sb_device_memory(sb_device_in_use());

@@ -42,6 +42,15 @@ int64_t device_requests(void);
    set does not exist. */
 bool test_kernel_set(enum kernel_set set);
 
+/* Each set up to this one that exists, and then the usual one again:
+   for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);) ... with s.set ... */
+struct sets {
+    enum kernel_set set, last, usual;
+    bool begun;
+};
+struct sets sets_up_to(enum kernel_set last);
+bool next_set(struct sets *sets);
+
 /* The memory statistics of the device in use, and the number of its and the host's live blocks. */
 sb_memory memory_in_use(void);
 int64_t live_blocks(void);

@@ -1,7 +1,5 @@
 #include "tests/support/errors.h"
 #include "tests/support/test.h"
-#include <stdlib.h>
-#include <string.h>
 
 sb_tensor *zeros(sb_dtype dtype, int rank, const int64_t *dim)
 {

@@ -1,5 +1,4 @@
 #include "tests/support/mailbox.h"
-#include "tests/support/test.h"
 #include <pthread.h>
 
 enum { MOST_RANKS = 8 };

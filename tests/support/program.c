@@ -1,7 +1,6 @@
 #include "tests/support/program.h"
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -139,6 +138,12 @@ struct outcome program_on_terminal(const char *format, ...)
 void expect_text(const char *text, const char *part)
 {
     cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
+}
+
+void expect_texts(const char *text, const char *const parts[])
+{
+    for (; *parts; parts++)
+        expect_text(text, *parts);
 }
 
 int count_of(const char *text, const char *part)

@@ -31,6 +31,8 @@ struct outcome program_on_terminal(const char *format, ...) __attribute__((forma
 
 /* Expects the text to contain the part; how many times it does. */
 void expect_text(const char *text, const char *part);
+#define EXPECT_TEXTS(text, ...) expect_texts(text, (const char *const[]){__VA_ARGS__, NULL})
+void expect_texts(const char *text, const char *const parts[]);
 int count_of(const char *text, const char *part);
 
 /* How many lines a training run has printed for its evaluations, as a pipe or a file gets them; -1

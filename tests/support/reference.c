@@ -1,6 +1,4 @@
 #include "tests/support/reference.h"
-#include "ops/kernel.h"
-#include "tests/support/device.h"
 #include <float.h>
 #include <stdio.h>
 
@@ -127,18 +125,15 @@ void reference_expect_weights(const sb_safetensors *file, const char *path,
 void reference_each(void (*body)(const sb_safetensors *file, const void *context, sb_dtype dtype),
                     const sb_safetensors *file, const void *context)
 {
-    enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_PLAIN; set++)
-        if (test_kernel_set(set)) {
-            body(file, context, SB_F64);
-            body(file, context, SB_F32);
-        }
-    kernel_use_cpu_set(usual);
+    for (struct sets s = sets_up_to(KERNELS_PLAIN); next_set(&s);) {
+        body(file, context, SB_F64);
+        body(file, context, SB_F32);
+    }
 }
 
 struct operation {
     const char *path;
-    sb_tensor *(*f)(sb_tensor *const x[]);
+    sb_function f;
 };
 
 static void compare_operation(const sb_safetensors *file, const void *context, sb_dtype dtype)
@@ -150,7 +145,7 @@ static void compare_operation(const sb_safetensors *file, const void *context, s
     sb_tape_begin(&tape, SB_RECORD);
     for (int i = 0; i < INPUTS; i++)
         x[i] = reference_input(file, o->path, numbers[i], dtype);
-    sb_tensor *y = sb_keep(o->f(x)),
+    sb_tensor *y = sb_keep(o->f(NULL, x)),
               *dy = reference_tensor(file, reference_name(o->path, "dy").text, dtype);
     cr_assert(y, "%s: %s", o->path, sb_error());
     cr_assert(!dy || sb_backward_from(y, dy), "%s: %s", o->path, sb_error());

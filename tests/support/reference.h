@@ -53,7 +53,7 @@ void reference_expect_count(const sb_safetensors *file, const char *group, int n
 /* An operation at inputs 0, 1, ... of the case of its name. */
 struct reference_case {
     const char *name;
-    sb_tensor *(*f)(sb_tensor *const x[]);
+    sb_function f;
 };
 
 /* Asserts that value and gradients of all these operations agree, and that they are all that the
@@ -61,17 +61,20 @@ struct reference_case {
 void reference_compare(const char *theme, const char *group, int n,
                        const struct reference_case cases[]);
 
-/* FUNCTION(add, sb_add(x[0], x[1])) defines such a function; CASE(add) is its row of a table. */
-#define FUNCTION(name, ...)                                                                        \
-    static sb_tensor *name(sb_tensor *const x[])                                                   \
-    {                                                                                              \
-        return __VA_ARGS__;                                                                        \
-    }
+/* CASE(add) is the row of FUNCTION(add, ...). */
 #define CASE(function)                                                                             \
     {                                                                                              \
         .name = #function, .f = function                                                           \
     }
-#define COMPARE(theme, group, cases)                                                               \
-    reference_compare(theme, group, (int)(sizeof(cases) / sizeof *(cases)), cases)
+/* A row of another name than its function. */
+#define NAMED(case_name, function)                                                                 \
+    {                                                                                              \
+        .name = case_name, .f = function                                                           \
+    }
+#define COMPARE(theme, group, ...)                                                                 \
+    do {                                                                                           \
+        static const struct reference_case cases_[] = {__VA_ARGS__};                               \
+        reference_compare(theme, group, (int)(sizeof cases_ / sizeof *cases_), cases_);            \
+    } while (0)
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "models/score.h"
 #include "models/training/checkpoint.h"
-#include "models/training/evaluation.h"
 #include "tests/support/test.h"
 
 /* A model of width 8 with one layer on each side, dropout, four pairs a batch, f32. */

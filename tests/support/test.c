@@ -1,9 +1,7 @@
 #include "tests/support/test.h"
 #include "autograd/node.h"
-#include "tensor/random.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static int64_t live_at_begin;
 static bool cpu_test, open_at_begin; /* whether the CUDA device was open, */
@@ -66,7 +64,7 @@ static struct kept {
 static int kept_count, kept_room;
 static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* ranks of a test are threads */
 
-static void keep(void *object, void (*free_object)(void *))
+void kept_object(void *object, void (*free_object)(void *))
 {
     MUST(object);
     pthread_mutex_lock(&keeping);
@@ -87,20 +85,20 @@ static void keep(void *object, void (*free_object)(void *))
     }                                                                                              \
     sb_##type *kept_##type(sb_##type *object)                                                      \
     {                                                                                              \
-        keep(object, kept_##type##_free);                                                          \
+        kept_object(object, kept_##type##_free);                                                   \
         return object;                                                                             \
     }
 KEPT_TYPES(KEPT_DEFINITION)
 
 char *kept_text(char *text)
 {
-    keep(text, memory_free);
+    kept_object(text, memory_free);
     return text;
 }
 
 int32_t *kept_ids(int32_t *ids)
 {
-    keep(ids, memory_free);
+    kept_object(ids, memory_free);
     return ids;
 }
 
@@ -111,7 +109,7 @@ double *kept_numbers(double *numbers)
 
 void *kept_memory(void *memory)
 {
-    keep(memory, free);
+    kept_object(memory, free);
     return memory;
 }
 

@@ -11,24 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Defines a test, whose name is a statement. It also asserts that no memory is
-   live at its end; inside the test, since Criterion does not count failures in a .fini. */
-#define TEST(suite, name) TEST_BODY(suite, name, .init = test_begin)
+/* Defines a test, TEST(suite, name), whose name is a statement. It also asserts that no memory is
+   live at its end; inside the test, since Criterion does not count failures in a .fini. A third
+   argument is its first statement, for example one that skips it: device_needed(), or those of
+   slow runs below. */
+#define TEST(...) TEST_BODY(.init = test_begin, __VA_ARGS__, , )
 
 /* A test about host memory, threads, instruction sets, or operations that compute on the host. A
    run on another device skips it. The suite fails where one opens that device, and where a TEST
    asks nothing of it. */
-#define CPU_TEST(suite, name) TEST_BODY(suite, name, .init = test_begin_on_the_cpu)
+#define CPU_TEST(...) TEST_BODY(.init = test_begin_on_the_cpu, __VA_ARGS__, , )
 
 /* A test with a beginning of its own, in a process that no other test has changed. */
-#define TEST_AFTER(begin, suite, name)                                                             \
-    TEST_BODY(suite, name, .init = begin, .description = TEST_ALONE)
-#define TEST_ALONE "needs a new process"
+#define TEST_AFTER(begin, ...) TEST_BODY(ALONE_AFTER(begin), __VA_ARGS__, , )
+#define ALONE_AFTER(begin) .init = begin, .description = "needs a new process"
 
-#define TEST_BODY(suite, name, ...)                                                                \
+#define TEST_BODY(begin, suite, name, first, ...)                                                  \
     static void body_##suite##_##name(void);                                                       \
-    Test(suite, name, .fini = test_end, __VA_ARGS__)                                               \
+    Test(suite, name, .fini = test_end, begin)                                                     \
     {                                                                                              \
+        first;                                                                                     \
         body_##suite##_##name();                                                                   \
         test_nothing_live();                                                                       \
     }                                                                                              \
@@ -49,6 +51,12 @@ enum slow_run { EMULATED, SANITIZED, EMULATED_SANITIZED, RACES };
 /* Skips the rest of a test that would take too long in such a run; the long tests have it there
    too. All other tests run everywhere. */
 void too_slow(enum slow_run run, const char *reason);
+#define KNOWN_KERNELS too_slow(RACES, "its kernels run in shorter tests too")
+#define WHOLE_MODELS                                                                               \
+    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own")
+#define MANY_CASES                                                                                 \
+    too_slow(EMULATED_SANITIZED, "it runs many cases of kernels that shorter tests run too")
+#define DIFFERENCES too_slow(EMULATED_SANITIZED, "it takes differences for each element")
 
 /* Whether this is such a run: tests of many cases draw fewer. */
 bool test_slow(void);
@@ -71,6 +79,18 @@ bool test_same_files(const char *a, const char *b);
 double test_relative(const sb_tensor *a, const sb_tensor *b);
 /* max |a - b| / max |b| over plain arrays. */
 double test_relative_arrays(int64_t n, const double *a, const double *b);
+
+/* FUNCTION(sum, sb_add(x[0], x[1])) defines such an sb_function, which may use its context too. */
+#define FUNCTION(name, ...)                                                                        \
+    static sb_tensor *name(void *context, sb_tensor *const x[])                                    \
+    {                                                                                              \
+        (void)context, (void)x;                                                                    \
+        return __VA_ARGS__;                                                                        \
+    }
+
+/* The head of one with several statements. */
+#define FUNCTION_HEAD(name)                                                                        \
+    static sb_tensor *name(__attribute__((unused)) void *context, sb_tensor *const x[])
 
 /* The elements of a tensor on any device: a copy in host memory, valid until the end of the
    test. */
@@ -143,6 +163,7 @@ KEPT_TYPES(KEPT_FUNCTION)
 #define KEPT(...)                                                                                  \
     _Generic((__VA_ARGS__)KEPT_TYPES(KEPT_CASE), char * : kept_text, int32_t * : kept_ids,         \
              double * : kept_numbers, void * : kept_memory)(__VA_ARGS__)
+void kept_object(void *object, void (*free)(void *object)); /* of any other type */
 char *kept_text(char *text);
 int32_t *kept_ids(int32_t *ids);
 double *kept_numbers(double *numbers);
@@ -169,5 +190,19 @@ const char *on_device(const char *text);
 #define EXPECT_ERROR(part)                                                                         \
     cr_assert(strstr(sb_error(), part) != NULL, "the error is \"%s\", without \"%s\"", sb_error(), \
               part)
+
+/* Asserts that a call fails, and that the error contains this. */
+#define REFUSED(part, ...)                                                                         \
+    do {                                                                                           \
+        cr_expect(!(__VA_ARGS__), "%s does not fail", #__VA_ARGS__);                               \
+        EXPECT_ERROR(part);                                                                        \
+    } while (0)
+/* The same on a tape of its own, which fails too. */
+#define REFUSED_ON_TAPE(mode, part, ...)                                                           \
+    do {                                                                                           \
+        __attribute__((cleanup(test_tape_fails))) sb_tape own_tape;                                \
+        sb_tape_begin(&own_tape, mode);                                                            \
+        REFUSED(part, __VA_ARGS__);                                                                \
+    } while (0)
 
 #endif

@@ -177,7 +177,6 @@ void expect_bits_of_single_steps(const sb_decoding_options *options)
 {
     enum { SOME = 5 };
     device_needed();
-    sb_use_device(device_cuda());
     const char **texts = texts_new(90, SOME);
     for (int v = tiny_first(options->longest); tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(v % 2 ? SB_F64 : SB_F32, 4, &tiny_variant(v)->options);
@@ -190,7 +189,6 @@ void expect_bits_of_single_steps(const sb_decoding_options *options)
             cr_expect(same_bits(&single[i], &ahead[i]), "%s, text %d: %.17g, not %.17g",
                       tiny_variant(v)->name, i, ahead[i].score, single[i].score);
     }
-    sb_use_device(NULL);
 }
 
 sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *output)

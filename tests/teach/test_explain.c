@@ -13,22 +13,24 @@
 #include <jansson.h>
 #include <stdio.h>
 
+static void free_page(void *page)
+{
+    page_free(page);
+}
+
 /* A topic with its own options, or an operation. */
 static struct page *page_of(const char *name)
 {
     const struct explain_options options = {.steps = 2};
     struct page *page = explain_page(name, &options);
     cr_assert(page != NULL, "%s: %s", name, sb_error());
+    kept_object(page, free_page);
     return page;
 }
 
 static char *text_of(const char *name)
 {
-    struct page *page = page_of(name);
-    char *text = page_as_text(page, false);
-    cr_assert(text != NULL, "%s: %s", name, sb_error());
-    page_free(page);
-    return text;
+    return KEPT(page_as_text(page_of(name), false));
 }
 
 static struct outcome explain_well(const char *arguments)
@@ -39,11 +41,23 @@ static struct outcome explain_well(const char *arguments)
     return o;
 }
 
+static void free_json(void *json)
+{
+    json_decref(json);
+}
+
+/* Belongs to the test. */
+static json_t *json_from(const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+    cr_assert(json_is_object(json), "not JSON: %s", text);
+    kept_object(json, free_json);
+    return json;
+}
+
 static json_t *json_of(const char *arguments)
 {
-    json_t *json = json_loads(explain_well(arguments).out, 0, NULL);
-    cr_assert(json_is_object(json), "not JSON: %s", arguments);
-    return json;
+    return json_from(explain_well(arguments).out);
 }
 
 /* The table of this name in a page's JSON. */
@@ -156,7 +170,7 @@ CPU_TEST(explain, topics_without_a_golden_text_fit_80_columns_too)
 {
     static const char *const names[] = {"gradcheck", "wrong-gradient", "attention", "matmul"};
     for (int i = 0; i < 4; i++) {
-        char *text = KEPT(text_of(names[i]));
+        char *text = text_of(names[i]);
         expect_narrow(names[i], text);
     }
     for (int i = 0; topic_at(i); i++)
@@ -235,12 +249,9 @@ CPU_TEST(explain, json_has_the_numbers_of_the_text)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct page *page = page_of(names[i]);
         char *text = KEPT(page_as_text(page, false)), *dump = KEPT(page_as_json(page));
-        json_t *json = json_loads(dump, 0, NULL);
-        cr_assert(json_is_object(json), "%s is not JSON: %s", names[i], dump);
+        json_t *json = json_from(dump);
         cr_expect_str_eq(json_string_value(json_object_get(json, "topic")), names[i]);
         cr_expect(expect_numbers(names[i], text, json) >= 9, "%s", names[i]);
-        json_decref(json);
-        page_free(page);
     }
 }
 
@@ -249,10 +260,8 @@ CPU_TEST(explain, the_program_prints_json_with_its_option)
     json_t *json = json_of("softmax --json");
     expect_near(number_at(json, "forward", 0, "a"), 0.6381, 1e-9, "a_0");
     expect_near(number_at(json, "backward", 0, "ds"), 0.2512, 1e-9, "ds_0");
-    json_decref(json);
     json = json_of("mask --json");
     cr_expect_str_eq(json_string_value(cell_at(json, "ways", 3, "a_0")), "NaN");
-    json_decref(json);
 }
 
 /* ---- the page itself ---- */
@@ -301,7 +310,6 @@ CPU_TEST(explain, a_terminal_gets_colour_and_blocks_for_the_same_words)
     expect_text(colour, "\033[38;5;208m████\033[0m|");
     expect_text(colour, "|\033[38;5;33m███████\033[0m");
     expect_text(program_on_terminal("explain softmax").out, "███████");
-    page_free(page);
 }
 
 static bool show_softmax(void *unused)
@@ -332,16 +340,12 @@ CPU_TEST(explain, options_change_what_is_computed)
     expect_near(number_at(json, "forward", 0, "a"), 0.5, 1e-9, "a_0, one of two kept weights");
     expect_near(number_at(json, "forward", 2, "a"), 0, 0, "a_2, which is blocked");
     expect_near(number_at(json, "backward", 0, "ds"), 1, 1e-9, "ds_0 = 0.5 (4 - 2)");
-    json_decref(json);
     json = json_of("softmax --scores 0,0 --temperature 4 --upstream 1,0 --json");
     expect_near(number_at(json, "backward", 0, "ds"), 0.0625, 6e-5, "ds_0 = 0.5 (1 - 0.5) / 4");
-    json_decref(json);
     json = json_of("cross-entropy --logits 1,1 --class 1 --json");
     expect_near(number_at(json, "logits", 1, "fused"), -0.5, 1e-9, "p - y");
-    json_decref(json);
     json = json_of("flash --scores 1,1,1 --values 3,6,9 --block 1 --json");
     expect_near(number_at(json, "blocks", 2, "o / l"), 6, 1e-9, "the mean of the values");
-    json_decref(json);
     expect_text(explain_well("positions --periods 3,4").out,
                 "At a distance of 12 all waves are in phase");
 }
@@ -385,10 +389,7 @@ CPU_TEST(explain, every_operation_has_its_documentation)
     expect_text(text,
                 "\n    sb_tensor *gain, sb_tensor *bias, double epsilon, sb_tensor **sum);\n");
     expect_text(text, "Checked now: backward against central differences in float64, within 1e-6,");
-    memory_free(text);
-    text = text_of("split");
-    expect_text(text, "bool sb_split(sb_tensor *x, int axis, int n");
-    memory_free(text);
+    expect_text(text_of("split"), "bool sb_split(sb_tensor *x, int axis, int n");
 }
 
 CPU_TEST(explain, topics_that_are_operations_add_their_documentation_on_request)
@@ -422,7 +423,6 @@ CPU_TEST(explain, the_formulas_of_attention_and_layer_norm_give_the_gradients_of
             cr_expect(i > 0 || wrong == 3 ||
                       fabs(number_at(json, "mistakes", wrong, keys[i].column) - right) > 0.01);
     }
-    json_decref(json);
     json = json_of("layer_norm --json");
     static const char *const columns[] = {"dx_0", "dx_1", "dx_2", "dx_3"};
     for (size_t i = 0; i < 4; i++) {
@@ -434,7 +434,6 @@ CPU_TEST(explain, the_formulas_of_attention_and_layer_norm_give_the_gradients_of
         cr_expect((number_at(json, "mistakes", k, "sum") == 0) == (k % 2 == 0));
         cr_expect((number_at(json, "mistakes", k, "sum of dx h") == 0) == (k < 2));
     }
-    json_decref(json);
 }
 
 static void expect_textbook(json_t *json)
@@ -468,7 +467,6 @@ CPU_TEST(explain, the_textbook_example_is_hardly_saturated_but_raw_rows_are_satu
                       2 * number_at(json, "widths", scaled, "|dq|"),
                   "the mean gradient of q is larger without a division");
     }
-    json_decref(json);
 }
 
 CPU_TEST(explain, the_error_of_a_difference_is_least_at_a_medium_step)
@@ -485,7 +483,6 @@ CPU_TEST(explain, the_error_of_a_difference_is_least_at_a_medium_step)
     cr_expect_str_eq(json_string_value(cell_at(json, "checks", 0, "sb_gradcheck")), "passes");
     for (size_t i = 1; i < 4; i++)
         cr_expect_str_eq(json_string_value(cell_at(json, "checks", i, "sb_gradcheck")), "fails");
-    json_decref(json);
 }
 
 CPU_TEST(explain, the_jacobian_follows_the_formula)
@@ -585,7 +582,6 @@ CPU_TEST(explain, each_statement_has_its_verdict)
         }
     }
     cr_expect(n == all, "there are %zu statements", n);
-    json_decref(json);
 }
 
 /* softback explain attention, tape and hessian, of a stored model. */
@@ -620,7 +616,7 @@ static void expect_row_adds_up(const char *options, size_t keys)
     struct outcome o = program_run(
         "explain attention --model m --input '3 1 4 1' --target '3 3 3' --json %s", options);
     cr_assert(o.code == 0, "%s: %s", options, o.err);
-    json_t *page = json_loads(o.out, 0, NULL), *rows = rows_of(page), *row;
+    json_t *page = json_from(o.out), *rows = rows_of(page), *row;
     cr_assert(json_array_size(rows) == keys, "%s: %d keys", options, (int)json_array_size(rows));
     double a = 0, ds = 0, size = 0;
     size_t i;
@@ -635,7 +631,6 @@ static void expect_row_adds_up(const char *options, size_t keys)
     }
     cr_expect(fabs(a - 1) < 2e-3, "%s: the weights sum to %g", options, a);
     cr_expect(size > 1e-9 && fabs(ds) < 2e-2 * size, "%s: ds sums to %g", options, ds);
-    json_decref(page);
 }
 
 CPU_TEST(explain_model, backward_through_any_row_agrees_with_differences)
@@ -667,9 +662,8 @@ CPU_TEST(explain_model, scores_include_biases_and_cosines)
 {
     run_well(TRAIN "--positions alibi");
     expect_row_adds_up("--kind encoder --row 2", 4);
-    cr_assert(program_run("train --task copy --width 16 --heads 2 --steps 20 --score cosine "
-                          "--encoder-layers 1 --decoder-layers 1 --out n")
-                  .code == 0);
+    run_well("train --task copy --width 16 --heads 2 --steps 20 --score cosine "
+             "--encoder-layers 1 --decoder-layers 1 --out n");
     struct outcome o = program_run("explain attention --model n --input '3 1 4'");
     cr_expect(strstr(o.out, "equals the model's own forward pass within 1e-6"), "%s", o.out);
 }
@@ -680,10 +674,9 @@ CPU_TEST(explain_model, a_row_and_the_tape_of_any_kind_of_model_are_shown)
         "language_model --task dates --decoder-layers 2 --context 16",
         "classifier --task pattern --encoder-layers 2"};
     for (int i = 0; i < 2; i++) {
-        cr_assert(program_run("train --model %s --width 16 --heads 2 --steps 4 --batch-pairs 8 "
-                              "--out n%d",
-                              kinds[i], i)
-                      .code == 0);
+        run_well("train --model %s --width 16 --heads 2 --steps 4 --batch-pairs 8 "
+                 "--out n%d",
+                 kinds[i], i);
         struct outcome o = program_run("explain attention --model n%d --input abca --row 3", i);
         cr_expect(o.code == 0 && strstr(o.out, "own forward pass within 1e-6"), "%s", o.out);
         o = program_run("explain tape --model n%d --input abca", i);
@@ -720,7 +713,7 @@ CPU_TEST(explain_model, the_curvature_along_the_gradient_agrees_with_differences
 {
     run_well(TRAIN "--activation gelu");
     struct outcome o = run_well("explain hessian --model m --task copy --count 4 --json");
-    json_t *page = json_loads(o.out, 0, NULL), *rows = rows_of(page), *last = last_row_of(page);
+    json_t *page = json_from(o.out), *rows = rows_of(page), *last = last_row_of(page);
     cr_assert(json_array_size(rows) == 6 && last);
     const double exact = cell(json_array_get(rows, 0), 2);
     const double difference = cell(json_array_get(rows, 3), 2); /* h = 0.001 */
@@ -730,5 +723,4 @@ CPU_TEST(explain_model, the_curvature_along_the_gradient_agrees_with_differences
     cr_expect(cell(last, 0) > 1 && residual <= 1e-3 * fabs(eigenvalue), "%g, %g", cell(last, 0),
               residual);
     cr_expect(fabs(eigenvalue) * (1 + 1e-3) >= fabs(exact), "Rayleigh: %g, %g", eigenvalue, exact);
-    json_decref(page);
 }

@@ -37,6 +37,26 @@ static void expect_nested(const char *page)
     cr_expect(depth == 0, "<%s> is not closed", depth > 0 ? open[depth - 1] : "");
 }
 
+/* The text of a page, whose elements nest. */
+static char *read_page(const char *file)
+{
+    char *page = program_read(file, NULL);
+    cr_assert(page, "there is no %s", file);
+    expect_nested(page);
+    return page;
+}
+
+/* A page that needs no other file has all of these parts. */
+static void expect_parts(const char *file, const char *const parts[])
+{
+    char *page = read_page(file);
+    for (int i = 0; parts[i]; i++)
+        cr_expect(strstr(page, parts[i]), "%s: there is no %s", file, parts[i]);
+    cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
+    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is not finite");
+}
+#define EXPECT_PARTS(file, ...) expect_parts(file, (const char *const[]){__VA_ARGS__, NULL})
+
 /* Parts of pictures, and the names of curves, have a class. */
 static int pictures_of(const char *page)
 {
@@ -51,35 +71,20 @@ CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
     char *page = program_read("page.html", &size);
     cr_assert(page && size == strlen(page) && size < 1 << 20);
     expect_nested(page);
-    static const char *const parts[] = {SIGNATURE_PAGE "<html lang=\"en\">",
-                                        "<title>m: copy, 40 steps</title>",
-                                        "<h1>m: copy, 40 steps</h1>",
-                                        "<h2>Loss</h2>",
-                                        "guessing",
-                                        "<p class=\"verdict\">",
-                                        "<section class=\"part\" data-name=\"Details\"",
-                                        "softback train --model seq2seq --task copy",
-                                        "hash of the data",
-                                        "<td style=\"--a:",
-                                        "Next: ",
-                                        "<h2>Held-out texts that are exactly right</h2>",
-                                        "<h2>Learning rate</h2>",
-                                        "<h2>Alignment</h2>",
-                                        "<figcaption>layer 1, head 2</figcaption>",
-                                        "<h2>Gradients, by part of the model</h2>",
-                                        "<h2>How large the elements of gradients are</h2>",
-                                        "<h2>The elements of gradients, by part of the model</h2>",
-                                        "<h2>Saturated rows</h2>",
-                                        ">cross, layer 1, head 2</th>",
-                                        "training took, with its evaluations</th>",
-                                        "<h2>The gradient check</h2>",
-                                        "<h2>The tape</h2>"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        cr_expect(strstr(page, parts[i]), "there is no %s", parts[i]);
+    EXPECT_PARTS(
+        "page.html", SIGNATURE_PAGE "<html lang=\"en\">", "<title>m: copy, 40 steps</title>",
+        "<h1>m: copy, 40 steps</h1>", "<h2>Loss</h2>", "guessing", "<p class=\"verdict\">",
+        "<section class=\"part\" data-name=\"Details\"",
+        "softback train --model seq2seq --task copy", "hash of the data",
+        "<td style=\"--a:", "Next: ", "<h2>Held-out texts that are exactly right</h2>",
+        "<h2>Learning rate</h2>", "<h2>Alignment</h2>", "<figcaption>layer 1, head 2</figcaption>",
+        "<h2>Gradients, by part of the model</h2>",
+        "<h2>How large the elements of gradients are</h2>",
+        "<h2>The elements of gradients, by part of the model</h2>", "<h2>Saturated rows</h2>",
+        ">cross, layer 1, head 2</th>", "training took, with its evaluations</th>",
+        "<h2>The gradient check</h2>", "<h2>The tape</h2>");
     cr_expect(!strstr(page, "\npath{") && !strstr(page, "}path{") && !strstr(page, "\nrect{"),
               "the style of one figure applies to others");
-    cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
-    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is not finite");
     cr_expect(pictures_of(page) == count_of(page, "role=\"img\"") &&
                   count_of(page, "role=\"img\"><title>") +
                           count_of(page, "role=\"img\">\n<title>") ==
@@ -155,9 +160,7 @@ CPU_TEST(report, a_held_out_text_that_is_too_long_is_not_drawn)
     strcat(held, "\t3\n");
     program_write("held.tsv", held, strlen(held));
     run_well("report m --data held.tsv --out page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    char *page = read_page("page.html");
     cr_expect(strstr(page, "<p>Not drawn: the text has 70 symbols and its output "));
     cr_expect(strstr(page, "<h2>The gradient check</h2>"));
 }
@@ -182,9 +185,8 @@ static int weights_of(const char *attribute, int most, int weights[])
 CPU_TEST(report, its_slider_stays_hidden_until_a_script_runs)
 {
     run_well(TRAIN);
-    cr_assert(program_run("report m --input '3 1 4' --target '1 2' --out page.html").code == 0);
-    char *page = program_read("page.html", NULL);
-    cr_assert(page);
+    run_well("report m --input '3 1 4' --target '1 2' --out page.html");
+    char *page = read_page("page.html");
     char *part = strstr(page, "<section id=\"steps\" hidden>");
     cr_assert(part && count_of(page, "<script>") == 3 && strstr(part, "box.hidden = false;"));
     cr_expect(strstr(part, "<label for=\"step\">Step</label>\n<input type=\"range\" id=\"step\" "
@@ -257,8 +259,7 @@ CPU_TEST(report, its_check_distinguishes_mistakes_from_rounding)
 CPU_TEST(report, backward_agrees_with_differences_in_each_parameter)
 {
     run_well(TRAIN "--report page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page);
+    char *page = read_page("page.html");
     char *part = strstr(page, "<h2>The gradient check</h2>"), *end = strstr(part, "<h2>The tape");
     *end = 0;
     const char *elements = strstr(part, "<summary>The elements");
@@ -281,8 +282,7 @@ CPU_TEST(report, backward_agrees_with_differences_in_each_parameter)
 CPU_TEST(report, products_with_the_hessian_are_checked)
 {
     run_well(TRAIN "--activation gelu --report page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page);
+    char *page = read_page("page.html");
     char *part = strstr(page, "<caption>Exact derivatives"),
          *end = part ? strstr(part, "</table>") : NULL;
     cr_assert(end);
@@ -309,9 +309,8 @@ static void reported_close(struct reported *s)
     checkpoint_free(s->checkpoint);
 }
 
-TEST(report, checking_a_copy_of_the_model_restores_its_weights)
+TEST(report, checking_a_copy_of_the_model_restores_its_weights, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     run_well(TRAIN);
     struct reported s;
     struct model_twin twin;
@@ -335,7 +334,7 @@ TEST(report, checking_a_copy_of_the_model_restores_its_weights)
 CPU_TEST(report, each_evaluation_is_a_column)
 {
     run_well(TRAIN "--report page.html");
-    cr_assert(program_run(TRAIN "--report page.html --steps 60 --resume").code == 0);
+    run_well(TRAIN "--report page.html --steps 60 --resume");
     char *page = program_read("page.html", NULL), *log = program_read("m.jsonl", NULL);
     cr_assert(page && log);
     cr_expect(count_of(log, "\"gradients\":[") == 6, "%d", count_of(log, "\"gradients\":["));
@@ -451,10 +450,8 @@ CPU_TEST(report, texts_are_escaped_in_html)
 {
     run_well(TRAIN);
     run_well("report m --input '<b>&1\"' --out page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page);
+    char *page = read_page("page.html");
     cr_expect(strstr(page, "&#60;b&#62;&#38;1&#34;") && !strstr(page, "<b>"));
-    expect_nested(page);
 }
 
 /* ---- Errors, and two runs ---- */
@@ -465,9 +462,7 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     const char held[] = "3 1 4\t3 1 4\n5 9\t2 2 2 2 2 2\n";
     program_write("held.tsv", held, strlen(held));
     run_well("report m --input '3 1 4' --data held.tsv --out page.html");
-    char *page = program_read("page.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    char *page = read_page("page.html");
     const char *errors = strstr(page, "<h2>Errors</h2>");
     cr_assert(errors && strstr(page, "Of 2 texts of --data it writes "));
     cr_expect(strstr(errors, "2</mark></code></td>"), "the expected text is not there");
@@ -482,8 +477,8 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     program_write("held.tsv", text, strlen(text));
     free(text);
     run_well("report m --input '3 1 4' --data held.tsv --out page.html");
-    page = program_read("page.html", NULL);
-    cr_assert(page && strstr(page, "<p>2 of 2, the worst first."));
+    page = read_page("page.html");
+    cr_assert(strstr(page, "<p>2 of 2, the worst first."));
     cr_assert(asprintf(&marked, "<code><mark>é</mark>%.*s</code></td><td><code>%.*s</code>", size,
                        written.out, size, written.out) > 0);
     cr_expect(strstr(page, marked), "there is no %s", marked);
@@ -496,9 +491,7 @@ CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     program_write("held.tsv", text, strlen(text));
     free(text);
     run_well("report m --input '3 1 4' --data held.tsv --out page.html");
-    page = program_read("page.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    page = read_page("page.html");
     cr_expect(strstr(page, ", which is right. Of 1 texts of --data it writes 0 wrong.") &&
               !strstr(page, "data-name=\"Errors\""));
 }
@@ -522,9 +515,7 @@ CPU_TEST(report, the_pattern_of_errors_is_said)
                      written.out + i, patterns[i].rest);
         program_write("held.tsv", held, strlen(held));
         run_well("report m --input '3 1 4' --data held.tsv --out page.html");
-        char *page = program_read("page.html", NULL);
-        cr_assert(page != NULL);
-        expect_nested(page);
+        char *page = read_page("page.html");
         cr_expect(count_of(page, patterns[i].says) == 2 &&
                       strstr(page, "<summary>The other 2</summary>"),
                   "there is no %s", patterns[i].says);
@@ -563,12 +554,10 @@ CPU_TEST(report, a_page_without_gradients_has_no_tab_for_them)
 CPU_TEST(report, two_runs_are_compared)
 {
     run_well(TRAIN);
-    cr_assert(program_run(TRAIN "--seed 7 --learning-rate 0.002 --out n").code == 0);
+    run_well(TRAIN "--seed 7 --learning-rate 0.002 --out n");
     struct outcome o = run_well("report m n --out both.html");
     cr_expect_str_eq(o.out, "report     both.html\n");
-    char *page = program_read("both.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    char *page = read_page("both.html");
     cr_expect(strstr(page, "<p class=\"verdict\"><code>"), "it does not say which is better");
     cr_expect(strstr(page, "<h2>Training loss</h2>") && strstr(page, "<h2>Held-out loss</h2>"));
     const char *differ = strstr(page, "<h2>Settings that differ</h2>");
@@ -584,15 +573,11 @@ CPU_TEST(report, all_runs_of_a_folder_are_compared)
     static const char script[] = "<script>", name[] = "&#60;b&#62; &#38; two";
     cr_assert(mkdir(test_temporary("runs"), 0777) == 0);
     run_well(TRAIN "--out runs/first.safetensors");
-    cr_assert(program_run(TRAIN "--steps 10 --out 'runs/<b> & two'").code == 0);
-    cr_assert(
-        program_run("average runs/first.safetensors runs/first.safetensors --out runs/mean").code ==
-        0);
+    run_well(TRAIN "--steps 10 --out 'runs/<b> & two'");
+    run_well("average runs/first.safetensors runs/first.safetensors --out runs/mean");
     struct outcome o = run_well("report runs");
     cr_expect_str_eq(o.out, "report     runs/report.html\n");
-    char *page = program_read("runs/report.html", NULL);
-    cr_assert(page != NULL);
-    expect_nested(page);
+    char *page = read_page("runs/report.html");
     cr_expect(strstr(page, "<h1>2 runs in runs</h1>") && !strstr(page, "mean</th>"));
     const char *first = strstr(page, "<th scope=\"row\">first</th>"),
                *second = first ? strstr(first, name) : NULL;
@@ -641,16 +626,6 @@ CPU_TEST(report, each_failing_allocation_of_a_comparison_is_reported)
 #define LANGUAGE "train --model language_model --task dates --decoder-layers 2 --context 16 " TINY
 #define CLASSIFIER "train --model classifier --task pattern --encoder-layers 2 " TINY
 
-static void expect_parts(const char *file, const char *const parts[])
-{
-    char *page = program_read(file, NULL);
-    cr_assert(page != NULL);
-    for (int i = 0; parts[i]; i++)
-        cr_expect(strstr(page, parts[i]), "%s: there is no %s", file, parts[i]);
-    cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
-    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is not finite");
-}
-
 CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attention)
 {
     struct outcome o = program_run(LANGUAGE "--report page.html");
@@ -680,20 +655,14 @@ CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attent
 CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
 {
     struct outcome o = run_well(CLASSIFIER "--report page.html");
-    static const char *const parts[] = {"<p>A classifier with ",
-                                        ". The model classifies it as <code>",
-                                        "<h2>Held-out texts that are exactly right</h2>",
-                                        "<h2>What it confuses</h2>\n<p>1000 texts that it was not "
-                                        "trained on: accuracy ",
-                                        "<h2>Attention</h2>",
-                                        "<h2>Saturated rows</h2>",
-                                        NULL};
-    expect_parts("page.html", parts);
+    EXPECT_PARTS("page.html", "<p>A classifier with ", ". The model classifies it as <code>",
+                 "<h2>Held-out texts that are exactly right</h2>",
+                 "<h2>What it confuses</h2>\n<p>1000 texts that it was not trained on: accuracy ",
+                 "<h2>Attention</h2>", "<h2>Saturated rows</h2>");
     o = run_well("evaluate m --task pattern --json");
     program_write("some.tsv", "abcd\tyes\ndcba\tno\n", 17);
     o = run_well("report m --input abcd --data some.tsv --out other.html");
-    static const char *const table[] = {"<p>2 texts that it was not trained on", NULL};
-    expect_parts("other.html", table);
+    EXPECT_PARTS("other.html", "<p>2 texts that it was not trained on");
     o = program_run("report m --input abcd --out plain.html");
     char *page = program_read("plain.html", NULL);
     cr_expect(o.code == 0 && page && !strstr(page, "confuses"), "%s", o.err);
@@ -826,16 +795,12 @@ CPU_TEST(text_report, a_verdict_is_as_good_as_its_texts)
 /* Digits of a classifier's two labels: half of them are right by chance. */
 CPU_TEST(text_report, all_kinds_of_models_have_a_verdict)
 {
-    static const char *const bad[] = {"overview bad\">", "It is hardly better than guessing. 52",
-                                      NULL},
-                             *const open[] = {"overview open\">",
-                                              "Its loss is well below guessing.", NULL};
     run_well(CLASSIFIER);
     report_log("m", "{\"step\":20,\"held_out_loss\":0.69,\"held_out_error\":0.48,\"best\":true}\n");
-    expect_parts("page.html", bad);
+    EXPECT_PARTS("page.html", "overview bad\">", "It is hardly better than guessing. 52");
     run_well(LANGUAGE "--out n");
     report_log("n", "{\"step\":20,\"held_out_loss\":1.5,\"held_out_error\":null,\"best\":true}\n");
-    expect_parts("page.html", open);
+    EXPECT_PARTS("page.html", "overview open\">", "Its loss is well below guessing.");
 }
 
 CPU_TEST(text_report, the_loss_says_what_acts_in_training_only)

@@ -2,7 +2,6 @@
 #include "tensor/safetensors.h"
 #include "tests/support/fuzz.h"
 #include "tests/support/json_memory.h"
-#include <stdlib.h>
 #include <string.h>
 
 static void read_all(const sb_safetensors *file)

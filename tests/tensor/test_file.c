@@ -2,7 +2,6 @@
 #include "tests/support/test.h"
 #include "tests/support/trace.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,10 +45,10 @@ CPU_TEST(file, text_larger_than_the_limit_is_refused)
     const char *path = test_temporary("a.txt");
     size_t size;
     put(path, "12345");
-    cr_expect(!file_text("test", path, 4, &size));
-    EXPECT_ERROR("a.txt\" is larger than 4 bytes, the most that is read");
-    cr_expect(!file_text("test", "/dev/zero", 100000, &size));
-    EXPECT_ERROR("\"/dev/zero\" is larger than 100000 bytes");
+    REFUSED("a.txt\" is larger than 4 bytes, the most that is read",
+            file_text("test", path, 4, &size));
+    REFUSED("\"/dev/zero\" is larger than 100000 bytes",
+            file_text("test", "/dev/zero", 100000, &size));
 }
 
 CPU_TEST(file, text_is_read_from_a_pipe_as_well)
@@ -70,23 +69,19 @@ CPU_TEST(file, text_is_read_from_a_pipe_as_well)
 CPU_TEST(file, a_file_that_cannot_be_opened_is_named_with_the_reason)
 {
     size_t size;
-    cr_expect(!file_text("test", test_temporary("none.txt"), 10, &size));
-    EXPECT_ERROR("test: cannot open \"");
+    REFUSED("test: cannot open \"", file_text("test", test_temporary("none.txt"), 10, &size));
     EXPECT_ERROR("/none.txt\": No such file or directory");
-    cr_expect(!file_open("test", "/proc/none"));
-    EXPECT_ERROR("test: cannot open \"/proc/none\": No such file or directory");
-    cr_expect(!file_text("test", "/", 10, &size));
-    EXPECT_ERROR("test: cannot read \"/\": Is a directory");
+    REFUSED("test: cannot open \"/proc/none\": No such file or directory",
+            file_open("test", "/proc/none"));
+    REFUSED("test: cannot read \"/\": Is a directory", file_text("test", "/", 10, &size));
     cr_expect(!file_open("test", NULL) && !file_text("test", NULL, 1, &size));
     EXPECT_ERROR("test: path is NULL");
 }
 
 CPU_TEST(file, only_regular_files_are_opened_for_reading_in_ranges)
 {
-    cr_expect(!file_open("test", "/"));
-    EXPECT_ERROR("test: \"/\" is a folder");
-    cr_expect(!file_open("test", "/dev/zero"));
-    EXPECT_ERROR("test: \"/dev/zero\" is not a regular file");
+    REFUSED("test: \"/\" is a folder", file_open("test", "/"));
+    REFUSED("test: \"/dev/zero\" is not a regular file", file_open("test", "/dev/zero"));
     const char *path = test_temporary("pipe");
     cr_assert(mkfifo(path, 0600) == 0);
     cr_expect(!file_open("test", path)); /* and does not wait for a writer */
@@ -102,11 +97,10 @@ CPU_TEST(file, ranges_are_read_exactly_and_not_beyond_the_end)
     cr_expect(file_size(file) == 10);
     cr_expect(file_read(file, 7, bytes, 3) && memcmp(bytes, "789", 3) == 0);
     cr_expect(file_read(file, 10, bytes, 0));
-    cr_expect(!file_read(file, 8, bytes, 3));
-    EXPECT_ERROR("a.txt\" ends at byte 10, within the 3 bytes wanted from 8 on");
+    REFUSED("a.txt\" ends at byte 10, within the 3 bytes wanted from 8 on",
+            file_read(file, 8, bytes, 3));
     cr_assert(truncate(path, 5) == 0);
-    cr_expect(!file_read(file, 3, bytes, 3));
-    EXPECT_ERROR("ends at byte 5");
+    REFUSED("ends at byte 5", file_read(file, 3, bytes, 3));
     file_close(file);
 }
 
@@ -256,25 +250,20 @@ CPU_TEST(file_replacement, circular_links_are_refused)
 {
     const char *a = test_temporary("a"), *b = test_temporary("b");
     cr_assert(symlink("b", a) == 0 && symlink("a", b) == 0);
-    cr_expect(!save(a, "new"));
-    EXPECT_ERROR("/a\": Too many levels of symbolic links");
+    REFUSED("/a\": Too many levels of symbolic links", save(a, "new"));
 }
 
 CPU_TEST(file_replacement, folders_pipes_and_devices_are_never_replaced)
 {
     const char *pipe = test_temporary("pipe"), *link = test_temporary("link");
     cr_assert(mkfifo(pipe, 0600) == 0 && symlink("pipe", link) == 0);
-    cr_expect(!save(link, "new"));
-    EXPECT_ERROR("/pipe\" is not a regular file");
-    cr_expect(!save("/", "new"));
-    EXPECT_ERROR("test: \"/\" is a folder");
-    cr_expect(!save("", "new"));
-    EXPECT_ERROR("test: the path is empty");
-    cr_expect(!save(test_temporary("none/a.txt"), "new"));
-    EXPECT_ERROR("none/a.txt.softback-part\": No such file or directory");
+    REFUSED("/pipe\" is not a regular file", save(link, "new"));
+    REFUSED("test: \"/\" is a folder", save("/", "new"));
+    REFUSED("test: the path is empty", save("", "new"));
+    REFUSED("none/a.txt.softback-part\": No such file or directory",
+            save(test_temporary("none/a.txt"), "new"));
     put(test_temporary("plain"), "text");
-    cr_expect(!save(test_temporary("plain/a.txt"), "new"));
-    EXPECT_ERROR("plain/a.txt\": Not a directory");
+    REFUSED("plain/a.txt\": Not a directory", save(test_temporary("plain/a.txt"), "new"));
 }
 
 CPU_TEST(file_replacement, the_next_save_removes_the_file_of_a_killed_process)
@@ -291,8 +280,7 @@ CPU_TEST(file_replacement, two_replacements_at_a_time_are_refused)
     put(path, "old");
     struct file_replacement *first = file_replace("test", path);
     cr_assert(first && file_write(first, "first", 5));
-    cr_expect(!file_replace("test", path));
-    EXPECT_ERROR("a.txt\" is being written by another process");
+    REFUSED("a.txt\" is being written by another process", file_replace("test", path));
     MUST(file_commit(first));
     cr_expect(holds(path, "first"));
     cr_expect(save(path, "second") && holds(path, "second"), "%s", sb_error());
@@ -324,11 +312,10 @@ CPU_TEST(file_replacement, of_two_that_create_a_file_one_fails)
     const char *path = test_temporary("a.txt");
     struct file_replacement *first = file_create("test", path);
     cr_assert(first && file_write(first, "first", 5));
-    cr_expect(!file_create("test", path));
-    EXPECT_ERROR("a.txt\" is being written by another process");
+    REFUSED("a.txt\" is being written by another process", file_create("test", path));
     MUST(file_commit(first));
-    cr_expect(!file_create("test", path));
-    EXPECT_ERROR("a.txt\" exists already; move it away, or name another file");
+    REFUSED("a.txt\" exists already; move it away, or name another file",
+            file_create("test", path));
     cr_expect(holds(path, "first") && !file_exists(part(path)));
 }
 
@@ -375,8 +362,7 @@ CPU_TEST(file_replacement, a_link_at_the_path_of_the_temporary_file_is_not_follo
     const char *path = test_temporary("a.txt"), *victim = test_temporary("victim");
     put(victim, "precious");
     cr_assert(symlink("victim", part(path)) == 0);
-    cr_expect(!save(path, "new"));
-    EXPECT_ERROR("a.txt.softback-part\": Too many levels of symbolic links");
+    REFUSED("a.txt.softback-part\": Too many levels of symbolic links", save(path, "new"));
     cr_expect(holds(victim, "precious"));
 }
 
@@ -460,8 +446,7 @@ CPU_TEST(file_replacement, on_a_full_disk_the_old_file_stays)
         cr_skip_test("no permission to mount a small disk");
     char *text = long_text(100000);
     put(path, "old");
-    cr_expect(!save(path, text));
-    EXPECT_ERROR("disk/a.txt.softback-part\": No space left on device");
+    REFUSED("disk/a.txt.softback-part\": No space left on device", save(path, text));
     cr_expect(holds(path, "old") && !file_exists(part(path)));
     cr_assert(umount(folder) == 0);
 }

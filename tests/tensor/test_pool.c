@@ -1,5 +1,3 @@
-#include "tensor/memory.h"
-#include "tensor/pool.h"
 #include "tests/support/test.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -35,11 +33,16 @@ static struct pool new_pool(int64_t memory)
     return (struct pool){system_take, system_give, .lock = ATOMIC_FLAG_INIT};
 }
 
+/* The first statement of a test about cached blocks. */
+#define CACHES                                                                                     \
+    if (!POOL_CACHES)                                                                              \
+    return
+
 CPU_TEST(pool, sizes_are_rounded_to_four_classes_for_each_power_of_two)
 {
     static const int64_t classes[] = {64,  80,  96,  112, 128, 160, 192, 224, 256,
                                       320, 384, 448, 512, 640, 768, 896, 1024};
-    struct pool pool = new_pool(1 << 20);
+    FREED_BY(pool_trim) struct pool pool = new_pool(1 << 20);
     int place = 0;
     for (size_t bytes = 0; bytes <= 1024; bytes++) {
         void *block = pool_take(&pool, bytes);
@@ -48,7 +51,6 @@ CPU_TEST(pool, sizes_are_rounded_to_four_classes_for_each_power_of_two)
                   (long long)pool.live_bytes);
         pool_give(&pool, block, bytes);
     }
-    pool_trim(&pool);
 }
 
 CPU_TEST(pool, rounding_wastes_at_most_a_quarter)
@@ -62,12 +64,10 @@ CPU_TEST(pool, rounding_wastes_at_most_a_quarter)
     }
 }
 
-CPU_TEST(pool, a_second_round_requests_nothing_from_the_system)
+CPU_TEST(pool, a_second_round_requests_nothing_from_the_system, CACHES)
 {
     enum { BLOCKS = 100 };
-    if (!POOL_CACHES)
-        return;
-    struct pool pool = new_pool(1 << 24);
+    FREED_BY(pool_trim) struct pool pool = new_pool(1 << 24);
     void *block[BLOCKS];
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < BLOCKS; i++)
@@ -77,14 +77,11 @@ CPU_TEST(pool, a_second_round_requests_nothing_from_the_system)
             pool_give(&pool, block[(i * 7) % BLOCKS], (size_t)(37 * ((i * 7) % BLOCKS)));
         cr_expect(pool.live_blocks == 0 && pool.live_bytes == 0);
     }
-    pool_trim(&pool);
 }
 
-CPU_TEST(pool, a_block_is_reused_for_every_size_of_its_class)
+CPU_TEST(pool, a_block_is_reused_for_every_size_of_its_class, CACHES)
 {
-    if (!POOL_CACHES)
-        return;
-    struct pool pool = new_pool(1 << 20);
+    FREED_BY(pool_trim) struct pool pool = new_pool(1 << 20);
     void *block = pool_take(&pool, 65);
     pool_give(&pool, block, 65);
     void *other = pool_take(&pool, 81);
@@ -92,13 +89,10 @@ CPU_TEST(pool, a_block_is_reused_for_every_size_of_its_class)
     cr_expect(pool_take(&pool, 80) == block);
     pool_give(&pool, block, 80);
     pool_give(&pool, other, 81);
-    pool_trim(&pool);
 }
 
-CPU_TEST(pool, a_larger_cached_block_is_reused_and_returns_to_its_class)
+CPU_TEST(pool, a_larger_cached_block_is_reused_and_returns_to_its_class, CACHES)
 {
-    if (!POOL_CACHES)
-        return;
     struct pool pool = new_pool(1 << 24);
     void *large = pool_take(&pool, 1 << 20), *small;
     pool_give(&pool, large, 1 << 20);
@@ -114,24 +108,19 @@ CPU_TEST(pool, a_larger_cached_block_is_reused_and_returns_to_its_class)
     cr_expect(system_held == 0 && !pool.loans.loan);
 }
 
-CPU_TEST(pool, any_cached_small_block_is_reused)
+CPU_TEST(pool, any_cached_small_block_is_reused, CACHES)
 {
-    if (!POOL_CACHES)
-        return;
-    struct pool pool = new_pool(1 << 24);
+    FREED_BY(pool_trim) struct pool pool = new_pool(1 << 24);
     void *block = pool_take(&pool, 1 << 16);
     pool_give(&pool, block, 1 << 16);
     cr_expect(pool_take(&pool, 1) == block);
     pool_give(&pool, block, 1);
-    pool_trim(&pool);
 }
 
 /* Thousands of blocks are taken and given back, each size once. */
-CPU_TEST(pool, many_reused_blocks_return_to_their_classes)
+CPU_TEST(pool, many_reused_blocks_return_to_their_classes, CACHES)
 {
     enum { BLOCKS = 3000 };
-    if (!POOL_CACHES)
-        return;
     struct pool pool = new_pool(INT64_MAX);
     sb_random random = sb_random_new(1, SB_STREAM_USER);
     static void *block[BLOCKS];
@@ -208,7 +197,7 @@ CPU_TEST(pool, trim_returns_memory_between_blocks_that_are_in_use)
 
 CPU_TEST(pool, cached_blocks_are_returned_before_a_request_fails)
 {
-    struct pool pool = new_pool(4096);
+    FREED_BY(pool_trim) struct pool pool = new_pool(4096);
     void *small[32];
     for (int i = 0; i < 32; i++)
         small[i] = pool_take(&pool, 128);
@@ -219,7 +208,6 @@ CPU_TEST(pool, cached_blocks_are_returned_before_a_request_fails)
     cr_expect(large != NULL, "the cached blocks were not returned");
     cr_expect(pool.live_blocks == 1 && pool.live_bytes == 4096);
     pool_give(&pool, large, 4096);
-    pool_trim(&pool);
 }
 
 CPU_TEST(pool, sizes_beyond_any_memory_are_refused)
@@ -234,7 +222,7 @@ CPU_TEST(pool, sizes_beyond_any_memory_are_refused)
 
 CPU_TEST(pool, the_peak_is_the_most_that_was_live)
 {
-    struct pool pool = new_pool(1 << 20);
+    FREED_BY(pool_trim) struct pool pool = new_pool(1 << 20);
     void *a = pool_take(&pool, 1024), *b = pool_take(&pool, 2048);
     pool_give(&pool, a, 1024);
     cr_expect(pool.peak_bytes == 3072 && pool.live_bytes == 2048);
@@ -242,12 +230,11 @@ CPU_TEST(pool, the_peak_is_the_most_that_was_live)
     cr_expect(pool.peak_bytes == 3072);
     pool_give(&pool, a, 512);
     pool_give(&pool, b, 2048);
-    pool_trim(&pool);
 }
 
 CPU_TEST(pool, poisoned_blocks_read_as_nan)
 {
-    struct pool pool = new_pool(1 << 20);
+    FREED_BY(pool_trim) struct pool pool = new_pool(1 << 20);
     pool.poison = pool_poison_host;
     for (int round = 0; round < 2; round++) {
         double *block = pool_take(&pool, 10 * sizeof *block);
@@ -257,7 +244,6 @@ CPU_TEST(pool, poisoned_blocks_read_as_nan)
             block[i] = 1;
         pool_give(&pool, block, 10 * sizeof *block);
     }
-    pool_trim(&pool);
 }
 
 CPU_TEST(pool, host_memory_is_aligned_to_64_bytes)
@@ -273,7 +259,7 @@ CPU_TEST(pool, host_memory_is_aligned_to_64_bytes)
 
 CPU_TEST(pool, requests_can_be_made_to_fail)
 {
-    struct pool pool = new_pool(1 << 20);
+    FREED_BY(pool_trim) struct pool pool = new_pool(1 << 20);
     void *block[8];
     pool_fail_after(2, false);
     for (int i = 0; i < 5; i++)
@@ -291,7 +277,6 @@ CPU_TEST(pool, requests_can_be_made_to_fail)
     pool_give(&pool, block[0], 64);
     pool_give(&pool, block[1], 64);
     cr_expect(pool.live_blocks == 0);
-    pool_trim(&pool);
 }
 
 struct user {

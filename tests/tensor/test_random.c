@@ -1,6 +1,5 @@
 /* Random numbers and elementary functions. */
 #include "tensor/philox.h"
-#include "tensor/random.h"
 #include "tests/support/test.h"
 
 /* Known answers of Philox4x32-10: Random123's kat_vectors, then further counters whose halves
@@ -193,7 +192,6 @@ CPU_TEST(random, every_order_is_equally_likely)
 #define REAL_IS_FLOAT 1
 #define ROW test
 #include "ops/cpu/mathematics.h"
-#include "ops/kernel.h"
 #include "tests/support/test.h"
 
 typedef double function(double x);

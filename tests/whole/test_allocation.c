@@ -12,7 +12,7 @@ struct scene {
     struct settings settings;
     sb_pairs *pairs;
     struct small_run run;
-    char path[256], more[256];
+    const char *path, *more;
     struct checkpoint *into; /* of an average */
     const sb_decoding_options *decoding;
 };
@@ -28,17 +28,10 @@ static struct scene scene_new(void)
     scene.settings.trainer.accumulate = large ? 2 : 1;
     scene.settings.trainer.average_decay = 0.9;
     scene.settings.data.batch_pairs = 3;
-    scene.pairs = small_pairs(3, 4); /* one batch: an epoch is planned for each step */
-    MUST(small_run_open(&scene.run, &scene.settings, scene.pairs, SB_F32));
-    snprintf(scene.path, sizeof scene.path, "%s", test_temporary("model.safetensors"));
+    scene.pairs = KEPT(small_pairs(3, 4)); /* one batch: an epoch is planned for each step */
+    scene.run = small_run(&scene.settings, scene.pairs);
+    scene.path = test_temporary("model.safetensors");
     return scene;
-}
-
-static void scene_free(struct scene *scene)
-{
-    small_run_close(&scene->run);
-    sb_pairs_free(scene->pairs);
-    json_set_alloc_funcs(malloc, free);
 }
 
 static bool open_and_step(void *context)
@@ -53,12 +46,10 @@ static bool open_and_step(void *context)
     return ok;
 }
 
-TEST(allocation, each_failing_allocation_of_a_first_step_is_reported)
+TEST(allocation, each_failing_allocation_of_a_first_step_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     cr_expect(test_each_allocation_fails(open_and_step, &scene) > 200);
-    scene_free(&scene);
 }
 
 static bool step(void *context)
@@ -68,9 +59,8 @@ static bool step(void *context)
     return sb_trainer_step(scene->run.trainer, &trained);
 }
 
-TEST(allocation, each_failing_allocation_of_a_training_step_is_reported)
+TEST(allocation, each_failing_allocation_of_a_training_step_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     struct small_run undisturbed = small_run(&scene.settings, scene.pairs);
     small_run_train(&scene.run, 1);
@@ -81,7 +71,6 @@ TEST(allocation, each_failing_allocation_of_a_training_step_is_reported)
     double after = small_run_train(&scene.run, 1), plain = small_run_train(&undisturbed, 1);
     cr_expect(after == plain, "the next loss is %.17g, not %.17g", after, plain);
     cr_expect(small_run_bits(&scene.run) == small_run_bits(&undisturbed));
-    scene_free(&scene);
 }
 
 static bool evaluate(void *context)
@@ -105,14 +94,12 @@ static bool evaluate(void *context)
     return ok;
 }
 
-TEST(allocation, each_failing_allocation_of_an_evaluation_is_reported)
+TEST(allocation, each_failing_allocation_of_an_evaluation_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     uint64_t bits = small_run_bits(&scene.run);
     cr_expect(test_each_allocation_fails(evaluate, &scene) > 50);
     cr_expect(small_run_bits(&scene.run) == bits);
-    scene_free(&scene);
 }
 
 static bool save(void *context)
@@ -134,7 +121,6 @@ TEST(allocation, each_failing_allocation_of_saving_keeps_the_old_file)
     struct checkpoint *c = MUST(checkpoint_open(scene.path, NULL));
     cr_expect(sb_parameters_fingerprint(c->weights) == small_run_bits(&scene.run));
     checkpoint_free(c);
-    scene_free(&scene);
 }
 
 static bool load(void *context)
@@ -148,13 +134,11 @@ static bool load(void *context)
     return same;
 }
 
-TEST(allocation, each_failing_allocation_of_loading_is_reported)
+TEST(allocation, each_failing_allocation_of_loading_is_reported, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct scene scene = scene_new();
     MUST(save(&scene));
     cr_expect(test_each_allocation_fails(load, &scene) > 200);
-    scene_free(&scene);
 }
 
 /* A language model that is built from a file, resumes its training and is saved again. */
@@ -177,13 +161,12 @@ static bool go_on(void *context)
     return ok;
 }
 
-TEST(allocation, each_failing_allocation_of_a_language_model_is_reported)
+TEST(allocation, each_failing_allocation_of_a_language_model_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct scene scene = scene_new();
     const sb_language_model_options options = {
         .transformer = {.width = 8, .heads = 2, .decoder_layers = 1}};
-    strcpy(scene.more, test_temporary("more.safetensors"));
+    scene.more = test_temporary("more.safetensors");
     sb_parameters *weights = KEPT(sb_parameters_new(1));
     sb_language_model *writer = KEPT(sb_language_model_new(weights, scene.run.data, &options));
     const sb_model model = sb_language_model_as_model(writer);
@@ -192,7 +175,6 @@ TEST(allocation, each_failing_allocation_of_a_language_model_is_reported)
     sb_trained trained;
     MUST(sb_trainer_step(trainer, &trained) && sb_checkpoint_save(trainer, scene.path));
     cr_expect(test_each_allocation_fails(go_on, &scene) > 200);
-    scene_free(&scene);
 }
 
 static bool decode(void *context)
@@ -207,9 +189,8 @@ static bool decode(void *context)
     return ok;
 }
 
-TEST(allocation, each_failing_allocation_of_decoding_is_reported)
+TEST(allocation, each_failing_allocation_of_decoding_is_reported, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     static const sb_decoding_options ways[] = {
         {.longest = 3},
         {.beam_width = 2, .longest = 3},
@@ -220,7 +201,6 @@ TEST(allocation, each_failing_allocation_of_decoding_is_reported)
         scene.decoding = &ways[i];
         cr_expect(test_each_allocation_fails(decode, &scene) > 50);
     }
-    scene_free(&scene);
 }
 
 static bool average(void *context)
@@ -231,16 +211,14 @@ static bool average(void *context)
 }
 
 /* What it is averaged into stays usable. */
-TEST(allocation, each_failing_allocation_of_averaging_is_reported)
+TEST(allocation, each_failing_allocation_of_averaging_is_reported, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct scene scene = scene_new();
     MUST(save(&scene));
     scene.into = checkpoint_open(scene.path, NULL);
     MUST(scene.into && average(&scene)); /* now its weights are flat */
     cr_expect(test_each_allocation_fails(average, &scene) > 100);
     checkpoint_free(scene.into);
-    scene_free(&scene);
 }
 
 static bool task(void *context)

@@ -4,8 +4,6 @@
  */
 #include "tests/support/errors.h"
 #include "tests/support/test.h"
-#include <math.h>
-#include <stdint.h>
 
 static void bad_tensors(struct errors *f)
 {

@@ -1,13 +1,11 @@
 /* Beam search, and the choice of symbols. */
 #include "models/decoding/search.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 
 enum { TEXTS = 40, LONGEST = 12 };
 
-TEST(beam, a_beam_never_scores_below_greedy)
+TEST(beam, a_beam_never_scores_below_greedy, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     int better = 0, n = test_slow() ? 10 : TEXTS;
     for (uint64_t seed = 0; seed < 6; seed += test_slow() ? 5 : 1) {
         struct tiny tiny = tiny_new(SB_F32, 10 + seed, NULL);
@@ -51,9 +49,8 @@ static double best_score(const struct tiny *tiny, const char *text, sb_decoded *
     return best;
 }
 
-TEST(beam, a_wide_beam_finds_the_best_of_all_outputs)
+TEST(beam, a_wide_beam_finds_the_best_of_all_outputs, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     for (uint64_t seed = 1; seed < 5; seed += test_slow() ? 4 : 1) {
         struct tiny tiny = tiny_new(SB_F64, seed, NULL);
         for (uint64_t i = 0; i < 6; i += test_slow() ? 4 : 1) {
@@ -71,9 +68,8 @@ TEST(beam, a_wide_beam_finds_the_best_of_all_outputs)
 }
 
 /* score = log p / ((5 + |Y|) / 6)^alpha, |Y| with the end, log p as in training. */
-TEST(beam, scores_follow_the_formula)
+TEST(beam, scores_follow_the_formula, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F64, 6, NULL);
     const char **texts = texts_new(30, TEXTS);
     sb_decoded outputs[TEXTS];
@@ -120,9 +116,8 @@ TEST(beam, a_renormalised_beam_gives_padding_no_share)
 }
 
 /* score = log p / |Y|^alpha; "end" follows what is cut, for nothing. */
-TEST(beam, by_the_rule_of_generate_scores_are_means)
+TEST(beam, by_the_rule_of_generate_scores_are_means, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F64, 6, NULL);
     const char **texts = texts_new(30, TEXTS);
     for (int early = 0; early < 2; early++) {
@@ -158,9 +153,8 @@ static double penalty_of(const sb_decoded *o)
     return log(o->log_probability / o->score) / log((5 + Y) / 6);
 }
 
-TEST(beam, by_default_words_have_a_length_penalty_and_characters_have_none)
+TEST(beam, by_default_words_have_a_length_penalty_and_characters_have_none, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     static const struct {
         sb_units units;
         int64_t width;
@@ -188,9 +182,8 @@ TEST(beam, by_default_words_have_a_length_penalty_and_characters_have_none)
 }
 
 /* With 7 symbols, a beam of 9 has slots that stay empty. */
-TEST(beam, beams_that_the_device_extends_alone_have_the_bits_of_single_steps)
+TEST(beam, beams_that_the_device_extends_alone_have_the_bits_of_single_steps, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_decoding_options narrow = {.beam_width = 2, .longest = 18, .length_penalty = 1};
     const sb_decoding_options wide = {.beam_width = 9, .longest = 6};
     expect_bits_of_single_steps(&narrow);
@@ -198,9 +191,8 @@ TEST(beam, beams_that_the_device_extends_alone_have_the_bits_of_single_steps)
 }
 
 /* The hypotheses of many models, some of which the host prunes and the device does not. */
-TEST(beam, beams_of_a_device_are_those_of_the_processor)
+TEST(beam, beams_of_a_device_are_those_of_the_processor, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum { SOME = 6 };
     device_needed();
     const char **texts = texts_new(400, SOME);
@@ -219,7 +211,6 @@ TEST(beam, beams_of_a_device_are_those_of_the_processor)
                 same_symbols(&there[i], &here[i]) && fabs(there[i].score - here[i].score) < 1e-12,
                 "seed %d, text %d: %.17g, not %.17g", (int)seed, i, there[i].score, here[i].score);
     }
-    sb_use_device(NULL);
 }
 
 static sb_tensor *encode(const void *model, sb_tensor *ids, sb_tensor *source_lengths)
@@ -233,9 +224,8 @@ static sb_tensor *output(const void *model, sb_tensor *y)
 }
 
 /* Beam search itself with a width of 1, which decoding otherwise leaves to greedy search. */
-TEST(beam, a_beam_of_one_is_greedy)
+TEST(beam, a_beam_of_one_is_greedy, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 7, NULL);
     struct generator generator = {.model = tiny.model,
                                   .vocabulary = tiny.vocabulary,

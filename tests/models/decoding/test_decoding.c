@@ -1,14 +1,12 @@
 #include "models/decoding/search.h"
-#include "ops/kernel.h"
 #include "tests/support/tiny.h"
 
 enum { TEXTS = 40, LONGEST = 12 };
 
 static const sb_decoding_options plain = {.longest = LONGEST};
 
-TEST(decoding, greedy_takes_the_most_probable_symbol_each_time)
+TEST(decoding, greedy_takes_the_most_probable_symbol_each_time, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F64, 2, NULL);
     const char **texts = texts_new(1, TEXTS);
     sb_decoded outputs[TEXTS];
@@ -56,23 +54,20 @@ static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
     }
 }
 
-TEST(decoding, the_cache_does_not_change_outputs)
+TEST(decoding, the_cache_does_not_change_outputs, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     expect_cache_changes_nothing(SB_F32, 1e-5, &plain);
     expect_cache_changes_nothing(SB_F64, 1e-13, &plain);
 }
 
-TEST(decoding, the_cache_does_not_change_beams)
+TEST(decoding, the_cache_does_not_change_beams, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_decoding_options beam = {.beam_width = 3, .longest = 8};
     expect_cache_changes_nothing(SB_F32, 1e-5, &beam);
 }
 
-TEST(decoding, steps_that_the_device_takes_alone_have_the_bits_of_single_steps)
+TEST(decoding, steps_that_the_device_takes_alone_have_the_bits_of_single_steps, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     expect_bits_of_single_steps(&(sb_decoding_options){.longest = 30});
 }
 
@@ -106,9 +101,8 @@ static void expect_same_in_any_batch(const struct tiny *tiny, const char *const 
     }
 }
 
-TEST(decoding, a_thousand_texts_do_not_depend_on_their_batch)
+TEST(decoding, a_thousand_texts_do_not_depend_on_their_batch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int many = test_slow() ? 50 : 1000;
     struct tiny tiny = tiny_new(SB_F32, 2, NULL);
     const char **texts = texts_new(1000, many);
@@ -139,9 +133,8 @@ CPU_TEST(decoding, int8_weights_depend_on_no_batch_and_change_scores_a_little)
     cr_expect(same > SOME / 2 && other > same / 2, "%d of %d differ", other, same);
 }
 
-TEST(decoding, no_variant_depends_on_the_batch)
+TEST(decoding, no_variant_depends_on_the_batch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const sb_decoding_options beam = {.beam_width = 3, .longest = 7, .length_penalty = 0.6};
     const sb_decoding_options sample = {.sample = true, .longest = 7}, greedy = {.longest = 7};
     for (int v = tiny_first(3); tiny_variant(v); v += tiny_step()) {
@@ -155,18 +148,14 @@ TEST(decoding, no_variant_depends_on_the_batch)
 }
 
 /* Every instruction set, with one thread and with several. */
-TEST(decoding, no_kernels_depend_on_the_batch)
+TEST(decoding, no_kernels_depend_on_the_batch, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
-    enum kernel_set usual = kernel_cpu_set();
     int64_t usual_work = kernel_parallel_work;
     enum { FEW = 8 };
     const sb_decoding_options shortly = {.longest = 4};
     const char **texts = texts_new(70, FEW);
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+    for (struct sets s = sets_up_to(KERNELS_CPU_V4); next_set(&s);)
         for (int dtype = SB_F32; dtype <= SB_F64; dtype++) {
-            if (!test_kernel_set(set))
-                continue;
             struct tiny tiny = tiny_new((sb_dtype)dtype, 4, NULL);
             sb_decoded one[FEW], several[FEW];
             decode(&tiny, texts, FEW, &shortly, one);
@@ -177,14 +166,12 @@ TEST(decoding, no_kernels_depend_on_the_batch)
             for (int i = 0; i < FEW; i++)
                 cr_expect(same_bits(&one[i], &several[i]));
         }
-    kernel_use_cpu_set(usual);
 }
 
 /* The first symbols of many samples follow their distribution, within five deviations of the number
    of draws. */
-TEST(decoding, samples_follow_the_distribution)
+TEST(decoding, samples_follow_the_distribution, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     enum { DRAWS = 4000 };
     const int draws = test_some(DRAWS);
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
@@ -214,9 +201,8 @@ TEST(decoding, samples_follow_the_distribution)
     }
 }
 
-TEST(decoding, samples_depend_only_on_seed_and_index)
+TEST(decoding, samples_depend_only_on_seed_and_index, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int n = test_brief() ? 13 : TEXTS;
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
     const char *texts[TEXTS];
@@ -238,9 +224,8 @@ TEST(decoding, samples_depend_only_on_seed_and_index)
     cr_expect(same < n / 2 && neighbours < n / 2, "%d, %d are the same", same, neighbours);
 }
 
-TEST(decoding, special_symbols_are_never_written)
+TEST(decoding, special_symbols_are_never_written, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int n = test_brief() ? 13 : TEXTS;
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
@@ -259,9 +244,8 @@ TEST(decoding, special_symbols_are_never_written)
     }
 }
 
-TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
+TEST(decoding, the_first_of_equally_probable_symbols_is_chosen, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor *weight = sb_parameters_find(tiny.weights, "output.weight");
     sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
@@ -276,9 +260,8 @@ TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
     }
 }
 
-TEST(decoding, outputs_end_at_the_length_limit)
+TEST(decoding, outputs_end_at_the_length_limit, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *text = "abc";
@@ -291,9 +274,8 @@ TEST(decoding, outputs_end_at_the_length_limit)
         }
 }
 
-TEST(decoding, learned_positions_end_an_output)
+TEST(decoding, learned_positions_end_an_output, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     options.transformer.positions = SB_POSITIONS_LEARNED;
     options.transformer.positions_longest = 5;
@@ -303,13 +285,11 @@ TEST(decoding, learned_positions_end_an_output)
     sb_decoded output;
     decode(&tiny, &text, 1, NULL, &output);
     cr_expect(!output.ended && output.length == 4); /* with "end", it can be scored */
-    cr_expect(!sb_translate(tiny.model, "abcdef", NULL));
-    EXPECT_ERROR("position 5 is beyond the 5 learned ones");
+    REFUSED("position 5 is beyond the 5 learned ones", sb_translate(tiny.model, "abcdef", NULL));
 }
 
-TEST(decoding, small_batches_need_little_memory)
+TEST(decoding, small_batches_need_little_memory, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     const char **texts = texts_new(30, TEXTS);
     int64_t need[2];
@@ -325,9 +305,8 @@ TEST(decoding, small_batches_need_little_memory)
     cr_expect(need[0] * 4 < need[1], "%lld and %lld bytes", (long long)need[0], (long long)need[1]);
 }
 
-TEST(decoding, outputs_have_the_order_of_their_texts)
+TEST(decoding, outputs_have_the_order_of_their_texts, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     const int n = test_brief() ? 13 : TEXTS;
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     const char **texts = texts_new(30, n);
@@ -340,9 +319,8 @@ TEST(decoding, outputs_have_the_order_of_their_texts)
     }
 }
 
-TEST(decoding, empty_texts_and_zero_texts_are_allowed)
+TEST(decoding, empty_texts_and_zero_texts_are_allowed, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width};
@@ -352,9 +330,8 @@ TEST(decoding, empty_texts_and_zero_texts_are_allowed)
 }
 
 /* An output whose first symbol is the end is the empty text. */
-TEST(decoding, an_output_may_be_empty)
+TEST(decoding, an_output_may_be_empty, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, 99);
     const char *text = "abc";
@@ -369,9 +346,8 @@ TEST(decoding, an_output_may_be_empty)
 }
 
 /* Within a training step: its dropout, tape and gradients do not change. */
-TEST(decoding, decoding_does_not_change_an_outer_tape)
+TEST(decoding, decoding_does_not_change_an_outer_tape, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;
     struct tiny tiny = tiny_new(SB_F32, 3, &options);
@@ -411,10 +387,8 @@ TEST(decoding, wrong_options_are_refused)
          "temperature is 0.7, top_k 0, top_p 0; without sampling they must be 0"},
     };
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        cr_expect(!sb_translate(tiny.model, "abc", &wrong[i].options));
-        EXPECT_ERROR(wrong[i].message);
-    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        REFUSED(wrong[i].message, sb_translate(tiny.model, "abc", &wrong[i].options));
 }
 
 TEST(decoding, wrong_arguments_are_refused)
@@ -422,31 +396,24 @@ TEST(decoding, wrong_arguments_are_refused)
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     const char *texts[] = {"abc", "ab\xff", NULL};
     char *outputs[3];
-    cr_expect(!sb_translate(NULL, "abc", NULL));
-    EXPECT_ERROR("translate: model is NULL");
-    cr_expect(!sb_translate(tiny.model, NULL, NULL));
-    EXPECT_ERROR("decode: text 0: ");
-    cr_expect(!sb_translate_texts(tiny.model, texts, 2, NULL, outputs));
-    EXPECT_ERROR("decode: text 1: ");
+    REFUSED("translate: model is NULL", sb_translate(NULL, "abc", NULL));
+    REFUSED("decode: text 0: ", sb_translate(tiny.model, NULL, NULL));
+    REFUSED("decode: text 1: ", sb_translate_texts(tiny.model, texts, 2, NULL, outputs));
     cr_expect(!outputs[0] && !outputs[1]);
-    cr_expect(!sb_translate_texts(tiny.model, texts, 1, NULL, NULL));
-    EXPECT_ERROR("translate: outputs is NULL");
-    cr_expect(!sb_translate_texts(tiny.model, NULL, 1, NULL, outputs));
-    EXPECT_ERROR("decode: texts is NULL");
-    cr_expect(!sb_translate_texts(tiny.model, texts, -1, NULL, outputs));
-    EXPECT_ERROR("decode: n is -1; it must be in 0..16777216");
+    REFUSED("translate: outputs is NULL", sb_translate_texts(tiny.model, texts, 1, NULL, NULL));
+    REFUSED("decode: texts is NULL", sb_translate_texts(tiny.model, NULL, 1, NULL, outputs));
+    REFUSED("decode: n is -1; it must be in 0..16777216",
+            sb_translate_texts(tiny.model, texts, -1, NULL, outputs));
 }
 
-TEST(decoding, weights_that_are_not_finite_are_reported)
+TEST(decoding, weights_that_are_not_finite_are_reported, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), 5, NAN);
     sb_decoding_options options[] = {{0}, {.beam_width = 3}, {.sample = true}};
-    for (int i = 0; i < 3; i++) {
-        cr_expect(!sb_translate(tiny.model, "abc", &options[i]));
-        EXPECT_ERROR("decode: text 0: no symbol has a probability above 0");
-    }
+    for (int i = 0; i < 3; i++)
+        REFUSED("decode: text 0: no symbol has a probability above 0",
+                sb_translate(tiny.model, "abc", &options[i]));
 }
 
 struct attempt {
@@ -466,9 +433,8 @@ static bool translate(void *context)
     return true;
 }
 
-TEST(decoding, each_allocation_may_fail)
+TEST(decoding, each_allocation_may_fail, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_seq2seq_options options = tiny_options();
     options.transformer.encoder_layers = options.transformer.decoder_layers = 1;
     struct tiny tiny = tiny_new(SB_F32, 3, &options);
@@ -499,8 +465,7 @@ TEST(decoding, a_device_without_int8_kernels_says_so)
     if (ok)
         KEPT(output.ids);
     else
-        cr_expect(strstr(sb_error(), "decode: int8 weights are for f32 and f64 on the CPU"), "%s",
-                  sb_error());
+        EXPECT_ERROR("decode: int8 weights are for f32 and f64 on the CPU");
     cr_expect(ok == (sb_tensor_device(sb_decoder_table(sb_seq2seq_decoder(tiny.model))) ==
                      sb_device_cpu()));
 }

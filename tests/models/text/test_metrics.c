@@ -1,4 +1,3 @@
-#include "models/text/metrics.h"
 #include "models/text/unit.h"
 #include "tests/support/test.h"
 #include <stdio.h>

@@ -2,17 +2,15 @@
 #include "models/text/symbols.h"
 #include "models/text/table.h"
 #include "models/text/vocabulary_json.h"
-#include "tensor/random.h"
 #include "tests/support/test.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { SPECIAL = SB_SPECIAL_SYMBOLS };
 
 static sb_vocabulary *learn(sb_units units, int64_t size, int64_t count, const char *const *texts)
 {
     sb_vocabulary_options options = {.units = units, .size = size};
-    return MUST(sb_vocabulary_new(texts, count, &options));
+    return KEPT(sb_vocabulary_new(texts, count, &options));
 }
 
 #define TEXTS(...)                                                                                 \
@@ -55,7 +53,7 @@ static void expect_symbols(const sb_vocabulary *v, int64_t count, const char *co
 
 CPU_TEST(vocabulary, special_symbols_come_first)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_CHARACTERS, 0, TEXTS("a")));
+    sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("a"));
     cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_PADDING), "<padding>");
     cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_BEGIN), "<begin>");
     cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_END), "<end>");
@@ -67,8 +65,8 @@ CPU_TEST(vocabulary, special_symbols_come_first)
 
 CPU_TEST(vocabulary, characters_are_sorted_by_code_point)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_CHARACTERS, 0,
-                                  TEXTS("b\xE2\x82\xAC", "\xC3\xA4 a", "", "\xF0\x9F\x99\x82")));
+    sb_vocabulary *v =
+        learn(SB_UNITS_CHARACTERS, 0, TEXTS("b\xE2\x82\xAC", "\xC3\xA4 a", "", "\xF0\x9F\x99\x82"));
     expect_symbols(v, TEXTS(" ", "a", "b", "\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x99\x82"));
     expect_ids(v,
                "\xE2\x82\xAC"
@@ -81,9 +79,9 @@ CPU_TEST(vocabulary, the_order_of_texts_does_not_matter)
 {
     for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS_IDS; units++) {
         sb_vocabulary *a =
-            KEPT(learn((sb_units)units, 0, TEXTS("low lower", "newest low", "widest new")));
+            learn((sb_units)units, 0, TEXTS("low lower", "newest low", "widest new"));
         sb_vocabulary *b =
-            KEPT(learn((sb_units)units, 0, TEXTS("widest new", "low lower", "newest low")));
+            learn((sb_units)units, 0, TEXTS("widest new", "low lower", "newest low"));
         cr_assert(sb_vocabulary_size(a) == sb_vocabulary_size(b));
         for (int32_t i = 0; i < sb_vocabulary_size(a); i++)
             cr_expect_str_eq(sb_vocabulary_symbol(a, i), sb_vocabulary_symbol(b, i));
@@ -92,14 +90,13 @@ CPU_TEST(vocabulary, the_order_of_texts_does_not_matter)
 
 CPU_TEST(vocabulary, a_small_size_keeps_the_most_frequent)
 {
-    sb_vocabulary *v =
-        KEPT(learn(SB_UNITS_WORDS, SPECIAL + 3, TEXTS("d c b a", "d c b", "d d e", "a")));
+    sb_vocabulary *v = learn(SB_UNITS_WORDS, SPECIAL + 3, TEXTS("d c b a", "d c b", "d d e", "a"));
     expect_symbols(v, TEXTS("a", "b", "d")); /* d occurs 4 times; a, b, c twice: a, b are kept */
 }
 
 CPU_TEST(vocabulary, words_are_separated_by_single_spaces)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_WORDS, 0, TEXTS("AA B", " B  AA ")));
+    sb_vocabulary *v = learn(SB_UNITS_WORDS, 0, TEXTS("AA B", " B  AA "));
     expect_symbols(v, TEXTS("", "AA", "B"));
     expect_ids(v, "B AA", 2, (int32_t[]){6, 5});
     expect_ids(v, "AA  B ", 4, (int32_t[]){5, 4, 6, 4});
@@ -108,7 +105,7 @@ CPU_TEST(vocabulary, words_are_separated_by_single_spaces)
 
 CPU_TEST(vocabulary, bytes_encode_every_text)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_BYTES, 0, TEXTS("whatever")));
+    sb_vocabulary *v = learn(SB_UNITS_BYTES, 0, TEXTS("whatever"));
     cr_expect(sb_vocabulary_size(v) == 260);
     expect_ids(v, "a\xC3\xA4", 3, (int32_t[]){4 + 'a', 4 + 0xC3, 4 + 0xA4});
     cr_expect_str_eq(sb_vocabulary_symbol(v, 4 + 'a'), "a");
@@ -118,7 +115,7 @@ CPU_TEST(vocabulary, bytes_encode_every_text)
 
 CPU_TEST(vocabulary, decoded_bytes_are_always_utf8)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_BYTES, 0, TEXTS("x")));
+    sb_vocabulary *v = learn(SB_UNITS_BYTES, 0, TEXTS("x"));
     int32_t ids[] = {4 + 'a', 4 + 0xC3, 4 + 'b', 4 + 0, 4 + 0xE2, 4 + 0x82, 4 + 0xAC, 4 + 0xE2};
     char *text = KEPT(sb_vocabulary_decode(v, ids, 8));
     cr_expect_str_eq(text, "a\xEF\xBF\xBD"
@@ -127,17 +124,15 @@ CPU_TEST(vocabulary, decoded_bytes_are_always_utf8)
 
 CPU_TEST(vocabulary, decoding_stops_at_the_end_symbol_and_skips_padding)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_WORDS, 0, TEXTS("a b")));
+    sb_vocabulary *v = learn(SB_UNITS_WORDS, 0, TEXTS("a b"));
     int32_t ids[] = {
         SB_SYMBOL_BEGIN, 4, SB_SYMBOL_PADDING, SB_SYMBOL_UNKNOWN, 5, SB_SYMBOL_END, 4, 99};
-    char *text = sb_vocabulary_decode(v, ids, 8);
+    char *text = KEPT(sb_vocabulary_decode(v, ids, 8)),
+         *none = KEPT(sb_vocabulary_decode(v, NULL, 0));
     cr_expect_str_eq(text, "a \xEF\xBF\xBD b");
-    sb_free(text);
-    text = sb_vocabulary_decode(v, NULL, 0);
-    cr_expect_str_eq(text, "");
-    sb_free(text);
-    cr_expect(!sb_vocabulary_decode(v, ids + 6, 2));
-    EXPECT_ERROR("vocabulary_decode: id 99 at position 1: ids are below 6");
+    cr_expect_str_eq(none, "");
+    REFUSED("vocabulary_decode: id 99 at position 1: ids are below 6",
+            sb_vocabulary_decode(v, ids + 6, 2));
     cr_expect(!sb_vocabulary_decode(v, (int32_t[]){-1}, 1));
 }
 
@@ -146,34 +141,30 @@ CPU_TEST(vocabulary, unknown_units_are_counted_and_the_first_is_shown)
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("abc"));
     sb_unknown unknown;
     int64_t count;
-    int32_t *ids = sb_vocabulary_encode(v,
-                                        "a\xC3\xA4"
-                                        "bz\xC3\xA4",
-                                        &count, &unknown);
+    int32_t *ids = KEPT(sb_vocabulary_encode(v,
+                                             "a\xC3\xA4"
+                                             "bz\xC3\xA4",
+                                             &count, &unknown));
     cr_assert(ids && count == 5);
     cr_expect(ids[0] == 4 && ids[1] == SB_SYMBOL_UNKNOWN && ids[2] == 5 &&
               ids[4] == SB_SYMBOL_UNKNOWN);
     cr_expect(unknown.count == 3 && unknown.first == 1 && unknown.first_size == 2);
-    sb_free(ids);
-    sb_vocabulary_release(v);
     v = learn(SB_UNITS_BPE, 0, TEXTS("abab abab"));
-    ids = sb_vocabulary_encode(v, "abxab", &count, &unknown);
+    ids = KEPT(sb_vocabulary_encode(v, "abxab", &count, &unknown));
     cr_expect(unknown.count == 1 && unknown.first == 2 && unknown.first_size == 1);
     char *text = KEPT(sb_vocabulary_decode(v, ids, count));
     cr_expect_str_eq(text, "ab\xEF\xBF\xBD"
                            "ab");
-    sb_free(ids);
-    sb_vocabulary_release(v);
 }
 
 CPU_TEST(vocabulary, malformed_utf8_is_named_with_its_byte)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_CHARACTERS, 0, TEXTS("abc")));
+    sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("abc"));
     int64_t count;
-    cr_expect(!sb_vocabulary_encode(v, "abc\xFFz", &count, NULL));
-    EXPECT_ERROR("vocabulary_encode: byte 4 of the text (0xff) is not UTF-8");
-    cr_expect(!sb_vocabulary_new((const char *[]){"a", "\xC3"}, 2, NULL));
-    EXPECT_ERROR("vocabulary_new: byte 1 of the text (0xc3) is not UTF-8");
+    REFUSED("vocabulary_encode: byte 4 of the text (0xff) is not UTF-8",
+            sb_vocabulary_encode(v, "abc\xFFz", &count, NULL));
+    REFUSED("vocabulary_new: byte 1 of the text (0xc3) is not UTF-8",
+            sb_vocabulary_new((const char *[]){"a", "\xC3"}, 2, NULL));
     expect_ids(v, "cab", 3, (int32_t[]){6, 4, 5}); /* it still works */
 }
 
@@ -194,7 +185,7 @@ CPU_TEST(vocabulary, bpe_merges_the_most_frequent_pair)
     for (int w = 0; w < 4; w++)
         for (int i = 0; i < times[w]; i++)
             texts[count++] = words[w];
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_BPE, SPECIAL + 11 + 9, count, texts));
+    sb_vocabulary *v = learn(SB_UNITS_BPE, SPECIAL + 11 + 9, count, texts);
     expect_symbols(v, TEXTS(" ", "d", "e", "i", "l", "n", "o", "r", "s", "t", "w", "es", "est",
                             " l", "ow", " low", " n", "ew", " new", " newest"));
     expect_ids(v, "lower", 3, (int32_t[]){SPECIAL + 15, SPECIAL + 2, SPECIAL + 7});
@@ -207,16 +198,14 @@ CPU_TEST(vocabulary, bpe_ends_when_no_pair_occurs_twice)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab", "ab", "cd"));
     expect_symbols(v, TEXTS(" ", "a", "b", "c", "d", " a", " ab"));
-    sb_vocabulary_release(v);
     v = learn(SB_UNITS_BPE, SPECIAL + 2, TEXTS("aaab", "aaab")); /* space for ' ' and 'a' only */
     expect_symbols(v, TEXTS(" ", "a"));
-    sb_vocabulary_release(v);
 }
 
 /* 'a' is in more different words, 'b' occurs more often. */
 CPU_TEST(vocabulary, no_bpe_symbol_goes_on_over_the_end_of_a_line)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_BPE, 0, TEXTS("ab\ncd ab\ncd ab\ncd\n\n\n")));
+    sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab\ncd ab\ncd ab\ncd\n\n\n"));
     for (int32_t id = SB_SPECIAL_SYMBOLS; id < sb_vocabulary_size(v); id++) {
         const char *symbol = sb_vocabulary_symbol(v, id), *newline = strchr(symbol, '\n');
         cr_expect(!newline || strcmp(symbol, "\n") == 0, "\"%s\"", symbol);
@@ -231,14 +220,13 @@ CPU_TEST(vocabulary, no_bpe_symbol_goes_on_over_the_end_of_a_line)
 
 CPU_TEST(vocabulary, bpe_keeps_the_most_frequent_characters)
 {
-    sb_vocabulary *v =
-        KEPT(learn(SB_UNITS_BPE, SPECIAL + 2, TEXTS("b", "b b", "b b", "a", "ac", "ad")));
+    sb_vocabulary *v = learn(SB_UNITS_BPE, SPECIAL + 2, TEXTS("b", "b b", "b b", "a", "ac", "ad"));
     expect_symbols(v, TEXTS(" ", "b"));
 }
 
 CPU_TEST(vocabulary, bpe_merges_runs_from_the_left)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_BPE, SPECIAL + 2 + 1, TEXTS("aaaaa aaaaa")));
+    sb_vocabulary *v = learn(SB_UNITS_BPE, SPECIAL + 2 + 1, TEXTS("aaaaa aaaaa"));
     expect_symbols(v, TEXTS(" ", "a", "aa"));
     expect_ids(v, "aaaaa", 4, (int32_t[]){4, 6, 6, 5});
 }
@@ -304,7 +292,7 @@ CPU_TEST(vocabulary, bpe_follows_its_definition)
             text[w][length] = '\0';
             texts[w] = text[w];
         }
-        sb_vocabulary *v = KEPT(learn(SB_UNITS_BPE, 40, WORDS, texts));
+        sb_vocabulary *v = learn(SB_UNITS_BPE, 40, WORDS, texts);
         struct slow slow;
         for (int w = 0; w < WORDS; w++) {
             slow.length[w] = 1 + (int)strlen(texts[w]);
@@ -375,9 +363,8 @@ CPU_TEST(vocabulary, units_are_found_by_name)
     sb_units units;
     for (int i = 0; i < SB_UNITS_IDS; i++)
         cr_expect(sb_units_find(sb_units_name((sb_units)i), &units) && (int)units == i);
-    cr_expect(!sb_units_find("letters", &units));
-    EXPECT_ERROR("units_find: \"letters\" is none of auto, characters, bytes, words, bpe, "
-                 "ids");
+    REFUSED("units_find: \"letters\" is none of auto, characters, bytes, words, bpe, ids",
+            sb_units_find("letters", &units));
     cr_expect_str_eq(sb_units_description(SB_UNITS_WORDS), "words (single-space tokens)");
 }
 
@@ -406,12 +393,9 @@ CPU_TEST(vocabulary, json_keeps_everything)
             cr_expect_str_eq(sb_vocabulary_symbol(again, i), sb_vocabulary_symbol(v, i));
         expect_restored(again, "low  new low\xC3\xA4");
         int64_t a, b;
-        int32_t *old = sb_vocabulary_encode(v, "low  new", &a, NULL);
-        int32_t *new = sb_vocabulary_encode(again, "low  new", &b, NULL);
+        int32_t *old = KEPT(sb_vocabulary_encode(v, "low  new", &a, NULL));
+        int32_t *new = KEPT(sb_vocabulary_encode(again, "low  new", &b, NULL));
         cr_expect(a == b && memcmp(old, new, (size_t)a * sizeof *old) == 0);
-        sb_free(old);
-        sb_free(new);
-        sb_vocabulary_release(v);
         json_decref(json);
         free(text);
     }
@@ -419,7 +403,7 @@ CPU_TEST(vocabulary, json_keeps_everything)
 
 CPU_TEST(vocabulary, json_has_the_documented_form)
 {
-    sb_vocabulary *v = KEPT(learn(SB_UNITS_BPE, 0, TEXTS("ab", "cab")));
+    sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab", "cab"));
     json_t *json = vocabulary_to_json(v);
     char *text = json_dumps(json, JSON_COMPACT);
     cr_expect_str_eq(text, "{\"units\":\"bpe\",\"symbols\":[\" \",\"a\",\"b\",\"c\",\"ab\"],"
@@ -478,8 +462,8 @@ CPU_TEST(vocabulary, hostile_json_is_refused)
     }
     json_t *json =
         json_pack("{s:s,s:[o]}", "units", "words", "symbols", json_stringn_nocheck("a\xFF", 2));
-    cr_expect(!vocabulary_from_json(json));
-    EXPECT_ERROR("vocabulary: symbol 0, \"a?\", cannot be a symbol of words");
+    REFUSED("vocabulary: symbol 0, \"a?\", cannot be a symbol of words",
+            vocabulary_from_json(json));
     json_decref(json);
     cr_expect(!vocabulary_from_json(NULL) && !vocabulary_to_json(NULL));
 }
@@ -520,7 +504,6 @@ CPU_TEST(vocabulary, it_lives_as_long_as_its_last_owner)
     cr_expect(sb_vocabulary_retain(v) == v);
     sb_vocabulary_release(v);
     cr_expect_str_eq(sb_vocabulary_symbol(v, 4), "a");
-    sb_vocabulary_release(v);
     cr_expect(sb_vocabulary_retain(NULL) == NULL);
 }
 
@@ -550,18 +533,15 @@ CPU_TEST(vocabulary_ids, learned_ids_are_followed_by_begin_and_end)
 {
     const sb_vocabulary_options ids = {.units = SB_UNITS_IDS};
     const char *texts[] = {"3 1", "", "9"};
-    sb_vocabulary *v = MUST(sb_vocabulary_new(texts, 3, &ids));
+    sb_vocabulary *v = KEPT(sb_vocabulary_new(texts, 3, &ids));
     cr_expect(sb_vocabulary_size(v) == 12 && sb_vocabulary_special(v, SB_SYMBOL_BEGIN) == 10 &&
               sb_vocabulary_special(v, SB_SYMBOL_END) == 11);
     json_t *json = vocabulary_to_json(v);
-    sb_vocabulary *again = MUST(vocabulary_from_json(json));
+    sb_vocabulary *again = KEPT(vocabulary_from_json(json));
     cr_expect(sb_vocabulary_size(again) == 12 && sb_vocabulary_special(again, SB_SYMBOL_END) == 11);
     json_decref(json);
-    sb_vocabulary_release(again);
-    sb_vocabulary_release(v);
     texts[1] = "two";
-    cr_expect(!sb_vocabulary_new(texts, 3, &ids));
-    EXPECT_ERROR("text 1 has more than ids");
+    REFUSED("text 1 has more than ids", sb_vocabulary_new(texts, 3, &ids));
     cr_expect(!sb_vocabulary_of_ids(0, -1, 0, 0) && !sb_vocabulary_of_ids(9, -1, 9, 0));
     EXPECT_ERROR("begin 9");
 }

@@ -1,6 +1,5 @@
 #include "models/kinds.h"
 #include "tensor/file.h"
-#include "tensor/safetensors.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/small_run.h"
 #include <jansson.h>
@@ -13,13 +12,11 @@ static void save(const struct small_run *run, const char *path, const struct pro
 
 static struct checkpoint *load(const char *path)
 {
-    struct checkpoint *c = MUST(checkpoint_open(path, NULL));
-    return c;
+    return MUST(checkpoint_open(path, NULL));
 }
 
-TEST(checkpoint, a_model_is_loaded_as_it_was_saved)
+TEST(checkpoint, a_model_is_loaded_as_it_was_saved, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 5);
@@ -49,13 +46,12 @@ CPU_TEST(checkpoint, a_new_model_does_not_replace_another_one)
     for (int i = 0; i < 2; i++) /* again with the same parameters */
         cr_expect(checkpoint_save(path, &model, &contents, NULL), "%s", sb_error());
     small_run_train(&run, 5);
-    cr_expect(!checkpoint_save(path, &model, &contents, NULL));
-    EXPECT_ERROR("model.safetensors\" exists already; move it away, or name another file");
+    REFUSED("model.safetensors\" exists already; move it away, or name another file",
+            checkpoint_save(path, &model, &contents, NULL));
 }
 
-TEST(checkpoint, a_program_saves_and_loads_its_own_model)
+TEST(checkpoint, a_program_saves_and_loads_its_own_model, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 5);
@@ -67,8 +63,8 @@ TEST(checkpoint, a_program_saves_and_loads_its_own_model)
     char *before = KEPT(sb_translate(run.model, "1 2 3", NULL)),
          *after = KEPT(sb_translate(model, "1 2 3", NULL));
     cr_expect_str_eq(before, after);
-    cr_expect(!sb_seq2seq_load(weights, path));
-    EXPECT_ERROR("seq2seq_load: the set has 50 parameters already; it must be empty");
+    REFUSED("seq2seq_load: the set has 50 parameters already; it must be empty",
+            sb_seq2seq_load(weights, path));
     checkpoint_free(load(path)); /* the program reads it too */
 }
 
@@ -91,9 +87,8 @@ static bool same_bits(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
-TEST(checkpoint, the_state_is_kept_to_the_bit)
+TEST(checkpoint, the_state_is_kept_to_the_bit, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     s.trainer.average_decay = 0.9;
     s.trainer.optimiser.schedule.kind = SB_SCHEDULE_PLATEAU;
@@ -156,9 +151,8 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
     struct progress p = {0}, q = {0};
     struct small_run whole = small_run(s, pairs), half;
     MUST(small_run_open(&half, s, pairs, SB_F32));
-    char whole_path[256], half_path[256];
-    strcpy(whole_path, test_temporary("whole.safetensors"));
-    strcpy(half_path, test_temporary("half.safetensors"));
+    const char *whole_path = test_temporary("whole.safetensors"),
+               *half_path = test_temporary("half.safetensors");
     train_until(&whole, &p, held, 40);
     save(&whole, whole_path, &p);
     for (int64_t stop = 17; stop <= 40; stop += 23) { /* 17 steps, and 23 more */
@@ -175,9 +169,8 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
     small_run_close(&half);
 }
 
-TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
+TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
     s.trainer.average_decay = 0.95;
@@ -193,12 +186,10 @@ TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
     expect_resumed_is_uninterrupted(&s, pairs);
 }
 
-TEST(checkpoint, equal_training_gives_equal_files)
+TEST(checkpoint, equal_training_gives_equal_files, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
-    char first[256], second[256];
-    strcpy(first, test_temporary("first.safetensors"));
-    strcpy(second, test_temporary("second.safetensors"));
+    const char *first = test_temporary("first.safetensors"),
+               *second = test_temporary("second.safetensors");
     struct settings s = small_settings();
     const struct progress p = {.best.loss = 0.5};
     for (int i = 0; i < 2; i++) {
@@ -211,16 +202,15 @@ TEST(checkpoint, equal_training_gives_equal_files)
 
 /* ---- averages ---- */
 
-TEST(checkpoint, an_average_is_the_mean_of_the_parameters)
+TEST(checkpoint, an_average_is_the_mean_of_the_parameters, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
-    static char path[3][256];
+    const char *path[3];
     double values[3], mean = 0;
     for (int i = 0; i < 3; i++) {
         small_run_train(&run, 4);
-        strcpy(path[i], test_temporary(i == 0 ? "0" : i == 1 ? "1" : "2"));
+        path[i] = test_temporary(i == 0 ? "0" : i == 1 ? "1" : "2");
         save(&run, path[i], NULL);
         values[i] = sb_tensor_get(sb_parameters_find(run.weights, "output.weight"), 5);
         mean += values[i] / 3;
@@ -243,8 +233,8 @@ static void expect_no_average(struct checkpoint *c, const struct settings *s, co
     struct small_run run = small_run(s, pairs);
     const char *path = test_temporary("other");
     save(&run, path, NULL);
-    cr_expect(!checkpoint_average(c, 1, &path));
-    EXPECT_ERROR("other differs from the first in architecture, vocabulary or dtype");
+    REFUSED("other differs from the first in architecture, vocabulary or dtype",
+            checkpoint_average(c, 1, &path));
 }
 
 TEST(checkpoint, only_models_of_the_same_kind_are_averaged)
@@ -382,9 +372,8 @@ static sb_safetensors *sample_file(void)
     return sb_safetensors_open(path);
 }
 
-TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message)
+TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = KEPT(sample_file());
     const char *text = sb_safetensors_metadata(file, "softback");
     const struct checkpoint_options pairs = {.kind = &seq2seq_kind};
@@ -426,14 +415,12 @@ TEST(checkpoint, hostile_numbers_of_an_optimiser_are_refused)
     }
 }
 
-TEST(checkpoint, files_of_another_kind_are_refused)
+TEST(checkpoint, files_of_another_kind_are_refused, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors *file = sample_file();
     const char *path = test_temporary("bad.safetensors");
     rewrite(file, "softback", NULL, path);
-    cr_expect(!checkpoint_open(path, NULL));
-    EXPECT_ERROR("its metadata does not describe a model of softback");
+    REFUSED("its metadata does not describe a model of softback", checkpoint_open(path, NULL));
     static const char *const text[][2] = {
         {"", "checkpoint: JSON, byte 0: "},
         {"{\"format\":3", "checkpoint: JSON, byte 11: "},
@@ -442,23 +429,19 @@ TEST(checkpoint, files_of_another_kind_are_refused)
     };
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
         rewrite(file, "softback", text[i][0], path);
-        cr_expect(!checkpoint_open(path, NULL));
-        EXPECT_ERROR(text[i][1]);
+        REFUSED(text[i][1], checkpoint_open(path, NULL));
     }
     sb_safetensors_close(file);
     FILE *garbage = fopen(path, "wb");
     fputs("this is no model at all", garbage);
     fclose(garbage);
-    cr_expect(!checkpoint_open(path, NULL));
-    EXPECT_ERROR("not a safetensors file");
-    cr_expect(!checkpoint_open(test_temporary("not-there"), NULL));
-    EXPECT_ERROR("cannot open");
+    REFUSED("not a safetensors file", checkpoint_open(path, NULL));
+    REFUSED("cannot open", checkpoint_open(test_temporary("not-there"), NULL));
 }
 
 /* Settings that a file lacks keep their defaults; additional keys are ignored. */
-TEST(checkpoint, missing_settings_and_additional_keys_are_accepted)
+TEST(checkpoint, missing_settings_and_additional_keys_are_accepted, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     static const struct change harmless[] = {{"settings/steps", NULL, NULL}, {"note", "[1]", NULL}};
     sb_safetensors *file = KEPT(sample_file());
     for (int i = 0; i < 2; i++) {
@@ -478,19 +461,16 @@ TEST(checkpoint, resuming_needs_a_matching_state)
     struct small_run run = small_run(&s, NULL), resumed;
     const char *path = test_temporary("model.safetensors");
     save(&run, path, NULL);
-    cr_expect(!small_run_resume(&resumed, path, NULL));
-    EXPECT_ERROR("has a model, but no training state");
+    REFUSED("has a model, but no training state", small_run_resume(&resumed, path, NULL));
     const struct progress p = {0};
     run.settings.trainer.average_decay = 0.9; /* the file has no averages */
     save(&run, path, &p);
-    cr_expect(!small_run_resume(&resumed, path, NULL));
-    EXPECT_ERROR("has no tensor \"average.");
+    REFUSED("has no tensor \"average.", small_run_resume(&resumed, path, NULL));
 }
 
 /* Of the parameters, the moments and the average: a resumed run would end with other bytes. */
-TEST(checkpoint, a_flipped_bit_in_any_tensor_of_a_state_is_refused)
+TEST(checkpoint, a_flipped_bit_in_any_tensor_of_a_state_is_refused, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_safetensors_close(sample_file());
     size_t size;
     unsigned char *bytes = MUST(
@@ -552,14 +532,12 @@ static double run_span(int ranks, const struct settings *s, const char *from, in
 CPU_TEST(checkpoint, the_file_of_a_sharded_model_is_that_of_the_unsharded_one)
 {
     struct settings s = small_settings();
-    char one[256], cut[256], again[256];
+    const char *one = test_temporary("one"), *cut = test_temporary("cut"),
+               *again = test_temporary("again");
     s.model.transformer.heads = 4;
     s.model.transformer.gated = true;
     s.model.transformer.positions = SB_POSITIONS_RELATIVE;
     s.trainer.average_decay = 0.9;
-    strcpy(one, test_temporary("one"));
-    strcpy(cut, test_temporary("cut"));
-    strcpy(again, test_temporary("again"));
     run_span(1, &s, NULL, 0, one);
     for (int ranks = 2; ranks <= 4; ranks += 2) {
         run_span(ranks, &s, NULL, 0, cut); /* the initial weights */

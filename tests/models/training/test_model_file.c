@@ -1,7 +1,6 @@
 /* Settings, and files of models. */
 #include "models/kinds.h"
 #include "models/training/metadata.h"
-#include "models/training/model_file.h"
 #include "nn/flat.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/small_run.h"
@@ -80,9 +79,8 @@ static double train(struct writing *w, int64_t steps)
     return trained.loss;
 }
 
-TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
+TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_pairs *pairs = KEPT(small_pairs(11, 6));
     char whole[256], half[256];
     strcpy(whole, test_temporary("whole.safetensors"));
@@ -108,9 +106,8 @@ TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
     cr_expect(test_same_files(whole, half));
 }
 
-TEST(model_file, a_model_is_built_from_its_file_as_it_was)
+TEST(model_file, a_model_is_built_from_its_file_as_it_was, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     sb_pairs *pairs = KEPT(small_pairs(11, 6));
     const char *path = test_temporary("model.safetensors");
     struct writing w = begin(pairs, SB_F32, &options);
@@ -130,8 +127,8 @@ TEST(model_file, a_model_is_built_from_its_file_as_it_was)
     cr_expect_str_eq(before, after);
     sb_free(before);
     sb_free(after);
-    cr_expect(!sb_model_load(&w.model, NULL, back.weights, path));
-    EXPECT_ERROR("parameters already; it must be empty");
+    REFUSED("parameters already; it must be empty",
+            sb_model_load(&w.model, NULL, back.weights, path));
     end(&back);
     end(&w);
 }
@@ -140,14 +137,12 @@ static void expect_no_resume(struct writing *w, const char *path, const char *re
 {
     sb_trainer_free(w->trainer);
     open_trainer(w);
-    cr_expect(!sb_checkpoint_resume(w->trainer, path));
-    EXPECT_ERROR(reason);
+    REFUSED(reason, sb_checkpoint_resume(w->trainer, path));
     end(w);
 }
 
-TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
+TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_pairs *pairs = KEPT(small_pairs(11, 6)), *others = KEPT(small_pairs(12, 6));
     const char *path = test_temporary("state.safetensors");
     struct writing w = begin(pairs, SB_F32, &options), other;
@@ -163,17 +158,16 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     expect_no_resume(&other, path, "checkpoint: the data differ from those that its training was");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, pairs);
-    cr_expect(!sb_checkpoint_resume(run.trainer, path));
-    EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
+    REFUSED("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"",
+            sb_checkpoint_resume(run.trainer, path));
     MUST(sb_model_save(&w.model, path));
     expect_no_resume(&w, path, "checkpoint: it has a model, but no training state");
-    cr_expect(!checkpoint_open(path, &(struct checkpoint_options){.kind = &seq2seq_kind}));
-    EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
+    REFUSED("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"",
+            checkpoint_open(path, &(struct checkpoint_options){.kind = &seq2seq_kind}));
 }
 
-TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder)
+TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL), twin = small_run(&s, NULL);
     char whole[256], half[256];
@@ -359,8 +353,7 @@ CPU_TEST(settings, wrong_values_are_refused_with_the_reason)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct settings s = settings_default(), before = s;
-        cr_expect(!setting_set(&s, setting_find(cases[i][0]), cases[i][1]));
-        EXPECT_ERROR(cases[i][2]);
+        REFUSED(cases[i][2], setting_set(&s, setting_find(cases[i][0]), cases[i][1]));
         cr_expect(memcmp(&s, &before, sizeof s) == 0, "%s changes", cases[i][0]);
     }
 }

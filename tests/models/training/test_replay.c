@@ -2,7 +2,6 @@
 #include "models/training/replay.h"
 #include "nn/flat.h"
 #include "ops/update.h"
-#include "tests/support/device.h"
 #include "tests/support/tiny.h"
 
 /*
@@ -45,9 +44,8 @@ static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *
 }
 
 /* Without dropout, which depends on positions, since batches on CUDA have more padding. */
-TEST(replay, a_model_trains_on_cuda_as_on_the_cpu)
+TEST(replay, a_model_trains_on_cuda_as_on_the_cpu, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     device_needed();
     double cpu[STEPS], cuda[STEPS];
     uint64_t fingerprint;
@@ -65,26 +63,22 @@ static void expect_same_bits(sb_precision precision, const sb_trainer_options *o
 {
     double graph[STEPS], eager[STEPS];
     uint64_t fingerprint_graph, fingerprint_eager;
-    sb_use_device(device_cuda());
     train_with(SB_GRAPHS_AUTO, 0.1, precision, options, graph, &fingerprint_graph);
     train_with(SB_GRAPHS_OFF, 0.1, precision, options, eager, &fingerprint_eager);
-    sb_use_device(NULL);
     cr_expect(memcmp(graph, eager, sizeof eager) == 0, "losses differ");
     cr_expect(fingerprint_graph == fingerprint_eager, "weights differ");
 }
 
-TEST(replay, a_graph_launch_has_the_same_bits_as_eager_execution)
+TEST(replay, a_graph_launch_has_the_same_bits_as_eager_execution, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     device_needed();
     expect_same_bits(SB_PRECISION_F32, &(sb_trainer_options){.accumulate = 1});
     expect_same_bits(SB_PRECISION_TF32, &(sb_trainer_options){.accumulate = 1});
 }
 
 /* Adam's step is in the graph, with numbers that change from step to step. */
-TEST(replay, a_graph_launch_clips_decays_and_follows_the_schedule_to_the_same_bits)
+TEST(replay, a_graph_launch_clips_decays_and_follows_the_schedule_to_the_same_bits, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     device_needed();
     const sb_schedule schedule = {
         .kind = SB_SCHEDULE_COSINE, .rate = 0.01, .warmup = 5, .steps = STEPS};
@@ -103,7 +97,6 @@ TEST(replay, a_step_in_a_graph_leaves_the_parameters_unless_loss_and_norm_are_fi
 {
     enum { N = 1000 };
     device_needed();
-    sb_use_device(device_cuda());
     const struct update_kernels *k = kernel_row_if_any(&update_rows, device_cuda(), SB_F32);
     const struct adam_step step = {.rate = 0.1,
                                    .beta1 = 0.9,
@@ -141,22 +134,18 @@ TEST(replay, a_step_in_a_graph_leaves_the_parameters_unless_loss_and_norm_are_fi
         release_all(6, all);
     }
     sb_tensor_release(on_device);
-    sb_use_device(NULL);
 }
 
-TEST(replay, a_graph_launch_that_accumulates_batches_has_the_same_bits)
+TEST(replay, a_graph_launch_that_accumulates_batches_has_the_same_bits, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     device_needed();
     expect_same_bits(SB_PRECISION_F32, &(sb_trainer_options){.accumulate = 3});
 }
 
-TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
+TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on, device_needed())
 {
-    device_needed();
     if (!device_cuda()->graphs)
         cr_skip_test("this build caches no memory, which graphs need");
-    sb_use_device(device_cuda());
     struct tiny tiny = tiny_new(SB_F32, 1, &(sb_seq2seq_options){.transformer = {.width = 12}});
     const sb_model model = sb_seq2seq_as_model(tiny.model);
     struct replay *replay = replay_new(&model, NULL);
@@ -174,7 +163,6 @@ TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
     cr_expect(replay_graphs(replay) == 1 && replay_launches(replay) == 3, "%lld graphs, %lld",
               (long long)replay_graphs(replay), (long long)replay_launches(replay));
     replay_free(replay);
-    sb_use_device(NULL);
 }
 
 /*
@@ -193,7 +181,6 @@ static void work_begin(void)
     test_begin();
     too_slow(RACES, "it counts what other tests run too");
     device_needed();
-    sb_use_device(device_cuda());
     device_cuda()->pool->poison = NULL;
 }
 

@@ -1,22 +1,18 @@
 /* The trainer, what it says of a step, and when ranks agree. */
-#include "autograd/tape.h"
 #include "models/training/agreement.h"
 #include "models/training/diagnosis.h"
 #include "nn/flat.h"
-#include "ops/kernel.h"
 #include "tensor/failure.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/small_run.h"
-#include "tests/support/test.h"
 #include "tests/support/tiny.h"
 #include <stdio.h>
 #include <sys/resource.h>
 
 static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
 
-TEST(trainer, two_accumulated_batches_equal_one_of_twice_the_size)
+TEST(trainer, two_accumulated_batches_equal_one_of_twice_the_size, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     s.model.transformer.dropout = 0;
     s.model.label_smoothing = 0.1;
@@ -64,9 +60,8 @@ static bool stop_at_third(void *count)
     return ++*(int *)count == 3;
 }
 
-TEST(trainer, a_step_that_is_given_up_leaves_no_trace)
+TEST(trainer, a_step_that_is_given_up_leaves_no_trace, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     int count = 0;
     s.trainer.accumulate = 5;
@@ -86,11 +81,9 @@ TEST(trainer, a_step_that_is_given_up_leaves_no_trace)
 /* Leaves an infinite gradient in a parameter, to which the next step's is added. */
 static void spoil_gradient(struct small_run *run, const char *name)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tensor *w = sb_parameters_find(run->weights, name);
     MUST(sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300)));
-    sb_tape_end(&tape);
     sb_tensor_set(sb_tensor_grad(w), 0, INFINITY);
 }
 
@@ -110,9 +103,8 @@ TEST(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
     cr_expect(!trained.skipped && small_run_bits(&run) != bits);
 }
 
-TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure)
+TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     sb_trained trained;
@@ -121,9 +113,8 @@ TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure)
         MUST(sb_trainer_step(run.trainer, &trained) && trained.skipped);
     }
     spoil_gradient(&run, "output.bias");
-    cr_expect(!sb_trainer_step(run.trainer, &trained));
-    EXPECT_ERROR(
-        "trainer: 10 steps in a row were skipped; optimiser_step: the gradient of \"outpu");
+    REFUSED("trainer: 10 steps in a row were skipped; optimiser_step: the gradient of \"outpu",
+            sb_trainer_step(run.trainer, &trained));
     cr_expect(sb_trainer_step(run.trainer, &trained) && !trained.skipped, "%s", sb_error());
 }
 
@@ -136,8 +127,8 @@ TEST(trainer, a_loss_that_is_not_finite_names_its_origin_and_keeps_the_batch)
         small_run_train(&run, 1);
         sb_tensor_set(sb_parameters_find(run.weights, name[i]), 1, i ? INFINITY : NAN);
         sb_trained trained;
-        cr_expect(!sb_trainer_step(run.trainer, &trained));
-        EXPECT_ERROR("trainer: the loss is nan; the first value that is not finite is ");
+        REFUSED("trainer: the loss is nan; the first value that is not finite is ",
+                sb_trainer_step(run.trainer, &trained));
         EXPECT_ERROR(i ? "layer_norm input bias (8); so is one of the parameter"
                        : "linear_cross_entropy input weight (14, 8)");
         EXPECT_ERROR(name[i]);
@@ -165,9 +156,8 @@ static int64_t system_calls(void)
     return memory_in_use().system_calls;
 }
 
-TEST(trainer, from_the_third_step_of_a_shape_no_memory_is_requested)
+TEST(trainer, from_the_third_step_of_a_shape_no_memory_is_requested, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.task.min_length = s.task.max_length;
     s.trainer.average_decay = 0.9;
@@ -206,9 +196,8 @@ CPU_TEST(trainer, after_the_third_step_no_new_pages_are_touched)
     cr_expect(!POOL_CACHES || faults <= FEW, "%ld in %d steps", faults, STEPS);
 }
 
-TEST(trainer, after_the_first_epoch_no_memory_is_requested)
+TEST(trainer, after_the_first_epoch_no_memory_is_requested, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.data.batch_pairs = 2; /* so many batches that shapes change with each epoch */
     sb_pairs *pairs = KEPT(small_pairs(test_brief() ? 60 : 250, 12));
@@ -231,8 +220,7 @@ TEST(trainer, memory_falls_during_backward)
     small_run_train(&run, 1);
     const sb_batch *batch = sb_data_next(run.data);
     double before = (double)memory_in_use().live_bytes;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    TAPE(SB_RECORD);
     sb_tape_random(&tape, NULL);
     sb_tensor *loss = sb_seq2seq_loss(run.model, batch);
     double at_loss = (double)memory_in_use().live_bytes - before;
@@ -240,15 +228,13 @@ TEST(trainer, memory_falls_during_backward)
     MUST(sb_backward(loss));
     double peak = (double)memory_in_use().peak_bytes - before;
     double after = (double)memory_in_use().live_bytes - before;
-    cr_expect(sb_tape_end(&tape));
     cr_expect(peak < 1.2 * at_loss, "%g bytes at the loss, then up to %g", at_loss, peak);
     cr_expect(after < 0.5 * at_loss, "%g bytes at the loss, %g after backward", at_loss, after);
 }
 
 /* An allocation fails in each step, which is then repeated. */
-TEST(trainer, a_failed_step_can_be_repeated)
+TEST(trainer, a_failed_step_can_be_repeated, WHOLE_MODELS)
 {
-    too_slow(EMULATED_SANITIZED, "it runs whole models, whose operations have tests of their own");
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
     s.data.batch_pairs = 3;
@@ -276,8 +262,7 @@ static void expect_refused(sb_trainer_options options, const char *reason)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
-    cr_expect(!sb_trainer_new(run.model, run.data, &options));
-    EXPECT_ERROR(reason);
+    REFUSED(reason, sb_trainer_new(run.model, run.data, &options));
 }
 
 TEST(trainer, options_out_of_range_are_refused_by_name)
@@ -329,10 +314,8 @@ TEST(trainer, an_invalid_state_is_refused)
 CPU_TEST(trainer, null_is_named)
 {
     sb_trained trained;
-    cr_expect(!sb_trainer_new(NULL, NULL, NULL));
-    EXPECT_ERROR("trainer: model is NULL");
-    cr_expect(!sb_trainer_step(NULL, &trained));
-    EXPECT_ERROR("trainer_step: trainer is NULL");
+    REFUSED("trainer: model is NULL", sb_trainer_new(NULL, NULL, NULL));
+    REFUSED("trainer_step: trainer is NULL", sb_trainer_step(NULL, &trained));
     cr_expect(!sb_trainer_batch(NULL) && !sb_trainer_model(NULL) && sb_trainer_steps(NULL) == 0);
     sb_trainer_free(NULL);
 }
@@ -400,6 +383,7 @@ static struct outcome equal_ranks(void)
     return m;
 }
 
+/* Makes the ranks equal again. */
 static void expect(struct outcome *m, const char *message)
 {
     mailbox_run(RANKS, agree, m);
@@ -407,6 +391,7 @@ static void expect(struct outcome *m, const char *message)
         cr_expect(m->agreed[r] == !message[0] && m->alike[r], "rank %d", r);
         cr_expect_str_eq(m->message[r], message);
     }
+    *m = equal_ranks();
 }
 
 CPU_TEST(agreement, equal_ranks_agree)
@@ -421,22 +406,16 @@ CPU_TEST(agreement, all_ranks_report_the_first_difference)
     m.state[2].version = "0.0.9";
     m.state[2].data = 0;
     expect(&m, "rank 2 is softback 0.0.9, rank 0 is 0.1.0");
-    m = equal_ranks();
     m.state[1].task = "";
     expect(&m, "rank 1 trains on files, rank 0 on dates");
-    m = equal_ranks();
     m.state[1].settings.model.transformer.width = 64;
     expect(&m, "rank 1 has --width 64, rank 0 has 128");
-    m = equal_ranks();
     m.state[1].data = 5;
     expect(&m, "rank 1 has different data from rank 0");
-    m = equal_ranks();
     m.state[2].steps = 0;
     expect(&m, "rank 2 continues after step 0, rank 0 after 9");
-    m = equal_ranks();
     m.state[0].weights = 0;
     expect(&m, "rank 1 starts with different weights from rank 0");
-    m = equal_ranks();
     m.state[2].part = 1;
     expect(&m, "rank 2 starts with different weights from rank 0");
 }
@@ -467,14 +446,13 @@ CPU_TEST(agreement, a_rank_that_cannot_begin_is_named_unless_none_can)
     struct outcome m = equal_ranks();
     m.state[2].failure = "pairs.tsv: cannot be opened";
     expect(&m, "rank 2: pairs.tsv: cannot be opened");
-    m = equal_ranks();
     m.state[0].failure = "out of memory";
     expect(&m, "rank 0: out of memory");
-    m = equal_ranks();
     for (int r = 0; r < RANKS; r++)
         m.state[r].failure = "m exists already";
     expect(&m, "m exists already");
     bool alike;
+    m.state[0].failure = "m exists already";
     cr_expect(!agreement_check(NULL, &m.state[0], &alike) && alike);
     EXPECT_ERROR("m exists already");
     m = equal_ranks();
@@ -524,9 +502,8 @@ static void expect_histogram(const int64_t histogram[], int64_t elements, double
     cr_expect((double)counted == large, "%lld and %g", (long long)counted, large);
 }
 
-TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
+TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     for (int v = 0; tiny_variant(v); v += 3 * tiny_step()) {
         const sb_seq2seq_options *options = &tiny_variant(v)->options;
         struct tiny tiny = tiny_new(SB_F64, 2, options);
@@ -552,9 +529,8 @@ TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
 }
 
 /* If queries are 0, all scores are 0 (this variant has no score bias). */
-TEST(diagnosis, equal_weights_are_even_and_not_saturated)
+TEST(diagnosis, equal_weights_are_even_and_not_saturated, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     scale_parameters(tiny.weights, "query", 0);
@@ -565,9 +541,8 @@ TEST(diagnosis, equal_weights_are_even_and_not_saturated)
                   d.evenness[h], d.saturated[h]);
 }
 
-TEST(diagnosis, heads_with_large_scores_are_saturated)
+TEST(diagnosis, heads_with_large_scores_are_saturated, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     scale_parameters(tiny.weights, "encoder.layers.1.self_attention.query", 1e4);
@@ -579,9 +554,8 @@ TEST(diagnosis, heads_with_large_scores_are_saturated)
               mean(H, d.saturated), mean(H, d.evenness));
 }
 
-TEST(diagnosis, dropout_is_not_applied)
+TEST(diagnosis, dropout_is_not_applied, KNOWN_KERNELS)
 {
-    too_slow(RACES, "its kernels run in shorter tests too");
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
