@@ -173,48 +173,37 @@ template <class T> struct norm_gradients {
 
 template <bool CENTRED> constexpr int NORM_SUMS = CENTRED ? 2 : 1;
 
-/* Some elements of a row: u = gain dy, whose mean and that of u h the gradient needs. */
-template <class T, bool CENTRED, class Lane> struct norm_terms {
+/* With u = gain dy: dx_c = (u_c - mean_u - h_c mean_uh) scale, of some elements of a row; the part
+   that comes from dsum is that of sum = x + dropout(branch). */
+template <class T, class Lane, class Stored>
+__device__ void add_gradient(const Lane &lane, const Stored &x, const Stored &dy,
+                             const Stored &gain, const moments<real_of<T>> &of, real_of<T> mean_u,
+                             real_of<T> mean_uh, const norm_gradients<T> &b, int64_t at)
+{
     typedef real_of<T> real;
-    const Lane &lane;
-    const moments<real> of;
-    const stored_values<T, Lane::VALUES> x, dy, gain;
+    lane_values<real, Lane::VALUES> part;
+    lane.each([&](int n) {
+        const real h = ((real)x[n] - of.mean) * of.scale;
+        part[n] = ((real)gain[n] * (real)dy[n] - mean_u - h * mean_uh) * of.scale;
+    });
+    if (b.dsum) {
+        const auto dsum = load_stored(lane, b.dsum + at);
+        lane.each([&](int n) { part[n] += (real)dsum[n]; });
+    }
+    if (b.dx.to)
+        add_row(lane, part, b.dx.fresh, b.dx.to + at);
+    if (b.dbranch.to) {
+        const uint32_t stay = lane_stay(lane, b.call, at);
+        lane.each([&](int n) { part[n] = stay >> n & 1 ? part[n] * (real)b.call.scale : 0; });
+        add_row(lane, part, b.dbranch.fresh, b.dbranch.to + at);
+    }
+}
 
-    __device__ norm_terms(const Lane &lane, const norm_gradients<T> &b, int64_t row, int64_t start,
-                          int64_t c)
-        : lane(lane), of{CENTRED ? b.mean[row] : 0, b.scale[row]},
-          x(load_stored(lane, b.x + start + c)), dy(load_stored(lane, b.dy + start + c)),
-          gain(load_stored(lane, b.gain + c))
-    {
-    }
-    __device__ real h(int n) const
-    {
-        return ((real)x[n] - of.mean) * of.scale;
-    }
-    __device__ real u(int n) const
-    {
-        return (real)gain[n] * (real)dy[n];
-    }
-    /* dx_c = (u_c - mean_u - h_c mean_uh) scale; the part that comes from dsum is that of sum = x +
-       dropout(branch). */
-    __device__ void add_gradient(const norm_gradients<T> &b, int64_t at, real mean_u,
-                                 real mean_uh) const
-    {
-        lane_values<real, Lane::VALUES> part;
-        lane.each([&](int n) { part[n] = (u(n) - mean_u - h(n) * mean_uh) * of.scale; });
-        if (b.dsum) {
-            const auto dsum = load_stored(lane, b.dsum + at);
-            lane.each([&](int n) { part[n] += (real)dsum[n]; });
-        }
-        if (b.dx.to)
-            add_row(lane, part, b.dx.fresh, b.dx.to + at);
-        if (b.dbranch.to) {
-            const uint32_t stay = lane_stay(lane, b.call, at);
-            lane.each([&](int n) { part[n] = stay >> n & 1 ? part[n] * (real)b.call.scale : 0; });
-            add_row(lane, part, b.dbranch.fresh, b.dbranch.to + at);
-        }
-    }
-};
+template <class T, bool CENTRED>
+__device__ moments<real_of<T>> moments_before(const norm_gradients<T> &b, int64_t row)
+{
+    return {CENTRED ? b.mean[row] : 0, b.scale[row]};
+}
 
 template <class T, bool CENTRED> __global__ void gradient_rows(int64_t C, norm_gradients<T> b)
 {
@@ -222,22 +211,23 @@ template <class T, bool CENTRED> __global__ void gradient_rows(int64_t C, norm_g
     const row_group<ROW_THREADS> group;
     const int64_t start = group.row * C;
     const bool aligned = whole_packs(C, b.x, b.gain, b.dy, b.dsum, b.dx.to, b.dbranch.to);
-    const auto each_terms = [&](auto act) {
-        each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
-            act(norm_terms<T, CENTRED, std::decay_t<decltype(lane)>>(lane, b, group.row, start, c),
-                start + c);
-        });
-    };
+    const moments<real> of = moments_before<T, CENTRED>(b, group.row);
     real sum_u = 0, sum_uh = 0;
-    each_terms([&](const auto &row, int64_t) {
-        row.lane.each([&](int n) {
-            sum_u += row.u(n);
-            sum_uh += row.u(n) * row.h(n);
+    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
+        const auto x = load_stored(lane, b.x + start + c), dy = load_stored(lane, b.dy + start + c);
+        const auto gain = load_stored(lane, b.gain + c);
+        lane.each([&](int n) {
+            const real u = (real)gain[n] * (real)dy[n];
+            sum_u += u;
+            sum_uh += u * (((real)x[n] - of.mean) * of.scale);
         });
     });
     const real mean_u = CENTRED ? group.sum(sum_u) / (real)C : 0;
     const real mean_uh = group.sum(sum_uh) / (real)C;
-    each_terms([&](const auto &row, int64_t at) { row.add_gradient(b, at, mean_u, mean_uh); });
+    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
+        add_gradient(lane, load_stored(lane, b.x + start + c), load_stored(lane, b.dy + start + c),
+                     load_stored(lane, b.gain + c), of, mean_u, mean_uh, b, start + c);
+    });
 }
 
 /* The part of each slab of rows in dgain_c = sum of dy_c h_c and dbias_c = sum of dy_c. */
@@ -282,18 +272,21 @@ __launch_bounds__(SLAB_THREADS<GROUP>,
     lane_values<real, PACKS *ROW_PACK> dgain = {}, dbias = {};
     for (; group.row < end; group.row += SLAB_THREADS<GROUP> / GROUP) {
         const int64_t start = group.row * C;
-        const norm_terms<T, CENTRED, lane_row<GROUP, PACKS, WHOLE>> row(lane, b, group.row, start,
-                                                                        0);
+        const moments<real> of = moments_before<T, CENTRED>(b, group.row);
+        const auto x = load_stored(lane, b.x + start), dy = load_stored(lane, b.dy + start);
+        const auto gain = load_stored(lane, b.gain);
         real sum_u = 0, sum_uh = 0;
         lane.each([&](int n) {
-            dgain[n] += (real)row.dy[n] * row.h(n);
+            const real u = (real)gain[n] * (real)dy[n], h = ((real)x[n] - of.mean) * of.scale;
+            dgain[n] += (real)dy[n] * h;
             if (CENTRED)
-                dbias[n] += (real)row.dy[n];
-            sum_u += row.u(n);
-            sum_uh += row.u(n) * row.h(n);
+                dbias[n] += (real)dy[n];
+            sum_u += u;
+            sum_uh += u * h;
         });
         const real mean_u = CENTRED ? group.sum(sum_u) / (real)C : 0;
-        row.add_gradient(b, start, mean_u, group.sum(sum_uh) / (real)C);
+        const real mean_uh = group.sum(sum_uh) / (real)C;
+        add_gradient(lane, x, dy, gain, of, mean_u, mean_uh, b, start);
     }
     real *const to = b.partial + slab * NORM_SUMS<CENTRED> * C;
     store_block_sum(lane, dgain, (int)C, to);
