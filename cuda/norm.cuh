@@ -68,13 +68,13 @@ __device__ moments<real> moments_of(const row_group<GROUP> &group, int64_t C, re
 }
 
 /* The row of x, or of sum = x + dropout(branch), which is stored; from element `start` on. For bf16
-   it is the rounded sum, which backward reads too. */
-template <class T, int GROUP, int PACKS, bool WHOLE>
+   it is the rounded sum, which backward reads too. RMS norm has no branch. */
+template <bool CENTRED, class T, int GROUP, int PACKS, bool WHOLE>
 __device__ lane_values<real_of<T>, PACKS * ROW_PACK>
 input_row(const lane_row<GROUP, PACKS, WHOLE> &lane, int64_t start, const norm_call<T> &f)
 {
     typedef real_of<T> real;
-    if (!f.branch)
+    if (!CENTRED || !f.branch)
         return load_row<real>(lane, f.x + start);
     const uint32_t stay = lane_stay(lane, f.call, start);
     const auto branch = load_stored(lane, f.branch + start);
@@ -117,7 +117,7 @@ template <class T, bool CENTRED> __global__ void norm_rows(int64_t C, norm_call<
     const bool aligned = whole_packs(C, f.x, f.branch, f.gain, f.bias, f.sum, f.y);
     if (f.branch)
         each_piece(group, C, aligned,
-                   [&](const auto &lane, int64_t c) { input_row(lane, start + c, f); });
+                   [&](const auto &lane, int64_t c) { input_row<CENTRED>(lane, start + c, f); });
     const T *const x = f.branch ? f.sum : f.x;
     const moments<real> of = moments_of<CENTRED>(group, C, f.epsilon, [&](auto take) {
         each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
     if (group.row >= rows)
         return;
     const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
-    const auto x = input_row(lane, group.row * C, f);
+    const auto x = input_row<CENTRED>(lane, group.row * C, f);
     const moments<real_of<T>> of = moments_of<CENTRED>(
         group, C, f.epsilon, [&](auto take) { lane.each_inside([&](int n) { take(x[n]); }); });
     if (group.lane == 0)
@@ -175,7 +175,7 @@ template <bool CENTRED> constexpr int NORM_SUMS = CENTRED ? 2 : 1;
 
 /* With u = gain dy: dx_c = (u_c - mean_u - h_c mean_uh) scale, of some elements of a row; the part
    that comes from dsum is that of sum = x + dropout(branch). */
-template <class T, class Lane, class Stored>
+template <bool CENTRED, class T, class Lane, class Stored>
 __device__ void add_gradient(const Lane &lane, const Stored &x, const Stored &dy,
                              const Stored &gain, const moments<real_of<T>> &of, real_of<T> mean_u,
                              real_of<T> mean_uh, const norm_gradients<T> &b, int64_t at)
@@ -186,13 +186,13 @@ __device__ void add_gradient(const Lane &lane, const Stored &x, const Stored &dy
         const real h = ((real)x[n] - of.mean) * of.scale;
         part[n] = ((real)gain[n] * (real)dy[n] - mean_u - h * mean_uh) * of.scale;
     });
-    if (b.dsum) {
+    if (CENTRED && b.dsum) {
         const auto dsum = load_stored(lane, b.dsum + at);
         lane.each([&](int n) { part[n] += (real)dsum[n]; });
     }
     if (b.dx.to)
         add_row(lane, part, b.dx.fresh, b.dx.to + at);
-    if (b.dbranch.to) {
+    if (CENTRED && b.dbranch.to) {
         const uint32_t stay = lane_stay(lane, b.call, at);
         lane.each([&](int n) { part[n] = stay >> n & 1 ? part[n] * (real)b.call.scale : 0; });
         add_row(lane, part, b.dbranch.fresh, b.dbranch.to + at);
@@ -225,8 +225,9 @@ template <class T, bool CENTRED> __global__ void gradient_rows(int64_t C, norm_g
     const real mean_u = CENTRED ? group.sum(sum_u) / (real)C : 0;
     const real mean_uh = group.sum(sum_uh) / (real)C;
     each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
-        add_gradient(lane, load_stored(lane, b.x + start + c), load_stored(lane, b.dy + start + c),
-                     load_stored(lane, b.gain + c), of, mean_u, mean_uh, b, start + c);
+        add_gradient<CENTRED>(lane, load_stored(lane, b.x + start + c),
+                              load_stored(lane, b.dy + start + c), load_stored(lane, b.gain + c),
+                              of, mean_u, mean_uh, b, start + c);
     });
 }
 
@@ -286,7 +287,7 @@ __launch_bounds__(SLAB_THREADS<GROUP>,
         });
         const real mean_u = CENTRED ? group.sum(sum_u) / (real)C : 0;
         const real mean_uh = group.sum(sum_uh) / (real)C;
-        add_gradient(lane, x, dy, gain, of, mean_u, mean_uh, b, start);
+        add_gradient<CENTRED>(lane, x, dy, gain, of, mean_u, mean_uh, b, start);
     }
     real *const to = b.partial + slab * NORM_SUMS<CENTRED> * C;
     store_block_sum(lane, dgain, (int)C, to);
