@@ -61,6 +61,9 @@ bool dual_tape_begin(struct dual_tape *d, sb_mode mode, sb_tensor *const x[], sb
         bool added = x[i]->dtype != SB_F64;
         for (int j = 0; j < i && !added; j++) /* a tensor that is two inputs has one twin */
             added = x[j] == x[i];
+        if (!added && x[i]->device->kind != DEVICE_CPU)
+            return sb_fail("input %d is %s of f64 on %s; exact derivatives need the CPU", i,
+                           tensor_shape(x[i]).text, x[i]->device->name);
         if (!added && !twins_add(&d->twins, x[i], v[i]))
             return false;
     }
