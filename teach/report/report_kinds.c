@@ -119,9 +119,14 @@ static bool differs_once(const struct symbols *s)
     return s->distance == 1 && s->n[0] == s->n[1];
 }
 
+static bool is_empty(const struct symbols *s)
+{
+    return s->n[0] == 0;
+}
+
 static bool is_cut(const struct symbols *s)
 {
-    return same_beginning(s) == s->n[0];
+    return s->n[0] > 0 && same_beginning(s) == s->n[0];
 }
 
 static bool goes_on(const struct symbols *s)
@@ -143,7 +148,8 @@ static bool is_longer(const struct symbols *s)
 static const struct pattern {
     bool (*holds)(const struct symbols *s);
     const char *says;
-} patterns[] = {{exchanges, "have neighbouring symbols exchanged, and are right otherwise"},
+} patterns[] = {{is_empty, "are empty: it ends at once"},
+                {exchanges, "have neighbouring symbols exchanged, and are right otherwise"},
                 {differs_once, "differ in one symbol only"},
                 {is_cut, "are right as far as they go, but end too early"},
                 {goes_on, "are right, but go on after the end"},
@@ -234,8 +240,9 @@ static void add_sample(struct html *html, const struct report *r)
     const bool right = target && strcmp(written, target) == 0;
     html_add(html, "<p>For ");
     marked_code(html, r->text, r->text);
-    html_add(html, " it writes ");
-    marked_code(html, written, target ? target : written);
+    html_add(html, written[0] ? " it writes " : " it writes nothing");
+    if (written[0])
+        marked_code(html, written, target ? target : written);
     if (target && !right) {
         html_add(html, "; expected ");
         marked_code(html, target, written);

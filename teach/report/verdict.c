@@ -233,9 +233,9 @@ static bool add_next(struct html *html, const struct run *x, const struct report
 {
     struct settings more;
     const bool resumes = continues(x, &more);
-    /* No warm-up mends a rate that is far too high. */
-    const bool none =
-        (x->rate > FAR * x->usual && x->cause == UNSTABLE) || (x->cause == TOO_SHORT && !resumes);
+    /* No warm-up mends a rate that is far too high, and there is nothing else for one. */
+    const bool none = !others[x->cause] || (x->rate > FAR * x->usual && x->cause == UNSTABLE) ||
+                      (x->cause == TOO_SHORT && !resumes);
     html_add(html, "<p>Next: ");
     if (x->cause > NONE) {
         const struct settings next = next_of(x);

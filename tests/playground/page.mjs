@@ -877,7 +877,7 @@ for (const width of [1280, 1366, 1536])
     await test(`in a window ${width} wide, the drawer shows all columns of a wrong row`,
                () => visit({...still, width, height: 768, hash: "#at=100&steps=200&drawer=1&racer=1&row=3"}, async (page) => {
                    await page.until(`Race.state().step >= 100 && ${idle}`);
-                   const [wide, room] = await page.value('((x) => [x.scrollWidth, x.parentNode.clientWidth])(document.querySelector("#drawer-table table"))');
+                   const [wide, room] = await page.value('((x) => [x.scrollWidth, x.parentNode.clientWidth])(document.querySelector("#drawer-table"))');
                    expect(wide > 300 && wide <= room, `${wide} of ${room} pixels`);
                }));
 

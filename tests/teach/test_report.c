@@ -746,6 +746,7 @@ CPU_TEST(text_report, the_verdict_names_a_learning_rate_that_is_too_high)
               "%s", overview());
     snprintf(text, sizeof text, lines, "1.3", "1.3", "1.25");
     report_log("m", text);
+    cr_expect(!strstr(overview(), "Or: ") && !strstr(overview(), "(null)"), "%s", overview());
     cr_expect(strstr(overview(), "The learning rate 0.5 is too high: the usual one") &&
                   strstr(overview(), "<strong>--learning-rate 0.006</strong>"),
               "%s", overview());
