@@ -8,7 +8,8 @@
  *
  * Composed attention keeps the weights of all queries. Tiled attention without tensor cores takes
  * as many queries at a time as have MOST_PAIRS pairs, and keeps of each the largest score and the
- * sum of exponentials, from which backward computes the weights again (Rabe and Staats 2021).
+ * sum of exponentials, from which backward computes the weights again (Rabe and Staats 2021). So
+ * this file is the twin of ops/cpu/attention.c and of the tiled files beside it.
  */
 #include "cuda/attention.cuh"
 #include "cuda/divisor.cuh"

@@ -3,8 +3,8 @@
  * scratch memory, and the definition of a file's row of kernels.
  *
  * cuda/<op>.cu is the twin of ops/cpu/<op>.c: the same functions in the same order, as templates
- * over the element type T, with the same formulas. A function queues its kernels and returns; the
- * next download reports errors while they run.
+ * over the element type T, with the same formulas. (attention.cu is that of tiled attention too.) A
+ * function queues its kernels and returns; the next download reports errors while they run.
  */
 #ifndef SOFTBACK_CUDA_DEVICE_CUH
 #define SOFTBACK_CUDA_DEVICE_CUH
