@@ -112,7 +112,7 @@ static bool vector_begin(struct vector *v, const struct gradient *g, int n, int 
         if (g[i].n == 0 || gradient_is_repeated(g, i) ||
             (group != ALL_GROUPS && group_of(&g[i]) != group))
             continue;
-        v->part[i] = tensor_new("gradcheck", x->device, SB_F64, x->rank, x->dim);
+        v->part[i] = tensor_new("gradcheck", sb_device_cpu(), SB_F64, x->rank, x->dim);
         if (!v->part[i] || !tensor_zero(v->part[i]))
             return false;
         double *element = v->part[i]->data;

@@ -99,7 +99,7 @@ bool evaluation_backward(struct evaluation *e, double *const *values)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = run(e, &tape, values);
-    e->dual = y && all_dual();
+    e->dual = y && y->device->kind == DEVICE_CPU && all_dual();
     bool ok = y && evaluation_back(y, NULL);
     return sb_tape_end(&tape) && ok;
 }

@@ -225,6 +225,7 @@ __global__ void softmax_rows(int64_t rows, int64_t Lk, attention a, query_range 
     const real factor = add_bias(group, row, a, (const T *)f.bias, s);
     const bool begun = f.begun && !(stats[1] < 0); /* it may be NaN */
     const real before = begun ? stats[0] : -(real)INFINITY, sum_before = begun ? stats[1] : 0;
+    __syncwarp(); /* before lane 0 writes `stats` */
     real max = before, sum = 0, kept = begun;
     for (int64_t j = group.lane; j < Lk; j += GROUP)
         if (row.keeps(j)) {
