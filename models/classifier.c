@@ -197,6 +197,7 @@ static bool classifier_score(const void *self, const void *held_, sb_communicato
         wrong += strcmp(label, sb_pairs_target(pairs, first + i)) != 0;
     }
     ok = ok && sb_communicator_sum(ranks, SB_F64, 1, &wrong);
+    evaluation->items = n;
     evaluation->error = wrong / (double)n;
     memory_free(classes);
     return ok;

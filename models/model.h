@@ -38,6 +38,7 @@ typedef struct {
     double
         unit_error; /* of texts: edits that make them the references, as a share of their units */
     double bleu;    /* of texts: BLEU, in per cent */
+    int64_t items;  /* that `error` is a share of; of texts, those of different sources */
 } sb_evaluation;
 
 struct generator;

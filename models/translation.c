@@ -130,6 +130,7 @@ bool translation_evaluate(sb_communicator *c, const sb_seq2seq *model, const sb_
     memory_free(text);
     if (!ok)
         return false;
+    evaluation->items = score.sources;
     evaluation->error = score.error;
     evaluation->unit_error = score.unit_error;
     evaluation->bleu = bleu.score;

@@ -141,6 +141,8 @@ bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *e, bool best)
 {
     json_t *line = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)step, "held_out_loss",
                              log_number(e->loss), "held_out_error", log_number(e->error));
+    if (!isnan(e->error))
+        json_object_set_new(line, "held_out_texts", json_integer(e->items));
     if (!isnan(e->bleu)) {
         json_object_set_new(line, "held_out_unit_error", log_number(e->unit_error));
         json_object_set_new(line, "held_out_bleu", log_number(e->bleu));

@@ -119,8 +119,8 @@ static char *report_make(const struct report_request *r, const struct run_log *l
         page.pairs = read ? read : page.pairs;
         page.pairs_are =
             r->data ? "texts of --data"
-            : read  ? "test texts of the task, which training never saw, not even to evaluate,"
-                    : "held-out texts, the first in order,";
+            : read ? "other texts, made for tests and never seen in training, not even to evaluate,"
+                   : "held-out texts, the first in order,";
         page.data_hash = report_data_hash(r->model);
         if (!page.text && page.pairs) /* without --input */
             page.text = sb_pairs_source(page.pairs, 0);

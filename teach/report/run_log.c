@@ -71,7 +71,8 @@ static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
 static struct run_line line_of(const json_t *json)
 {
     static const char *const names[RUN_VALUES] = {
-        "step", "loss", "rate", "norm", "held_out_loss", "held_out_loss", "held_out_error", "best"};
+        "step",          "loss",           "rate",           "norm", "held_out_loss",
+        "held_out_loss", "held_out_error", "held_out_texts", "best"};
     struct run_line line;
     for (int v = 0; v < RUN_VALUES; v++)
         line.of[v] = number(json_object_get(json, names[v]));
@@ -225,6 +226,7 @@ struct run_end run_end(const struct run_log *run)
                           .best_step = NAN,
                           .held_out_loss = NAN,
                           .exact = NAN,
+                          .texts = NAN,
                           .least_held_out = NAN,
                           .least_step = NAN,
                           .last_held_out = NAN};
@@ -244,6 +246,7 @@ struct run_end run_end(const struct run_log *run)
             end.best_step = of[RUN_STEP];
             end.held_out_loss = held_out;
             end.exact = of[RUN_EXACT];
+            end.texts = of[RUN_TEXTS];
         }
     }
     end.falls = end.last_held_out < 0.97 * early;

@@ -19,6 +19,7 @@ enum run_value {
     RUN_HELD_OUT_LOSS,
     RUN_PERPLEXITY,
     RUN_EXACT, /* per cent of the held-out texts that it writes exactly right */
+    RUN_TEXTS, /* how many those are */
     RUN_BEST,  /* 1: the best evaluation so far, whose model was saved */
     RUN_VALUES
 };
@@ -55,7 +56,8 @@ void run_log_free(struct run_log *log);
 struct run_end {
     double steps, first_loss, last_loss; /* of training; last: the mean of a tenth of its lines */
     double least_loss;                   /* the least mean of a tenth of its lines */
-    double best_step, held_out_loss, exact; /* of the evaluation whose model was saved; per cent */
+    double best_step, held_out_loss;     /* of the evaluation whose model was saved */
+    double exact, texts;                 /* of it: per cent of how many texts */
     double least_held_out, least_step, last_held_out; /* of all evaluations */
     bool falls; /* the last third of training lowered the held-out loss by 3 % */
 };

@@ -267,7 +267,8 @@ static void add_numbers(struct html *html, const struct run *x, const struct che
         html_text(html, c->task);
         html_add(html, "</strong></p>\n");
     }
-    fact(html, "held-out texts exactly right", 3, e->exact, " %");
+    fact(html, "different held-out texts", 10, e->texts, "");
+    fact(html, "of them exactly right", 3, e->exact, " %");
     fact(html, "held-out loss, nats a symbol", 3, e->held_out_loss, "");
     fact(html, "loss of guessing", 3, x->guessing, "");
     fact(html, "loss at the start", 3, e->first_loss, "");
@@ -280,12 +281,8 @@ static void add_numbers(struct html *html, const struct run *x, const struct che
     if (!isnan(e->best_step))
         html_say(html,
                  "<p>The held-out numbers are those of the best evaluation in training, at step "
-                 "%.10g, whose weights were saved as this model.",
+                 "%.10g, whose weights were saved as this model.</p>\n",
                  e->best_step);
-    if (!isnan(e->best_step) && setting_is_of(setting_find("evaluate-pairs"), c->subject.kind))
-        html_say(html, " An evaluation decodes up to %lld texts.",
-                 (long long)c->settings.evaluate_pairs);
-    html_add(html, isnan(e->best_step) ? "" : "</p>\n");
     html_add(html, "</details>\n");
 }
 
@@ -304,7 +301,11 @@ bool verdict_add(struct html *html, const struct report *r, bool labels, const c
                                                   : "open",
                says(&x, labels));
     if (!isnan(x.end.exact))
-        html_say(html, " %.3g&#160;%% of held-out texts are exactly right.", x.end.exact);
+        html_say(html, " %.3g&#160;%% of ", x.end.exact);
+    if (!isnan(x.end.texts))
+        html_say(html, "%.10g ", x.end.texts);
+    if (!isnan(x.end.exact))
+        html_add(html, "held-out texts are exactly right.");
     else if (!isnan(x.loss))
         html_say(html, " %.3g nats a symbol; guessing has %.3g.", x.loss, x.guessing);
     html_add(html, "</p>\n");

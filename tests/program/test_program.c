@@ -77,7 +77,8 @@ static void expect_log(const char *file, int steps, int evaluations)
         json_t *json = json_loads(line, 0, NULL);
         cr_assert(json_is_object(json), "not JSON: %s", line);
         trained += json_object_get(json, "loss") != NULL;
-        evaluated += json_object_get(json, "held_out_loss") != NULL;
+        evaluated += json_object_get(json, "held_out_loss") &&
+                     json_integer_value(json_object_get(json, "held_out_texts")) == 14;
         json_decref(json);
     }
     cr_expect(trained == steps && evaluated == evaluations, "%d and %d lines", trained, evaluated);

@@ -823,15 +823,17 @@ CPU_TEST(text_report, held_out_numbers_are_those_of_the_saved_model)
 {
     static const char log[] =
         "{\"softback\":\"log\",\"format\":2}\n"
-        "{\"step\":10,\"held_out_loss\":2,\"held_out_error\":0.25,\"best\":true}\n"
+        "{\"step\":10,\"held_out_loss\":2,\"held_out_error\":0.25,"
+        "\"held_out_texts\":8,\"best\":true}\n"
         "{\"step\":20,\"held_out_loss\":1,\"held_out_error\":0,\"best\":false}\n";
     static const char *const parts[] = {
-        "75&#160;% of held-out texts are exactly right.</p>",
-        "held-out texts exactly right</span> <strong>75 %</strong>",
+        "75&#160;% of 8 held-out texts are exactly right.</p>",
+        "different held-out texts</span> <strong>8</strong>",
+        "of them exactly right</span> <strong>75 %</strong>",
         "held-out loss, nats a symbol</span> <strong>2</strong>",
-        "in training, at step 10, whose weights were saved as this model. An evaluation decodes up "
-        "to 8 texts.",
-        "Of 100 test texts of the task, which training never saw, not even to evaluate, it writes ",
+        "in training, at step 10, whose weights were saved as this model.</p>",
+        "Of 100 other texts, made for tests and never seen in training, not even to evaluate, it "
+        "writes ",
         NULL};
     run_well("train --task copy --encoder-layers 1 --decoder-layers 1 --evaluate-pairs 8 " TINY);
     program_write("other.log", log, strlen(log));
