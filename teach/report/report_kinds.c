@@ -173,7 +173,7 @@ static bool count_patterns(const sb_vocabulary *v, const char *output, const cha
     return ok;
 }
 
-/* What most of the errors have in common, if at least a quarter has. */
+/* What most of three or more errors have in common, if at least a quarter has. */
 static bool find_pattern(struct errors *e, const struct report *r)
 {
     const sb_vocabulary *v = subject_attention(r->subject, NULL)->queries.vocabulary;
@@ -187,7 +187,7 @@ static bool find_pattern(struct errors *e, const struct report *r)
     }
     for (int p = 1; p < PATTERNS; p++)
         most = 5 * count[p] > 6 * count[most] ? p : most;
-    if (e->wrong > 0 && 4 * count[most] >= e->wrong)
+    if (e->wrong > 2 && 4 * count[most] >= e->wrong)
         snprintf(e->says, sizeof e->says,
                  "<p class=\"pattern\"><strong>%lld of %lld wrong outputs</strong> %s.</p>\n",
                  (long long)count[most], (long long)e->wrong, patterns[most].says);
