@@ -107,7 +107,9 @@ bool sb_evaluate(const sb_model *model, const sb_source *source, const void *hel
     *evaluation = (sb_evaluation){.loss = evaluation_epoch_loss(ranks, model, source),
                                   .error = NAN,
                                   .unit_error = NAN,
-                                  .bleu = NAN};
+                                  .bleu = NAN,
+                                  .guess_error = NAN,
+                                  .guess_loss = NAN};
     if (isnan(evaluation->loss))
         return false;
     return !held || !model->kind->score || model->kind->score(model->self, held, ranks, evaluation);

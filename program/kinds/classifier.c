@@ -55,6 +55,17 @@ static sb_pairs *pattern_pairs(uint64_t seed, sb_part part, int64_t count)
     return pairs;
 }
 
+static sb_pairs *pattern_task_pairs(const char *task, const struct settings *unused, sb_part part,
+                                    int64_t count)
+{
+    (void)unused;
+    return strcmp(task, pattern_task) == 0
+               ? pattern_pairs(0, part, count)
+               : sb_fail("--task %s is for pairs of texts; a classifier is evaluated on --task "
+                         "pattern or --data FILE",
+                         task);
+}
+
 /* ---- training ---- */
 
 /* What it is trained and evaluated on: pairs of text and label. */
@@ -282,17 +293,6 @@ static void evaluate_classes_table(const struct measured_classes *e)
                (long long)e->confusion.labels);
 }
 
-static sb_pairs *evaluate_read_classes(const struct evaluate_request *r)
-{
-    if (!r->task)
-        return sb_pairs_read(r->data, NULL);
-    if (strcmp(r->task, pattern_task) == 0)
-        return pattern_pairs(0, SB_PART_TEST, r->count);
-    return sb_fail("--task %s is for pairs of texts; a classifier is evaluated on --task pattern "
-                   "or --data FILE",
-                   r->task);
-}
-
 static bool evaluate_classifier(const struct evaluate_request *r, const struct checkpoint *c,
                                 json_t **json)
 {
@@ -300,7 +300,9 @@ static bool evaluate_classifier(const struct evaluate_request *r, const struct c
     bool ok =
         r->show == 0 || sb_fail("--show is for encoder-decoders; softback classify shows what "
                                 "a classifier answers");
-    e.pairs = ok ? evaluate_read_classes(r) : NULL;
+    if (ok)
+        e.pairs = r->task ? pattern_task_pairs(r->task, NULL, SB_PART_TEST, r->count)
+                          : sb_pairs_read(r->data, NULL);
     ok = e.pairs && confusion_measure(&e.confusion, e.model, e.pairs);
     if (ok)
         evaluate_count_unknown(&e);
@@ -330,5 +332,6 @@ const struct training_kind training_classifier = {.title = "a classifier",
                                                   .measure = classifier_measure,
                                                   .add_item = classifier_add_item,
                                                   .evaluate = evaluate_classifier,
+                                                  .task_pairs = pattern_task_pairs,
                                                   .watch = pairs_watch,
                                                   .report = &report_classifier};

@@ -143,6 +143,10 @@ bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *e, bool best)
                              log_number(e->loss), "held_out_error", log_number(e->error));
     if (!isnan(e->error))
         json_object_set_new(line, "held_out_texts", json_integer(e->items));
+    if (!isnan(e->guess_error)) {
+        json_object_set_new(line, "guess_error", log_number(e->guess_error));
+        json_object_set_new(line, "guess_loss", log_number(e->guess_loss));
+    }
     if (!isnan(e->bleu)) {
         json_object_set_new(line, "held_out_unit_error", log_number(e->unit_error));
         json_object_set_new(line, "held_out_bleu", log_number(e->bleu));

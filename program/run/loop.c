@@ -272,7 +272,8 @@ static bool training_report(const struct training *t, const char *path)
                                            .log = kept ? t->log_path.text : "/dev/null",
                                            .out = path,
                                            .page.pairs = t->held_pairs,
-                                           .page.trained_on = r->file_count == 1 ? r->data : NULL};
+                                           .page.trained_on = r->file_count == 1 ? r->data : NULL,
+                                           .page.valid = r->file_count == 1 ? r->valid : NULL};
     const bool ok = report_write(&request);
     if (ok)
         printf("report     %s\n", foreign(path));

@@ -117,10 +117,12 @@ static char *report_make(const struct report_request *r, const struct run_log *l
         page.target_given = r->target != NULL;
         page.log = log;
         page.pairs = read ? read : page.pairs;
-        page.pairs_are =
-            r->data ? "texts of --data"
-            : read ? "other texts, made for tests and never seen in training, not even to evaluate,"
-                   : "held-out texts, the first in order,";
+        page.pairs_are = r->data ? "texts of --data"
+                         : !read ? "held-out texts, the first in order,"
+                         : kind->task && kind->task[0]
+                             ? "other texts, drawn for tests,"
+                             : "other texts, made for tests and never seen in "
+                               "training, not even to evaluate,";
         page.data_hash = report_data_hash(r->model);
         if (!page.text && page.pairs) /* without --input */
             page.text = sb_pairs_source(page.pairs, 0);
@@ -259,7 +261,8 @@ static bool runs_open(const struct runs *runs, struct compared *compared)
     for (int64_t i = 0; ok && i < runs->count; i++) {
         const struct path_text log = paths_beside(runs->model[i].text, "", ".jsonl"),
                                name = report_name_of(runs->model[i].text);
-        ok = compared_open(&compared[i], name.text, runs->model[i].text, log.text);
+        ok = compared_open(&compared[i], name.text, runs->model[i].text, log.text,
+                           report_data_hash(runs->model[i].text));
     }
     return ok;
 }

@@ -6,7 +6,7 @@
 #include "teach/report/report.h"
 
 struct report_request {
-    struct report page; /* its text, expected, pairs and trained_on, where they are known */
+    struct report page; /* its text, expected, pairs, trained_on and valid, where they are known */
     const char *model;  /* or a folder of runs, to compare all of them */
     const char *target; /* NULL: the model's output */
     const char *other;  /* a second model, to compare with; NULL: none */

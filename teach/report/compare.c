@@ -20,14 +20,20 @@ static bool take_settings(struct compared *run, const struct checkpoint *c)
     return ok;
 }
 
-bool compared_open(struct compared *run, const char *name, const char *model, const char *log)
+bool compared_open(struct compared *run, const char *name, const char *model, const char *log,
+                   uint64_t data_hash)
 {
     *run = (struct compared){.name = memory_text(name)};
     if (!run->name)
         return sb_fail("report: out of memory");
     struct checkpoint *c = run_log_read(&run->log, log) ? checkpoint_open(model, NULL) : NULL;
-    const bool ok = c && take_settings(run, c);
+    bool ok = c && take_settings(run, c);
     if (ok) {
+        run->trained_on[0] = memory_text(c->subject.kind->name);
+        run->trained_on[1] = c->task[0]  ? memory_format("task %s", c->task)
+                             : data_hash ? memory_format("%016llx", (unsigned long long)data_hash)
+                                         : memory_text("");
+        ok = (run->trained_on[0] && run->trained_on[1]) || sb_fail("report: out of memory");
         run->end = run_end(&run->log);
         run->weights = sb_parameters_size(c->weights);
     }
@@ -39,6 +45,8 @@ void compared_close(struct compared *run)
 {
     run_log_free(&run->log);
     memory_free(run->name);
+    memory_free(run->trained_on[0]);
+    memory_free(run->trained_on[1]);
     for (int i = 0; i < MOST_SETTINGS; i++)
         memory_free(run->setting[i]);
     *run = (struct compared){0};
@@ -133,12 +141,36 @@ static bool differs(int setting, int64_t n, const struct compared runs[])
     return false;
 }
 
+/* Unknown data may be those of the other runs. */
+static bool other_data(int what, int64_t n, const struct compared runs[])
+{
+    const char *first = "";
+    bool other = false;
+    for (int64_t r = 0; r < n; r++) {
+        const char *data = runs[r].trained_on[what];
+        other |= first[0] && data[0] && strcmp(first, data) != 0;
+        first = first[0] ? first : data;
+    }
+    return other;
+}
+
+static void add_data(struct html *html, int what, int64_t n, const struct compared runs[])
+{
+    if (!other_data(what, n, runs))
+        return;
+    html_row(html, what == 0 ? "kind of model" : "data");
+    for (int64_t r = 0; r < n; r++)
+        html_cell_text(html, runs[r].trained_on[what][0] ? runs[r].trained_on[what] : "unknown");
+}
+
 static void add_differences(struct html *html, int64_t n, const struct compared runs[])
 {
     html_add(html, "<h2>Settings that differ</h2>\n");
     html_table(html, "", "setting");
     for (int64_t r = 0; r < n; r++)
         html_head(html, "col", runs[r].name);
+    for (int what = 0; what < 2; what++)
+        add_data(html, what, n, runs);
     for (int i = 0; setting_name(i); i++) {
         if (!differs(i, n, runs))
             continue;
@@ -172,7 +204,10 @@ char *compare_page(const char *title, int64_t n, const struct compared runs[])
     struct html html = {0};
     const int drawn = n < CHART_CURVES ? (int)n : CHART_CURVES;
     html_begin(&html, title, "");
-    if (n > 1 && better(&runs[0], &runs[1]) < 0)
+    if (other_data(0, n, runs) || other_data(1, n, runs))
+        html_add(&html, "<p class=\"verdict\">These runs have different data: their losses and "
+                        "shares cannot be compared.</p>\n");
+    else if (n > 1 && better(&runs[0], &runs[1]) < 0)
         add_best(&html, n, runs);
     add_results(&html, n, runs);
     add_differences(&html, n, runs);

@@ -172,6 +172,10 @@ bool report_command(struct html *html, const struct report *r, const struct sett
         option(html, "task", c->task, false);
     else
         option(html, "data", r->trained_on ? r->trained_on : "FILE", false);
+    if (!c->task[0] && !r->trained_on)
+        html_add(html, " [--valid FILE]");
+    else if (r->valid)
+        option(html, "valid", r->valid, false);
     command_settings(html, c, d, next ? next : &c->settings);
     char *out = memory_format(resumes ? "%s.safetensors" : "%s-2.safetensors", r->name),
          *page = memory_format(resumes ? "%s.html" : "%s-2.html", r->name);

@@ -20,6 +20,7 @@ struct report {
     const char *title, *text;
     const char *expected; /* the output for the text; NULL: unknown, where no pair has it */
     const char *name, *trained_on; /* of the model; its training data, a file, or NULL */
+    const char *valid;             /* beside `trained_on`: the file it was evaluated on, or NULL */
     bool text_given, target_given; /* by the user: refused where they are too long to be drawn */
     const struct run_log *log;
     const sb_pairs *pairs; /* held out, to show what the model gets wrong; NULL: none */
@@ -127,21 +128,26 @@ const char *report_setting(const struct checkpoint *checkpoint, const sb_descrip
 /* What is kept of a run; its model is not. */
 struct compared {
     char *name;
+    char *
+        trained_on[2]; /* the kind of model; "task copy", or the hash of its data, or "": unknown */
     struct run_log log;
     struct run_end end;
     int64_t weights;
     char *setting[MOST_SETTINGS]; /* each as a text */
 };
 
-/* Reads a run, of any kind of model, from its files. To be closed in any case. */
-bool compared_open(struct compared *run, const char *name, const char *model, const char *log);
+/* Reads a run, of any kind of model, from its files; the hash is of its data, 0: unknown. To be
+   closed in any case. */
+bool compared_open(struct compared *run, const char *name, const char *model, const char *log,
+                   uint64_t data_hash);
 void compared_close(struct compared *run);
 
 /* The best first: by exact texts, then by held-out loss, then by the training loss at the end. */
 void compare_sort(int64_t n, struct compared runs[]);
 
-/* The page as a text for memory_free; NULL, with a message, when it cannot be made. Curves are only
-   those of the first runs, as many as a chart has. */
+/* The page as a text for memory_free; NULL, with a message, when it cannot be made. It names the
+   best run where all have the same data. Curves are only those of the first runs, as many as a
+   chart has. */
 char *compare_page(const char *title, int64_t n, const struct compared runs[]);
 
 /* Pictures of a model's report. */

@@ -318,7 +318,9 @@ static bool add_errors(struct html *html, const struct report *r, const void *fo
     html_add(html,
              e->says[0] ? e->says : "<p class=\"pattern\">They have no pattern in common.</p>\n");
     html_print(html,
-               "<p>%lld of %lld, the worst first. Bold: where expected and written differ.</p>\n"
+               "<p>%lld of %lld, the worst first. Bold: from where expected and written first "
+               "differ to where "
+               "they last do.</p>\n"
                "<div class=\"texts errors\">\n",
                (long long)shown, (long long)e->wrong);
     table(html, r, e, 0, shown);
@@ -421,9 +423,9 @@ static bool add_confusion(struct html *html, const struct report *r, const void 
         return true;
     report_part(html, "Errors");
     html_print(html,
-               "<h2>What it confuses</h2>\n<p>%lld texts that it was not trained on: accuracy "
-               "%.2f %%, macro-F1 %.4f.",
-               (long long)c->texts, 100 * confusion_accuracy(c), c->f1);
+               "<h2>What it confuses</h2>\n<p>Of %lld %s it classifies %.2f %% right, with a "
+               "macro-F1 of %.4f.",
+               (long long)c->texts, r->pairs_are, 100 * confusion_accuracy(c), c->f1);
     if (c->labels > WIDEST_TABLE) {
         html_print(html, " The table of %lld labels is too wide for a page.</p>\n",
                    (long long)c->labels);

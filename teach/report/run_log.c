@@ -71,13 +71,15 @@ static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
 static struct run_line line_of(const json_t *json)
 {
     static const char *const names[RUN_VALUES] = {
-        "step",          "loss",           "rate",           "norm", "held_out_loss",
-        "held_out_loss", "held_out_error", "held_out_texts", "best"};
+        "step",          "loss",           "rate",           "norm",        "held_out_loss",
+        "held_out_loss", "held_out_error", "held_out_texts", "guess_error", "guess_loss",
+        "best"};
     struct run_line line;
     for (int v = 0; v < RUN_VALUES; v++)
         line.of[v] = number(json_object_get(json, names[v]));
     line.of[RUN_PERPLEXITY] = exp(line.of[RUN_PERPLEXITY]);
     line.of[RUN_EXACT] = 100 * (1 - line.of[RUN_EXACT]);
+    line.of[RUN_GUESS] = 100 * (1 - line.of[RUN_GUESS]);
     return line;
 }
 
@@ -210,8 +212,10 @@ static double mean_loss(const struct run_log *log, int64_t from, int64_t n)
 /* The training loss: of the first line, and of tenths of the lines. */
 static void end_losses(struct run_end *end, const struct run_log *run)
 {
-    const int64_t tenth = run->count / 10 + 1;
-    int64_t last = run->count, n = 0;
+    int64_t last = run->count, n = 0, losses = 0;
+    for (int64_t i = 0; i < run->count; i++)
+        losses += !isnan(run->line[i].of[RUN_LOSS]);
+    const int64_t tenth = losses > 10 ? (losses + 9) / 10 : 1;
     end->first_loss = mean_loss(run, 0, 1);
     while (last > 0 && n < tenth)
         n += !isnan(run->line[--last].of[RUN_LOSS]);
@@ -227,6 +231,8 @@ struct run_end run_end(const struct run_log *run)
                           .held_out_loss = NAN,
                           .exact = NAN,
                           .texts = NAN,
+                          .guess = NAN,
+                          .guess_loss = NAN,
                           .least_held_out = NAN,
                           .least_step = NAN,
                           .last_held_out = NAN};
@@ -247,6 +253,8 @@ struct run_end run_end(const struct run_log *run)
             end.held_out_loss = held_out;
             end.exact = of[RUN_EXACT];
             end.texts = of[RUN_TEXTS];
+            end.guess = of[RUN_GUESS];
+            end.guess_loss = of[RUN_GUESS_LOSS];
         }
     }
     end.falls = end.last_held_out < 0.97 * early;

@@ -20,7 +20,9 @@ enum run_value {
     RUN_PERPLEXITY,
     RUN_EXACT, /* per cent of the held-out texts that it writes exactly right */
     RUN_TEXTS, /* how many those are */
-    RUN_BEST,  /* 1: the best evaluation so far, whose model was saved */
+    RUN_GUESS, /* per cent of them that have the commonest label */
+    RUN_GUESS_LOSS,
+    RUN_BEST, /* 1: the best evaluation so far, whose model was saved */
     RUN_VALUES
 };
 
@@ -58,6 +60,7 @@ struct run_end {
     double least_loss;                   /* the least mean of a tenth of its lines */
     double best_step, held_out_loss;     /* of the evaluation whose model was saved */
     double exact, texts;                 /* of it: per cent of how many texts */
+    double guess, guess_loss;            /* of labels: what their frequencies alone would reach */
     double least_held_out, least_step, last_held_out; /* of all evaluations */
     bool falls; /* the last third of training lowered the held-out loss by 3 % */
 };

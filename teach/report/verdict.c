@@ -50,7 +50,14 @@ static bool is_poor(const struct run *x)
 /* Whether a loss is clearly above another one, and not only in its last digits. */
 static bool is_above(double loss, double other, double factor)
 {
-    return loss > factor * other && loss > other + 0.1;
+    return loss > factor * other && loss > other + fmin(factor - 1, 0.1);
+}
+
+/* Whether the held-out loss has risen since long before the end, while training went on. */
+static bool has_turned(const struct run_end *e)
+{
+    return 3 * e->least_step <= 2 * e->steps && e->last_loss < e->last_held_out &&
+           is_above(e->last_held_out, e->least_held_out, 1.02);
 }
 
 static enum cause cause_of(const struct run *x)
@@ -61,13 +68,13 @@ static enum cause cause_of(const struct run *x)
         return NO_LOG;
     if (rises && is_above(e->last_loss, e->least_loss, 1.1))
         return UNSTABLE;
-    if (e->exact >= 99)
+    if (x->right >= 99)
         return NONE;
     if (is_poor(x) && x->rate > FAR * x->usual)
         return TOO_HIGH;
     if (!is_good(x) && x->rate < x->usual / FAR && (e->falls || e->last_loss > 0.9 * e->first_loss))
         return TOO_LOW;
-    if (rises || is_above(e->last_held_out, e->last_loss, 2))
+    if (rises || has_turned(e) || is_above(e->last_held_out, e->last_loss, 2))
         return OVERFITS;
     if (e->falls || e->steps < ENOUGH)
         return TOO_SHORT;
@@ -91,16 +98,21 @@ static bool is_translation(const struct report *r)
 static struct run run_of(const struct report *r, bool labels)
 {
     const struct settings *s = &r->checkpoint->settings;
-    const double choices = (double)r->subject->example.choices, chance = labels ? 100 / choices : 0;
+    const double choices = (double)r->subject->example.choices;
     struct run x = {.settings = s,
                     .log = r->log,
                     .end = run_end(r->log),
                     .rate = s->trainer.optimiser.schedule.rate,
                     .usual = settings_usual_rate(s),
                     .guessing = log(choices)};
+    double chance = labels ? 100 / choices : 0;
+    if (!isnan(x.end.guess)) { /* labels are seldom equally frequent */
+        chance = x.end.guess;
+        x.guessing = x.end.guess_loss;
+    }
     x.loss = isnan(x.end.held_out_loss) ? x.end.last_loss : x.end.held_out_loss;
-    x.right = 100 * (x.end.exact - chance) / (100 - chance);
-    if (!labels && is_translation(r))
+    x.right = chance < 100 ? 100 * (x.end.exact - chance) / (100 - chance) : (double)NAN;
+    if (!labels && x.end.exact < 99 && is_translation(r))
         x.right = NAN;
     x.cause = cause_of(&x);
     return x;
@@ -116,14 +128,14 @@ static bool is_bad(const struct run *x)
 
 static const char *says(const struct run *x, bool labels)
 {
-    return x->cause == NO_LOG   ? "There is no log of its training."
-           : x->end.exact >= 99 ? "It has learnt its task."
-           : is_good(x)         ? "It has nearly learnt its task."
-           : isnan(x->right)    ? is_poor(x) ? "It has hardly learnt: its loss is near guessing."
-                                             : "Its loss is well below guessing."
-           : !is_poor(x)        ? "It has learnt a part of its task."
-           : labels             ? "It is hardly better than guessing."
-                                : "It gets almost no text right.";
+    return x->cause == NO_LOG ? "There is no log of its training."
+           : x->right >= 99   ? "It has learnt its task."
+           : is_good(x)       ? "It has nearly learnt its task."
+           : isnan(x->right)  ? is_poor(x) ? "It has hardly learnt: its loss is near guessing."
+                                           : "Its loss is well below guessing."
+           : !is_poor(x)      ? "It has learnt a part of its task."
+           : labels           ? "It is hardly better than always choosing the commonest label."
+                              : "It gets almost no text right.";
 }
 
 /* The share of all heads' rows at the last diagnosis. */
@@ -157,11 +169,12 @@ static void add_why(struct html *html, const struct run *x)
     else if (x->cause == OVERFITS)
         html_say(html,
                  "<p>It overfits: at the end the loss is %.3g on training texts and %.3g on "
-                 "held-out ones.</p>\n",
-                 e->last_loss, e->last_held_out);
+                 "held-out ones, where its least was %.3g at step %.10g.</p>\n",
+                 e->last_loss, e->last_held_out, e->least_held_out, e->least_step);
     else if (x->cause == TOO_SHORT)
         html_say(html,
-                 e->falls ? "<p>The held-out loss still falls at the end: train longer.</p>\n"
+                 e->falls ? "<p>The held-out loss fell in the last third of training, too: train "
+                            "longer.</p>\n"
                           : "<p>%.10g steps are few: train longer.</p>\n",
                  e->steps);
     else if (x->cause == TOO_SMALL)

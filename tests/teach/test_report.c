@@ -567,6 +567,18 @@ CPU_TEST(report, two_runs_are_compared)
     cr_expect(!strstr(page, "nan"));
 }
 
+/* No run is better than one that was trained on other texts. */
+CPU_TEST(report, runs_with_different_data_are_not_ranked)
+{
+    run_well(TRAIN);
+    run_well(TRAIN "--task sort --out n");
+    run_well("report m n --out both.html");
+    const char *page = read_page("both.html");
+    cr_expect(strstr(page, "These runs have different data: ") && !strstr(page, "better than"));
+    cr_expect(strstr(page, "<th scope=\"row\">data</th><td>task copy</td><td>task sort</td>"), "%s",
+              page);
+}
+
 /* The better run comes first. A model without a log, as an average, is none. */
 CPU_TEST(report, all_runs_of_a_folder_are_compared)
 {
@@ -594,7 +606,7 @@ static bool compare_each(void *context)
     struct html html = {0};
     bool ok = true;
     for (int i = 0; ok && i < 2; i++)
-        ok = compared_open(&runs[i], "m", test_temporary("m"), test_temporary("m.jsonl"));
+        ok = compared_open(&runs[i], "m", test_temporary("m"), test_temporary("m.jsonl"), 0);
     char *page = ok ? compare_page("Two runs", 2, runs) : NULL;
     ok =
         page && inside_add(&html, &runs[0].log, s->checkpoint->weights, &s->subject.example, false);
@@ -654,18 +666,18 @@ CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attent
 
 CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
 {
-    struct outcome o = run_well(CLASSIFIER "--report page.html");
-    EXPECT_PARTS("page.html", "<p>A classifier with ", ". The model classifies it as <code>",
-                 "<h2>Held-out texts that are exactly right</h2>",
-                 "<h2>What it confuses</h2>\n<p>1000 texts that it was not trained on: accuracy ",
-                 "<h2>Attention</h2>", "<h2>Saturated rows</h2>");
-    o = run_well("evaluate m --task pattern --json");
+    run_well(CLASSIFIER "--report page.html");
+    EXPECT_PARTS(
+        "page.html", "<p>A classifier with ", ". The model classifies it as <code>",
+        "<h2>Held-out texts that are exactly right</h2>",
+        "<h2>What it confuses</h2>\n<p>Of 100 other texts, drawn for tests, it classifies ",
+        "<h2>Attention</h2>", "<h2>Saturated rows</h2>");
+    run_well("evaluate m --task pattern --json");
     program_write("some.tsv", "abcd\tyes\ndcba\tno\n", 17);
-    o = run_well("report m --input abcd --data some.tsv --out other.html");
-    EXPECT_PARTS("other.html", "<p>2 texts that it was not trained on");
-    o = program_run("report m --input abcd --out plain.html");
-    char *page = program_read("plain.html", NULL);
-    cr_expect(o.code == 0 && page && !strstr(page, "confuses"), "%s", o.err);
+    run_well("report m --input abcd --data some.tsv --out other.html");
+    EXPECT_PARTS("other.html", "<p>Of 2 texts of --data it classifies ");
+    run_well("report m --out plain.html");
+    EXPECT_PARTS("plain.html", "<p>Of 100 other texts, drawn for tests, it classifies ");
 }
 
 /* ---- The verdict, of logs ---- */
@@ -707,7 +719,8 @@ CPU_TEST(text_report, a_verdict_says_how_much_longer_to_train)
     run_well(TINY_COPY "--schedule constant --warmup 1000 --optimiser adamw --decay-all");
     report_log("m", falls);
     cr_expect(
-        strstr(overview(), "<p>The held-out loss still falls at the end: train longer.</p>") &&
+        strstr(overview(),
+               "<p>The held-out loss fell in the last third of training, too: train longer.</p>") &&
             strstr(overview(), "<strong>--steps 9000</strong>") &&
             strstr(overview(), "--warmup 900</strong>") && strstr(overview(), " --decay-all --") &&
             strstr(overview(), " --out m-2.safetensors --report m-2.html</code>") &&
@@ -754,10 +767,45 @@ CPU_TEST(text_report, the_verdict_names_a_learning_rate_that_is_too_high)
     snprintf(text, sizeof text, lines, "0.5", "0.5", "1.875");
     report_log("n", text);
     cr_expect(strstr(overview(), "It overfits: at the end the loss is 0.5 on training texts and "
-                                 "1.88 on held-out ones.") &&
+                                 "1.88 on held-out ones, where its least was 1.25 at step 50.") &&
                   strstr(overview(), "<strong>--dropout 0.1</strong>") &&
                   !strstr(overview(), "unstable"),
               "%s", overview());
+}
+
+/* In a short run too: more steps would not help. */
+CPU_TEST(text_report, a_held_out_loss_that_rises_is_called_overfitting)
+{
+    run_well(TINY_COPY);
+    report_log("m", "{\"step\":150,\"loss\":2.6}\n{\"step\":300,\"loss\":1.92}\n"
+                    "{\"step\":150,\"held_out_loss\":3.256,\"held_out_error\":1,\"best\":true}\n"
+                    "{\"step\":300,\"held_out_loss\":3.406,\"held_out_error\":1}\n");
+    cr_expect(strstr(overview(), "It overfits: ") && !strstr(overview(), "train longer"), "%s",
+              overview());
+}
+
+/* Of 15 lines, the last tenth of those with a loss is one. */
+CPU_TEST(text_report, the_loss_at_the_end_is_a_mean_over_the_last_tenth_of_the_losses)
+{
+    char text[900] = "";
+    run_well(TINY_COPY);
+    for (int i = 1; i <= 10; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 i % 2 ? "{\"step\":%d,\"loss\":%d}\n"
+                       : "{\"step\":%d,\"loss\":%d}\n{\"step\":10,\"seconds\":1}\n",
+                 i, 11 - i);
+    report_log("m", text);
+    EXPECT_PARTS("page.html", "loss at the end</span> <strong>1</strong>");
+}
+
+CPU_TEST(text_report, commands_name_the_file_that_was_evaluated_on)
+{
+    program_write("t.tsv", "ab\tba\ncd\tdc\n", 12);
+    run_well("train --data t.tsv --valid t.tsv --encoder-layers 1 --decoder-layers 1 " TINY
+             "--report page.html");
+    EXPECT_PARTS("page.html", "--data t.tsv --valid t.tsv --");
+    run_well("report m --input ab --out page.html");
+    EXPECT_PARTS("page.html", "--data FILE [--valid FILE] --");
 }
 
 CPU_TEST(text_report, the_verdict_names_a_learning_rate_that_is_too_low)
@@ -798,7 +846,13 @@ CPU_TEST(text_report, all_kinds_of_models_have_a_verdict)
 {
     run_well(CLASSIFIER);
     report_log("m", "{\"step\":20,\"held_out_loss\":0.69,\"held_out_error\":0.48,\"best\":true}\n");
-    EXPECT_PARTS("page.html", "overview bad\">", "It is hardly better than guessing. 52");
+    static const char bad[] = "overview bad\">",
+                      hardly[] = "It is hardly better than always choosing the commonest label. ";
+    EXPECT_PARTS("page.html", bad, hardly, " 52");
+    report_log("m",
+               "{\"step\":20,\"held_out_loss\":0.2,\"held_out_error\":0.06,\"guess_error\":0.05,"
+               "\"guess_loss\":0.199,\"best\":true}\n");
+    EXPECT_PARTS("page.html", bad, hardly, " 94");
     run_well(LANGUAGE "--out n");
     report_log("n", "{\"step\":20,\"held_out_loss\":1.5,\"held_out_error\":null,\"best\":true}\n");
     EXPECT_PARTS("page.html", "overview open\">", "Its loss is well below guessing.");
