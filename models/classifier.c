@@ -2,7 +2,6 @@
 #include "autograd/tape.h"
 #include "models/kinds.h"
 #include "models/text/labels_parts.h"
-#include "models/text/table.h"
 #include "models/text_model.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
@@ -180,28 +179,6 @@ static void *classifier_build(sb_parameters *weights, const sb_description *d)
     return text_model_read(&classifier_text, weights, (sb_text_model_options){0}, d);
 }
 
-/* Always gives the commonest label, or each label its share of the texts. */
-static bool classifier_guess(const sb_pairs *pairs, sb_evaluation *evaluation)
-{
-    const int64_t n = sb_pairs_count(pairs);
-    struct table labels = {0};
-    double *count = memory_new((size_t)n * sizeof *count), most = 0, loss = 0;
-    bool ok = count != NULL;
-    for (int64_t i = 0; ok && i < n; i++) {
-        const char *label = sb_pairs_target(pairs, i);
-        const int64_t place = table_add(&labels, label, strlen(label));
-        ok = place >= 0;
-        most = ok ? fmax(most, ++count[place]) : 0;
-    }
-    for (int64_t k = 0; ok && k < labels.count; k++)
-        loss -= count[k] / (double)n * math_log(count[k] / (double)n);
-    evaluation->guess_error = 1 - most / (double)n;
-    evaluation->guess_loss = loss;
-    table_free(&labels);
-    memory_free(count);
-    return ok || sb_fail("classifier: out of memory");
-}
-
 /* Ranks share the texts. */
 static bool classifier_score(const void *self, const void *held_, sb_communicator *ranks,
                              sb_evaluation *evaluation)
@@ -219,7 +196,7 @@ static bool classifier_score(const void *self, const void *held_, sb_communicato
         const char *label = sb_classifier_label(m, classes[i].label);
         wrong += strcmp(label, sb_pairs_target(pairs, first + i)) != 0;
     }
-    ok = ok && sb_communicator_sum(ranks, SB_F64, 1, &wrong) && classifier_guess(pairs, evaluation);
+    ok = ok && sb_communicator_sum(ranks, SB_F64, 1, &wrong);
     evaluation->items = n;
     evaluation->error = wrong / (double)n;
     memory_free(classes);

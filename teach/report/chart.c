@@ -357,14 +357,15 @@ void chart_note(struct html *html)
 
 static struct chart loss_of(const struct run_log *run, int64_t symbols, const char *note)
 {
+    const double guess = run_end(run).guess_loss;
     return (struct chart){
         .title = "Loss",
         .unit = "nats a symbol",
         .curves = 2,
         .curve = {{"training", run, RUN_LOSS}, {"held out", run, RUN_HELD_OUT_LOSS}},
         .logarithmic = true,
-        .level = log((double)symbols),
-        .level_name = "guessing",
+        .level = isnan(guess) ? log((double)symbols) : guess,
+        .level_name = "guessing by frequency",
         .note = note};
 }
 

@@ -408,7 +408,15 @@ static bool classifier_begin(struct html *html, const struct report *r, const vo
     html_code(html, r->text);
     html_add(html, ". The model classifies it as ");
     html_code(html, sb_classifier_label(model, class.label));
-    html_print(html, ", with probability %.3f.</p>\n", class.probability);
+    html_print(html, ", with probability %.3f", class.probability);
+    const char *right = expected(r);
+    if (right && strcmp(right, sb_classifier_label(model, class.label)) == 0)
+        html_add(html, ", which is right");
+    else if (right) {
+        html_add(html, "; expected ");
+        html_code(html, right);
+    }
+    html_add(html, ".</p>\n");
     if (!r->pairs)
         html_add(html, "<p>No held-out texts were given (--data FILE).</p>\n");
     return true;

@@ -24,8 +24,8 @@ static const char *const others[] = {
     [TOO_SHORT] = ", which continues this run at the rate that a longer schedule has",
     [TOO_SMALL] = "more layers, or more training texts like those that it gets wrong",
     [STUCK] =
-        "see in <em>Gradients</em> which parameters get none, in <em>Check and tape</em> whether "
-        "backward is right"};
+        "see in <em>Gradients</em>, which runs with <code>--report</code> have, which parameters "
+        "get none, and in <em>Check and tape</em> whether backward is right"};
 
 /* A run and what is judged of it. */
 struct run {
@@ -70,9 +70,10 @@ static enum cause cause_of(const struct run *x)
         return UNSTABLE;
     if (x->right >= 99)
         return NONE;
-    if (is_poor(x) && x->rate > FAR * x->usual)
+    if (!is_good(x) && x->rate > FAR * x->usual)
         return TOO_HIGH;
-    if (!is_good(x) && x->rate < x->usual / FAR && (e->falls || e->last_loss > 0.9 * e->first_loss))
+    if (!is_good(x) && x->rate < x->usual / FAR &&
+        (is_poor(x) || e->falls || e->last_loss > 0.9 * e->first_loss))
         return TOO_LOW;
     if (rises || has_turned(e) || is_above(e->last_held_out, e->last_loss, 2))
         return OVERFITS;
@@ -106,10 +107,10 @@ static struct run run_of(const struct report *r, bool labels)
                     .usual = settings_usual_rate(s),
                     .guessing = log(choices)};
     double chance = labels ? 100 / choices : 0;
-    if (!isnan(x.end.guess)) { /* labels are seldom equally frequent */
+    if (labels && !isnan(x.end.guess)) /* they are seldom equally frequent */
         chance = x.end.guess;
+    if (!isnan(x.end.guess_loss))
         x.guessing = x.end.guess_loss;
-    }
     x.loss = isnan(x.end.held_out_loss) ? x.end.last_loss : x.end.held_out_loss;
     x.right = chance < 100 ? 100 * (x.end.exact - chance) / (100 - chance) : (double)NAN;
     if (!labels && x.end.exact < 99 && is_translation(r))
@@ -221,7 +222,7 @@ static struct settings next_of(const struct run *x)
         lengthen(&s, (x->cause == TOO_SHORT ? 3 : 1) * x->end.steps);
     if (x->cause == TOO_LOW || *rate > (high ? 2 : FAR) * x->usual)
         *rate = rounded(x->usual);
-    else if (high || x->cause == STUCK)
+    else if (high || (x->cause == STUCK && *rate >= x->usual))
         *rate = rounded(*rate / 3);
     if (high && !(s.trainer.optimiser.clip > 0))
         s.trainer.optimiser.clip = 1;
@@ -283,7 +284,7 @@ static void add_numbers(struct html *html, const struct run *x, const struct che
     fact(html, "different held-out texts", 10, e->texts, "");
     fact(html, "of them exactly right", 3, e->exact, " %");
     fact(html, "held-out loss, nats a symbol", 3, e->held_out_loss, "");
-    fact(html, "loss of guessing", 3, x->guessing, "");
+    fact(html, "loss of guessing by frequency", 3, x->guessing, "");
     fact(html, "loss at the start", 3, e->first_loss, "");
     fact(html, "loss at the end", 3, e->last_loss, "");
     fact(html, "steps", 10, e->steps, "");
@@ -316,7 +317,7 @@ bool verdict_add(struct html *html, const struct report *r, bool labels, const c
     if (!isnan(x.end.exact))
         html_say(html, " %.3g&#160;%% of ", x.end.exact);
     if (!isnan(x.end.texts))
-        html_say(html, "%.10g ", x.end.texts);
+        html_say(html, "%.10g different ", x.end.texts);
     if (!isnan(x.end.exact))
         html_add(html, "held-out texts are exactly right.");
     else if (!isnan(x.loss))
