@@ -12,8 +12,9 @@ KERNEL_ROWS(attention);
 static bool attention_open_weight_gradient(sb_tensor *weights,
                                            struct attention_gradient *gradient_of)
 {
+    const bool keep = weights->keep || (weights->rounded && weights->rounded->keep);
     *gradient_of = (struct attention_gradient){NULL, !weights->grad_current};
-    if (!weights->grad_current && !weights->keep)
+    if (!weights->grad_current && !keep)
         return true;
     if (!weights->grad)
         weights->grad =
@@ -23,6 +24,21 @@ static bool attention_open_weight_gradient(sb_tensor *weights,
     weights->grad_current = true;
     gradient_of->data = weights->grad->data;
     return true;
+}
+
+/* The weights that the caller keeps are a copy in bf16, whose own gradient lacks that of y. */
+static bool attention_round_weight_gradient(const sb_tensor *weights)
+{
+    sb_tensor *rounded = weights->rounded;
+    if (!rounded || !rounded->keep)
+        return true;
+    if (!rounded->grad)
+        rounded->grad =
+            tensor_new("attention", rounded->device, rounded->dtype, rounded->rank, rounded->dim);
+    rounded->grad_current = rounded->grad != NULL;
+    for (int64_t i = 0, n = tensor_size(rounded); rounded->grad && i < n; i++)
+        sb_tensor_set(rounded->grad, i, sb_tensor_get(weights->grad, i));
+    return rounded->grad;
 }
 
 static bool run_backward(const sb_tensor *weights, struct attention_backward *g,
@@ -61,7 +77,8 @@ static bool attention_backward(sb_node *node)
     if (attention_bias_of(node))
         g.dbias = attention_gradient_of(node, 3);
     return attention_open_weight_gradient(weights, &g.dweights) &&
-           run_backward(weights, &g, sb_node_options(node));
+           run_backward(weights, &g, sb_node_options(node)) &&
+           attention_round_weight_gradient(weights);
 }
 
 static const sb_operation operations[] = {

@@ -216,6 +216,7 @@ bool attention_call_score(struct attention_call *call, bool cached)
 {
     const sb_score score = call->options.score;
     call->a.cosine = cached && score == SB_SCORE_COSINE;
+    call->a.scale = factor_in_range(call->q->dtype, call->a.scale);
     if (!cached)
         call->q = attention_call_keep_queries(call);
     if (call->a.scale == 0) { /* kernels multiply -inf by it */

@@ -1,6 +1,7 @@
 /* Tiled attention on the tape: what the node saves, and rows of the weights on request. */
 #include "ops/attention.h"
 #include "ops/attention_call.h"
+#include "ops/call.h"
 
 enum { MOST_ROWS = NODE_SAVED - 1 }; /* the first saved tensor holds the statistics */
 
@@ -136,7 +137,7 @@ static sb_node *tiled_node_of(const sb_tensor *y)
 {
     for (sb_node *node = tape_open()->last; node; node = node->previous)
         if ((node->operation == &operations[0] || node->operation == &operations[1]) &&
-            node->made == 1 && node->out[0] == y)
+            node->made == 1 && (node->out[0] == y || (y && node->out[0]->rounded == y)))
             return node;
     return NULL;
 }
@@ -160,14 +161,18 @@ sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count)
                        (long long)count, (long long)first, (long long)a->Lq);
     if (node->saves > MOST_ROWS)
         return sb_fail("%s: rows of one attention were requested %d times already", who, MOST_ROWS);
-    const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
+    const sb_tensor *wide = node->out[0]; /* y, or what y in bf16 is a copy of */
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, wide);
     const int64_t dim[4] = {a->B, a->H, count, a->Lk};
-    sb_tensor *rows = kernels ? sb_node_output(rows_node, y->dtype, 4, dim) : NULL;
-    const struct attention_tiled f = attention_tiled_forward(node);
-    if (!rows)
+    sb_tensor *rows = kernels ? sb_node_output(rows_node, wide->dtype, 4, dim) : NULL;
+    bool restored = rows != NULL;
+    for (int i = 0; restored && i < node->inputs; i++)
+        restored = tensor_restore(node->in[i]);
+    if (!restored)
         return NULL;
+    const struct attention_tiled f = attention_tiled_forward(node);
     if (!kernels->tiled_rows(a, &f, NULL, first, count, rows->data))
         return sb_fail("%s: out of memory for tiles", who);
     tiled->first[node->saves - 1] = first;
-    return sb_node_save(node, sb_tensor_retain(rows));
+    return call_round(wide != y, sb_node_save(node, sb_tensor_retain(rows)));
 }

@@ -4,6 +4,7 @@
 
 #include "tensor/failure.h"
 #include "tensor/storage.h"
+#include <float.h>
 
 static inline bool check_real(const char *op, const char *name, const sb_tensor *t)
 {
@@ -35,6 +36,13 @@ static inline bool check_vector(const char *op, const char *name, const sb_tenso
         return true;
     return sb_fail("%s: x is %s, %s is %s, not (%lld)", op, tensor_shape(x).text, name,
                    tensor_shape(t).text, (long long)x->dim[x->rank - 1]);
+}
+
+/* A factor of scores that f32 can hold: beyond its range 0 times -inf and inf times 0 are NaN. */
+static inline double factor_in_range(sb_dtype dtype, double factor)
+{
+    const bool wide = dtype == SB_F64 || dtype == SB_DUAL || factor == 0;
+    return wide ? factor : factor < FLT_MIN ? FLT_MIN : factor > FLT_MAX ? FLT_MAX : factor;
 }
 
 /* The number of rows of x (..., C); C may be 0. */

@@ -76,6 +76,8 @@ static sb_node *softmax_masked_node(sb_tensor *x, const sb_mask *mask, double te
         return sb_fail("masked_softmax: temperature is %g; it must be a positive number",
                        temperature);
     struct masked *held = node->options;
+    const double factor = factor_in_range(x->dtype, 1 / temperature);
+    held->temperature = factor == 1 / temperature ? temperature : 1 / factor;
     held->sizes = softmax_sizes_of(x);
     return mask_resolve("masked_softmax", mask, held->sizes, held->sizes.Lq, &held->mask) ? node
                                                                                           : NULL;

@@ -1,4 +1,5 @@
 /* Attention by its formula: values, shapes and layouts, positions, and short sequences. */
+#include "tests/support/compare.h"
 #include "tests/support/variant.h"
 #include <stdio.h>
 
@@ -205,6 +206,40 @@ TEST(attention, weights_that_are_returned_have_the_right_gradient)
                           sb_tensor_get(grads[way], i), expected);
             }
         }
+    }
+}
+
+/* On the CPU they are rounded copies. */
+TEST(attention, weights_of_bf16_have_their_whole_gradient)
+{
+    double kept[2], read[2];
+    for (int wide = 0; wide < 2; wide++) {
+        TAPE(SB_RECORD);
+        sb_tensor *x = test_leaf(wide ? SB_F32 : SB_BF16, 3, SB_SHAPE(1, 2, 3, 4)), *weights,
+                  *y = sb_attention(x, x, x, &(sb_attention_options){.weights = &weights}),
+                  *tiled = sb_attention(x, x, x,
+                                        &(sb_attention_options){.algorithm = SB_ATTENTION_TILED}),
+                  *rows = sb_attention_weights(tiled, 0, 2);
+        MUST(sb_keep(weights) && rows && rows->dtype == x->dtype);
+        read[wide] = sb_tensor_get(rows, 5);
+        MUST(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
+        kept[wide] = sb_tensor_get(sb_tensor_grad(weights), 5);
+    }
+    cr_expect(fabs(kept[0] - kept[1]) < 0.02 * fabs(kept[1]), "%g, %g", kept[0], kept[1]);
+    cr_expect(fabs(read[0] - read[1]) < 0.02, "%g, %g", read[0], read[1]);
+}
+
+/* A scale that is 0 in f32 weighs all kept keys alike. */
+TEST(attention, a_scale_below_the_range_of_f32_gives_means)
+{
+    TAPE(SB_NO_RECORD);
+    for (sb_attention_algorithm way = SB_ATTENTION_COMPOSED; way <= SB_ATTENTION_TILED; way++) {
+        sb_tensor *x = owned(SB_F32, SB_SHAPE(3, 1), (double[]){1, 3, 5}),
+                  *y =
+                      sb_attention(x, x, x,
+                                   &(sb_attention_options){
+                                       .mask = sb_mask_causal(), .scale = 1e-50, .algorithm = way});
+        expect_near_numbers(y, 1e-6, 3, (const double[]){1, 2, 3});
     }
 }
 

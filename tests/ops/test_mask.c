@@ -49,6 +49,19 @@ TEST(mask, masked_softmax_gives_the_hand_worked_weights)
 }
 
 /* With dy = (1, 0, 0, NaN) and the weights (1, 2, 4, -) / 7: dx = y (dy - y_0) / T. */
+/* 1/T is 0 or infinite in f32 there, and the excluded scores -infinity. */
+TEST(mask, temperatures_beyond_the_range_of_f32_make_rows_even_or_hard)
+{
+    TAPE(SB_NO_RECORD);
+    for (sb_dtype dtype = SB_F32; dtype <= SB_BF16; dtype++) {
+        sb_tensor *x = owned(dtype, SB_SHAPE(2, 2), (double[]){1, 2, 1, 2}),
+                  *even = sb_masked_softmax(x, sb_mask_causal(), 1e47),
+                  *hard = sb_masked_softmax(x, sb_mask_causal(), 1e-40);
+        expect_numbers(even, 4, (const double[]){1, 0, 0.5, 0.5});
+        expect_numbers(hard, 4, (const double[]){1, 0, 0, 1});
+    }
+}
+
 TEST(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
 {
     sb_tensor *x = KEPT(sb_tensor_requires_grad(

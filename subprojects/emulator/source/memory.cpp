@@ -59,9 +59,11 @@ static bool may_be_open()
     return !settings().guard || open_depth > 0;
 }
 
-static void protect(char *memory, const Allocation &allocation, bool open)
+/* False: the process has too many ranges with a protection of their own (vm.max_map_count). */
+static bool protect(char *memory, const Allocation &allocation, bool open)
 {
-    mprotect(memory, allocation.extent - page, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+    return mprotect(memory, allocation.extent - page, open ? PROT_READ | PROT_WRITE : PROT_NONE) ==
+           0;
 }
 
 /* With the guard, all memory that was ever allocated opens and closes as one: page by page, a
@@ -140,7 +142,10 @@ static cudaError_t allocate(void **pointer, size_t bytes)
     if (!memory)
         return cudaErrorMemoryAllocation;
     Allocation allocation = {bytes, extent};
-    protect(memory, allocation, true);
+    if (!protect(memory, allocation, true)) {
+        give_extent(memory, extent);
+        return cudaErrorMemoryAllocation;
+    }
     unpoison(memory, extent);
     memset(memory, 0xff, extent - page);
     poison(memory + bytes, extent - bytes);
