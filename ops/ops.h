@@ -608,9 +608,10 @@ typedef struct {
  *           unless weights are requested. Each number is the sum of two of tf32, which have 11
  *           significant bits, and of four products the smallest is omitted. A product then has a
  *           relative error of at most 2^-21 (in f32 2^-24), and a sum of n products adds at most
- *           17 n 2^-26 of the sum of their absolute values (in f32 n 2^-24). Keys in a cache, a
- *           bias, heads above 128 and GPUs with too little shared memory use CUDA cores: there,
- *           tiled attention stores the scores of a range of queries at a time.
+ *           17 n 2^-26 of the sum of their absolute values (in f32 n 2^-24). An infinity in q or k
+ *           makes its scores NaN. Keys in a cache, a bias, heads above 128 and GPUs with too little
+ *           shared memory use CUDA cores: there, tiled attention stores the scores of a range of
+ *           queries at a time.
  * Ranks     Sequence parallelism (ring attention; the trainer's sequence_ranks): q, k and v are
  *           this rank's zig-zag pieces (sb_piece_zigzag); blocks of k and v, and in backward of dk
  *           and dv, circulate among the ranks. Lengths, windows and blocks of the mask refer to the
