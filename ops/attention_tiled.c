@@ -161,7 +161,7 @@ sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count)
                        (long long)count, (long long)first, (long long)a->Lq);
     if (node->saves > MOST_ROWS)
         return sb_fail("%s: rows of one attention were requested %d times already", who, MOST_ROWS);
-    const sb_tensor *wide = node->out[0]; /* y, or what y in bf16 is a copy of */
+    const sb_tensor *wide = node->out[0]; /* y, or what y is a rounded copy of */
     const struct attention_kernels *kernels = kernel_row(&attention_rows, wide);
     const int64_t dim[4] = {a->B, a->H, count, a->Lk};
     sb_tensor *rows = kernels ? sb_node_output(rows_node, wide->dtype, 4, dim) : NULL;
