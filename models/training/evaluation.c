@@ -71,8 +71,8 @@ static bool frequencies_add(struct frequencies *f, const sb_tensor *targets)
     bool ok = id || sb_fail("evaluate: out of memory");
     ok = ok && sb_tensor_read(targets, id);
     for (int64_t i = 0; ok && i < n; i++) {
-        while (ok && f->ids <= (int64_t)id[i])
-            ok = memory_room(&f->count, f->ids++, &f->room, sizeof *f->count) ||
+        for (; ok && f->ids <= (int64_t)id[i]; f->ids += ok)
+            ok = memory_room(&f->count, f->ids, &f->room, sizeof *f->count) ||
                  sb_fail("evaluate: out of memory");
         if (ok && id[i] >= 0) { /* -1: none */
             f->count[(int64_t)id[i]]++;

@@ -110,7 +110,7 @@ CPU_TEST(program_resume, a_run_that_is_killed_at_any_moment_ends_with_the_same_b
 static int interrupt_run(int signal_number)
 {
     pid_t process = program_start(TRAIN SLOWLY "--steps 1000000");
-    while (size_of("m.jsonl") < 200)
+    while (size_of("m.jsonl") < 400)
         pause_for(0.0005);
     kill(process, signal_number);
     struct outcome o = program_wait(process);
