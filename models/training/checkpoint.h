@@ -33,6 +33,7 @@ struct progress {
     int64_t best_step;         /* its step; 0: none yet */
     int64_t waited;            /* evaluations since then */
     uint64_t data_hash;        /* of the training and held-out texts, whatever the settings */
+    uint64_t held_hash;        /* of the held-out texts alone; 0: unknown */
     uint64_t source_hash;      /* of the trainer's source, with how it is cut into batches */
     uint64_t best_fingerprint; /* of the best model's file; 0: none yet */
     struct kept kept;

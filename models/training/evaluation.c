@@ -94,17 +94,17 @@ static bool frequencies_add_batch(struct frequencies *f, const sb_batch *batch)
     return true;
 }
 
-/* The results of always choosing the commonest target, or each with its frequency. */
+/* The results of always choosing the commonest target, or of knowing only how often each came
+   before (Laplace's rule of succession: target k costs -ln (n_k + 1) / (n + ids), in any order). */
 static void frequencies_guess(const struct frequencies *f, sb_evaluation *evaluation)
 {
-    double most = 0, loss = 0;
+    double most = 0, loss = lgamma(f->all + (double)f->ids) - lgamma((double)f->ids);
     for (int64_t k = 0; k < f->ids; k++) {
-        const double share = f->count[k] / f->all;
-        most = fmax(most, share);
-        loss -= share > 0 ? share * math_log(share) : 0;
+        most = fmax(most, f->count[k]);
+        loss -= lgamma(f->count[k] + 1);
     }
-    evaluation->guess_error = f->all > 0 ? 1 - most : (double)NAN;
-    evaluation->guess_loss = f->all > 0 ? loss : (double)NAN;
+    evaluation->guess_error = f->all > 0 ? 1 - most / f->all : (double)NAN;
+    evaluation->guess_loss = f->all > 0 ? loss / f->all : (double)NAN;
 }
 
 /* The costs of this rank's batches, each in its place, and zeros in the places of the others'. */

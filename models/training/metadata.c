@@ -31,6 +31,7 @@ static const struct field state_fields[] = {
     {"best_step", ROW(progress.best_step)},
     {"waited", ROW(progress.waited)},
     {"data_hash", ROW(progress.data_hash)},
+    {"held_hash", ROW(progress.held_hash)},
     {"source_hash", ROW(progress.source_hash)},
     {"best_fingerprint", MARK(progress.best_fingerprint)},
     {"best_unit_error", ROW(progress.best.unit_error)},

@@ -107,8 +107,9 @@ static bool language_open_texts(struct training *t)
     }
     if (!x->train || !x->held)
         return false;
-    t->progress.data_hash =
-        (sb_documents_hash(x->train) * 31 + sb_documents_hash(x->held)) >> 1; /* as JSON has them */
+    const uint64_t held = sb_documents_hash(x->held);
+    t->progress.data_hash = (sb_documents_hash(x->train) * 31 + held) >> 1; /* as JSON has them */
+    t->progress.held_hash = held >> 1;
     return true;
 }
 

@@ -110,6 +110,7 @@ bool pairs_open(struct training *t)
     if (t->task ? !x->held : !pairs_read_files(x, r))
         return false;
     t->progress.data_hash = pairs_mark(x);
+    t->progress.held_hash = pairs_hash(HASH_START, x->held) >> 1;
     return true;
 }
 

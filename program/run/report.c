@@ -38,17 +38,23 @@ static struct path_text report_name_of(const char *model)
     return name;
 }
 
-/* The hash of the data that the model was trained on, which the file of its training's state holds;
-   0 without one. */
-static uint64_t report_data_hash(const char *model)
+/* The hashes of the data that the model was trained with, and of the held-out ones among them,
+   which the file of its training's state holds; 0 without one. */
+struct data_hashes {
+    uint64_t all, held;
+};
+
+static struct data_hashes report_hashes(const char *model)
 {
     struct metadata d = {0};
     const struct path_text path = paths_beside(model, ".state", NULL);
     sb_safetensors *state = file_exists(path.text) ? sb_safetensors_open(path.text) : NULL;
-    const uint64_t hash = state && metadata_of(state, &d) ? d.progress.data_hash : 0;
+    struct data_hashes hashes = {0, 0};
+    if (state && metadata_of(state, &d))
+        hashes = (struct data_hashes){d.progress.data_hash, d.progress.held_hash};
     metadata_free(&d);
     sb_safetensors_close(state);
-    return hash;
+    return hashes;
 }
 
 /* Reads what the model is tried on: the pairs of --data, or a hundred of the model's task; NULL
@@ -123,7 +129,7 @@ static char *report_make(const struct report_request *r, const struct run_log *l
                              ? "other texts, drawn for tests,"
                              : "other texts, made for tests and never seen in "
                                "training, not even to evaluate,";
-        page.data_hash = report_data_hash(r->model);
+        page.data_hash = report_hashes(r->model).all;
         if (!page.text && page.pairs) /* without --input */
             page.text = sb_pairs_source(page.pairs, 0);
         if (!page.text)
@@ -261,8 +267,9 @@ static bool runs_open(const struct runs *runs, struct compared *compared)
     for (int64_t i = 0; ok && i < runs->count; i++) {
         const struct path_text log = paths_beside(runs->model[i].text, "", ".jsonl"),
                                name = report_name_of(runs->model[i].text);
-        ok = compared_open(&compared[i], name.text, runs->model[i].text, log.text,
-                           report_data_hash(runs->model[i].text));
+        const struct data_hashes hashes = report_hashes(runs->model[i].text);
+        ok = compared_open(&compared[i], name.text, runs->model[i].text, log.text, hashes.all,
+                           hashes.held);
     }
     return ok;
 }

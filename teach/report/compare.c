@@ -20,8 +20,17 @@ static bool take_settings(struct compared *run, const struct checkpoint *c)
     return ok;
 }
 
+/* "task copy", or the hash of data from files. */
+static bool take_data(struct compared *run, int what, const struct checkpoint *c, uint64_t hash)
+{
+    run->trained_on[what] = c->task[0] ? memory_format("task %s", c->task)
+                            : hash     ? memory_format("%016llx", (unsigned long long)hash)
+                                       : memory_text("");
+    return run->trained_on[what] || sb_fail("report: out of memory");
+}
+
 bool compared_open(struct compared *run, const char *name, const char *model, const char *log,
-                   uint64_t data_hash)
+                   uint64_t data_hash, uint64_t held_hash)
 {
     *run = (struct compared){.name = memory_text(name)};
     if (!run->name)
@@ -29,11 +38,10 @@ bool compared_open(struct compared *run, const char *name, const char *model, co
     struct checkpoint *c = run_log_read(&run->log, log) ? checkpoint_open(model, NULL) : NULL;
     bool ok = c && take_settings(run, c);
     if (ok) {
-        run->trained_on[0] = memory_text(c->subject.kind->name);
-        run->trained_on[1] = c->task[0]  ? memory_format("task %s", c->task)
-                             : data_hash ? memory_format("%016llx", (unsigned long long)data_hash)
-                                         : memory_text("");
-        ok = (run->trained_on[0] && run->trained_on[1]) || sb_fail("report: out of memory");
+        run->trained_on[TRAINED_KIND] = memory_text(c->subject.kind->name);
+        ok = (run->trained_on[TRAINED_KIND] || sb_fail("report: out of memory")) &&
+             take_data(run, TRAINED_DATA, c, data_hash) &&
+             take_data(run, TRAINED_HELD, c, held_hash);
         run->end = run_end(&run->log);
         run->weights = sb_parameters_size(c->weights);
     }
@@ -45,8 +53,8 @@ void compared_close(struct compared *run)
 {
     run_log_free(&run->log);
     memory_free(run->name);
-    memory_free(run->trained_on[0]);
-    memory_free(run->trained_on[1]);
+    for (int what = 0; what < TRAINED_ON; what++)
+        memory_free(run->trained_on[what]);
     for (int i = 0; i < MOST_SETTINGS; i++)
         memory_free(run->setting[i]);
     *run = (struct compared){0};
@@ -156,9 +164,10 @@ static bool other_data(int what, int64_t n, const struct compared runs[])
 
 static void add_data(struct html *html, int what, int64_t n, const struct compared runs[])
 {
+    static const char *const names[TRAINED_ON] = {"kind of model", "data", "held-out data"};
     if (!other_data(what, n, runs))
         return;
-    html_row(html, what == 0 ? "kind of model" : "data");
+    html_row(html, names[what]);
     for (int64_t r = 0; r < n; r++)
         html_cell_text(html, runs[r].trained_on[what][0] ? runs[r].trained_on[what] : "unknown");
 }
@@ -169,7 +178,7 @@ static void add_differences(struct html *html, int64_t n, const struct compared 
     html_table(html, "", "setting");
     for (int64_t r = 0; r < n; r++)
         html_head(html, "col", runs[r].name);
-    for (int what = 0; what < 2; what++)
+    for (int what = 0; what < TRAINED_ON; what++)
         add_data(html, what, n, runs);
     for (int i = 0; setting_name(i); i++) {
         if (!differs(i, n, runs))
@@ -181,11 +190,28 @@ static void add_differences(struct html *html, int64_t n, const struct compared 
     html_table_end(html);
 }
 
+/* Whether the symbols differ of which losses are means. */
+static bool other_symbols(int64_t n, const struct compared runs[])
+{
+    static const char *const of[] = {"units", "target-units", "vocabulary", "joint-vocabulary"};
+    bool other = false;
+    for (int i = 0; i < 4; i++)
+        other |= differs(setting_find(of[i]), n, runs);
+    return other;
+}
+
 /* The first run is the best. */
 static void add_best(struct html *html, int64_t n, const struct compared runs[])
 {
     const struct run_end *a = &runs[0].end, *b = &runs[1].end;
     const bool exact = a->exact != b->exact && !isnan(a->exact);
+    if (!exact && other_symbols(n, runs)) {
+        html_add(html,
+                 "<p class=\"verdict\">These runs have different symbols: their losses, which "
+                 "are a symbol's, cannot be compared. <code>softback evaluate</code> prints "
+                 "bits a byte, which can.</p>\n");
+        return;
+    }
     html_add(html, "<p class=\"verdict\">");
     html_code(html, runs[0].name);
     html_add(html, n > 2 ? " is the best; the next is " : " is better than ");
@@ -204,9 +230,10 @@ char *compare_page(const char *title, int64_t n, const struct compared runs[])
     struct html html = {0};
     const int drawn = n < CHART_CURVES ? (int)n : CHART_CURVES;
     html_begin(&html, title, "");
-    if (other_data(0, n, runs) || other_data(1, n, runs))
-        html_add(&html, "<p class=\"verdict\">These runs have different data: their losses and "
-                        "shares cannot be compared.</p>\n");
+    if (other_data(TRAINED_KIND, n, runs) || other_data(TRAINED_HELD, n, runs))
+        html_add(&html,
+                 "<p class=\"verdict\">These runs have different held-out data: their losses "
+                 "and shares cannot be compared.</p>\n");
     else if (n > 1 && better(&runs[0], &runs[1]) < 0)
         add_best(&html, n, runs);
     add_results(&html, n, runs);

@@ -196,37 +196,41 @@ static bool is_frozen(const struct strip *s, int64_t part)
 
 /* Whether each part learns that is not frozen, at the last diagnosis; the biases of keys have no
    gradient in theory. */
-static void add_health(struct html *html, const struct run_log *run, const sb_parameters *weights)
+static void add_health(struct html *html, const struct run_log *run, const sb_parameters *weights,
+                       bool failed)
 {
     enum { FAINT = 10000 };
     const struct strip s = {.run = run,
                             .weights = weights,
                             .of = RUN_GRADIENTS,
                             .rows = sb_parameters_count(weights),
+                            .columns = run->diagnoses,
                             .logarithmic = true};
-    double norm[PARTS], least = INFINITY, most = 0;
+    const double most = largest_of(&s, true); /* of the run, as in the picture */
+    double norm[PARTS], least = INFINITY;
     int faint = 0;
     for (int64_t p = 0; p < PARTS; p++) {
         const bool learns =
             part_name(&s, p) && !is_frozen(&s, p) && strcmp(parts[p][1], "biases of keys") != 0;
         norm[p] = learns ? part_value(&s, p, run->diagnoses - 1) : INFINITY;
         least = fmin(least, norm[p]);
-        most = learns ? fmax(most, norm[p]) : most;
     }
     if (isinf(least))
         return;
     html_say(html, least * FAINT > most
-                       ? "<p><strong>Gradients are healthy at the end:</strong> no part of the "
-                         "model is without gradients."
+                       ? failed && saturated_at_end(run) > 0.5
+                             ? "<p>At the end no part of the model is without gradients."
+                             : "<p><strong>Gradients are healthy at the end:</strong> no part of "
+                               "the model is without gradients."
                        : "<p><strong>Gradients are not healthy at the end:</strong> hardly any "
                          "gradient reaches ");
     for (int64_t p = 0; p < PARTS; p++)
         if (norm[p] * FAINT <= most)
             html_print(html, "%s%s", faint++ ? ", " : "", parts[p][1]);
     html_say(html,
-             faint
-                 ? ". The smallest norm is %.2g, below a ten-thousandth of the largest, %.2g.</p>\n"
-                 : " The smallest norm is %.2g, the largest %.2g.</p>\n",
+             faint ? ". The smallest norm is %.2g, below a ten-thousandth of the largest in "
+                     "training, %.2g.</p>\n"
+                   : " The smallest norm is %.2g, the largest in training %.2g.</p>\n",
              least, most);
 }
 
@@ -297,7 +301,7 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                        "%lld and %lld",
                        (long long)run->parameters, (long long)run->heads,
                        (long long)sb_parameters_count(weights), (long long)heads);
-    add_health(html, run, weights);
+    add_health(html, run, weights, failed);
     add_strips(html, run, weights, example, failed);
     return true;
 }

@@ -49,6 +49,8 @@ extern const struct report_kind report_pairs, report_language, report_classifier
 bool verdict_add(struct html *html, const struct report *report, bool labels, const char *pattern);
 /* Whether the run failed: it is hardly better than guessing, unstable or stuck. */
 bool verdict_is_bad(const struct report *report, bool labels);
+/* The share of all heads' rows that are saturated at the last diagnosis. */
+double saturated_at_end(const struct run_log *log);
 /* Adds the command that trains with the settings of the run, or with others that `next` has (NULL:
    its own): to a new file, or it resumes the run. */
 bool report_command(struct html *html, const struct report *report, const struct settings *next,
@@ -125,29 +127,32 @@ const char *report_setting(const struct checkpoint *checkpoint, const sb_descrip
 
 /* ---- runs side by side: what they reach, their curves, and the settings that differ ---- */
 
+/* What a run was trained on: the kind of model, and its data, all of them and the held-out ones:
+   "task copy", or their hash, or "": unknown. */
+enum { TRAINED_KIND, TRAINED_DATA, TRAINED_HELD, TRAINED_ON };
+
 /* What is kept of a run; its model is not. */
 struct compared {
     char *name;
-    char *
-        trained_on[2]; /* the kind of model; "task copy", or the hash of its data, or "": unknown */
+    char *trained_on[TRAINED_ON];
     struct run_log log;
     struct run_end end;
     int64_t weights;
     char *setting[MOST_SETTINGS]; /* each as a text */
 };
 
-/* Reads a run, of any kind of model, from its files; the hash is of its data, 0: unknown. To be
-   closed in any case. */
+/* Reads a run, of any kind of model, from its files; the hashes are of its data and the held-out
+   ones, 0: unknown. To be closed in any case. */
 bool compared_open(struct compared *run, const char *name, const char *model, const char *log,
-                   uint64_t data_hash);
+                   uint64_t data_hash, uint64_t held_hash);
 void compared_close(struct compared *run);
 
 /* The best first: by exact texts, then by held-out loss, then by the training loss at the end. */
 void compare_sort(int64_t n, struct compared runs[]);
 
 /* The page as a text for memory_free; NULL, with a message, when it cannot be made. It names the
-   best run where all have the same data. Curves are only those of the first runs, as many as a
-   chart has. */
+   best run where all have the same held-out data. Curves are only those of the first runs, as many
+   as a chart has. */
 char *compare_page(const char *title, int64_t n, const struct compared runs[]);
 
 /* Pictures of a model's report. */

@@ -44,7 +44,7 @@ static bool is_good(const struct run *x)
 
 static bool is_poor(const struct run *x)
 {
-    return isnan(x->right) ? x->loss >= 0.7 * x->guessing : x->right < 10;
+    return isnan(x->right) ? x->loss >= 0.9 * x->guessing : x->right < 10;
 }
 
 /* Whether a loss is clearly above another one, and not only in its last digits. */
@@ -133,14 +133,15 @@ static const char *says(const struct run *x, bool labels)
            : x->right >= 99   ? "It has learnt its task."
            : is_good(x)       ? "It has nearly learnt its task."
            : isnan(x->right)  ? is_poor(x) ? "It has hardly learnt: its loss is near guessing."
-                                           : "Its loss is well below guessing."
+                                : x->loss >= 0.7 * x->guessing
+                                    ? "Its loss is below guessing, but not by much."
+                                    : "Its loss is well below guessing."
            : !is_poor(x)      ? "It has learnt a part of its task."
            : labels           ? "It is hardly better than always choosing the commonest label."
                               : "It gets almost no text right.";
 }
 
-/* The share of all heads' rows at the last diagnosis. */
-static double saturated_at_end(const struct run_log *log)
+double saturated_at_end(const struct run_log *log)
 {
     double sum = 0;
     for (int64_t h = 0; log->diagnoses > 0 && h < log->heads; h++)
@@ -235,12 +236,14 @@ static struct settings next_of(const struct run *x)
     return s;
 }
 
-/* Whether more steps can continue the run: not where the warm-up, which stays, is a large part. */
+/* Whether more steps can continue the run: not where the warm-up, which stays, is a large part, or
+   where the learning rate is far too high. */
 static bool continues(const struct run *x, struct settings *more)
 {
     *more = *x->settings;
     more->steps = (int64_t)fmax(3 * x->end.steps, NEXT);
-    return x->cause == TOO_SHORT && more->trainer.optimiser.schedule.warmup <= more->steps / 4;
+    return x->cause == TOO_SHORT && x->rate <= FAR * x->usual &&
+           more->trainer.optimiser.schedule.warmup <= more->steps / 4;
 }
 
 static bool add_next(struct html *html, const struct run *x, const struct report *r)
