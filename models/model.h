@@ -39,7 +39,6 @@ typedef struct {
         unit_error; /* of texts: edits that make them the references, as a share of their units */
     double bleu;    /* of texts: BLEU, in per cent */
     int64_t items;  /* that `error` is a share of; of texts, those of different sources */
-    double guess_error, guess_loss; /* what the targets' frequencies alone would reach */
 } sb_evaluation;
 
 struct generator;

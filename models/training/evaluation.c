@@ -5,11 +5,9 @@
 #include "models/text_model.h"
 #include "nn/shares_run.h"
 #include "tensor/failure.h"
-#include "tensor/mathematics.h"
 #include "tensor/memory.h"
 #include "tensor/threads.h"
 #include <math.h>
-#include <string.h>
 
 /* A batch, of which threads compute shares as in training. */
 struct scored_batch {
@@ -58,66 +56,15 @@ static int64_t evaluation_begin(const sb_source *source)
     return batches;
 }
 
-/* How often each target is that of a batch. */
-struct frequencies {
-    double *count, all;
-    int64_t ids, room;
-};
-
-static bool frequencies_add(struct frequencies *f, const sb_tensor *targets)
-{
-    const int64_t n = sb_tensor_size(targets);
-    double *id = memory_new((size_t)n * sizeof *id);
-    bool ok = id || sb_fail("evaluate: out of memory");
-    ok = ok && sb_tensor_read(targets, id);
-    for (int64_t i = 0; ok && i < n; i++) {
-        for (; ok && f->ids <= (int64_t)id[i]; f->ids += ok)
-            ok = memory_room(&f->count, f->ids, &f->room, sizeof *f->count) ||
-                 sb_fail("evaluate: out of memory");
-        if (ok && id[i] >= 0) { /* -1: none */
-            f->count[(int64_t)id[i]]++;
-            f->all++;
-        }
-    }
-    memory_free(id);
-    return ok;
-}
-
-/* Those of the targets, which batches of texts have by one of these names. */
-static bool frequencies_add_batch(struct frequencies *f, const sb_batch *batch)
-{
-    for (int i = 0; i < batch->parts; i++) {
-        const char *name = batch->part[i].name;
-        if (strcmp(name, "target_out") == 0 || strcmp(name, "label") == 0)
-            return frequencies_add(f, batch->part[i].t);
-    }
-    return true;
-}
-
-/* The results of always choosing the commonest target, or of knowing only how often each came
-   before (Laplace's rule of succession: target k costs -ln (n_k + 1) / (n + ids), in any order). */
-static void frequencies_guess(const struct frequencies *f, sb_evaluation *evaluation)
-{
-    double most = 0, loss = lgamma(f->all + (double)f->ids) - lgamma((double)f->ids);
-    for (int64_t k = 0; k < f->ids; k++) {
-        most = fmax(most, f->count[k]);
-        loss -= lgamma(f->count[k] + 1);
-    }
-    evaluation->guess_error = f->all > 0 ? 1 - most / f->all : (double)NAN;
-    evaluation->guess_loss = f->all > 0 ? loss / f->all : (double)NAN;
-}
-
 /* The costs of this rank's batches, each in its place, and zeros in the places of the others'. */
 static bool evaluation_add_costs(sb_communicator *c, const sb_model *model, const sb_source *source,
-                                 int64_t batches, double *cost, int64_t *targets,
-                                 struct frequencies *frequencies)
+                                 int64_t batches, double *cost, int64_t *targets)
 {
     const int rank = sb_communicator_rank(c), ranks = sb_communicator_size(c);
     for (int64_t b = 0; b < batches; b++) {
         const sb_batch *batch = source->next(source->object);
         if (!batch || !batch_check(batch, false) ||
-            (b % ranks == rank && !evaluation_add_cost(model, batch, &cost[b])) ||
-            !frequencies_add_batch(frequencies, batch))
+            (b % ranks == rank && !evaluation_add_cost(model, batch, &cost[b])))
             return false;
         *targets += batch->targets;
     }
@@ -126,7 +73,7 @@ static bool evaluation_add_costs(sb_communicator *c, const sb_model *model, cons
 
 /* The costs are added in the order of batches, so that the sum has the same bits for any ranks. */
 static double evaluation_epoch_loss(sb_communicator *c, const sb_model *model,
-                                    const sb_source *source, struct frequencies *frequencies)
+                                    const sb_source *source)
 {
     double sum = 0;
     int64_t targets = 0;
@@ -135,7 +82,7 @@ static double evaluation_epoch_loss(sb_communicator *c, const sb_model *model,
         return NAN;
     double *cost = memory_new((size_t)batches * sizeof *cost);
     const bool ok = (cost || sb_fail("evaluate: out of memory")) &&
-                    evaluation_add_costs(c, model, source, batches, cost, &targets, frequencies) &&
+                    evaluation_add_costs(c, model, source, batches, cost, &targets) &&
                     sb_communicator_sum(c, SB_F64, batches, cost);
     for (int64_t b = 0; ok && b < batches; b++)
         sum += cost[b];
@@ -157,13 +104,10 @@ bool sb_evaluate(const sb_model *model, const sb_source *source, const void *hel
                        model->kind ? "source has no function next" : "model has no kind");
     if (!text_model_fits("evaluate", model, source))
         return false;
-    struct frequencies frequencies = {0};
-    *evaluation = (sb_evaluation){.loss = evaluation_epoch_loss(ranks, model, source, &frequencies),
+    *evaluation = (sb_evaluation){.loss = evaluation_epoch_loss(ranks, model, source),
                                   .error = NAN,
                                   .unit_error = NAN,
                                   .bleu = NAN};
-    frequencies_guess(&frequencies, evaluation);
-    memory_free(frequencies.count);
     if (isnan(evaluation->loss))
         return false;
     return !held || !model->kind->score || model->kind->score(model->self, held, ranks, evaluation);
@@ -177,10 +121,7 @@ double sb_evaluate_loss(const sb_seq2seq *model, sb_data *data)
     }
     const sb_model subject = sb_seq2seq_as_model((sb_seq2seq *)(uintptr_t)model);
     const sb_source source = sb_data_as_source(data);
-    struct frequencies unused = {0};
-    const double loss = text_model_fits("evaluate", &subject, &source)
-                            ? evaluation_epoch_loss(NULL, &subject, &source, &unused)
-                            : (double)NAN;
-    memory_free(unused.count);
-    return loss;
+    return text_model_fits("evaluate", &subject, &source)
+               ? evaluation_epoch_loss(NULL, &subject, &source)
+               : NAN;
 }

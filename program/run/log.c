@@ -1,6 +1,7 @@
 #include "program/run/log.h"
 #include "teach/report/run_log.h"
 #include "tensor/file.h"
+#include "tensor/memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -137,15 +138,68 @@ bool log_seconds(FILE *log, int64_t step, double seconds)
                           json_pack("{s:I, s:f}", "step", (json_int_t)step, "seconds", seconds));
 }
 
-bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *e, bool best)
+/* How often each target is one of a batch, to which texts have one of these names. */
+struct frequencies {
+    double *count, all;
+    int64_t ids, room;
+};
+
+static const sb_tensor *frequencies_targets(const sb_batch *batch)
+{
+    for (int i = 0; i < batch->parts; i++)
+        if (strcmp(batch->part[i].name, "target_out") == 0 ||
+            strcmp(batch->part[i].name, "label") == 0)
+            return batch->part[i].t;
+    return NULL;
+}
+
+static bool frequencies_add(struct frequencies *f, const sb_tensor *targets)
+{
+    const int64_t n = targets ? sb_tensor_size(targets) : 0;
+    double *id = memory_new((size_t)(n + 1) * sizeof *id);
+    bool ok = (id || sb_fail("log: out of memory")) && (n == 0 || sb_tensor_read(targets, id));
+    for (int64_t i = 0; ok && i < n; i++) {
+        for (; ok && f->ids <= (int64_t)id[i]; f->ids += ok)
+            ok = memory_room(&f->count, f->ids, &f->room, sizeof *f->count) ||
+                 sb_fail("log: out of memory");
+        if (ok && id[i] >= 0) { /* -1: none */
+            f->count[(int64_t)id[i]]++;
+            f->all++;
+        }
+    }
+    memory_free(id);
+    return ok;
+}
+
+/* By Laplace's rule of succession target k costs -ln (n_k + 1) / (n + ids), in any order. */
+bool guess_make(struct guess *guess, const sb_source *held)
+{
+    struct frequencies f = {0};
+    bool ok = held->seek(held->object, (sb_data_position){0, 0});
+    for (int64_t i = 0, n = ok ? held->batches(held->object) : 0; ok && i < n; i++) {
+        const sb_batch *batch = held->next(held->object);
+        ok = batch && frequencies_add(&f, frequencies_targets(batch));
+    }
+    double most = 0, loss = lgamma(f.all + (double)f.ids) - lgamma((double)f.ids);
+    for (int64_t k = 0; k < f.ids; k++) {
+        most = fmax(most, f.count[k]);
+        loss -= lgamma(f.count[k] + 1);
+    }
+    *guess = (struct guess){f.all > 0 ? 1 - most / f.all : NAN, f.all > 0 ? loss / f.all : NAN};
+    memory_free(f.count);
+    return ok;
+}
+
+bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *e, const struct guess *guess,
+                    bool best)
 {
     json_t *line = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)step, "held_out_loss",
                              log_number(e->loss), "held_out_error", log_number(e->error));
     if (!isnan(e->error))
         json_object_set_new(line, "held_out_texts", json_integer(e->items));
-    if (!isnan(e->guess_error)) {
-        json_object_set_new(line, "guess_error", log_number(e->guess_error));
-        json_object_set_new(line, "guess_loss", log_number(e->guess_loss));
+    if (!isnan(guess->loss)) {
+        json_object_set_new(line, "guess_error", log_number(guess->error));
+        json_object_set_new(line, "guess_loss", log_number(guess->loss));
     }
     if (!isnan(e->bleu)) {
         json_object_set_new(line, "held_out_unit_error", log_number(e->unit_error));

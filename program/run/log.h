@@ -7,7 +7,8 @@
  *     {"step": 500, "gradients": [0.1, ...], "histograms": [[0, 4, ...], ...],
  *      "saturated": [0, 0.1, ...], "evenness": [0.8, ...]}
  *         with --report (models/training/diagnosis.h)
- *     {"step": 500, "held_out_loss": 0.21, "held_out_error": 0.04, "best": true}
+ *     {"step": 500, "held_out_loss": 0.21, "held_out_error": 0.04, "held_out_texts": 420,
+ *      "guess_error": 0.89, "guess_loss": 2.41, "best": true}
  *     {"step": 500, ..., "held_out_unit_error": 0.02, "held_out_bleu": 61.3, "best": true}   of
  *         texts
  *     {"step": 500, "seconds": 12.3}   that training took since the last such line; its sum is the
@@ -36,7 +37,17 @@ FILE *log_open(const char *path, int64_t step);
 bool log_step(FILE *log, int64_t step, const sb_trained *trained);
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *diagnosis);
 bool log_seconds(FILE *log, int64_t step, double seconds);
-bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *scores, bool best);
+/* What the frequencies of the held-out targets alone reach; NaN where they are not known. */
+struct guess {
+    double error; /* of always choosing the commonest */
+    double loss;  /* in nats a target, of knowing how often each came before */
+};
+
+/* Reads all held-out batches. */
+bool guess_make(struct guess *guess, const sb_source *held);
+
+bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *scores, const struct guess *guess,
+                    bool best);
 
 /* A number for JSON, which has no NaN and no infinity: null then. */
 json_t *log_number(double x);

@@ -1,7 +1,6 @@
 /* A training run: its steps and evaluations, their output, and its end. */
 #include "models/training/diagnosis.h"
 #include "program/run/kind.h"
-#include "program/run/log.h"
 #include "program/run/report.h"
 #include "program/screen/foreign.h"
 #include "program/screen/progress.h"
@@ -100,6 +99,8 @@ static bool training_diagnose(const struct training *t)
 static bool training_evaluate(struct training *t, sb_evaluation *scores)
 {
     sb_average *average = sb_trainer_average(t->trainer);
+    if (t->guess.loss == 0 && t->log && !guess_make(&t->guess, &t->held_source))
+        return false;
     if (average && !sb_average_swap(average))
         return false;
     bool ok = training_measure_and_keep(t, scores);
@@ -108,7 +109,8 @@ static bool training_evaluate(struct training *t, sb_evaluation *scores)
     if (!ok)
         return false;
     sb_optimiser_observe(sb_trainer_optimiser(t->trainer), scores->loss);
-    return log_evaluation(t->log, sb_trainer_steps(t->trainer), scores, t->progress.waited == 0) &&
+    return log_evaluation(t->log, sb_trainer_steps(t->trainer), scores, &t->guess,
+                          t->progress.waited == 0) &&
            (!t->watched || training_diagnose(t)) && training_save(t) && training_kept_trim(t);
 }
 

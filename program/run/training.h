@@ -5,6 +5,7 @@
 #include "models/training/checkpoint.h"
 #include "models/training/evaluation.h"
 #include "program/options/options.h"
+#include "program/run/log.h"
 #include "program/run/paths.h"
 #include <stdio.h>
 
@@ -55,8 +56,9 @@ struct training {
     int64_t ahead; /* the step of a best model that is newer than the resumed state; 0: none */
     const char *out;
     struct path_text state_path, log_path;
-    FILE *log; /* NULL on ranks that do not write */
-    int lock;  /* of the state, a descriptor; -1: none */
+    struct guess guess; /* on held-out data */
+    FILE *log;          /* NULL on ranks that do not write */
+    int lock;           /* of the state, a descriptor; -1: none */
 };
 
 /* ---- training.c: opening and closing ---- */

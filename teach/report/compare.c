@@ -200,22 +200,23 @@ static bool other_symbols(int64_t n, const struct compared runs[])
     return other;
 }
 
-/* The first run is the best. */
+/* The runs of a folder are sorted, two that were named are not. */
 static void add_best(struct html *html, int64_t n, const struct compared runs[])
 {
-    const struct run_end *a = &runs[0].end, *b = &runs[1].end;
+    const bool turned = better(&runs[0], &runs[1]) > 0;
+    const struct compared *best = &runs[turned], *next = &runs[!turned];
+    const struct run_end *a = &best->end, *b = &next->end;
     const bool exact = a->exact != b->exact && !isnan(a->exact);
+    html_add(html, "<p class=\"verdict\">");
     if (!exact && other_symbols(n, runs)) {
-        html_add(html,
-                 "<p class=\"verdict\">These runs have different symbols: their losses, which "
-                 "are a symbol's, cannot be compared. <code>softback evaluate</code> prints "
-                 "bits a byte, which can.</p>\n");
+        html_add(html, "These runs have different symbols: their losses, which are a symbol's, "
+                       "cannot be compared. <code>softback evaluate</code> prints bits a byte, "
+                       "which can.</p>\n");
         return;
     }
-    html_add(html, "<p class=\"verdict\">");
-    html_code(html, runs[0].name);
+    html_code(html, best->name);
     html_add(html, n > 2 ? " is the best; the next is " : " is better than ");
-    html_code(html, runs[1].name);
+    html_code(html, next->name);
     if (exact && !isnan(b->exact))
         html_say(html, ": %.3g&#160;%% against %.3g&#160;%% of held-out texts are exactly right",
                  a->exact, b->exact);
@@ -234,7 +235,7 @@ char *compare_page(const char *title, int64_t n, const struct compared runs[])
         html_add(&html,
                  "<p class=\"verdict\">These runs have different held-out data: their losses "
                  "and shares cannot be compared.</p>\n");
-    else if (n > 1 && better(&runs[0], &runs[1]) < 0)
+    else if (n > 1 && better(&runs[0], &runs[1]) != 0)
         add_best(&html, n, runs);
     add_results(&html, n, runs);
     add_differences(&html, n, runs);
