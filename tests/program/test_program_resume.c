@@ -72,7 +72,7 @@ CPU_TEST(program_resume, of_two_runs_with_one_out_the_second_is_refused)
 {
     const pid_t first = program_start("train --task copy --width 8 --heads 2 --encoder-layers 1 "
                                       "--decoder-layers 1 --threads 1 --steps 1000000 "
-                                      "--evaluate-every 20 --out w --log first.jsonl");
+                                      "--evaluate-every 400 --out w --log first.jsonl");
     while (size_of("first.jsonl") < 1000)
         pause_for(0.001);
     struct outcome o = program_run("train --task copy --out w --log second.jsonl --resume");
