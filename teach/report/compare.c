@@ -200,13 +200,24 @@ static bool other_symbols(int64_t n, const struct compared runs[])
     return other;
 }
 
-/* The runs of a folder are sorted, two that were named are not. */
+/* Whether chance alone may give the difference of the shares: up to two standard errors and a text.
+ */
+static bool too_close(const struct run_end *a, const struct run_end *b)
+{
+    const double n = fmin(a->texts, b->texts), p = (a->exact + b->exact) / 200;
+    return fabs(a->exact - b->exact) <= 200 * sqrt(2 * p * (1 - p) / n) + 100 / n;
+}
+
+/* The runs of a folder are sorted, two that were named are not. Shares that are close count for
+   nothing beside the losses. */
 static void add_best(struct html *html, int64_t n, const struct compared runs[])
 {
-    const bool turned = better(&runs[0], &runs[1]) > 0;
+    const bool close = too_close(&runs[0].end, &runs[1].end) && !other_symbols(n, runs),
+               turned = close ? runs[0].end.held_out_loss > runs[1].end.held_out_loss
+                              : better(&runs[0], &runs[1]) > 0;
     const struct compared *best = &runs[turned], *next = &runs[!turned];
     const struct run_end *a = &best->end, *b = &next->end;
-    const bool exact = a->exact != b->exact && !isnan(a->exact);
+    const bool exact = !close && a->exact != b->exact && !isnan(a->exact);
     html_add(html, "<p class=\"verdict\">");
     if (!exact && other_symbols(n, runs)) {
         html_add(html, "These runs have different symbols: their losses, which are a symbol's, "
@@ -214,15 +225,24 @@ static void add_best(struct html *html, int64_t n, const struct compared runs[])
                        "which can.</p>\n");
         return;
     }
+    if (close && a->exact != b->exact)
+        html_say(
+            html,
+            "%.3g&#160;%% and %.3g&#160;%% of %.10g held-out texts are too close to tell apart. "
+            "By its loss ",
+            a->exact, b->exact, a->texts);
     html_code(html, best->name);
     html_add(html, n > 2 ? " is the best; the next is " : " is better than ");
     html_code(html, next->name);
-    if (exact && !isnan(b->exact))
-        html_say(html, ": %.3g&#160;%% against %.3g&#160;%% of held-out texts are exactly right",
-                 a->exact, b->exact);
-    else if (!isnan(a->held_out_loss) && !isnan(b->held_out_loss))
+    if (exact && !isnan(b->exact)) {
+        html_say(html, ": %.3g&#160;%% against %.3g&#160;%% of ", a->exact, b->exact);
+        if (!isnan(a->texts))
+            html_say(html, "%.10g ", a->texts);
+        html_add(html, "held-out texts are exactly right");
+    } else if (!isnan(a->held_out_loss) && !isnan(b->held_out_loss)) {
         html_say(html, ": a held-out loss of %.3g against %.3g", a->held_out_loss,
                  b->held_out_loss);
+    }
     html_add(html, ".</p>\n");
 }
 

@@ -53,11 +53,15 @@ static bool is_above(double loss, double other, double factor)
     return loss > factor * other && loss > other + fmin(factor - 1, 0.1);
 }
 
-/* Whether the held-out loss has risen since long before the end, while training went on. */
+/* Whether the held-out loss has risen since long before the end, or has not fallen since and is
+   clearly above that of training. */
 static bool has_turned(const struct run_end *e)
 {
-    return 3 * e->least_step <= 2 * e->steps && e->last_loss < e->last_held_out &&
-           is_above(e->last_held_out, e->least_held_out, 1.02);
+    const bool best_is_old =
+        3 * e->least_step <= 2 * e->steps && e->last_held_out > e->least_held_out;
+    return best_is_old && (is_above(e->last_held_out, e->last_loss, 1.15) ||
+                           (is_above(e->last_held_out, e->least_held_out, 1.02) &&
+                            e->last_loss < e->last_held_out));
 }
 
 static enum cause cause_of(const struct run *x)
@@ -75,7 +79,7 @@ static enum cause cause_of(const struct run *x)
     if (!is_good(x) && x->rate < x->usual / FAR &&
         (is_poor(x) || e->falls || e->last_loss > 0.9 * e->first_loss))
         return TOO_LOW;
-    if (rises || has_turned(e) || is_above(e->last_held_out, e->last_loss, 2))
+    if (rises || has_turned(e) || (!e->falls && is_above(e->last_held_out, e->last_loss, 2)))
         return OVERFITS;
     if (e->falls || e->steps < ENOUGH)
         return TOO_SHORT;
@@ -170,8 +174,11 @@ static void add_why(struct html *html, const struct run *x)
                  x->rate, e->first_loss, e->last_loss, x->usual);
     else if (x->cause == OVERFITS)
         html_say(html,
-                 "<p>It overfits: at the end the loss is %.3g on training texts and %.3g on "
-                 "held-out ones, where its least was %.3g at step %.10g.</p>\n",
+                 e->least_step < e->steps
+                     ? "<p>It overfits: at the end the loss is %.3g on training texts and %.3g on "
+                       "held-out ones, where its least was %.3g at step %.10g.</p>\n"
+                     : "<p>It fits its training texts much better than held-out ones: at the end "
+                       "the loss is %.3g and %.3g.</p>\n",
                  e->last_loss, e->last_held_out, e->least_held_out, e->least_step);
     else if (x->cause == TOO_SHORT)
         html_say(html,
@@ -253,6 +260,7 @@ static bool add_next(struct html *html, const struct run *x, const struct report
     /* No warm-up mends a rate that is far too high, and there is nothing else for one. */
     const bool none = !others[x->cause] || (x->rate > FAR * x->usual && x->cause == UNSTABLE) ||
                       (x->cause == TOO_SHORT && !resumes);
+    const bool rises = x->end.least_step < x->end.steps;
     html_add(html, "<p>Next: ");
     if (x->cause > NONE) {
         const struct settings next = next_of(x);
@@ -263,7 +271,9 @@ static bool add_next(struct html *html, const struct run *x, const struct report
     if (resumes && !report_command(html, r, &more, true))
         return false;
     if (!none)
-        html_print(html, "%s.</p>\n", others[x->cause]);
+        html_print(html, "%s.</p>\n",
+                   x->cause == OVERFITS && !rises ? "more training texts, which help most"
+                                                  : others[x->cause]);
     return true;
 }
 

@@ -583,10 +583,9 @@ CPU_TEST(report, runs_are_ranked_where_they_can_be_compared)
         {OF_FILES "t.tsv", OF_FILES "u.tsv"},
         {OF_FILES "u.tsv", OF_FILES "t.tsv"},
         {OF_TEXT "characters", OF_TEXT "bytes"}};
-    char text[1001];
-    for (int i = 0; i < 1000; i++)
-        text[i] = "to be, or not to be\n"[i % 20];
-    program_write("t.txt", text, 1000);
+    char text[1000];
+    memset(text, 'a', sizeof text);
+    program_write("t.txt", text, sizeof text);
     program_write("t.tsv", "ab\tba\ncd\tdc\n", 12);
     program_write("u.tsv", "ab\tba\ncd\tdc\nad\tda\n", 18);
     for (int i = 0; i < 4; i++) {
@@ -709,20 +708,18 @@ CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
     "{\"step\":" #step ",\"held_out_loss\":" #loss ",\"held_out_error\":" #error rest "}\n"
 #define EVALUATED(step, loss, error) EVALUATED_AND(step, loss, error, "")
 #define BEST(step, loss, error) EVALUATED_AND(step, loss, error, ",\"best\":true")
+#define BEST_OF_200(loss, error)                                                                   \
+    EVALUATED_AND(20, loss, error, ",\"held_out_texts\":200,\"best\":true")
+#define LOG "{\"softback\":\"log\",\"format\":2}\n"
 
-/* The page of a model with a log that has these lines after its first. */
-static void report_log(const char *model, const char *lines)
-{
-    char text[1000];
-    snprintf(text, sizeof text, "{\"softback\":\"log\",\"format\":2}\n%s", lines);
-    program_write("other.log", text, strlen(text));
-    run_well("report %s --input 314 --log other.log --out page.html", model);
-}
-
-/* With that log the overview, up to its numbers, has these parts; not those after a '!'. */
+/* The overview of the page of a model with a log that has these lines after its first, up to its
+   numbers, has these parts; not those after a '!'. */
 static void expect_verdict(const char *model, const char *lines, const char *const parts[])
 {
-    report_log(model, lines);
+    char text[1000];
+    snprintf(text, sizeof text, LOG "%s", lines);
+    program_write("other.log", text, strlen(text));
+    run_well("report %s --input 314 --log other.log --out page.html", model);
     char *page = program_read("page.html", NULL);
     char *found = page ? strstr(page, "<section class=\"overview ") : NULL,
          *end = found ? strstr(found, "<details>") : NULL;
@@ -775,6 +772,28 @@ CPU_TEST(text_report, losses_that_rise_are_told_apart)
     EXPECT_VERDICT(
         "n", TRAINED(150, 2.6) TRAINED(300, 1.92) BEST(150, 3.256, 1) EVALUATED(300, 3.406, 1),
         "It overfits: ", "!train longer");
+    EXPECT_VERDICT(
+        "n", TRAINED(200, 2.3) TRAINED(400, 1.96) BEST(200, 2.607, 1) EVALUATED(400, 2.636, 1),
+        "It overfits: ", "early stopping");
+    EXPECT_VERDICT("n",
+                   TRAINED(150, 1) TRAINED(350, 0.2) EVALUATED(150, 0.8, 0.7) BEST(350, 0.5, 0.57),
+                   "train longer", "!overfits");
+    EXPECT_VERDICT(
+        "n", TRAINED(150, 1) TRAINED(350, 0.2) EVALUATED(150, 0.51, 0.7) BEST(350, 0.5, 0.57),
+        "It fits its training texts much better than held-out ones: ", "which help most.",
+        "!early stopping");
+}
+
+CPU_TEST(text_report, shares_that_are_close_do_not_rank_runs)
+{
+    static const char m[] = LOG BEST_OF_200(0.2, 0), n[] = LOG BEST_OF_200(0.1, 0.02);
+    run_well(TINY_COPY);
+    run_well(TINY_COPY "--out n");
+    program_write("m.jsonl", m, strlen(m));
+    program_write("n.jsonl", n, strlen(n));
+    run_well("report m n --out both.html");
+    EXPECT_PARTS("both.html", "98&#160;% and 100&#160;% of 200 held-out texts are too close to "
+                              "tell apart. By its loss <code>n</code> is better than ");
 }
 
 /* A cosine may end flat, and another run is to learn more, not less. */
@@ -864,13 +883,14 @@ CPU_TEST(text_report, the_loss_says_what_acts_in_training_only)
 CPU_TEST(text_report, numbers_say_what_they_are_of)
 {
     run_well(TINY_COPY "--evaluate-pairs 8");
-    report_log("m", TRAINED(1, 3) TRAINED(2, 3) TRAINED(3, 3) TRAINED(4, 3) TRAINED(5, 3)
-                        EVALUATED_AND(10, 2, 0.25, ",\"held_out_texts\":8,\"best\":true")
-                            TRAINED(11, 3) TRAINED(12, 3) TRAINED(13, 3) TRAINED(14, 3)
-                                TRAINED(15, 0.5) EVALUATED(20, 1, 0));
+    EXPECT_VERDICT("m",
+                   TRAINED(1, 3) TRAINED(2, 3) TRAINED(3, 3) TRAINED(4, 3) TRAINED(5, 3)
+                       EVALUATED_AND(10, 2, 0.25, ",\"held_out_texts\":8,\"best\":true")
+                           TRAINED(11, 3) TRAINED(12, 3) TRAINED(13, 3) TRAINED(14, 3)
+                               TRAINED(15, 0.5) EVALUATED(20, 1, 0),
+                   "75&#160;% of 8 different held-out texts are exactly right.</p>");
     EXPECT_PARTS(
-        "page.html", "75&#160;% of 8 different held-out texts are exactly right.</p>",
-        "different held-out texts</span> <strong>8</strong>",
+        "page.html", "different held-out texts</span> <strong>8</strong>",
         "of them exactly right</span> <strong>75 %</strong>",
         "held-out loss, nats a symbol</span> <strong>2</strong>",
         "loss at the end</span> <strong>0.5</strong>",
