@@ -137,7 +137,7 @@ static sb_node *tiled_node_of(const sb_tensor *y)
 {
     for (sb_node *node = tape_open()->last; node; node = node->previous)
         if ((node->operation == &operations[0] || node->operation == &operations[1]) &&
-            node->made == 1 && (node->out[0] == y || (y && node->out[0]->rounded == y)))
+            node->made == 1 && (node->out[0] == y || node->out[0]->rounded == y))
             return node;
     return NULL;
 }

@@ -1,5 +1,6 @@
 /*
- * Tiled attention: online softmax over tiles of keys (Milakov and Gimelshein 2018).
+ * Tiled attention: online softmax over tiles of keys (Milakov and Gimelshein 2018). Its twins of a
+ * device are cuda/attention_mma.cu, on tensor cores, and cuda/attention.cu.
  *
  *     for each tile of keys:   s = scale q k' + bias          -inf for blocked pairs
  *                              m' = max(m, rowmax(s))         the largest score so far

@@ -18,8 +18,7 @@ static bool logsumexp_forward(int64_t rows, int64_t C, const void *x_, void *y_)
     return true;
 }
 
-/* Of y = log sum_c exp(x_c): dx_c += dy exp(x_c - y). The output, which bf16 rounds, is not used.
- */
+/* Of y = log sum_c exp(x_c): dx_c += dy exp(x_c - y), with a y that bf16 has not rounded */
 static void logsumexp_backward_row(int64_t C, const real *restrict x, real dy, bool fresh,
                                    real *restrict dx)
 {

@@ -168,6 +168,11 @@ static void add_steps(struct html *html, const struct check *c)
     html_table_end(html);
 }
 
+static const char single_rounding[] =
+    " Elements that differ although the exact check below agrees are rounding of float32: backward "
+    "is "
+    "right, but the weights are very large, as after a learning rate that was too high.";
+
 static void add_summary(struct html *html, const struct check *c)
 {
     html_say(
@@ -191,13 +196,7 @@ static void add_summary(struct html *html, const struct check *c)
         html,
         "<p>Errors are relative to the largest gradient of the parameter. Up to %.0e counts as "
         "agreement, since backward in float32 may lose that much where a loss is small.%s</p>\n",
-        TOLERANCE,
-        c->words[CHECK_DIFFERS] == 0 ? ""
-                                     : " Elements that differ although the exact check below "
-                                       "agrees are rounding of float32: "
-                                       "backward is right, but the weights are very large, as "
-                                       "after a learning rate that was "
-                                       "too high.");
+        TOLERANCE, c->words[CHECK_DIFFERS] == 0 ? "" : single_rounding);
 }
 
 /*

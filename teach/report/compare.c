@@ -220,9 +220,11 @@ static void add_best(struct html *html, int64_t n, const struct compared runs[])
     const bool exact = !close && a->exact != b->exact && !isnan(a->exact);
     html_add(html, "<p class=\"verdict\">");
     if (!exact && other_symbols(n, runs)) {
-        html_add(html, "These runs have different symbols: their losses, which are a symbol's, "
-                       "cannot be compared. <code>softback evaluate</code> prints bits a byte, "
-                       "which can.</p>\n");
+        html_add(html, "These runs have different symbols: means of losses over symbols cannot be "
+                       "compared.");
+        html_add(html, strcmp(runs[0].trained_on[TRAINED_KIND], "language_model") == 0
+                           ? " <code>softback evaluate</code> prints bits a byte, which can.</p>\n"
+                           : "</p>\n");
         return;
     }
     if (close && a->exact != b->exact)

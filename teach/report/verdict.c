@@ -294,7 +294,7 @@ static void add_numbers(struct html *html, const struct run *x, const struct che
         html_text(html, c->task);
         html_add(html, "</strong></p>\n");
     }
-    fact(html, "different held-out texts", 10, e->texts, "");
+    fact(html, "held-out texts", 10, e->texts, "");
     fact(html, "of them exactly right", 3, e->exact, " %");
     fact(html, "held-out loss, nats a symbol", 3, e->held_out_loss, "");
     fact(html, "loss of guessing by frequency", 3, x->guessing, "");
@@ -330,7 +330,7 @@ bool verdict_add(struct html *html, const struct report *r, bool labels, const c
     if (!isnan(x.end.exact))
         html_say(html, " %.3g&#160;%% of ", x.end.exact);
     if (!isnan(x.end.texts))
-        html_say(html, "%.10g different ", x.end.texts);
+        html_say(html, labels ? "%.10g " : "%.10g different ", x.end.texts);
     if (!isnan(x.end.exact))
         html_add(html, "held-out texts are exactly right.");
     else if (!isnan(x.loss))

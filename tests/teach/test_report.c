@@ -890,7 +890,7 @@ CPU_TEST(text_report, numbers_say_what_they_are_of)
                                TRAINED(15, 0.5) EVALUATED(20, 1, 0),
                    "75&#160;% of 8 different held-out texts are exactly right.</p>");
     EXPECT_PARTS(
-        "page.html", "different held-out texts</span> <strong>8</strong>",
+        "page.html", "<span>held-out texts</span> <strong>8</strong>",
         "of them exactly right</span> <strong>75 %</strong>",
         "held-out loss, nats a symbol</span> <strong>2</strong>",
         "loss at the end</span> <strong>0.5</strong>",
