@@ -9,7 +9,7 @@
 static bool is_repeated(const sb_node *node, int i)
 {
     for (int j = 0; j < node->inputs; j++)
-        if (j != i && node->in[j] == node->in[i])
+        if (j != i && node_target(node, j) == node_target(node, i))
             return true;
     return false;
 }
@@ -37,7 +37,7 @@ static bool new_gradients_in_block(sb_tensor *x)
  */
 static bool open_gradient(sb_node *node, int i)
 {
-    sb_tensor *x = node->in[i];
+    sb_tensor *x = node_target(node, i);
     if (!tape_wants_grad(tape_open(), x) || x->grad_current)
         return true;
     if (!x->grad && x->neighbour && !new_gradients_in_block(x))

@@ -83,7 +83,7 @@ static void node_free(sb_node *node)
         sb_tensor *y = node->out[i];
         y->requires_grad = y->keep = false;
         y->tape = 0;
-        y->neighbour = NULL;
+        y->neighbour = y->rounds = NULL;
         sb_tensor_release(y);
     }
     if (node->release)

@@ -146,7 +146,7 @@ __device__ inline int item_of_block(const cast_blocks &c, int64_t block)
 }
 
 /* A pack a thread. */
-template <class From, class To> __global__ void list_packs(const cast_blocks c)
+__global__ void list_packs(const cast_blocks c)
 {
     constexpr int N = PACK<bf16>;
     const int i = item_of_block(c, blockIdx.x);
@@ -154,21 +154,17 @@ template <class From, class To> __global__ void list_packs(const cast_blocks c)
     const int64_t at = ((blockIdx.x - c.first[i]) * THREADS + threadIdx.x) * N;
     if (at >= item.n)
         return;
-    const auto part = pack<float, N>::load((const From *)item.x + at, item.n - at);
-    part.add_to((To *)item.y + at, item.fresh, item.n - at);
+    const auto part = pack<float, N>::load((const float *)item.x + at, item.n - at);
+    part.store((bf16 *)item.y + at, item.n - at);
 }
 
-bool cast_each(bool to_bf16, const cast_list *list)
+bool cast_each(const cast_list *list)
 {
     cast_blocks c = {*list, {}};
     for (int i = 0; i < list->count; i++)
         c.first[i + 1] =
             c.first[i] + (pack_count(list->item[i].n, PACK<bf16>) + THREADS - 1) / THREADS;
-    const dim3 blocks((unsigned)c.first[list->count]);
-    if (to_bf16)
-        LAUNCH((list_packs<float, bf16>), blocks, dim3(THREADS), 0, stream, c);
-    else
-        LAUNCH((list_packs<bf16, float>), blocks, dim3(THREADS), 0, stream, c);
+    LAUNCH(list_packs, dim3((unsigned)c.first[list->count]), dim3(THREADS), 0, stream, c);
     return launched("cast");
 }
 

@@ -19,7 +19,7 @@ template <class T> bool backward(const struct layer_norm_backward *b)
         {(const T *)b->x, (const T *)b->gain, (const real_of<T> *)b->mean,
          (const real_of<T> *)b->scale, (const T *)b->dy, (const T *)b->dsum, norm_target<T>(b->dx),
          norm_target<T>(b->dbranch), b->dropout, (real_of<T> *)b->partial},
-        {{norm_target<T>(b->dgain), norm_target<T>(b->dbias)}});
+        {b->dgain, b->dbias});
     return launched("layer_norm");
 }
 

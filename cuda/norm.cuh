@@ -300,9 +300,21 @@ template <class T> slab_sum<T> norm_target(const struct norm_gradient &dx)
     return {(T *)dx.to, dx.fresh};
 }
 
+/* Those of dgain and dbias that are wide, or the others. */
+template <class T, int SUMS>
+void add_norm_slabs(int64_t slabs, int64_t C, const real_of<T> *partial,
+                    const struct norm_gradient (&to)[SUMS], bool wide)
+{
+    slab_sums<T, SUMS> sums = {};
+    for (int i = 0; i < SUMS; i++)
+        if (to[i].wide == wide)
+            sums.sum[i] = norm_target<T>(to[i]);
+    add_slabs(slabs, C, partial, sums);
+}
+
 template <class T, bool CENTRED>
 void queue_norm_gradients(int64_t rows, int64_t C, const norm_gradients<T> &b,
-                          const slab_sums<T, NORM_SUMS<CENTRED>> &sums)
+                          const struct norm_gradient (&to)[NORM_SUMS<CENTRED>])
 {
     const int64_t slabs = device_slab_count(rows);
     const bool whole = whole_packs(C, b.x, b.gain, b.dy, b.dsum, b.dx.to, b.dbranch.to, b.partial);
@@ -319,7 +331,8 @@ void queue_norm_gradients(int64_t rows, int64_t C, const norm_gradients<T> &b,
     if (!in_slabs && rows > 0)
         LAUNCH((sum_norm_slabs<T, CENTRED>), dim3(blocks_for(slabs * column_blocks(C), 1)),
                column_block(rows), 0, stream, rows, slabs, C, b);
-    add_slabs(slabs, C, (const real_of<T> *)b.partial, sums);
+    add_norm_slabs<T>(slabs, C, b.partial, to, false);
+    add_norm_slabs<real_of<T>>(slabs, C, b.partial, to, true);
 }
 
 #endif

@@ -28,7 +28,7 @@ bool backward(int64_t rows, int64_t C, const void *x, const void *gain, const vo
     b.dy = (const T *)dy;
     b.dx = norm_target<T>(dx);
     b.partial = (real_of<T> *)partial;
-    queue_norm_gradients<T, false>(rows, C, b, {{norm_target<T>(dgain)}});
+    queue_norm_gradients<T, false>(rows, C, b, {dgain});
     return launched("rms_norm");
 }
 

@@ -43,7 +43,7 @@ static sb_tensor *head_padding_row(const sb_node *before, sb_tensor *dweight)
 static bool head_after_backward(sb_node *node)
 {
     sb_node *before = *(sb_node *const *)sb_node_options(node);
-    const sb_tensor *weight = before->in[1];
+    const sb_tensor *weight = node_target(before, 1);
     if (weight->grad_current) {
         sb_tensor *row = head_padding_row(before, weight->grad);
         sb_tensor *saved =
@@ -107,6 +107,8 @@ static bool head_stop(const sb_output_head *head, struct head *h)
     } else if (tape->mode == SB_RECORD) {
         h->before = sb_node_new(&head_before, 2, (sb_tensor *[]){h->y, h->weight}, 1,
                                 &head->padding_id, sizeof head->padding_id);
+        if (h->before)
+            node_gives_sums(h->before, 1);
         h->y = h->before ? node_view(h->before, 0, h->y->rank, h->y->dim) : NULL;
     }
     return h->y && h->weight;

@@ -48,45 +48,38 @@ sb_tensor *sb_cast(sb_tensor *x, sb_dtype dtype)
         return sb_fail("cast: x is %s, the result would be %s: derivatives are exact in f64 alone",
                        sb_dtype_name(x->dtype), sb_dtype_name(dtype));
     sb_tensor *y = sb_node_output(node, dtype, x->rank, x->dim);
+    if (y && dtype == SB_BF16 && x->dtype == SB_F32 && x->tape == 0)
+        y->rounds = x;
     return y && run(x, y) ? y : NULL;
 }
 
-static void cast_list_add(struct cast_list *list, bool fresh, const sb_tensor *x, sb_tensor *y)
-{
-    if (tensor_size(x) > 0)
-        list->item[list->count++] = (struct cast_item){x->data, y->data, tensor_size(x), fresh};
-}
-
-static bool cast_list_run(const sb_tensor *x, bool to_bf16, const struct cast_list *list)
-{
-    const struct cast_kernels *k = kernel_row_if_any(&cast_rows, x->device, SB_F32);
-    if (k->list)
-        return list->count == 0 || k->list(to_bf16, list);
-    for (int i = 0; i < list->count; i++) {
-        const struct cast_item *c = &list->item[i];
-        if (to_bf16)
-            k->to_bf16(SB_F32, c->fresh, c->n, c->x, c->y);
-        else
-            k->to_real(SB_BF16, c->fresh, c->n, c->x, c->y);
-    }
-    return true;
-}
-
+/* Most outputs get no gradient: operations add to that of the input (node_gives_sums). */
 static bool cast_all_backward(sb_node *node)
 {
-    struct cast_list list = {0};
-    for (int i = 0; i < node->inputs; i++) {
+    bool ok = true;
+    for (int i = 0; ok && i < node->inputs; i++) {
         const sb_tensor *dy = sb_node_dy(node, i);
         sb_tensor *dx = sb_node_dx(node, i);
         if (dx && dy)
-            cast_list_add(&list, sb_node_fresh(node, i), dy, dx);
+            ok = cast_elements(sb_node_fresh(node, i), tensor_size(dx), dy, dx);
         else if (dx && sb_node_fresh(node, i))
             tensor_drop_grad(node->in[i]);
     }
-    return cast_list_run(node->in[0], false, &list);
+    return ok;
 }
 
 static const sb_operation cast_of_all = {"cast", "x[]", cast_all_backward, true, false};
+
+static bool cast_list_run(const sb_device *device, const struct cast_list *list)
+{
+    const struct cast_kernels *k = kernel_row_if_any(&cast_rows, device, SB_F32);
+    bool ok = true;
+    if (k->list)
+        return list->count == 0 || k->list(list);
+    for (int i = 0; ok && i < list->count; i++)
+        ok = k->to_bf16(SB_F32, true, list->item[i].n, list->item[i].x, list->item[i].y);
+    return ok;
+}
 
 bool cast_all(int n, sb_tensor *const x[], sb_tensor *y[])
 {
@@ -100,12 +93,16 @@ bool cast_all(int n, sb_tensor *const x[], sb_tensor *y[])
     for (int i = 0; ok && i < n; i++) {
         y[i] = node_block_output(node, block, at, x[i]->rank, x[i]->dim);
         ok = y[i] != NULL;
-        if (ok)
-            cast_list_add(&list, true, x[i], y[i]);
+        if (ok) {
+            y[i]->rounds = x[i]->tape == 0 ? x[i] : NULL;
+            if (tensor_size(x[i]) > 0)
+                list.item[list.count++] =
+                    (struct cast_item){x[i]->data, y[i]->data, tensor_size(x[i])};
+        }
         at += node_block_room(tensor_size(x[i]));
     }
     node_block_close(block);
-    return ok && cast_list_run(x[0], true, &list);
+    return ok && cast_list_run(x[0]->device, &list);
 }
 
 EXAMPLE(example_same, sb_cast(x[0], sb_tensor_dtype(x[0])))

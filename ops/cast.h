@@ -4,13 +4,12 @@
 
 #include "ops/kernel.h"
 
-/* Several tensors that one launch casts: f32 to bf16, or bf16 to f32. */
+/* Several tensors of f32 that one launch casts to bf16, y = x. */
 enum { CAST_LIST = 64 };
 struct cast_item {
     const void *x;
-    void *y; /* y = x, or y += x if not fresh */
+    void *y;
     int64_t n;
-    bool fresh;
 };
 struct cast_list {
     int count;
@@ -24,8 +23,8 @@ struct cast_kernels {
     bool (*to_bf16)(sb_dtype from, bool fresh, int64_t n, const void *x, void *y);
     /* y = x; x has this row's dtype or is i32 or bool, y is i32 or bool. */
     bool (*to_whole)(sb_dtype from, sb_dtype to, int64_t n, const void *x, void *y);
-    /* All of a list, to bf16 or from it, by one launch; in f32's row only, NULL on the CPU. */
-    bool (*list)(bool to_bf16, const struct cast_list *list);
+    /* All of a list; in f32's row only, NULL on the CPU. */
+    bool (*list)(const struct cast_list *list);
 };
 
 /* For other operations, outside the tape: y = x for the first n elements, or y += x if not fresh. y
@@ -33,7 +32,7 @@ struct cast_kernels {
 bool cast_elements(bool fresh, int64_t n, const sb_tensor *x, sb_tensor *y);
 
 /* sb_cast to bf16 of n tensors of f32, at most CAST_LIST, which all differ: one node, one
-   launch in each direction, and one block, in which parameters that are at equal distances stay at
+   launch forward, and one block, in which parameters that are at equal distances stay at
    equal distances. An output without a gradient gives its input none. */
 bool cast_all(int n, sb_tensor *const x[], sb_tensor *y[]);
 

@@ -11,7 +11,8 @@ KERNEL_ROWS_AND_BF16(layer_norm);
 struct norm_gradient norm_gradient(const sb_node *node, int i)
 {
     sb_tensor *dx = sb_node_dx(node, i);
-    return (struct norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
+    return (struct norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i),
+                                  dx && dx->dtype != sb_node_input(node, i)->dtype};
 }
 
 /* Scratch, and zeros for dy when only the sum has a gradient; the caller frees both. */
@@ -82,6 +83,7 @@ static bool run_forward(sb_node *node, double epsilon, double p, sb_sequence alo
     const char *op = node->operation->name;
     const bool residual = node->outputs == 2;
     const int gain = residual ? 2 : 1;
+    node_gives_sums(node, gain);
     const sb_tensor *x = node->in[0], *bias = sb_node_input(node, gain + 1);
     const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;

@@ -19,17 +19,26 @@ struct linear_shape linear_shape_of(const sb_tensor *x, const sb_tensor *weight,
                                  .tf32 = tape_open()->tf32};
 }
 
+struct linear_shape linear_shape_to(const struct linear_shape *s, const sb_tensor *x,
+                                    const sb_tensor *dx)
+{
+    struct linear_shape shape = *s;
+    shape.wide = dx && dx->dtype != x->dtype;
+    return shape;
+}
+
 /* Computes dbias, if needed. */
 static bool linear_add_bias(const struct linear_kernels *k, const struct linear_shape *s,
                             sb_node *node, const sb_tensor *dz)
 {
     sb_tensor *dbias = sb_node_dx(node, 2);
+    const struct linear_shape shape = linear_shape_to(s, dz, dbias);
     if (!dbias)
         return true;
     sb_tensor *partial = tensor_new("linear", dz->device, dtype_of_sums(dz->dtype), 2,
                                     (int64_t[]){slab_count(s->rows), s->out});
     bool ok = partial &&
-              k->backward_bias(s, dz->data, partial->data, sb_node_fresh(node, 2), dbias->data);
+              k->backward_bias(&shape, dz->data, partial->data, sb_node_fresh(node, 2), dbias->data);
     sb_tensor_release(partial);
     return ok;
 }
@@ -40,10 +49,12 @@ static bool linear_add_gradients(const struct linear_kernels *k, const struct li
 {
     const sb_tensor *x = node->in[0], *weight = node->in[1];
     sb_tensor *dx = sb_node_dx(node, 0), *dweight = sb_node_dx(node, 1);
+    const struct linear_shape of_weight = linear_shape_to(s, dz, dweight);
     bool ok = linear_add_bias(k, s, node, dz) &&
               (!dx || k->backward_x(s, dz->data, weight->data, sb_node_fresh(node, 0), dx->data)) &&
               (!dweight ||
-               k->backward_weight(s, dz->data, x->data, sb_node_fresh(node, 1), dweight->data));
+               k->backward_weight(&of_weight, dz->data, x->data, sb_node_fresh(node, 1),
+                                  dweight->data));
     return ok || sb_fail("linear: out of memory");
 }
 
@@ -121,6 +132,7 @@ sb_tensor *sb_linear_activation(sb_tensor *x, sb_tensor *weight, sb_tensor *bias
         return NULL;
     if ((int)activation < SB_ACTIVATION_IDENTITY || (int)activation > SB_ACTIVATION_SIGMOID)
         return sb_fail("linear: %d is not an activation", (int)activation);
+    node_gives_sums(node, 1);
     return call_end(node, run(node, activation));
 }
 

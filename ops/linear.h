@@ -71,6 +71,10 @@ extern struct kernel_rows linear_rows;
 struct linear_shape linear_shape_of(const sb_tensor *x, const sb_tensor *weight,
                                     sb_activation activation);
 
+/* The same for the kernel of one gradient, which may be wider than x (node_gives_sums). */
+struct linear_shape linear_shape_to(const struct linear_shape *s, const sb_tensor *x,
+                                    const sb_tensor *dx);
+
 /* Checks x, weight and bias (NULL: none); `op` opens the messages. */
 bool linear_check(const char *op, const sb_tensor *x, const sb_tensor *weight,
                   const sb_tensor *bias);

@@ -80,7 +80,7 @@ static void group_targets(const struct group *g, int first, sb_tensor *target[])
         target[i] = sb_node_dx(g->node, first + i);
         if (target[i] && !sb_node_dy(g->node, i)) {
             if (sb_node_fresh(g->node, first + i))
-                tensor_drop_grad(g->node->in[first + i]);
+                tensor_drop_grad(node_target(g->node, first + i));
             target[i] = NULL;
         }
     }
@@ -103,10 +103,12 @@ static bool group_backward_fits(const struct group *g, int first, sb_tensor *con
 static bool group_gradient(const struct group *g, const struct linear_shape *s, int input,
                            const sb_tensor *dy, void *partial, sb_tensor *to)
 {
+    const struct linear_shape shape = linear_shape_to(s, dy, to);
     const bool fresh = sb_node_fresh(g->node, input);
     return partial
-               ? g->kernels->backward_bias(s, dy->data, partial, fresh, to->data)
-               : g->kernels->backward_weight(s, dy->data, g->node->in[0]->data, fresh, to->data);
+               ? g->kernels->backward_bias(&shape, dy->data, partial, fresh, to->data)
+               : g->kernels->backward_weight(&shape, dy->data, g->node->in[0]->data, fresh,
+                                             to->data);
 }
 
 /* The gradients of the weights, or with scratch memory of the biases. */
@@ -219,6 +221,7 @@ bool linear_group(sb_tensor *x, int n, sb_tensor *const weight[], sb_tensor *con
         call_begin(&linear_of_group, &linear_rows, bias ? 1 + 2 * n : 1 + n, in, n, NULL, 0);
     if (!node || !group_check(node, heads))
         return false;
+    node_gives_sums(node, 1);
     const struct group g = group_of(node);
     if (!g.kernels || !group_outputs(&g, heads))
         return false;

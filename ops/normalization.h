@@ -21,7 +21,7 @@ struct layer_norm_forward {
 /* A gradient: written when fresh, else added to; `to` is NULL when it is not needed. */
 struct norm_gradient {
     void *to;
-    bool fresh;
+    bool fresh, wide; /* wide: of f32, where x is of bf16 (dgain and dbias) */
 };
 /* That of input i of a node during backward. */
 struct norm_gradient norm_gradient(const sb_node *node, int i);

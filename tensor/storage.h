@@ -61,6 +61,7 @@ struct sb_tensor {
     bool keep;   /* backward keeps its data and gradient */
     bool data_gone;
     sb_tensor *rounded; /* bf16 with the same values, from which data can be made again, or NULL */
+    sb_tensor *rounds;  /* of a bf16 copy on a tape: the f32 leaf that it rounds; or NULL */
     bool grad_current;  /* grad holds the current gradient; otherwise its contents are stale */
     uint64_t written;   /* of the owner: the count of the last write (tensor_note_write) */
     const char *origin; /* the operation that made it, for messages; static text or NULL */

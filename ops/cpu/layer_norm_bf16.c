@@ -112,14 +112,16 @@ static void layer_norm_bf16_gradients(const struct layer_norm_backward *b,
         bf16_add(C, dx, b->dbranch.fresh, (uint16_t *)b->dbranch.to + first);
 }
 
-/* The sums of the slabs, which `sums` has room for, rounded once. */
+/* The sums of the slabs, rounded once, in `sums`, unless the gradient is wide. */
 static void layer_norm_add_slabs(const struct layer_norm_backward *b, const real *partial,
                                  struct norm_gradient gradient, real *sums)
 {
     if (!gradient.to)
         return;
-    add_slabs(slab_count(b->rows), b->C, 2 * b->C, partial, true, sums);
-    bf16_add(b->C, sums, gradient.fresh, gradient.to);
+    add_slabs(slab_count(b->rows), b->C, 2 * b->C, partial, !gradient.wide || gradient.fresh,
+              gradient.wide ? gradient.to : sums);
+    if (!gradient.wide)
+        bf16_add(b->C, sums, gradient.fresh, gradient.to);
 }
 
 static bool layer_norm_backward(const struct layer_norm_backward *b)

@@ -1,6 +1,7 @@
 /* Optimisers, schedules, and parameters of few bits. */
 #include "nn/flat.h"
 #include "nn/rounded_parameters.h"
+#include "ops/linear.h"
 #include "ops/update.h"
 #include "tests/support/test.h"
 #include <stdio.h>
@@ -618,4 +619,99 @@ TEST(rounded_parameters, each_allocation_may_fail)
     chain_step(&c, true, 2);
     sb_parameters_clear(c.set);
     cr_expect(test_each_allocation_fails(chain_begins, &c) > 0);
+}
+
+/* The gradients of parameters in mixed precision are sums that no rounding to bf16 follows. */
+
+enum { ROUNDED_ROWS = 130, ROUNDED_WIDTH = 24 };
+
+FUNCTION(rounded_linear, sb_linear(x[0], x[1], x[2]))
+FUNCTION(rounded_norm, sb_layer_norm(x[0], x[2], x[3], 0))
+FUNCTION(rounded_rms_norm, sb_rms_norm(x[0], x[2], 0))
+FUNCTION(rounded_twice, sb_add(sb_linear(x[0], x[1], x[3]), sb_linear(x[0], x[1], x[2])))
+FUNCTION_HEAD(rounded_residual_norm)
+{
+    sb_tensor *sum;
+    return sb_residual_layer_norm(x[0], x[0], 0, x[2], x[3], 0, &sum);
+}
+FUNCTION_HEAD(rounded_group)
+{
+    sb_tensor *y[2];
+    if (!linear_group(x[0], 2, (sb_tensor *[]){x[1], x[4]}, (sb_tensor *[]){x[2], x[3]}, 2, y))
+        return NULL;
+    return sb_reshape(sb_subtract(y[0], y[1]), SB_SHAPE(ROUNDED_ROWS, ROUNDED_WIDTH));
+}
+
+enum { ROUNDED = 4 }; /* parameters: a weight, a gain, a bias, and another weight */
+
+/* Numbers that bf16 has too. */
+static sb_tensor *rounded_leaf(uint64_t seed, int rank, const int64_t *dim)
+{
+    sb_tensor *x = test_leaf(SB_F32, seed, rank, dim);
+    for (int64_t i = 0; i < sb_tensor_size(x); i++)
+        sb_tensor_set(x, i, round(16 * sb_tensor_get(x, i)) / 16);
+    return x;
+}
+
+/* The gradients of the parameters, with copies of the last `keep` kept, which then get them; added
+   to what they have. */
+static void rounded_gradients(sb_function f, sb_dtype dtype, int keep, sb_tensor *const leaf[])
+{
+    sb_tensor *in[1 + ROUNDED];
+    TAPE(SB_RECORD);
+    for (int i = 0; i <= ROUNDED; i++)
+        in[i] = sb_cast(leaf[i], dtype);
+    for (int i = 0; i < keep; i++)
+        sb_keep(in[ROUNDED - i]);
+    sb_tensor *y = sb_cast(f(NULL, in), SB_F32);
+    MUST(sb_backward(sb_sum(sb_multiply(y, leaf[ROUNDED + 1]), SB_ALL, false)));
+    for (int i = 0; i < keep; i++) {
+        const sb_tensor *copy = sb_tensor_grad(in[ROUNDED - i]),
+                        *dx = sb_tensor_grad(leaf[ROUNDED - i]);
+        cr_expect(!copy == !dx && (!copy || copy->dtype == dtype));
+    }
+}
+
+static void expect_unrounded(const char *name, sb_function f, int keep, double limit)
+{
+    static const int64_t dim[] = {ROUNDED_ROWS, ROUNDED_WIDTH}, square[] = {dim[1], dim[1]};
+    sb_tensor *leaf[2][ROUNDED + 2];
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < ROUNDED + 2; i++) {
+            const bool rows = i == 0 || i > ROUNDED, matrix = i == 1 || i == 4;
+            leaf[k][i] = rounded_leaf((uint64_t)i, rows || matrix ? 2 : 1,
+                                      rows     ? dim
+                                      : matrix ? square
+                                               : &dim[1]);
+        }
+        for (int step = 0; step < 2; step++) /* the second adds to the gradients */
+            rounded_gradients(f, k ? SB_F32 : SB_BF16, k ? 0 : keep, leaf[k]);
+    }
+    for (int i = 1; i <= ROUNDED; i++) {
+        const sb_tensor *got = sb_tensor_grad(leaf[0][i]), *wanted = sb_tensor_grad(leaf[1][i]);
+        cr_expect(!got == !wanted, "%s: parameter %d", name, i);
+        cr_expect(!got || test_relative(got, wanted) < limit,
+                  "%s, %d kept: the gradient of parameter %d differs by %g", name, keep, i,
+                  test_relative(got, wanted));
+    }
+}
+
+TEST(rounded_parameters, their_gradients_are_not_rounded_unless_copies_are_kept)
+{
+    static const struct {
+        const char *name;
+        sb_function f;
+    } uses[] = {{"linear", rounded_linear},
+                {"two linears", rounded_twice},
+                {"linear_group", rounded_group},
+                {"layer_norm", rounded_norm},
+                {"residual_layer_norm", rounded_residual_norm}};
+    for (int i = 0; i < 5; i++) {
+        expect_unrounded(uses[i].name, uses[i].f, 0, 4e-6);
+        expect_unrounded(uses[i].name, uses[i].f, 2, 0x1p-8);
+        expect_unrounded(uses[i].name, uses[i].f, ROUNDED, 0x1p-8);
+    }
+    /* on the CPU it computes in f32, and a cast follows */
+    const bool cpu = sb_device_in_use() == sb_device_cpu();
+    expect_unrounded("rms_norm", rounded_rms_norm, 0, cpu ? 0x1p-8 : 4e-6);
 }
