@@ -6,22 +6,23 @@
 namespace
 {
 
-/* A block owns 128 queries. For the largest heads, and large heads with a bias, a warp has
-   registers for one fragment of them only; from 128 numbers on, for 32 keys at a time. If it DROPS,
-   a call may have dropout. */
-template <int D, bool BIASED, bool DROPS, bool LARGE = (BIASED ? D >= 128 : D > 128)>
+/* Large heads, or with a bias: a block owns 128 queries. For the largest heads, and large heads
+   with a bias, a warp has registers for one fragment of them only; from 128 numbers on, for 32 keys
+   at a time. A call may have dropout. */
+template <int D, bool BIASED, bool LARGE = (BIASED ? D >= 128 : D > 128)>
 struct forward_shape : mma_shape<D, /* warps */ LARGE ? 8 : 4, /* fragments */ LARGE ? 1 : 2,
                                  /* columns */ D >= 128 ? 32 : 64> {
-    static constexpr bool biased = BIASED, drops = DROPS, holds = false;
-    static constexpr bool splits = D <= LARGEST_SPLIT && !BIASED; /* code for whole tiles alone */
+    static constexpr bool biased = BIASED, drops = true, splits = false, holds = false;
 };
 
-/* Small heads without bias and dropout: 64 queries, held in registers, so that some blocks fit on a
-   multiprocessor, which hide each other's latencies. */
-template <int D>
-struct small_forward_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 64, bf16,
-                                       /* blocks */ SMALL_BLOCKS> {
-    static constexpr bool biased = false, drops = false, splits = true, holds = true;
+/* Small heads without bias: 64 queries, held in registers, so that some blocks fit on a
+   multiprocessor, which hide each other's latencies. It splits: whole tiles have code of their
+   own. */
+template <int D, bool DROPS>
+struct small_forward_shape
+    : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 64, bf16,
+                /* blocks */ (DROPS && D > 32 ? 3 : (int)SMALL_BLOCKS)> {
+    static constexpr bool biased = false, drops = DROPS, splits = true, holds = true;
 };
 
 /* Of float. */
@@ -386,11 +387,11 @@ template <class T> bool attention_mma_forward(const attention &a, const attentio
     else
         return with_shape(a, nullptr, [&](auto D, auto drops) {
             if (f.bias)
-                return launch_forward<forward_shape<D(), true, true>>(a, f);
-            if constexpr (drops())
-                return launch_forward<forward_shape<D(), false, true>>(a, f);
+                return launch_forward<forward_shape<D(), true>>(a, f);
+            if constexpr (D() <= LARGEST_SPLIT)
+                return launch_forward<small_forward_shape<D(), drops()>>(a, f);
             else
-                return launch_forward<small_forward_shape<D()>>(a, f);
+                return launch_forward<forward_shape<D(), false>>(a, f);
         });
 }
 

@@ -7,21 +7,21 @@
 namespace
 {
 
-/* Two blocks fit on a multiprocessor of compute capability 9.0 for heads of up to 128. If it is
-   GENERAL, a call may have dropout or a bias. */
-template <int D, bool GENERAL>
+/* Large heads: two blocks fit on a multiprocessor of compute capability 9.0 for heads of up to
+   128. */
+template <int D>
 struct queries_shape : mma_shape<D, /* warps */ 4, /* fragments */ D <= 128 ? 2 : 1,
-                                 /* columns */ D <= 64 ? 64 : 32> {
-    static constexpr bool general = GENERAL, splits = !GENERAL; /* code for whole tiles alone */
-    static constexpr bool holds = false;
+                                 /* columns */ 32> {
+    static constexpr bool general = true, splits = false, holds = false;
 };
 
-/* Small heads without dropout: 64 queries, whose operands are held in registers, so that three
-   blocks fit on a multiprocessor, which hide each other's latencies. */
-template <int D>
+/* Small heads: 64 queries, whose operands are held in registers, so that three blocks fit on a
+   multiprocessor, which hide each other's latencies. If it is GENERAL, a call may have dropout or a
+   bias; otherwise whole tiles have code of their own. */
+template <int D, bool GENERAL>
 struct small_queries_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 64, bf16,
                                        /* blocks */ 3> {
-    static constexpr bool general = false, splits = true, holds = true;
+    static constexpr bool general = GENERAL, splits = !GENERAL, holds = true;
 };
 
 /* Of float: larger heads leave registers for one fragment only. */
@@ -235,10 +235,10 @@ template <class T, class F> auto with_queries_shape(const attention &a, const vo
         return with_tf32_size(a, [&](auto D) { return f(tf32_queries_shape<D()>()); });
     else
         return with_shape(a, bias, [&](auto D, auto general) {
-            if constexpr (general())
-                return f(queries_shape<D(), true>());
+            if constexpr (D() <= LARGEST_SPLIT)
+                return f(small_queries_shape<D(), general()>());
             else
-                return f(small_queries_shape<D()>());
+                return f(queries_shape<D()>());
         });
 }
 
