@@ -81,7 +81,7 @@ try_texts() {
     grep -q '<span>task</span> <strong>copy</strong>' "$work/chosen.html" &&
         grep -q 'A nat is the unit of natural logarithms' "$work/chosen.html"
     check $? "a page without --input has a held-out text, its task, and its unit"
-    grep -q 'nats a symbol, log scale</text>' "$work/long.html"
+    grep -q 'nats, log scale</text>' "$work/long.html"
     check $? "the loss has a label of its axis"
     grep -q 'log holds none' "$work/long.html"
     check $? "a page without gradients says which option logs them"

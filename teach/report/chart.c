@@ -360,7 +360,7 @@ static struct chart loss_of(const struct run_log *run, int64_t symbols, const ch
     const double guess = run_end(run).guess_loss;
     return (struct chart){
         .title = "Loss",
-        .unit = "nats a symbol",
+        .unit = "nats",
         .curves = 2,
         .curve = {{"training", run, RUN_LOSS}, {"held out", run, RUN_HELD_OUT_LOSS}},
         .logarithmic = true,

@@ -85,8 +85,8 @@ void compare_sort(int64_t n, struct compared runs[])
 static void add_charts(struct html *html, int drawn, const struct compared runs[])
 {
     static const struct chart charts[] = {
-        {.title = "Training loss", .unit = "nats a symbol", .logarithmic = true},
-        {.title = "Held-out loss", .unit = "nats a symbol", .logarithmic = true},
+        {.title = "Training loss", .unit = "nats", .logarithmic = true},
+        {.title = "Held-out loss", .unit = "nats", .logarithmic = true},
         {.title = "Held-out texts that are exactly right", .unit = "per cent"}};
     static const enum run_value values[] = {RUN_LOSS, RUN_HELD_OUT_LOSS, RUN_EXACT};
     for (int v = 0; v < 3; v++) {

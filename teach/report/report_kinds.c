@@ -59,7 +59,7 @@ static void marked_code(struct html *html, const char *text, const char *other)
     }
     html_print(html, "%s</code>", marked ? "</mark>" : "");
     if (shown < all)
-        html_print(html, " ... (%lld more)", (long long)(all - shown));
+        html_print(html, " ... (%lld more characters)", (long long)(all - shown));
 }
 
 static void cell(struct html *html, const char *text, const char *other)

@@ -296,7 +296,7 @@ static void add_numbers(struct html *html, const struct run *x, const struct che
     }
     fact(html, "held-out texts", 10, e->texts, "");
     fact(html, "of them exactly right", 3, e->exact, " %");
-    fact(html, "held-out loss, nats a symbol", 3, e->held_out_loss, "");
+    fact(html, "held-out loss, nats", 3, e->held_out_loss, "");
     fact(html, "loss of guessing by frequency", 3, x->guessing, "");
     fact(html, "loss at the start", 3, e->first_loss, "");
     fact(html, "loss at the end", 3, e->last_loss, "");
@@ -304,7 +304,8 @@ static void add_numbers(struct html *html, const struct run *x, const struct che
     html_add(html, "</div>\n");
     if (!isnan(e->last_loss))
         html_add(html, "<p>A nat is the unit of natural logarithms: ln 2 = 0.69 nats are one bit. "
-                       "The loss at the end is a mean over the last tenth of the steps.</p>\n");
+                       "A loss is the mean over all symbols, or labels, that the model must give; "
+                       "that at the end also over the last tenth of the steps.</p>\n");
     if (!isnan(e->best_step))
         html_say(html,
                  "<p>The held-out numbers are those of the best evaluation in training, at step "

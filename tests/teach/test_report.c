@@ -383,7 +383,7 @@ CPU_TEST(report, a_figure_is_a_separate_file)
     cr_expect(count_of(svg, "<text") == 3 + 3 && count_of(svg, "<path") >= 3, "%s", svg);
     svg = figure_of("loss");
     expect_picture(svg);
-    cr_expect(strstr(svg, "<title>Loss over 40 steps, in nats a symbol</title>") &&
+    cr_expect(strstr(svg, "<title>Loss over 40 steps, in nats</title>") &&
                   strstr(svg, ">guessing by frequency</text>") && count_of(svg, "h0") == 4,
               "%s", svg);
     char *kept = strdup(svg);
@@ -536,7 +536,7 @@ CPU_TEST(report, frozen_parts_are_healthy_and_long_texts_are_cut)
     program_write("held.tsv", held, strlen(held));
     run_well("report m --input '3 1 4' --data held.tsv --out page.html");
     page = program_read("page.html", NULL);
-    cr_expect(page && count_of(page, "-</mark></code> ... (60 more)") == 3);
+    cr_expect(page && count_of(page, "-</mark></code> ... (60 more characters)") == 3);
 }
 
 CPU_TEST(report, a_page_without_gradients_has_no_tab_for_them)
@@ -892,7 +892,7 @@ CPU_TEST(text_report, numbers_say_what_they_are_of)
     EXPECT_PARTS(
         "page.html", "<span>held-out texts</span> <strong>8</strong>",
         "of them exactly right</span> <strong>75 %</strong>",
-        "held-out loss, nats a symbol</span> <strong>2</strong>",
+        "held-out loss, nats</span> <strong>2</strong>",
         "loss at the end</span> <strong>0.5</strong>",
         "in training, at step 10, whose weights were saved as this model.</p>",
         "Of 100 other texts, made for tests and never seen in training, not even to evaluate, it "
