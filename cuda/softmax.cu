@@ -1,104 +1,10 @@
 #include "cuda/ids.cuh"
 #include "cuda/masked_row.cuh"
-#include "cuda/row_exp.cuh"
+#include "cuda/softmax_row.cuh"
 #include "ops/softmax.h"
 
 namespace
 {
-
-/* For rows of any length, a block for each: reads the row twice. */
-template <class T> __global__ void softmax_rows(int64_t C, const T *x, T *y)
-{
-    const row_group<ROW_THREADS> group;
-    const bool aligned = whole_packs(C, x, y);
-    x += group.row * C;
-    y += group.row * C;
-    const auto row = row_max_and_sum(group, C, x, aligned);
-    const real_of<T> inverse = 1 / row.sum;
-    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
-        auto part = load_row<real_of<T>>(lane, x + c);
-        lane.each([&](int n) { part[n] = exp_for<T>(part[n] - row.max) * inverse; });
-        store_row(lane, part, y + c);
-    });
-}
-
-/* The same for rows in registers: one read, and one exponential of each element. */
-template <class T, int GROUP, int PACKS, bool WHOLE>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
-    softmax_in_registers(int64_t rows, int64_t C, const T *x, T *y)
-{
-    typedef real_of<T> real;
-    const row_group<GROUP> group;
-    if (group.row >= rows)
-        return;
-    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
-    auto row = load_row<real>(lane, x + group.row * C, -(real)INFINITY);
-    real max = -INFINITY, sum = 0;
-    lane.each([&](int n) { max = real_max(max, row[n]); });
-    max = group.max(max);
-    lane.each([&](int n) { sum += row[n] = exp_for<T>(row[n] - max); });
-    const real inverse = 1 / group.sum(sum);
-    lane.each([&](int n) { row[n] *= inverse; });
-    store_row(lane, row, y + group.row * C);
-}
-
-template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
-{
-    LAUNCH_IN_REGISTERS(softmax_rows, softmax_in_registers, T, rows, C, whole_packs(C, x, y),
-                        (const T *)x, (T *)y);
-    return launched("softmax");
-}
-
-/* Of y_c = exp(x_c - max) / sum: dx_c += y_c (dy_c - sum_j y_j dy_j) */
-template <class T>
-__global__ void backward_rows(int64_t C, const T *y, const T *dy, bool fresh, T *dx)
-{
-    typedef real_of<T> real;
-    const row_group<ROW_THREADS> group;
-    const bool aligned = whole_packs(C, y, dy, dx);
-    y += group.row * C;
-    dy += group.row * C;
-    dx += group.row * C;
-    real dot = 0;
-    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
-        const auto a = load_stored(lane, y + c), b = load_stored(lane, dy + c);
-        lane.each([&](int n) { dot += (real)a[n] * (real)b[n]; });
-    });
-    dot = group.sum(dot);
-    each_piece(group, C, aligned, [&](const auto &lane, int64_t c) {
-        const auto a = load_stored(lane, y + c);
-        auto part = load_row<real>(lane, dy + c);
-        lane.each([&](int n) { part[n] = (real)a[n] * (part[n] - dot); });
-        add_row(lane, part, fresh, dx + c);
-    });
-}
-
-template <class T, int GROUP, int PACKS, bool WHOLE>
-__global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS<T, WHOLE>)
-    backward_in_registers(int64_t rows, int64_t C, const T *all_y, const T *all_dy, bool fresh,
-                          T *dx)
-{
-    typedef real_of<T> real;
-    const row_group<GROUP> group;
-    if (group.row >= rows)
-        return;
-    const lane_row<GROUP, PACKS, WHOLE> lane(group, C);
-    const auto y = load_stored(lane, all_y + group.row * C);
-    auto dy = load_row<real>(lane, all_dy + group.row * C);
-    real dot = 0;
-    lane.each([&](int n) { dot += (real)y[n] * dy[n]; });
-    dot = group.sum(dot);
-    lane.each([&](int n) { dy[n] = (real)y[n] * (dy[n] - dot); });
-    add_row(lane, dy, fresh, dx + group.row * C);
-}
-
-template <class T>
-bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh, void *dx)
-{
-    LAUNCH_IN_REGISTERS(backward_rows, backward_in_registers, T, rows, C, whole_packs(C, y, dy, dx),
-                        (const T *)y, (const T *)dy, fresh, (T *)dx);
-    return launched("softmax");
-}
 
 template <class T>
 __global__ void masked_rows(int64_t Lk, mask_sizes s, mask_terms mask, real_of<T> scale, const T *x,
@@ -251,5 +157,5 @@ bool queries_seen(mask_sizes s, const mask_terms *mask, int64_t rows, uint8_t *s
 
 } // namespace
 
-KERNELS_AND_BF16(softmax, forward<T>, backward<T>, masked_forward<T>, masked_backward<T>,
-                 bad_length<T>, queries_seen);
+KERNELS_AND_BF16(softmax, softmax_forward<T, false>, softmax_backward<T, false>, masked_forward<T>,
+                 masked_backward<T>, bad_length<T>, queries_seen);
