@@ -19,9 +19,8 @@ struct forward_shape : mma_shape<D, /* warps */ LARGE ? 8 : 4, /* fragments */ L
    multiprocessor, which hide each other's latencies. It splits: whole tiles have code of their
    own. */
 template <int D, bool DROPS>
-struct small_forward_shape
-    : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 64, bf16,
-                /* blocks */ (DROPS && D > 32 ? 3 : (int)SMALL_BLOCKS)> {
+struct small_forward_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 64, bf16,
+                                       /* blocks */ (DROPS &&D > 32 ? 3 : (int)SMALL_BLOCKS)> {
     static constexpr bool biased = false, drops = DROPS, splits = true, holds = true;
 };
 
@@ -186,13 +185,6 @@ __device__ void begin(const attention &a, const attention_tiled &f, const tile_p
                           a.Dv);
 }
 
-/* A row's sum, from the parts of its four lanes. */
-__device__ inline float row_total(float sum)
-{
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
-}
-
 /* Stores the sums, to which other keys are added later. */
 template <class S>
 __device__ void leave(forward_memory<S> &m, const attention &a, const attention_tiled &f,
@@ -251,28 +243,6 @@ template <class S> __device__ bool draws(const attention &a)
     return S::drops && (std::is_same_v<typename S::number, bf16> || a.dropout.threshold > 0);
 }
 
-/* Starts loading a tile, if there is one. */
-template <class S>
-__device__ void load_keys(forward_memory<S> &m, int stage, const attention &a,
-                          const attention_tiled &f, const mma_tile &tile, const key_band &band,
-                          bool aligned)
-{
-    const tile_place &t = tile.t;
-    const int64_t count = a.Lk - t.j;
-    if (threadIdx.x == 0)
-        m.tile[stage] = tile;
-    if (tile.kind != NOTHING) {
-        load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.k[stage], rows_from(rows_of<typename S::number>(f.k, a.k, t.b, tile.group), t.j),
-            count, a.D, aligned);
-        load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.v[stage], rows_from(rows_of<typename S::number>(f.v, a.v, t.b, tile.group), t.j),
-            count, a.Dv, aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, band, t, tile.kind, draws<S>(a));
-    }
-    cp_async_commit();
-}
-
 /* Whether the warp has queries. Their place is read from a tile, which takes no registers during
    the loop. */
 template <class S>
@@ -294,12 +264,14 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         begin<S>(a, f, {b, h, i, 0}, sums);
     key_band band;
     band.set(a, b, f.bias);
+    band.set_whole_keys<S::ROWS, S::COLUMNS>(a, (int)i);
     if (threadIdx.x == 0)
         m->band = band;
     m->in_v.begin();
     load_rows<S::D, S::ROWS, S::THREADS>(
         m->q, rows_from(rows_of<typename S::number>(f.q, a.q, b, h), i), a.Lq - i, a.D, aligned);
-    load_keys(*m, 0, a, f, first_keys<S::ROWS, S::COLUMNS>(a, band, b, h, i), band, aligned);
+    load_keys<S>(*m, 0, a, f.k, f.v, first_keys<S::ROWS, S::COLUMNS>(a, band, b, h, i), band,
+                 draws<S>(a), aligned);
     held_rows<S::D, S::holds> held;
     if constexpr (S::holds) {
         cp_async_wait<0>();
@@ -314,7 +286,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         if (next.kind == NOTHING)
             break;
         next_keys<S::ROWS, S::COLUMNS>(a, m->band, next);
-        load_keys(*m, stage ^ 1, a, f, next, m->band, aligned);
+        load_keys<S>(*m, stage ^ 1, a, f.k, f.v, next, m->band, draws<S>(a), aligned);
         const bool careful = some && m->in_v.find(m->v[stage], [&](int row) {
             return whole_row<S::COLUMNS / 32>(m->bits[stage].keep[row]);
         });

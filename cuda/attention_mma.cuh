@@ -255,6 +255,13 @@ __device__ void store_rows(const float (&z)[M][D / 8][4], rows<T> to, int64_t co
     }
 }
 
+/* A row's sum, from the parts of its four lanes. */
+__device__ inline float row_total(float sum)
+{
+    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
+}
+
 /* Loads a warp's rows; zeros beyond their number and their length. */
 template <int D, int M>
 __device__ void load_sums(float (&z)[M][D / 8][4], rows<const float> from, int64_t count,

@@ -49,8 +49,12 @@ template <class S> __device__ int first_query(const key_band &band, int64_t j)
 template <class S>
 __device__ void next_queries(const attention &a, const key_band &band, mma_tile &tile)
 {
+    tile.kind = band.begins_whole((int)tile.t.i + S::COLUMNS) ? WHOLE : NOTHING;
+    if (tile.kind == WHOLE) {
+        tile.t.i += S::COLUMNS;
+        return;
+    }
     const int end = band.queries_end((int)tile.t.j + S::ROWS - 1, (int)a.Lq);
-    tile.kind = NOTHING;
     while (tile.kind == NOTHING) {
         tile.t.i += S::COLUMNS;
         if (tile.t.i >= end) {
@@ -315,6 +319,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     clear<S::D, S::M>(sums.dv);
     key_band band;
     band.set(a, b, g.bias);
+    band.set_whole_queries<S::COLUMNS, S::ROWS>(a, (int)j);
     if (threadIdx.x == 0)
         m->band = band;
     m->in_q.begin();

@@ -35,6 +35,7 @@ __device__ inline tile_kind blocks_kind(const attention &a, const tile_place &t,
    kernels have fewer than 2^30 positions, and read this for each tile. */
 struct key_band {
     int before, after, end;
+    int whole, whole_end; /* tiles that begin in this range of what a block visits are WHOLE */
     bool biased;
 
     __device__ void set(const attention &a, int64_t b, const void *bias)
@@ -54,6 +55,28 @@ struct key_band {
         before = (int)(backward < -most ? -most : backward);
         after = (int)(forward < -most ? -most : forward);
         end = (int)(keys < 0 ? 0 : keys);
+        whole = whole_end = 0;
+    }
+    /* For a block of queries from i on, which visits keys. */
+    template <int QUERIES, int KEYS> __device__ void set_whole_keys(const attention &a, int i)
+    {
+        if (a.mask.dense || (biased && i + QUERIES > a.Lq))
+            return;
+        whole = from((int)smaller(i + QUERIES, a.Lq) - 1);
+        whole_end = to(i) - KEYS + 1;
+    }
+    /* For a block of keys from j on, which visits queries. */
+    template <int QUERIES, int KEYS> __device__ void set_whole_queries(const attention &a, int j)
+    {
+        const int last = (int)smaller(j + KEYS, a.Lk) - 1;
+        if (a.mask.dense || (biased && j + KEYS > a.Lk) || end <= last)
+            return;
+        whole = first_query(last);
+        whole_end = queries_end(j, (int)a.Lq) - QUERIES + 1;
+    }
+    __device__ bool begins_whole(int first) const
+    {
+        return whole <= first && first < whole_end;
     }
     __device__ int from(int i) const
     {
@@ -195,7 +218,11 @@ struct mma_tile {
 template <int QUERIES, int KEYS>
 __device__ void next_keys(const attention &a, const key_band &band, mma_tile &tile)
 {
-    tile.kind = NOTHING;
+    tile.kind = band.begins_whole((int)tile.t.j + KEYS) ? WHOLE : NOTHING;
+    if (tile.kind == WHOLE) {
+        tile.t.j += KEYS;
+        return;
+    }
     for (tile.t.j += KEYS; tile.kind == NOTHING && tile.t.j < tile.end; tile.t.j += KEYS)
         tile.kind = kind_of<OWNS_QUERIES, QUERIES, KEYS>(a, band, tile.t);
     tile.t.j -= KEYS;
@@ -212,6 +239,28 @@ __device__ mma_tile first_keys(const attention &a, const key_band &band, int64_t
                      NOTHING};
     next_keys<QUERIES, KEYS>(a, band, tile);
     return tile;
+}
+
+/* Starts loading a tile of keys, if there is one, for a block of queries. */
+template <class S, class Memory>
+__device__ void load_keys(Memory &m, int stage, const attention &a, const void *k, const void *v,
+                          const mma_tile &tile, const key_band &band, bool draws, bool aligned)
+{
+    typedef typename S::number number;
+    const tile_place &t = tile.t;
+    const int64_t count = a.Lk - t.j;
+    if (threadIdx.x == 0)
+        m.tile[stage] = tile;
+    if (tile.kind != NOTHING) {
+        load_rows<S::D, S::COLUMNS, S::THREADS>(
+            m.k[stage], rows_from(rows_of<number>(k, a.k, t.b, tile.group), t.j), count, a.D,
+            aligned);
+        load_rows<S::D, S::COLUMNS, S::THREADS>(
+            m.v[stage], rows_from(rows_of<number>(v, a.v, t.b, tile.group), t.j), count, a.Dv,
+            aligned);
+        set_bits<S::THREADS>(m.bits[stage], a, band, t, tile.kind, draws);
+    }
+    cp_async_commit();
 }
 
 __host__ __device__ inline int64_t block_count(int64_t n, int rows)

@@ -31,6 +31,12 @@ struct tf32_queries_shape
     static constexpr bool general = true, splits = false, holds = false;
 };
 
+/* Whether a call draws the bits of dropout. */
+template <class S> __device__ bool draws(const attention &a)
+{
+    return S::general && a.dropout.threshold > 0;
+}
+
 template <class S> struct queries_memory {
     enum { P = PITCH<S::D, typename S::number> };
     typename S::number q[S::ROWS * P], dy[S::ROWS * P], k[2][S::COLUMNS * P], v[2][S::COLUMNS * P];
@@ -41,35 +47,17 @@ template <class S> struct queries_memory {
     nonfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_k;
 };
 
-/* Starts loading a tile, if there is one. */
-template <class S>
-__device__ void load_keys(queries_memory<S> &m, int stage, const attention &a,
-                          const attention_tiled_backward &g, const mma_tile &tile,
-                          const key_band &band, bool aligned)
-{
-    const tile_place &t = tile.t;
-    const int64_t count = a.Lk - t.j;
-    if (threadIdx.x == 0)
-        m.tile[stage] = tile;
-    if (tile.kind != NOTHING) {
-        load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.k[stage], rows_from(rows_of<typename S::number>(g.k, a.k, t.b, tile.group), t.j),
-            count, a.D, aligned);
-        load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.v[stage], rows_from(rows_of<typename S::number>(g.v, a.v, t.b, tile.group), t.j),
-            count, a.Dv, aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, band, t, tile.kind,
-                             S::general && a.dropout.threshold > 0);
-    }
-    cp_async_commit();
-}
+/* What a block computes. With DELTA only delta, and without it only dq. */
+template <class S> struct query_results {
+    float dq[S::M][S::D / 8][4], delta[S::M][2];
+};
 
-/* dq += ds k over a tile, 32 keys at a time. */
-template <class S>
-__device__ __forceinline__ void add_tile(queries_memory<S> &m, int stage, const attention &a,
-                                         const attention_tiled_backward &g,
-                                         const held_queries<S::D, S::holds> &held, bool all,
-                                         bool careful, float (&dq)[S::M][S::D / 8][4])
+/* dq += ds k over a tile, 32 keys at a time; or, with m.rows.delta 0, delta += rowsum(p dp), this
+   lane's part. */
+template <class S, bool DELTA>
+__device__ __forceinline__ void
+add_tile(queries_memory<S> &m, int stage, const attention &a, const attention_tiled_backward &g,
+         const held_queries<S::D, S::holds> &held, bool all, bool careful, query_results<S> &found)
 {
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
     const tile_rows<typename S::number> of = {m.q, m.dy, m.k[stage], m.v[stage]};
@@ -80,29 +68,11 @@ __device__ __forceinline__ void add_tile(queries_memory<S> &m, int stage, const 
         float ds[S::M][4][4];
         score_gradient<S::general, S::D, S::M, S::holds>(of, held, a, g, m.tile[stage].t, first,
                                                          column, m.rows, m.bits[stage], all, ds);
-        add_products<S::D, S::M, 4>(ds, of.k, column, careful, dq);
-    }
-}
-
-/* delta += rowsum(p dp) over a tile: this lane's part, with m.rows.delta 0. */
-template <class S>
-__device__ void add_delta(queries_memory<S> &m, int stage, const attention &a,
-                          const attention_tiled_backward &g,
-                          const held_queries<S::D, S::holds> &held, float (&delta)[S::M][2])
-{
-    const bool all = m.tile[stage].kind == WHOLE;
-    const int first = threadIdx.x / WARP * S::WARP_ROWS;
-    const tile_rows<typename S::number> of = {m.q, m.dy, m.k[stage], m.v[stage]};
-#pragma unroll 1
-    for (int column = 0; column < S::COLUMNS; column += 32) {
-        if (!all && !any_kept<S::M>(m.bits[stage], first, column))
-            continue;
-        float ds[S::M][4][4];
-        score_gradient<S::general, S::D, S::M, S::holds>(of, held, a, g, m.tile[stage].t, first,
-                                                         column, m.rows, m.bits[stage], all, ds);
+        if (!DELTA)
+            add_products<S::D, S::M, 4>(ds, of.k, column, careful, found.dq);
 #pragma unroll
-        for (int n = 0; n < S::M * 16; n++)
-            delta[n / 16][n % 4 / 2] += ds[n / 16][n / 4 % 4][n % 4];
+        for (int n = 0; DELTA && n < S::M * 16; n++)
+            found.delta[n / 16][n % 4 / 2] += ds[n / 16][n / 4 % 4][n % 4];
     }
 }
 
@@ -115,9 +85,7 @@ __device__ void store_delta(const attention &a, const attention_tiled_backward &
     float *to = (float *)g.delta + (t.b * a.H + t.h) * a.Lq + first;
 #pragma unroll
     for (int r = 0; r < 2 * S::M; r++) {
-        float sum = delta[r / 2][r % 2];
-        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        const float sum = row_total(delta[r / 2][r % 2]);
         const int row = 8 * r + lane_group();
         if (lane_part() == 0 && first + row < a.Lq)
             to[row] = sum;
@@ -150,6 +118,7 @@ __device__ void begin(queries_memory<S> &m, const attention &a, const attention_
     const tile_operands<typename S::number> of(a, t, g.q, g.k, g.v, g.dy);
     key_band band;
     band.set(a, t.b, g.bias);
+    band.set_whole_keys<S::ROWS, S::COLUMNS>(a, (int)t.i);
     if (threadIdx.x == 0)
         m.band = band;
     m.in_k.begin();
@@ -161,7 +130,8 @@ __device__ void begin(queries_memory<S> &m, const attention &a, const attention_
             query.delta = row_sum<typename S::number>(a, g, t.b, t.h, t.i + r);
         m.rows.set(r, query, base2_factor(a, g.bias));
     }
-    load_keys(m, 0, a, g, first_keys<S::ROWS, S::COLUMNS>(a, band, t.b, t.h, t.i), band, aligned);
+    load_keys<S>(m, 0, a, g.k, g.v, first_keys<S::ROWS, S::COLUMNS>(a, band, t.b, t.h, t.i), band,
+                 draws<S>(a), aligned);
 }
 
 /* Computes dq, and before it with `sums` delta = rowsum(dy y); or with DELTA only delta = rowsum(p
@@ -174,8 +144,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const int64_t heads = a.B * a.H, b = blockIdx.x % heads / a.H, h = blockIdx.x % heads % a.H;
     const int64_t i = (block_count(a.Lq, S::ROWS) - 1 - blockIdx.x / heads) * S::ROWS;
     const int64_t first = i + threadIdx.x / WARP * S::WARP_ROWS;
-    float dq[S::M][S::D / 8][4], delta[S::M][2] = {};
-    clear<S::D, S::M>(dq);
+    query_results<S> found = {};
     begin<S, DELTA>(*m, a, g, {b, h, i, 0}, aligned, sums);
     held_queries<S::D, S::holds> held;
     if constexpr (S::holds) {
@@ -188,28 +157,26 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         cp_async_wait<0>();
         __syncthreads(); /* the tile is loaded, and no thread reads the previous one any more */
         mma_tile next = m->tile[stage];
-        const bool some = !DELTA && next.kind == SOME;
+        const bool some = next.kind == SOME, splits = S::splits && !DELTA;
         if (next.kind == NOTHING)
             break;
         next_keys<S::ROWS, S::COLUMNS>(a, m->band, next);
-        load_keys(*m, stage ^ 1, a, g, next, m->band, aligned);
-        const bool careful = some && m->in_k.find(m->k[stage], [&](int row) {
+        load_keys<S>(*m, stage ^ 1, a, g.k, g.v, next, m->band, draws<S>(a), aligned);
+        const bool careful = !DELTA && some && m->in_k.find(m->k[stage], [&](int row) {
             return whole_row<S::COLUMNS / 32>(m->bits[stage].keep[row]);
         });
-        if (first < a.Lq && DELTA)
-            add_delta<S>(*m, stage, a, g, held, delta);
-        else if (first < a.Lq && S::splits && !some)
-            add_tile<S>(*m, stage, a, g, held, true, false, dq);
+        if (first < a.Lq && splits && !some)
+            add_tile<S, DELTA>(*m, stage, a, g, held, true, false, found);
         else if (first < a.Lq)
-            add_tile<S>(*m, stage, a, g, held, !S::splits && !some, careful, dq);
+            add_tile<S, DELTA>(*m, stage, a, g, held, !splits && !some, careful, found);
     }
     if (first < a.Lq && DELTA)
-        store_delta<S>(a, g, {b, h, i, 0}, delta);
+        store_delta<S>(a, g, {b, h, i, 0}, found.delta);
     if (first >= a.Lq || DELTA)
         return;
     with_rows<typename S::number>(g.part, g.dq, a.q, b, h, [&](auto dq_rows) {
         const auto to = rows_from(dq_rows, first);
-        store_rows<S::D, S::M>(dq, to, a.Lq - first, a.D, g.dq.fresh, (float)a.scale);
+        store_rows<S::D, S::M>(found.dq, to, a.Lq - first, a.D, g.dq.fresh, (float)a.scale);
         m->in_k.show((int)(first - i), S::WARP_ROWS, to, a.Lq - first, a.D);
     });
 }

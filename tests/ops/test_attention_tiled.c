@@ -380,6 +380,21 @@ TEST(attention_bf16, tiles_err_by_a_few_roundings, device_needed())
     }
 }
 
+/* The first and the last tiles that such a mask keeps whole. */
+TEST(attention_bf16, bands_begin_and_end_within_tiles, device_needed())
+{
+    static const int masks[] = {MASK_NONE, MASK_CAUSAL, MASK_CAUSAL_LAST, MASK_PADDING, MASK_WIDE};
+    for (int i = 0; i < 5 * 2 * 2; i++) {
+        struct variant c = {.seed = (uint64_t)i, .B = 1, .H = 1, .G = 1, .D = 16, .Dv = 16};
+        c.mask = masks[i % 5];
+        c.Lq = i / 5 % 2 ? 129 : 200;
+        c.Lk = i / 5 % 2 ? 260 : 200;
+        c.f32 = i / 10;
+        const double f32[RESULTS] = {80, 0, 160, 500, 60}, bf16[RESULTS] = {4, 0, 8, 8, 6};
+        expect_few_roundings(&c, TILED, c.f32 ? f32 : bf16);
+    }
+}
+
 TEST(attention_bf16, the_composed_path_errs_by_a_few_roundings, device_needed())
 {
     for (uint64_t seed = 0; seed < variants(500, 4); seed++) {

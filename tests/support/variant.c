@@ -124,6 +124,8 @@ static sb_mask *mask(const struct variant *c)
         return padding(c);
     case MASK_NEAR:
         return sb_mask_window(2, 1);
+    case MASK_WIDE:
+        return sb_mask_window(70, 80);
     case MASK_PAIRS:
         return pairs(c);
     case MASK_PADDING_AND_CAUSAL:
