@@ -62,6 +62,35 @@ sb_tensor *model_twin_loss(void *context, sb_tensor *const unused[])
     return twin->model.kind->loss(twin->model.self, twin->batch, SB_LOSS_MEAN);
 }
 
+bool model_twin_check(struct model_twin *twin, int directions, bool second_order,
+                      sb_gradcheck_result *best)
+{
+    const int64_t n = sb_parameters_count(twin->weights);
+    sb_tensor **x = memory_new((size_t)(n + 1) * sizeof *x);
+    if (!x)
+        return sb_fail("gradcheck: out of memory for %lld parameters", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = sb_parameters_get(twin->weights, i);
+    *best = (sb_gradcheck_result){.error = NAN};
+    for (double h = 1e-5; h > 5e-8; h /= 10) {
+        const sb_gradcheck_options options = {.step = h,
+                                              .tolerance = MODEL_TOLERANCE,
+                                              .method = SB_GRADCHECK_EXACT,
+                                              .directions = directions,
+                                              .second_order = second_order};
+        sb_gradcheck_result r;
+        sb_gradcheck(model_twin_loss, twin, x, (int)n, &options, &r);
+        if (h == 1e-5 || r.curvature < best->curvature) {
+            *best = r;
+            best->step = h;
+        }
+        if (r.ok || !(r.error <= MODEL_TOLERANCE) || r.symmetry > 1e-11)
+            break;
+    }
+    memory_free(x);
+    return !isnan(best->error);
+}
+
 bool model_twin_backward(struct model_twin *twin)
 {
     sb_tape tape;

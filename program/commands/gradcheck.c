@@ -198,7 +198,8 @@ static void gradcheck_print_twin(const struct model_twin *t, const sb_gradcheck_
            count_text(sb_parameters_size(t->weights)).text,
            count_text(sb_parameters_count(t->weights)).text);
     printf("batch            %s pair%s\n", count_text(pairs).text, pairs == 1 ? "" : "s");
-    printf("gradient         error %.1e by dual numbers; at most 1e-12 passes\n", result->error);
+    printf("gradient         error %.1e by dual numbers; at most %.0e passes\n", result->error,
+           MODEL_TOLERANCE);
     if (second)
         printf("second order     <u, H v> = <v, H u> to %.1e, differences of gradients to %.1e\n",
                result->symmetry, result->curvature);
@@ -207,17 +208,9 @@ static void gradcheck_print_twin(const struct model_twin *t, const sb_gradcheck_
 
 static bool gradcheck_twin(struct model_twin *t, bool second)
 {
-    const int64_t n = sb_parameters_count(t->weights);
     const double began = clock_seconds();
-    const sb_gradcheck_options options = {.method = SB_GRADCHECK_EXACT, .second_order = second};
     sb_gradcheck_result result = {0};
-    sb_tensor **x = memory_new((size_t)n * sizeof *x);
-    if (!x)
-        return command_failed();
-    for (int64_t i = 0; i < n; i++)
-        x[i] = sb_parameters_get(t->weights, i);
-    const bool ok = sb_gradcheck(model_twin_loss, t, x, (int)n, &options, &result);
-    memory_free(x);
+    const bool ok = model_twin_check(t, 4, second, &result) && result.ok;
     gradcheck_print_twin(t, &result, second, clock_seconds() - began);
     if (!ok)
         fprintf(stderr, "softback gradcheck: %s%s%s\n",

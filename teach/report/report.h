@@ -65,13 +65,21 @@ bool report_command(struct html *html, const struct report *report, const struct
  * That copy is also checked exactly, to the second order.
  */
 
-/* An element of a parameter, and how large gradients are around it. */
+/* An element of a parameter, backward of which is also known in float64, and how large gradients
+   are around it. */
 struct checked {
-    double backward, difference;
+    double backward, exact, difference;
     double largest_here, largest; /* of the parameter's gradient, and of all */
 };
 
-enum check_word { CHECK_AGREES, CHECK_ZERO, CHECK_ROUNDING, CHECK_DIFFERS, CHECK_WORDS };
+enum check_word {
+    CHECK_AGREES,
+    CHECK_ZERO,
+    CHECK_ROUNDING,
+    CHECK_COARSE,
+    CHECK_DIFFERS,
+    CHECK_WORDS
+};
 
 /* The difference of the two, relative to the largest gradient of the parameter. */
 double check_error(const struct checked *c);

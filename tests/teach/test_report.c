@@ -239,10 +239,10 @@ CPU_TEST(report, its_numbers_are_those_of_the_log)
     cr_expect(rows == 4 && evaluations == 4, "%d rows, %d evaluations", rows, evaluations);
 }
 
-/* The verdict of the check on a gradient and its difference, if the largest is 4. */
+/* The verdict on a gradient that is right in float64 and its difference, if the largest is 4. */
 static enum check_word word_of(double backward, double difference, double largest_here)
 {
-    return check_word(&(struct checked){backward, difference, largest_here, 4});
+    return check_word(&(struct checked){backward, difference, difference, largest_here, 4});
 }
 
 CPU_TEST(report, its_check_distinguishes_mistakes_from_rounding)
@@ -251,7 +251,8 @@ CPU_TEST(report, its_check_distinguishes_mistakes_from_rounding)
     cr_expect(word_of(2, -2, 2) == CHECK_DIFFERS && word_of(2, NAN, 2) == CHECK_DIFFERS);
     cr_expect(word_of(0, 1, 2) == CHECK_DIFFERS && word_of(0, 1, 0) == CHECK_DIFFERS);
     cr_expect(word_of(1e-9, 0, 2e-9) == CHECK_ROUNDING && word_of(0, 0, 2e-9) == CHECK_ROUNDING);
-    cr_expect(word_of(1e-9, 1, 2e-9) == CHECK_DIFFERS);
+    cr_expect(word_of(1.9, 2, 2) == CHECK_COARSE && word_of(1e-9, 1, 2e-9) == CHECK_DIFFERS &&
+              check_word(&(struct checked){1.9, 1.9, 2, 2, 4}) == CHECK_DIFFERS);
     cr_expect(word_of(0, 0, 2) == CHECK_ZERO && word_of(0, 0, 0) == CHECK_ZERO);
 }
 
@@ -279,7 +280,6 @@ CPU_TEST(report, backward_agrees_with_differences_in_each_parameter)
     cr_expect(strstr(part, sentence), "%s", part);
 }
 
-/* The checks by dual numbers, of every parameter together. */
 CPU_TEST(report, products_with_the_hessian_are_checked)
 {
     run_well(TRAIN "--activation gelu --report page.html");
