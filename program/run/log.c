@@ -1,6 +1,7 @@
 #include "program/run/log.h"
 #include "teach/report/run_log.h"
 #include "tensor/file.h"
+#include "tensor/json.h"
 #include "tensor/memory.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -12,27 +13,41 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The step of a complete line; -1 when it is not a line of a log. */
-static int64_t log_step_of(const char *line)
+/* The step of a complete line. */
+static bool log_step_of(const char *line, int64_t *at)
 {
-    json_t *json = json_loads(line, 0, NULL);
-    const json_t *step = json_object_get(json, "step");
-    int64_t value = json_is_integer(step) ? json_integer_value(step) : -1;
-    json_decref(json);
-    return value;
+    struct json json;
+    if (!json_read(&json, "log", line, strlen(line)))
+        return false;
+    const json_t *step = json_object_get(json.value, "step");
+    *at = json_is_integer(step) ? json_integer_value(step) : -1;
+    json_free(&json);
+    return *at >= 0 || sb_fail("log: it has no step");
 }
 
-/* How many bytes of the log to keep. */
-static long log_kept(FILE *log, int64_t step)
+/* How many bytes of the log to keep: without an incomplete last line. -1, with a message, where
+   it cannot be read. */
+static long log_kept(FILE *log, const char *path, int64_t step)
 {
     char *line = NULL;
     size_t room = 0;
     long keep = 0;
-    while (getline(&line, &room, log) > 0) {
-        int64_t at = strchr(line, '\n') ? log_step_of(line) : -1;
-        if (!(keep == 0 && strcmp(line, SIGNATURE_LOG) == 0) && (at < 0 || at > step))
+    int64_t at = 0;
+    errno = 0;
+    for (int64_t n = 1; keep >= 0 && getline(&line, &room, log) > 0 && strchr(line, '\n'); n++) {
+        if (!(n == 1 && strcmp(line, SIGNATURE_LOG) == 0) && !log_step_of(line, &at)) {
+            sb_fail("log: line %lld of %s is not of a log: %s; move the log away, or mend the line",
+                    (long long)n, path, sb_error());
+            keep = -1;
+        } else if (at > step) {
             break;
-        keep = ftell(log);
+        } else {
+            keep = ftell(log);
+        }
+    }
+    if (keep >= 0 && (ferror(log) || errno == ENOMEM)) {
+        sb_fail("log: cannot read %s: %s", path, strerror(errno));
+        keep = -1;
     }
     free(line);
     return keep;
@@ -46,12 +61,13 @@ bool log_begins(const char *head)
 }
 
 /* A log that keeps no line starts again with the signature. */
-static bool log_cut_back(FILE *log, bool file, int64_t step)
+static bool log_cut_back(FILE *log, const char *path, bool file, int64_t step)
 {
-    const long keep = file && step > 0 ? log_kept(log, step) : 0;
-    return (!file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
-                      fseek(log, keep, SEEK_SET) == 0)) &&
-           (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0);
+    const long keep = file && step > 0 ? log_kept(log, path, step) : 0;
+    return keep >= 0 && (((!file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
+                                     fseek(log, keep, SEEK_SET) == 0)) &&
+                          (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0)) ||
+                         sb_fail("log: cannot write %s: %s", path, strerror(errno)));
 }
 
 FILE *log_open(const char *path, int64_t step)
@@ -65,10 +81,8 @@ FILE *log_open(const char *path, int64_t step)
     const bool file = fstat(descriptor, &about) != 0 || S_ISREG(about.st_mode);
     if (file && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         sb_fail("log: another training run writes %s; wait for its end", path);
-    else if (log_cut_back(log, file, step))
+    else if (log_cut_back(log, path, file, step))
         return log;
-    else
-        sb_fail("log: cannot write %s: %s", path, strerror(errno));
     fclose(log);
     return NULL;
 }
@@ -97,29 +111,30 @@ bool log_step(FILE *log, int64_t step, const sb_trained *t)
     json_t *line = json_pack("{s:I, s:o, s:o, s:o, s:I}", "step", (json_int_t)step, "loss",
                              log_number(t->loss), "rate", log_number(t->rate), "norm",
                              log_number(t->norm), "symbols", (json_int_t)t->targets);
-    if (t->sent > 0)
-        json_object_set_new(line, "sent", json_integer(t->sent));
-    return log_write_line(log, line);
+    const bool ok = t->sent <= 0 || json_object_set_new(line, "sent", json_integer(t->sent)) == 0;
+    return log_write_line(log, json_if(ok, line));
 }
 
 static json_t *log_numbers(int64_t n, const double *x)
 {
     json_t *array = json_array();
+    bool ok = true;
     for (int64_t i = 0; i < n; i++)
-        json_array_append_new(array, log_number(x[i]));
-    return array;
+        ok = json_array_append_new(array, log_number(x[i])) == 0 && ok;
+    return json_if(ok, array);
 }
 
 json_t *log_table(int64_t rows, int64_t columns, const int64_t *counts)
 {
     json_t *table = json_array();
+    bool ok = true;
     for (int64_t i = 0; i < rows; i++) {
         json_t *row = json_array();
         for (int64_t j = 0; j < columns; j++)
-            json_array_append_new(row, json_integer(counts[i * columns + j]));
-        json_array_append_new(table, row);
+            ok = json_array_append_new(row, json_integer(counts[i * columns + j])) == 0 && ok;
+        ok = json_array_append_new(table, row) == 0 && ok;
     }
-    return table;
+    return json_if(ok, table);
 }
 
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
@@ -195,16 +210,23 @@ bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *e, const struc
 {
     json_t *line = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)step, "held_out_loss",
                              log_number(e->loss), "held_out_error", log_number(e->error));
-    if (!isnan(e->error))
-        json_object_set_new(line, "held_out_texts", json_integer(e->items));
-    if (!isnan(guess->loss)) {
-        json_object_set_new(line, "guess_error", log_number(guess->error));
-        json_object_set_new(line, "guess_loss", log_number(guess->loss));
-    }
-    if (!isnan(e->bleu)) {
-        json_object_set_new(line, "held_out_unit_error", log_number(e->unit_error));
-        json_object_set_new(line, "held_out_bleu", log_number(e->bleu));
-    }
-    json_object_set_new(line, "best", json_boolean(best));
-    return log_write_line(log, line);
+    const struct {
+        bool known;
+        const char *name;
+        json_t *value;
+    } others[] = {
+        {!isnan(e->error), "held_out_texts", json_integer(e->items)},
+        {!isnan(guess->loss), "guess_error", log_number(guess->error)},
+        {!isnan(guess->loss), "guess_loss", log_number(guess->loss)},
+        {!isnan(e->bleu), "held_out_unit_error", log_number(e->unit_error)},
+        {!isnan(e->bleu), "held_out_bleu", log_number(e->bleu)},
+        {true, "best", json_boolean(best)},
+    };
+    bool ok = true;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i].known)
+            ok = json_object_set_new(line, others[i].name, others[i].value) == 0 && ok;
+        else
+            json_decref(others[i].value);
+    return log_write_line(log, json_if(ok, line));
 }

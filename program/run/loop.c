@@ -225,9 +225,13 @@ static bool training_evaluate_now(struct training *t, struct progress_line *line
 
 static bool training_go_on(struct training *t, struct progress_line *line)
 {
-    while (!training_finished(t) && !interrupted)
-        if (!training_one_step(t, line) || !training_evaluate_now(t, line))
+    while (!training_finished(t) && !interrupted) {
+        const int64_t before = sb_trainer_steps(t->trainer);
+        if (!training_one_step(t, line) ||
+            /* a step that a signal gave up leaves the one before it, which was evaluated */
+            (sb_trainer_steps(t->trainer) > before && !training_evaluate_now(t, line)))
             return false;
+    }
     progress_clear(line);
     if (training_finished(t))
         return true;

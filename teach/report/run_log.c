@@ -3,6 +3,7 @@
 #include "models/training/diagnosis.h"
 #include "tensor/error.h"
 #include "tensor/file.h"
+#include "tensor/json.h"
 #include "tensor/memory.h"
 #include <errno.h>
 #include <jansson.h>
@@ -86,7 +87,11 @@ static struct run_line line_of(const json_t *json)
 /* Seconds are summed, as each line has those since the last one. */
 static bool read_line(struct run_log *log, const char *text, int64_t place, const char *path)
 {
-    json_t *json = json_loads(text, 0, NULL);
+    struct json read;
+    if (!json_read(&read, "log", text, strlen(text)))
+        return sb_fail("line %lld of %s is not a line of a training log: %s", (long long)place,
+                       path, sb_error());
+    const json_t *const json = read.value;
     const struct run_line line = line_of(json);
     const double seconds = number(json_object_get(json, "seconds")), step = line.of[RUN_STEP];
     bool ok = true;
@@ -100,7 +105,7 @@ static bool read_line(struct run_log *log, const char *text, int64_t place, cons
         log->line[log->count++] = line;
     else
         ok = sb_fail("out of memory for the log");
-    json_decref(json);
+    json_free(&read);
     return ok;
 }
 
