@@ -62,6 +62,15 @@ static bool has_gradient(const sb_node *node)
     return false;
 }
 
+/* Whether others may have added to the gradient of an input that this node rounds. */
+static bool is_passed_over(const sb_node *node)
+{
+    for (int i = 0; i < node->made; i++)
+        if (node->out[i]->rounds && node->out[i]->rounds->grad_current)
+            return true;
+    return false;
+}
+
 /* Backward reads the inputs again: they must be those that forward read. Of some, only the bf16
    values are stored (ops/call.h). */
 static bool inputs_ready(const sb_node *node)
@@ -81,7 +90,7 @@ static bool inputs_ready(const sb_node *node)
 static bool step_back(sb_node *node)
 {
     if (!node->operation || !node->operation->backward || !has_gradient(node))
-        return true;
+        return !is_passed_over(node) || inputs_ready(node);
     if (!inputs_ready(node))
         return false;
     watch_tell(WATCHED_BACKWARD, node);
@@ -266,7 +275,9 @@ static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,
     tape->backward_ran = true;
     if (!claims_take(tape, y))
         return false;
+    tape->visited = true;
     const bool ok = run_claimed(tape, y, dy, listener);
+    tape->visited = false;
     claims_return(tape, y);
     return ok;
 }

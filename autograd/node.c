@@ -290,7 +290,9 @@ sb_tensor *node_target(const sb_node *node, int i)
 {
     sb_tensor *x = node->in[i];
     const bool sums = i < 64 && node->sums >> i & 1 && x->rounds && !x->keep;
-    return sums && tape_wants_grad(tape_open(), x->rounds) ? x->rounds : x;
+    return sums && tape_wants_grad(tape_open(), x) && tape_wants_grad(tape_open(), x->rounds)
+               ? x->rounds
+               : x;
 }
 
 sb_tensor *sb_node_dx(const sb_node *node, int i)

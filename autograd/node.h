@@ -30,6 +30,7 @@ struct open_tape {
     uint64_t serial;
     sb_mode mode;
     bool failed, backward_ran;
+    bool visited;    /* backward goes through its nodes */
     bool runs_again; /* what it computes is computed again for backward (recomputation.h) */
     bool tf32;       /* products of f32 on a GPU round their operands to TF32 (nn/precision.h) */
     sb_random *random;

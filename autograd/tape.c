@@ -115,6 +115,11 @@ bool sb_tape_end(sb_tape *tape)
         return sb_fail("tape_end: this tape is not open");
     int inner = depth - 1 - place;
     bool ok = true;
+    for (int i = place; i < depth; i++)
+        if (stack[i].visited)
+            return sb_fail("tape_end: backward still goes through this tape%s; end it when "
+                           "backward has returned",
+                           i > place ? "'s inner one" : "");
     while (depth > place)
         ok = pop() && ok;
     if (inner > 0)

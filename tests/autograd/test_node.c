@@ -101,6 +101,25 @@ TEST(node, a_gradient_is_fresh_until_something_is_added_to_it)
     cr_expect(was_fresh[0] && every(sb_tensor_grad(a), 16));
 }
 
+static sb_tape *visited_tape;
+
+static bool end_backward(sb_node *node)
+{
+    (void)node;
+    REFUSED("tape_end: backward still goes through this tape", sb_tape_end(visited_tape));
+    return true;
+}
+
+TEST(node, its_backward_cannot_end_the_tape)
+{
+    static const sb_operation ends = {"ends", "x", end_backward, false, false};
+    sb_tensor *a = KEPT(leaf(3));
+    FAILED_TAPE(SB_RECORD);
+    visited_tape = &tape;
+    sb_tensor *y = sb_node_output(sb_node_new(&ends, 1, &a, 1, NULL, 0), SB_F64, SB_SHAPE(2));
+    REFUSED("backward still goes", sb_backward(total(plus(y, y))));
+}
+
 TEST(node, an_operation_without_backward_gives_constants)
 {
     static const sb_operation cut = {"cut", "x", NULL, false, false};

@@ -715,3 +715,30 @@ TEST(rounded_parameters, their_gradients_are_not_rounded_unless_copies_are_kept)
     const bool cpu = sb_device_in_use() == sb_device_cpu();
     expect_unrounded("rms_norm", rounded_rms_norm, 0, cpu ? 0x1p-8 : 4e-6);
 }
+
+/* A copy is a constant where it was made on an outer tape, or before its leaf wanted a gradient. */
+TEST(rounded_parameters, leaves_of_constant_copies_get_no_gradient)
+{
+    sb_tensor *x = rounded_leaf(1, SB_SHAPE(3, 8)), *w = rounded_leaf(2, SB_SHAPE(5, 8)),
+              *late = KEPT(sb_tensor_zeros(SB_F32, SB_SHAPE(5, 8)));
+    TAPE(SB_RECORD);
+    sb_tensor *outer = sb_cast(w, SB_BF16), *before = sb_cast(late, SB_BF16);
+    sb_tape inner;
+    sb_tape_begin(&inner, SB_RECORD);
+    MUST(sb_backward(sb_sum(sb_linear(sb_cast(x, SB_BF16), outer, NULL), SB_ALL, false)));
+    MUST(sb_tape_end(&inner));
+    cr_expect(!sb_tensor_grad(w) && sb_tensor_grad(x));
+    sb_tensor_requires_grad(late);
+    MUST(sb_backward(sb_sum(sb_linear(sb_cast(x, SB_BF16), before, NULL), SB_ALL, false)));
+    cr_expect(!sb_tensor_grad(late));
+}
+
+TEST(rounded_parameters, backward_refuses_those_that_were_written_since)
+{
+    sb_tensor *x = rounded_leaf(1, SB_SHAPE(3, 8)), *w = rounded_leaf(2, SB_SHAPE(5, 8));
+    FAILED_TAPE(SB_RECORD);
+    sb_tensor *y = sb_linear(sb_cast(x, SB_BF16), sb_cast(w, SB_BF16), NULL);
+    sb_tensor_set(w, 0, 42);
+    REFUSED("was written after forward had read it", sb_backward(sb_sum(y, SB_ALL, false)));
+    cr_expect(!sb_tensor_grad(w));
+}
