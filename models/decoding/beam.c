@@ -262,8 +262,10 @@ static int64_t beam_prune(const struct search_state *s, struct beam *beam, int64
         return kept > 0 && beam_goes_on(s, beam, s->next[0].log_p) ? kept : 0;
     for (int64_t i = 0; i < kept; i++) {
         const struct hypothesis *b = &s->next[i];
-        /* The best that its output can reach: it loses no more probability at the full length. */
-        const double bound = search_score(s->search->options, b->log_p, beam->text->longest);
+        /* The best that its output can reach: it loses no more probability at the full length,
+           after which "end" may be one symbol more. */
+        const sb_decoding_options *o = s->search->options;
+        const double bound = search_score(o, b->log_p, beam->text->longest + o->force_end);
         const bool hopeless = beam->scored > 0 && bound <= beam->scores[0];
         if (!hopeless && (beam->ended < beam_width(s) || b->greedy))
             s->next[left++] = *b;

@@ -146,6 +146,27 @@ TEST(beam, by_the_rule_of_generate_scores_are_means, WHOLE_MODELS)
     }
 }
 
+/* The "end" that follows what is cut makes an output longer by one. */
+TEST(beam, it_never_scores_below_greedy_with_a_forced_end, WHOLE_MODELS)
+{
+    const char **texts = texts_new(30, TEXTS);
+    for (uint64_t seed = 0; seed < (test_brief() ? 4 : 20); seed++) {
+        struct tiny tiny = tiny_new(SB_F64, seed, NULL);
+        sb_decoded outputs[2][TEXTS];
+        for (int wide = 0; wide < 2; wide++) {
+            const sb_decoding_options options = {.beam_width = wide ? 4 : 1,
+                                                 .longest = 3,
+                                                 .length_penalty = 2,
+                                                 .force_end = true,
+                                                 .beam_rule = SB_BEAM_BOUNDED};
+            decode(&tiny, texts, TEXTS, &options, outputs[wide]);
+        }
+        for (int i = 0; i < TEXTS; i++)
+            cr_expect(outputs[1][i].score >= outputs[0][i].score - 1e-9, "seed %d: %g, greedy %g",
+                      (int)seed, outputs[1][i].score, outputs[0][i].score);
+    }
+}
+
 /* The penalty that gave a score. */
 static double penalty_of(const sb_decoded *o)
 {
