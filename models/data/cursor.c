@@ -145,6 +145,8 @@ const sb_batch *cursor_next(void *cursor)
     struct cursor *c = cursor;
     const bool endless = cursor_is_endless(c);
     const int64_t n = c->limits.pairs;
+    if (endless && c->next.batch > INT64_MAX / n - 1)
+        return sb_fail("%s: there is no batch %lld", c->items->name, (long long)c->next.batch);
     sb_batch *batch = endless                         ? cursor_batch(c, c->next.batch * n, n)
                       : cursor_plan(c, c->next.epoch) ? cursor_pick(c)
                                                       : NULL;

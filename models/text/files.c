@@ -19,8 +19,12 @@ struct open_file {
 static int64_t read_file(void *from, char *bytes, size_t room)
 {
     const struct open_file *open = from;
-    errno = 0;
-    size_t size = fread(bytes, 1, room, open->file);
+    size_t size = 0;
+    do { /* a signal that the caller handles may interrupt it */
+        clearerr(open->file);
+        errno = 0;
+        size += fread(bytes + size, 1, room - size, open->file);
+    } while (size < room && ferror(open->file) && errno == EINTR);
     if (size < room && ferror(open->file)) { /* at once, while errno has the reason */
         sb_fail("%s: cannot be read: %s", open->name, strerror(errno));
         return -1;

@@ -150,7 +150,7 @@ def llama(kind, architecture, more, **fixed):
 
 
 NO_WINDOW = {"use_sliding_window": (False, Only(False)), "sliding_window": (None, lambda x, f: {}),
-             "layer_types": (None, lambda x, f: {} if x is None else Only("full_attention")(*set(x) or {""}, f) if isinstance(x, list) and len(set(x)) < 2 else Only(None)(x, f))}
+             "layer_types": (None, lambda x, f: {} if x is None else Only("full_attention")(*set(map(str, x)) or {""}, f) if isinstance(x, list) and len(set(map(str, x))) < 2 else Only(None)(x, f))}
 BIASES = {"attention_bias": (False, option("attention_bias", truth)), "mlp_bias": (False, option("mlp_bias", truth)), "pretraining_tp": (1, lambda x, f: {})}
 LLAMA = llama("llama", "LlamaForCausalLM", BIASES)
 MISTRAL = llama("mistral", "MistralForCausalLM", {

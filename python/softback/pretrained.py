@@ -90,6 +90,8 @@ class Shards:
                 self.place[file.name(i)] = file, i
         for name in places or ():
             required(name in self.place, f"{INDEX} names the tensor {name[:100]!r}, which no file has")
+        for name in self.place:
+            required(0 not in self.shape(name), f"the tensor {name[:100]!r} is {tuple(self.shape(name))}: it has no numbers")
         self.elements = sum(int(np.prod(self.shape(name), dtype=object)) for name in self.place)
 
     def shape(self, name):

@@ -514,6 +514,7 @@ REFUSED = (
     ("opt", {"do_layer_norm_before": False}, "do_layer_norm_before False"),
     ("bert_masked", {"tie_word_embeddings": False}, "tie_word_embeddings False, which softback does not compute"),
     ("smollm3", {"no_rope_layers": [1, 0, 0]}, "no_rope_layers is [1, 0, 0], which softback does not compute; its layers without positions are at one interval"),
+    ("smollm3", {"layer_types": [{}]}, "layer_types {}, which softback does not compute"),
     ("phi3", {"sliding_window": 2047}, "sliding_window is 2047, which softback does not compute"),
     ("phi3", {"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4}}, "rope_type 'longrope'"),
     ("phi3", {"partial_rotary_factor": 0.75, "rope_parameters": None}, "rotary positions turn 0.75 of each head (rotary_pct, partial_rotary_factor)"),
@@ -589,6 +590,13 @@ def test_hostile_folders_get_one_sentence(tmp_path):
     refused(lambda folder: (folder / "generation_config.json").write_text('{"eos_token_id": 99}'), "eos_token_id is '99', no id below 18")
     refused(lambda folder: [path.unlink() for path in folder.glob("*.safetensors*")], "there is no model.safetensors")
     refused(link("tokenizer.json", secret), "tokenizer.json is a link that leaves the folder")
+
+    def empty(folder): # its transpose would have 2^40 rows
+        for path in folder.glob("*.safetensors*"):
+            path.unlink()
+        header = b'{"a": {"dtype": "F32", "shape": [0, 1099511627776], "data_offsets": [0, 0]}}'
+        (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    refused(empty, "the tensor 'a' is (0, 1099511627776): it has no numbers")
 
 
 def test_the_hubs_cache_has_links_to_its_blobs(tmp_path):
