@@ -283,9 +283,10 @@ static bool read_header(sb_safetensors *file, int64_t file_bytes)
     for (int i = HEADER_LENGTH_BYTES - 1; i >= 0; i--)
         size = size << 8 | length[i];
     if (size > HEADER_LIMIT)
-        return sb_fail("%s: not a safetensors file: its first %d bytes are no length of a header, "
-                       "which has at most %d bytes",
-                       file->label, HEADER_LENGTH_BYTES, HEADER_LIMIT);
+        return sb_fail(
+            "%s: not a safetensors file, as models are: its first %d bytes are no length "
+            "of a header, which is at most %d",
+            file->label, HEADER_LENGTH_BYTES, HEADER_LIMIT);
     file->data = HEADER_LENGTH_BYTES + (int64_t)size;
     if (file->data > file_bytes)
         return sb_fail("%s: a header of %llu bytes, but only %lld follow", file->label,

@@ -21,9 +21,10 @@ static bool labelled_encode(const sb_data *d, const char *source, const char *ta
 {
     const int64_t label = sb_labels_find(d->labels, target);
     if (label < 0)
-        return sb_fail("labelled: text %lld has the label \"%s\", which is none of %lld labels",
-                       (long long)(d->pairs + d->left_out), target,
-                       (long long)sb_labels_count(d->labels));
+        return sb_fail(
+            "labelled: text %lld has the label \"%s\", which is none of the %lld labels in "
+            "training; is it a label?",
+            (long long)(d->pairs + d->left_out), target, (long long)sb_labels_count(d->labels));
     d->label[d->pairs] = label;
     text->source = sb_vocabulary_encode(d->source, source, &text->source_length, NULL);
     return text->source != NULL;

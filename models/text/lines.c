@@ -98,7 +98,7 @@ struct lines_problem lines_problem(const struct lines *lines)
     const char *nul = memchr(lines->text, '\0', lines->size);
     const size_t bad = utf8_valid_size(lines->text, lines->size);
     if (nul)
-        snprintf(problem.text, sizeof problem.text, "byte %zu is NUL",
+        snprintf(problem.text, sizeof problem.text, "byte %zu is NUL, as in UTF-16, not UTF-8",
                  (size_t)(nul - lines->text) + 1);
     else if (bad < lines->size)
         snprintf(problem.text, sizeof problem.text, "byte %zu (0x%02x) is not UTF-8", bad + 1,

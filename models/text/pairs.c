@@ -366,8 +366,9 @@ static bool pairs_accept(const struct reading *reading, const char *name)
     if (reading->lines == 0)
         return sb_fail("%s: the file is empty", name);
     if (sb_pairs_count(pairs) == 0)
-        return sb_fail("%s: none of %lld lines is a pair; the first: %s", name,
-                       (long long)reading->lines, first);
+        return sb_fail("%s: none of %lld lines is a pair; the first: %s (text without pairs is for "
+                       "a language model)",
+                       name, (long long)reading->lines, first);
     if (skipped > reading->lines / 10)
         return sb_fail("%s: %lld of %lld lines are malformed, more than one in ten; the first: %s",
                        name, (long long)skipped, (long long)reading->lines, first);

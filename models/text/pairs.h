@@ -9,7 +9,7 @@
  *   train.tsv:18: 2 tabs, expected one between source and target
  *   train.tsv:19: the source is empty          (or the target; or the line)
  *   train.tsv:20: byte 5 (0xff) is not UTF-8   (bytes of a line are counted from 1)
- *   train.tsv:21: byte 5 is NUL
+ *   train.tsv:21: byte 5 is NUL, as in UTF-16, not UTF-8
  *   train.tsv:22: 70,000 bytes, expected at most 65,536
  *
  * By default they are skipped and counted, and the first messages are kept; reading fails when

@@ -14,7 +14,7 @@ static const struct {
     {"auto", "auto"},
     {"characters", "characters"},
     {"bytes", "bytes"},
-    {"words", "words (single-space tokens)"},
+    {"words", "words (cut at spaces)"},
     {"bpe", "bpe (byte-pair merges)"},
     {"ids", "ids (numbers of another vocabulary)"},
 };

@@ -26,7 +26,7 @@ typedef enum {
 enum { SB_UNITS = 6 };
 
 SB_API const char *sb_units_name(sb_units units);        /* "words" */
-SB_API const char *sb_units_description(sb_units units); /* "words (single-space tokens)" */
+SB_API const char *sb_units_description(sb_units units); /* "words (cut at spaces)" */
 
 /* The units of this name; fails, listing the names, when there are none. */
 SB_API bool sb_units_find(const char *name, sb_units *units);

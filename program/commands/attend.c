@@ -43,6 +43,13 @@ static int attend_widest(const sb_example_axis *axis)
     return most;
 }
 
+/* That of a column: of its label, or of a number. */
+static int attend_width(const sb_example_axis *axis, int64_t j, bool numbers)
+{
+    const int least = numbers ? 4 : 1, n = utf8_columns(subject_label(axis, j).text);
+    return n > least ? n : least;
+}
+
 static void attend_print_cell(double w, int width, bool numbers)
 {
     static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
@@ -64,12 +71,11 @@ static void attend_print_cell(double w, int width, bool numbers)
 static void attend_draw(const sb_tensor *w, int64_t head, const sb_example_axis *rows,
                         const sb_example_axis *cols, bool numbers)
 {
-    int margin = attend_widest(rows), width = attend_widest(cols);
-    width = numbers && width < 4 ? 4 : width;
+    const int margin = attend_widest(rows);
     printf("%*s", margin, "");
     for (int64_t j = 0; j < cols->length; j++) {
         const struct subject_label label = subject_label(cols, j);
-        const int spare = width - utf8_columns(label.text);
+        const int spare = attend_width(cols, j, numbers) - utf8_columns(label.text);
         printf(" %*s%s%*s", numbers ? spare : 0, "", label.text, numbers ? 0 : spare, "");
     }
     putchar('\n');
@@ -77,7 +83,8 @@ static void attend_draw(const sb_tensor *w, int64_t head, const sb_example_axis 
         const struct subject_label label = subject_label(rows, i);
         printf("%*s%s", margin - utf8_columns(label.text), "", label.text);
         for (int64_t j = 0; j < cols->length; j++)
-            attend_print_cell(subject_weight(w, head - 1, i, j), width, numbers);
+            attend_print_cell(subject_weight(w, head - 1, i, j), attend_width(cols, j, numbers),
+                              numbers);
         putchar('\n');
     }
 }

@@ -236,9 +236,12 @@ static bool explain_check_model(const struct options *o, const char *topic,
 static bool explain(const struct options *o, const struct explain_request *r)
 {
     const struct topic *topic = topic_named(r->topic);
-    if (!topic && !operation_comment(r->topic))
+    if (!topic && !operation_comment(r->topic)) {
+        const struct nearest_text near =
+            nearest_name(r->topic, explain_topic_name, NULL, "\"", "\"");
         return command_misused("there is no topic \"%s\"%s", r->topic,
-                               nearest_name(r->topic, explain_topic_name, NULL, "\"", "\"").text);
+                               near.text[0] ? near.text : "; softback explain lists them");
+    }
     const char *of_model = options_given(o, OF_MODEL),
                *not_taken = options_given(o, TAKES_ANY & ~(topic ? topic->takes : TAKES_REFERENCE));
     if (not_taken)

@@ -176,12 +176,12 @@ static bool gradcheck_check_operations(const struct gradcheck_request *request)
         checked++;
         failed += !outcome.ok;
     }
-    printf(
-        "\n%d operations checked, %d failed, all in float64. Largest relative errors of backward:\n"
-        "exact        against derivatives by dual numbers; at most 1e-12 passes\n"
-        "differences  against central differences, less what their rounding explains; at most "
-        "1e-6\n",
-        checked, failed);
+    printf("\n%d operation%s checked, %d failed, all in float64. Largest relative errors of "
+           "backward:\n"
+           "exact        against derivatives by dual numbers; at most 1e-12 passes\n"
+           "differences  against central differences, less what their rounding explains; at most "
+           "1e-6\n",
+           checked, checked == 1 ? "" : "s", failed);
     if (request->second_order)
         puts("symmetry     of products with the Hessian, <u, H v> = <v, H u>; at most 1e-11. They "
              "also\n             agree with differences of gradients to 1e-6");

@@ -232,13 +232,13 @@ static bool translate_run(struct options *o)
     struct translate_request r = {.count = 10};
     if (!options_read(o, &r) || !translate_check(o, &r))
         return false;
-    const struct checkpoint_options options = {.kind = &seq2seq_kind, .base = r.base};
-    struct checkpoint *c = checkpoint_open(r.path, &options);
+    struct checkpoint *c = checkpoint_open(r.path, &(struct checkpoint_options){.base = r.base});
     const char *const *texts = (const char *const *)r.texts.text;
     const bool ok =
-        c && (r.task          ? translate_task(&r, c)
-              : r.texts.count ? translate_texts(&r, c->subject.self, r.texts.count, texts, NULL)
-                              : translate_lines(c->subject.self, &r.decoding));
+        c && training_kind_check(c, r.path, &training_seq2seq) &&
+        (r.task          ? translate_task(&r, c)
+         : r.texts.count ? translate_texts(&r, c->subject.self, r.texts.count, texts, NULL)
+                         : translate_lines(c->subject.self, &r.decoding));
     checkpoint_free(c);
     return ok || command_failed();
 }

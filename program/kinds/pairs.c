@@ -62,8 +62,8 @@ static void pairs_describe_problems(FILE *out, const char *file, const sb_pairs 
     int64_t skipped = sb_pairs_skipped(pairs);
     const char *problem;
     if (skipped > 0)
-        fprintf(out, "skipped    %s malformed lines of %s\n", count_text(skipped).text,
-                foreign(file));
+        fprintf(out, "skipped    %s malformed line%s of %s\n", count_text(skipped).text,
+                skipped == 1 ? "" : "s", foreign(file));
     for (int64_t i = 0; (problem = sb_pairs_problem(pairs, i)); i++)
         fprintf(out, "           %s\n", foreign(problem));
     if (skipped > SB_PAIRS_PROBLEMS)

@@ -309,14 +309,15 @@ static void evaluate_print_table(const struct measured_pairs *e, sb_units units)
                count_text(e->unknown).text);
     printf("loss            %.4f nats a symbol, perplexity %.4f\n", e->loss, exp(e->loss));
     printf("exact match     %.2f %% of the lines\n", 100 * e->score.exact_match);
-    printf("error rate      %.2f %% of the sources equal none of their references (WER)\n",
+    printf("error rate      %.2f %% of the outputs equal none of their references (WER)\n",
            100 * e->score.error);
     printf("unit error rate %.2f %% by edit distance to the closest reference (PER; units: %s)\n",
            100 * e->score.unit_error, sb_units_name(units));
     printf("unit accuracy   %.2f %% of the positions\n", 100 * e->score.token_accuracy);
-    printf("BLEU            %.2f%s  %s\n", e->bleu.score,
-           e->bleu.total[SB_BLEU_ORDERS - 1] > 0 ? "" : ", as no output has four words",
-           sb_bleu_signature());
+    if (e->bleu.total[SB_BLEU_ORDERS - 1] > 0)
+        printf("BLEU            %.2f  %s\n", e->bleu.score, sb_bleu_signature());
+    else
+        puts("BLEU            undefined, as no output has four words");
 }
 
 /* The worst errors first, with the expected text and the output. */

@@ -21,10 +21,21 @@ int command_code(void)
     return code;
 }
 
+/* The message without the command's name, with which that of a function of the same name begins. */
+static const char *command_message(const char *message)
+{
+    const char *space = strrchr(program_invocation_name, ' ');
+    const char *name = space ? space + 1 : program_invocation_name;
+    const size_t size = strlen(name);
+    const bool twice = strncmp(message, name, size) == 0 && strncmp(message + size, ": ", 2) == 0;
+    return twice ? message + size + 2 : message;
+}
+
 bool command_failed(void)
 {
-    const char *message = sb_error(); /* a failure without one is of an allocation */
-    fprintf(stderr, "%s: %s\n", program_invocation_name, message[0] ? message : "out of memory");
+    const char *message = command_message(sb_error());
+    fprintf(stderr, "%s: %s\n", program_invocation_name,
+            message[0] ? message : "out of memory"); /* without one it is of an allocation */
     return false;
 }
 

@@ -22,10 +22,10 @@ static bool stored_twin_read_batch(struct stored_twin *s, const struct stored_tw
 
 bool stored_twin_open(struct stored_twin *s, const struct stored_twin_request *r)
 {
-    const struct checkpoint_options pairs = {.kind = &seq2seq_kind};
-    *s = (struct stored_twin){.checkpoint = checkpoint_open(r->path, &pairs)};
-    const sb_batch *batch =
-        s->checkpoint && stored_twin_read_batch(s, r) ? sb_data_next(s->data) : NULL;
+    *s = (struct stored_twin){.checkpoint = checkpoint_open(r->path, NULL)};
+    const bool pairs =
+        s->checkpoint && training_kind_check(s->checkpoint, r->path, &training_seq2seq);
+    const sb_batch *batch = pairs && stored_twin_read_batch(s, r) ? sb_data_next(s->data) : NULL;
     return batch && model_twin_open(&s->twin, &s->checkpoint->subject, batch, SB_F64);
 }
 

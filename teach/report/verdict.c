@@ -7,16 +7,15 @@
 
 /* Fewer steps may be too few; a longer run has NEXT or more. A learning rate is FAR from the usual
    one by this factor. */
-enum { ENOUGH = 1000, NEXT = 2000, FAR = 5 };
+enum { ENOUGH = 1000, NEXT = 2000, FAR = 5, FEW_TEXTS = 50 };
 
 enum cause { NO_LOG, NONE, UNSTABLE, TOO_HIGH, TOO_LOW, OVERFITS, TOO_SHORT, TOO_SMALL, STUCK };
 
 /* What may be tried instead of the command, as HTML; NULL: nothing else helps. */
 static const char *const others[] = {
     [NO_LOG] = "give <code>--log FILE</code>, or train with <code>--report</code>",
-    [NONE] =
-        "try texts that are longer than those it has seen (<code>--input</code>), or a smaller "
-        "model (<code>--width</code>)",
+    [NONE] = "try texts of other lengths or kinds than it has seen, on which it may fail "
+             "(<code>--input</code>), or a smaller model (<code>--width</code>)",
     [UNSTABLE] = "a longer warm-up (<code>--warmup</code>)",
     [TOO_LOW] = "more steps (<code>--steps</code>)",
     [OVERFITS] =
@@ -333,7 +332,10 @@ bool verdict_add(struct html *html, const struct report *r, bool labels, const c
     if (!isnan(x.end.texts))
         html_say(html, labels ? "%.10g " : "%.10g different ", x.end.texts);
     if (!isnan(x.end.exact))
-        html_add(html, "held-out texts are exactly right.");
+        html_print(html, "held-out texts are exactly right.%s",
+                   x.end.texts < FEW_TEXTS ? " So few tell little: give more with "
+                                             "<code>--valid</code>."
+                                           : "");
     else if (!isnan(x.loss))
         html_say(html, " %.3g nats a symbol; guessing has %.3g.", x.loss, x.guessing);
     html_add(html, "</p>\n");

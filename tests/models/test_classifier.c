@@ -247,7 +247,7 @@ TEST(classifier, bad_calls_are_named)
     REFUSED("label 1 is empty", sb_labels_new((const char *const[]){"a", ""}, 2));
     sb_labels *known = KEPT(sb_labels_new(twice, 2));
     sb_pairs *pairs = labelled_texts();
-    REFUSED("has the label \"first\", which is none of 2 labels",
+    REFUSED("has the label \"first\", which is none of the 2 labels in training; is it a label?",
             sb_labelled_new(pairs, j.vocabulary, known, NULL));
     cr_expect(!sb_classify(NULL, NULL, 1, NULL) && !sb_labelled_next(NULL));
 }

@@ -510,9 +510,9 @@ CPU_TEST(safetensors_header, wrong_lengths_of_the_header_are_refused)
         {58, "JSON, byte 54: a NUL byte, expected text"}, /* the first of the data */
         {59, "a header of 59 bytes, but only 58 follow"},
         {HEADER_LIMIT, "a header of 16777216 bytes, but only 58 follow"},
-        {HEADER_LIMIT + 1, "not a safetensors file: its first 8 bytes are no length of a header"},
-        {UINT64_MAX, "not a safetensors file: its first 8 bytes are no length of a header"},
-        {UINT64_MAX - 7, "which has at most 16777216 bytes"},
+        {HEADER_LIMIT + 1, "its first 8 bytes are no length of a header"},
+        {UINT64_MAX, "its first 8 bytes are no length of a header"},
+        {UINT64_MAX - 7, "which is at most 16777216"},
     };
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         size_t size;

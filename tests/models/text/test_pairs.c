@@ -70,7 +70,7 @@ CPU_TEST(pairs, malformed_lines_are_skipped_with_file_line_and_reason)
         {"\r", 1, "t.tsv:21: the line is empty"},
         {"ab\tc\xFF", 5, "t.tsv:21: byte 5 (0xff) is not UTF-8"},
         {"a\xC3\tb", 4, "t.tsv:21: byte 2 (0xc3) is not UTF-8"},
-        {"a\tb\0c", 5, "t.tsv:21: byte 4 is NUL"},
+        {"a\tb\0c", 5, "t.tsv:21: byte 4 is NUL, as in UTF-16, not UTF-8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256];

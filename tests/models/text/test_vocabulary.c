@@ -365,7 +365,7 @@ CPU_TEST(vocabulary, units_are_found_by_name)
         cr_expect(sb_units_find(sb_units_name((sb_units)i), &units) && (int)units == i);
     REFUSED("units_find: \"letters\" is none of auto, characters, bytes, words, bpe, ids",
             sb_units_find("letters", &units));
-    cr_expect_str_eq(sb_units_description(SB_UNITS_WORDS), "words (single-space tokens)");
+    cr_expect_str_eq(sb_units_description(SB_UNITS_WORDS), "words (cut at spaces)");
 }
 
 /* ---- JSON ---- */
