@@ -123,12 +123,15 @@ bool training_keep(struct training *t)
     return true;
 }
 
-/* Whether this run has written what a file holds; a file that cannot be read is another's. */
+/* Whether this run has written what a file holds; one that cannot be read stays. */
 static bool kept_is_own(const char *path, uint64_t fingerprint)
 {
     struct metadata d;
-    if (!metadata_of_file(path, &d))
+    if (!metadata_of_file(path, &d)) {
+        if (file_exists(path))
+            fprintf(stderr, "softback train: --keep leaves %s: %s\n", foreign(path), sb_error());
         return false;
+    }
     const bool own = d.fingerprint == fingerprint;
     metadata_free(&d);
     return own;

@@ -48,10 +48,13 @@ static struct data_hashes report_hashes(const char *model)
 {
     struct metadata d = {0};
     const struct path_text path = paths_beside(model, ".state", NULL);
-    sb_safetensors *state = file_exists(path.text) ? sb_safetensors_open(path.text) : NULL;
+    const bool exists = file_exists(path.text);
+    sb_safetensors *state = exists ? sb_safetensors_open(path.text) : NULL;
     struct data_hashes hashes = {0, 0};
     if (state && metadata_of(state, &d))
         hashes = (struct data_hashes){d.progress.data_hash, d.progress.held_hash};
+    else if (exists)
+        fprintf(stderr, "softback report: %s; the hash of the data is left out\n", sb_error());
     metadata_free(&d);
     sb_safetensors_close(state);
     return hashes;

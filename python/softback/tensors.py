@@ -197,7 +197,7 @@ class Tensor(Bare):
 
     def assign(self, values):
         """Writes all elements, which backward notices; what numpy() shares, it does not notice."""
-        values = values.doubles() if isinstance(values, Tensor) else values
+        values = converted(values.doubles() if isinstance(values, Tensor) else values, "i32" if self.dtype == "i32" else "f64")
         values = np.ascontiguousarray(np.broadcast_to(values, self.shape), dtype="f8")
         check(c.sb_tensor_write(self, values.ctypes.data))
 

@@ -25,7 +25,7 @@ def load(path):
 def sample(logits, random, **option):
     """Draws a symbol from each row of logits (n, V) or (V). Options: temperature, top_k, top_p."""
     rows = tensor_of(logits)
-    ids = (c_int32 * max(rows.size // max(rows.shape[-1], 1), 1))()
+    ids = (c_int32 * max(rows.size // max((rows.shape or (1,))[-1], 1), 1))()
     expect(isinstance(random, sb_random), random, "a random stream (sb.Random)")
     check(c.sb_sample(rows, options(sb_decoding_options, option, "sample"), random, ids))
     return list(ids) if len(rows.shape) > 1 else ids[0]

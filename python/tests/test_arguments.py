@@ -29,6 +29,7 @@ def test_whole_numbers_are_those_of_c_s_types():
 def test_whole_numbers_are_made_of_real_ones_that_fit():
     for wrong in (np.nan, np.inf, 2.0**31, -1e20):
         refused("do not fit into i32", sb.tensor, [0, wrong], dtype="i32")
+        refused("do not fit into i32", sb.tensor([1, 2]).assign, [0, wrong])
     assert sb.tensor([1.75, -1.75, 2**31 - 1.0], dtype="i32").tolist() == [1, -1, 2**31 - 1]
 
 
@@ -51,6 +52,7 @@ def test_handles_are_checked():
             with pytest.raises((ctypes.ArgumentError, sb.Error)):
                 method(wrong, *[x] * (method is sb.LinearLayer.__call__))
     refused("a random stream", sb.sample, x, 5)
+    refused("logits", sb.sample, 1.0, sb.Random(1))
     for function in (lambda: x._c, print, 5, None):
         refused("Mask: make one with sb.mask_causal", sb.Mask, function)
 

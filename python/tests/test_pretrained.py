@@ -514,7 +514,7 @@ REFUSED = (
     ("opt", {"do_layer_norm_before": False}, "do_layer_norm_before False"),
     ("bert_masked", {"tie_word_embeddings": False}, "tie_word_embeddings False, which softback does not compute"),
     ("smollm3", {"no_rope_layers": [1, 0, 0]}, "no_rope_layers is [1, 0, 0], which softback does not compute; its layers without positions are at one interval"),
-    ("smollm3", {"layer_types": [{}]}, "layer_types {}, which softback does not compute"),
+    ("smollm3", {"layer_types": [{}]}, "layer_types '{}', which softback does not compute"),
     ("phi3", {"sliding_window": 2047}, "sliding_window is 2047, which softback does not compute"),
     ("phi3", {"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4}}, "rope_type 'longrope'"),
     ("phi3", {"partial_rotary_factor": 0.75, "rope_parameters": None}, "rotary positions turn 0.75 of each head (rotary_pct, partial_rotary_factor)"),
