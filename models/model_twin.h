@@ -18,9 +18,9 @@ bool model_twin_open(struct model_twin *twin, const sb_model *model, const sb_ba
                      sb_dtype dtype);
 void model_twin_close(struct model_twin *twin);
 
-/* The largest error of exact derivatives of a model's parameters, in float64; sb_gradcheck has 1e-12
-   for operations. Where a model is sure, its gradients begin with p - 1, which cancels: models
-   with a loss of 1e-5 had 2e-12. */
+/* The largest error of exact derivatives of a model's parameters, in float64; sb_gradcheck has
+   1e-12 for operations. Where a model is sure, its gradients begin with p - 1, which cancels:
+   models with a loss of 1e-5 had 2e-12. */
 #define MODEL_TOLERANCE 1e-10
 
 /* The loss of the twin `context`, as an sb_function that reads its parameters itself. */

@@ -37,8 +37,8 @@ static bool linear_add_bias(const struct linear_kernels *k, const struct linear_
         return true;
     sb_tensor *partial = tensor_new("linear", dz->device, dtype_of_sums(dz->dtype), 2,
                                     (int64_t[]){slab_count(s->rows), s->out});
-    bool ok = partial &&
-              k->backward_bias(&shape, dz->data, partial->data, sb_node_fresh(node, 2), dbias->data);
+    bool ok = partial && k->backward_bias(&shape, dz->data, partial->data, sb_node_fresh(node, 2),
+                                          dbias->data);
     sb_tensor_release(partial);
     return ok;
 }
@@ -52,9 +52,8 @@ static bool linear_add_gradients(const struct linear_kernels *k, const struct li
     const struct linear_shape of_weight = linear_shape_to(s, dz, dweight);
     bool ok = linear_add_bias(k, s, node, dz) &&
               (!dx || k->backward_x(s, dz->data, weight->data, sb_node_fresh(node, 0), dx->data)) &&
-              (!dweight ||
-               k->backward_weight(&of_weight, dz->data, x->data, sb_node_fresh(node, 1),
-                                  dweight->data));
+              (!dweight || k->backward_weight(&of_weight, dz->data, x->data, sb_node_fresh(node, 1),
+                                              dweight->data));
     return ok || sb_fail("linear: out of memory");
 }
 

@@ -105,10 +105,9 @@ static bool group_gradient(const struct group *g, const struct linear_shape *s, 
 {
     const struct linear_shape shape = linear_shape_to(s, dy, to);
     const bool fresh = sb_node_fresh(g->node, input);
-    return partial
-               ? g->kernels->backward_bias(&shape, dy->data, partial, fresh, to->data)
-               : g->kernels->backward_weight(&shape, dy->data, g->node->in[0]->data, fresh,
-                                             to->data);
+    return partial ? g->kernels->backward_bias(&shape, dy->data, partial, fresh, to->data)
+                   : g->kernels->backward_weight(&shape, dy->data, g->node->in[0]->data, fresh,
+                                                 to->data);
 }
 
 /* The gradients of the weights, or with scratch memory of the biases. */

@@ -136,8 +136,8 @@ static char *report_make(const struct report_request *r, const struct run_log *l
         if (!page.text && page.pairs) /* without --input */
             page.text = sb_pairs_source(page.pairs, 0);
         if (!page.text)
-            sb_fail("report: there is no text to draw; give --data FILE of held-out texts, or "
-                    "--input TEXT");
+            sb_fail("report: there is no text to draw; give %s--input TEXT",
+                    kind->report->errors ? "--data FILE of held-out texts, or " : "");
         else
             text = report_of_text(&page, r, kind);
     }

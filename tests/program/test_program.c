@@ -235,8 +235,8 @@ CPU_TEST(program, evaluation_prints_a_text_or_json)
     struct outcome o =
         expect_success(program_run("evaluate m.safetensors --task reverse --count 30 --show 2"));
     EXPECT_TEXTS(o.out, "pairs           30, of ", "nats a symbol, perplexity ",
-                 "outputs equal none of their references", "\nBLEU            ",
-                 "\nThe worst of ", "    expected  ");
+                 "outputs equal none of their references", "\nBLEU            ", "\nThe worst of ",
+                 "    expected  ");
     o = expect_success(program_run("evaluate m.safetensors --task reverse --count 30 --json"));
     json_t *json = json_loads(o.out, 0, NULL);
     cr_assert(json_is_object(json), "not JSON: %s", o.out);

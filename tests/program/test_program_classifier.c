@@ -92,7 +92,8 @@ CPU_TEST(program_classifier, a_line_that_is_no_text_is_named_and_gets_an_empty_o
     program_write("lines", "abca\na\0b\n\xff\niill\n", 16);
     struct outcome good = run_well("classify m <good"), o = program_run("classify m <lines");
     cr_expect(o.code == 1, "exit code %d", o.code);
-    expect_text(o.err, "softback classify: standard input:2: byte 2 is NUL, as in UTF-16, not UTF-8\n");
+    expect_text(o.err,
+                "softback classify: standard input:2: byte 2 is NUL, as in UTF-16, not UTF-8\n");
     expect_text(o.err, "standard input:3: byte 1 (0xff) is not UTF-8\n");
     expect_text(o.err, "lines that could not be classified: 2");
     end = strchr(good.out, '\n') + 1;
@@ -229,8 +230,10 @@ CPU_TEST(program_classifier, labels_to_evaluate_on_that_the_model_lacks_are_name
     cr_expect(o.code == 1 && strstr(o.err, "the label \"zen\" is unknown to the model"), "%s",
               o.err);
     o = program_run("train --model classifier --from m --data other.tsv --valid valid.tsv --out v");
-    cr_expect(o.code == 1 && strstr(o.err, " has the label \"zen\", which is none of the 3 labels in training"),
-              "%s", o.err);
+    cr_expect(
+        o.code == 1 &&
+            strstr(o.err, " has the label \"zen\", which is none of the 3 labels in training"),
+        "%s", o.err);
 }
 
 CPU_TEST(program_classifier, symbols_that_the_other_model_does_not_know_are_counted)

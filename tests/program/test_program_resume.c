@@ -148,10 +148,11 @@ CPU_TEST(program_resume, an_interrupted_run_saves_and_resumes_with_the_same_byte
 /* A signal gives up the step that it meets; the one before it was evaluated already. */
 CPU_TEST(program_resume, an_interrupted_step_is_not_an_evaluation)
 {
-    pid_t process = program_start("train --task copy --max-length 4 --width 16 --heads 2 "
-                                  "--encoder-layers 1 --decoder-layers 1 --batch-pairs 8 --threads 1 "
-                                  "--evaluate-pairs 5 --steps 5 --evaluate-every 1 --patience 1 "
-                                  "--accumulate 5000 --out m");
+    pid_t process =
+        program_start("train --task copy --max-length 4 --width 16 --heads 2 "
+                      "--encoder-layers 1 --decoder-layers 1 --batch-pairs 8 --threads 1 "
+                      "--evaluate-pairs 5 --steps 5 --evaluate-every 1 --patience 1 "
+                      "--accumulate 5000 --out m");
     char *log = NULL;
     while (!log || !strstr(log, "held_out_loss")) {
         pause_for(0.002);
@@ -161,8 +162,8 @@ CPU_TEST(program_resume, an_interrupted_step_is_not_an_evaluation)
     const struct outcome o = program_wait(process);
     log = program_read("m.jsonl", NULL);
     const char *first = strstr(log, "held_out_loss");
-    cr_expect(o.code == 1 && strstr(o.err, "; the same command with --resume continues.\n"), "%d %s",
-              o.code, o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "; the same command with --resume continues.\n"),
+              "%d %s", o.code, o.err);
     cr_expect(first && !strstr(first + 1, "held_out_loss"), "%s", log);
 }
 
@@ -176,8 +177,8 @@ CPU_TEST(program_resume, a_log_with_a_damaged_line_is_not_cut_back)
     *strchr(second, '"') = ' ';
     program_write("m.jsonl", log, size);
     const struct outcome o = program_run(TRAIN "--steps 40 --threads 1 --resume");
-    cr_expect(o.code == 1 && strstr(o.err, "line 2 of m.jsonl is not of a log: "),
-              "%d %s", o.code, o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "line 2 of m.jsonl is not of a log: "), "%d %s", o.code,
+              o.err);
     cr_expect(size_of("m.jsonl") == size);
 }
 
