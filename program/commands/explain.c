@@ -109,7 +109,7 @@ static const struct field explain_fields[] = {
     {"svg", ROW(svg), "softmax: print its Jacobian as an SVG image", .kind = TAKES_SVG},
     {"reference", ROW(options.reference),
      "softmax, attention, layer_norm: add the documentation in ops.h", .kind = TAKES_REFERENCE},
-    {"code", ROW(options.code), "an operation: print its C, the loops of ops/plain/",
+    {"code", ROW(options.code), "an operation: print its C, loops of ops/plain/",
      .kind = TAKES_REFERENCE},
     {"json", ROW(json), "print one JSON object instead of text"},
     {ARGUMENT, ROW(topic), "give one topic, or the number of a lesson"},

@@ -7,7 +7,7 @@ static const char *const formats[] = {
 
 const struct field weights_fields[] = {
     {"weights", ROW(weights),
-     "int8: weights and their inputs rounded to 8 bits, faster on the CPU; stored: as in the file "
+     "int8: weights and their inputs rounded to 8 bits, faster on the CPU; stored: unchanged "
      "[stored]",
      .choices = formats, .argument = "FORMAT"},
     {0}};

@@ -202,8 +202,12 @@ static bool paths_check_content(const struct path *path, const struct place *pla
     FILE *file = fopen(place->target, "rb");
     if (!file)
         return paths_refuse(path, strerror(errno), "name another file");
+    errno = 0;
     head[fread(head, 1, sizeof head - 1, file)] = '\0';
+    const int reason = ferror(file) ? errno : 0;
     fclose(file);
+    if (reason)
+        return paths_refuse(path, strerror(reason), "name another file");
     if ((head[0] || place->about.st_size == 0) && paths_is_own(path->use, head))
         return true;
     const long long format = path->use == PATH_LOG ? run_log_format(head) : -1;

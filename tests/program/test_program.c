@@ -47,6 +47,7 @@ CPU_TEST(program, each_command_explains_itself)
         expect_success(o);
         expect_text(o.out, usage);
         expect_text(all.out, commands[i]);
+        cr_expect(!strstr(o.out, "  \n"), "%s: argp wraps a line of 79 columns", commands[i]);
     }
     struct outcome version = expect_success(program_run("--version"));
     char expected[64];
