@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 /* The step of a complete line. */
-static bool log_step_of(const char *line, int64_t *at)
+static bool log_step_of(const char *line, size_t size, int64_t *at)
 {
     struct json json;
-    if (!json_read(&json, "log", line, strlen(line)))
+    if (!json_read(&json, "log", line, size))
         return false;
     const json_t *step = json_object_get(json.value, "step");
     *at = json_is_integer(step) ? json_integer_value(step) : -1;
@@ -33,9 +33,12 @@ static long log_kept(FILE *log, const char *path, int64_t step)
     size_t room = 0;
     long keep = 0;
     int64_t at = 0;
+    ssize_t size;
     errno = 0;
-    for (int64_t n = 1; keep >= 0 && getline(&line, &room, log) > 0 && strchr(line, '\n'); n++) {
-        if (!(n == 1 && strcmp(line, SIGNATURE_LOG) == 0) && !log_step_of(line, &at)) {
+    for (int64_t n = 1;
+         keep >= 0 && (size = getline(&line, &room, log)) > 0 && line[size - 1] == '\n'; n++) {
+        if (!(n == 1 && strcmp(line, SIGNATURE_LOG) == 0) &&
+            !log_step_of(line, (size_t)size, &at)) {
             sb_fail("log: line %lld of %s is not of a log: %s; move the log away, or mend the line",
                     (long long)n, path, sb_error());
             keep = -1;

@@ -174,7 +174,7 @@ CPU_TEST(program_resume, a_log_with_a_damaged_line_is_not_cut_back)
     run_well(TRAIN "--steps 30 --threads 1");
     size_t size;
     char *log = program_read("m.jsonl", &size), *second = strchr(log, '\n') + 1;
-    *strchr(second, '"') = ' ';
+    *strchr(second, '"') = '\0'; /* as after a crash of the system */
     program_write("m.jsonl", log, size);
     const struct outcome o = program_run(TRAIN "--steps 40 --threads 1 --resume");
     cr_expect(o.code == 1 && strstr(o.err, "line 2 of m.jsonl is not of a log: "), "%d %s", o.code,
