@@ -674,7 +674,8 @@ static void rounded_gradients(sb_function f, sb_dtype dtype, int keep, sb_tensor
 
 static void expect_unrounded(const char *name, sb_function f, int keep, double limit)
 {
-    static const int64_t dim[] = {ROUNDED_ROWS, ROUNDED_WIDTH}, square[] = {dim[1], dim[1]};
+    static const int64_t dim[] = {ROUNDED_ROWS, ROUNDED_WIDTH};
+    static const int64_t square[] = {ROUNDED_WIDTH, ROUNDED_WIDTH};
     sb_tensor *leaf[2][ROUNDED + 2];
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < ROUNDED + 2; i++) {
