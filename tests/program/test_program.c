@@ -34,6 +34,8 @@ static void make_model(void)
 
 /* ---- help and misuse ---- */
 
+#define BLANKS_29 "                             "
+
 CPU_TEST(program, each_command_explains_itself)
 {
     static const char *const commands[] = {"train",  "translate", "evaluate", "attend",
@@ -47,7 +49,9 @@ CPU_TEST(program, each_command_explains_itself)
         expect_success(o);
         expect_text(o.out, usage);
         expect_text(all.out, commands[i]);
-        cr_expect(!strstr(o.out, "  \n"), "%s: argp wraps a line of 79 columns", commands[i]);
+        /* argp spoils some lines: those of 79 columns, and where its buffer ends */
+        cr_expect(!strstr(o.out, "  \n") && !strstr(o.out, BLANKS_29 "      --"), "%s: %s",
+                  commands[i], o.out);
     }
     struct outcome version = expect_success(program_run("--version"));
     char expected[64];
