@@ -62,8 +62,9 @@ static bool has_gradient(const sb_node *node)
     return false;
 }
 
-/* Whether others may have added to the gradient of an input that this node rounds. */
-static bool is_passed_over(const sb_node *node)
+/* Whether a leaf that this node rounds has a gradient, to which readers of the copy may have added
+   (node_writes_f32). */
+static bool leaf_has_gradient(const sb_node *node)
 {
     for (int i = 0; i < node->made; i++)
         if (node->out[i]->rounds && node->out[i]->rounds->grad_current)
@@ -90,7 +91,7 @@ static bool inputs_ready(const sb_node *node)
 static bool step_back(sb_node *node)
 {
     if (!node->operation || !node->operation->backward || !has_gradient(node))
-        return !is_passed_over(node) || inputs_ready(node);
+        return !leaf_has_gradient(node) || inputs_ready(node);
     if (!inputs_ready(node))
         return false;
     watch_tell(WATCHED_BACKWARD, node);

@@ -281,16 +281,16 @@ sb_tensor *sb_node_dy(const sb_node *node, int i)
     return sb_tensor_grad(sb_node_result(node, i));
 }
 
-void node_gives_sums(sb_node *node, int first)
+void node_writes_f32(sb_node *node, int first)
 {
-    node->sums = ~(uint64_t)0 << first;
+    node->f32 = ~(uint64_t)0 << first;
 }
 
 sb_tensor *node_target(const sb_node *node, int i)
 {
     sb_tensor *x = node->in[i];
-    const bool sums = i < 64 && node->sums >> i & 1 && x->rounds && !x->keep;
-    return sums && tape_wants_grad(tape_open(), x) && tape_wants_grad(tape_open(), x->rounds)
+    const bool copy = i < 64 && node->f32 >> i & 1 && x->rounds && !x->keep;
+    return copy && tape_wants_grad(tape_open(), x) && tape_wants_grad(tape_open(), x->rounds)
                ? x->rounds
                : x;
 }

@@ -13,7 +13,7 @@ struct sb_node {
     const sb_operation *operation;
     int inputs, outputs, made, saves; /* `made` of `outputs` exist so far */
     uint64_t fresh;                   /* bit i: write dx of input i instead of adding to it */
-    uint64_t sums;                    /* bit i: see node_gives_sums */
+    uint64_t f32;                     /* bit i: see node_writes_f32 */
     uint64_t writes;                  /* tensor_writes() when forward read the inputs */
     bool widened; /* inputs are casts of bf16, and outputs will be cast to bf16 (ops/call.h) */
     sb_tensor **in, **out; /* in the node's own block */
@@ -88,11 +88,11 @@ static inline int64_t node_block_room(int64_t elements)
 }
 
 /*
- * From input `first` on, backward adds to gradients of bf16 or of f32. So where such an input is
- * the bf16 copy of an f32 leaf (a parameter in mixed precision), dx is the leaf's gradient, sums
- * are not rounded, and the copy gets no gradient unless it is kept (sb_keep).
+ * From input `first` on, backward can write dx in f32 where the input is bf16. If such an input is
+ * the bf16 copy of an f32 leaf (a parameter in mixed precision), dx is the leaf's gradient, so that
+ * sums are not rounded, and the copy gets no gradient unless it is kept (sb_keep).
  */
-void node_gives_sums(sb_node *node, int first);
+void node_writes_f32(sb_node *node, int first);
 
 /* The tensor to whose gradient backward adds for input i: the input, or the leaf it rounds. */
 sb_tensor *node_target(const sb_node *node, int i);

@@ -117,9 +117,9 @@ bool sb_tape_end(sb_tape *tape)
     bool ok = true;
     for (int i = place; i < depth; i++)
         if (stack[i].visited)
-            return sb_fail("tape_end: backward still goes through this tape%s; end it when "
-                           "backward has returned",
-                           i > place ? "'s inner one" : "");
+            return sb_fail(
+                "tape_end: backward still runs on this tape, or on one inside it; end it "
+                "when backward has returned");
     while (depth > place)
         ok = pop() && ok;
     if (inner > 0)

@@ -20,7 +20,7 @@ struct forward_shape : mma_shape<D, /* warps */ LARGE ? 8 : 4, /* fragments */ L
    own. */
 template <int D, bool DROPS>
 struct small_forward_shape : mma_shape<D, /* warps */ 4, /* fragments */ 1, /* columns */ 64, bf16,
-                                       /* blocks */ (DROPS &&D > 32 ? 3 : (int)SMALL_BLOCKS)> {
+                                       /* blocks */ (D > 32 && DROPS ? 3 : (int)SMALL_BLOCKS)> {
     static constexpr bool biased = false, drops = DROPS, splits = true, holds = true;
 };
 

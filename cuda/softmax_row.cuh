@@ -4,7 +4,8 @@
 
 #include "cuda/row_exp.cuh"
 
-/* The type of the elements, and whether y is the logarithm:
+/*
+ * The type of the elements, and whether y is the logarithm:
  *
  *     y_c = exp(x_c - max) / sum      or      y_c = (x_c - max) - log sum
  */

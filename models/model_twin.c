@@ -67,11 +67,11 @@ bool model_twin_check(struct model_twin *twin, int directions, bool second_order
 {
     const int64_t n = sb_parameters_count(twin->weights);
     sb_tensor **x = memory_new((size_t)(n + 1) * sizeof *x);
+    *best = (sb_gradcheck_result){.error = NAN, .input = -1};
     if (!x)
         return sb_fail("gradcheck: out of memory for %lld parameters", (long long)n);
     for (int64_t i = 0; i < n; i++)
         x[i] = sb_parameters_get(twin->weights, i);
-    *best = (sb_gradcheck_result){.error = NAN};
     for (double h = 1e-5; h > 5e-8; h /= 10) {
         const sb_gradcheck_options options = {.step = h,
                                               .tolerance = MODEL_TOLERANCE,
@@ -84,7 +84,7 @@ bool model_twin_check(struct model_twin *twin, int directions, bool second_order
             *best = r;
             best->step = h;
         }
-        if (r.ok || !(r.error <= MODEL_TOLERANCE) || r.symmetry > 1e-11)
+        if (r.ok || !(r.error <= MODEL_TOLERANCE) || r.symmetry > MODEL_SYMMETRY)
             break;
     }
     memory_free(x);

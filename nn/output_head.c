@@ -108,7 +108,7 @@ static bool head_stop(const sb_output_head *head, struct head *h)
         h->before = sb_node_new(&head_before, 2, (sb_tensor *[]){h->y, h->weight}, 1,
                                 &head->padding_id, sizeof head->padding_id);
         if (h->before)
-            node_gives_sums(h->before, 1);
+            node_writes_f32(h->before, 1);
         h->y = h->before ? node_view(h->before, 0, h->y->rank, h->y->dim) : NULL;
     }
     return h->y && h->weight;

@@ -2,7 +2,7 @@
  * bf16 copies of parameters, for training in mixed precision on a GPU: copies that are made where
  * they are used are a launch each. Here the first step notes which parameters the model rounds, and
  * later steps cast them CAST_LIST at a time, each list when its first copy is needed. Linears and
- * norms add to the gradients of the parameters themselves, in f32 (node_gives_sums). A parameter
+ * norms add to the gradients of the parameters themselves, in f32 (node_writes_f32). A parameter
  * that a step rounds twice is cast twice, so that gradients of other operations are added in f32
  * too. Results have the bits of single casts.
  *

@@ -53,7 +53,7 @@ sb_tensor *sb_cast(sb_tensor *x, sb_dtype dtype)
     return y && run(x, y) ? y : NULL;
 }
 
-/* Most outputs get no gradient: operations add to that of the input (node_gives_sums). */
+/* Most outputs get no gradient: operations add to that of the input (node_writes_f32). */
 static bool cast_all_backward(sb_node *node)
 {
     bool ok = true;

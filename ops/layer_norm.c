@@ -83,7 +83,7 @@ static bool run_forward(sb_node *node, double epsilon, double p, sb_sequence alo
     const char *op = node->operation->name;
     const bool residual = node->outputs == 2;
     const int gain = residual ? 2 : 1;
-    node_gives_sums(node, gain);
+    node_writes_f32(node, gain);
     const sb_tensor *x = node->in[0], *bias = sb_node_input(node, gain + 1);
     const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;

@@ -32,9 +32,9 @@ static bool linear_add_bias(const struct linear_kernels *k, const struct linear_
                             sb_node *node, const sb_tensor *dz)
 {
     sb_tensor *dbias = sb_node_dx(node, 2);
-    const struct linear_shape shape = linear_shape_to(s, dz, dbias);
     if (!dbias)
         return true;
+    const struct linear_shape shape = linear_shape_to(s, dz, dbias);
     sb_tensor *partial = tensor_new("linear", dz->device, dtype_of_sums(dz->dtype), 2,
                                     (int64_t[]){slab_count(s->rows), s->out});
     bool ok = partial && k->backward_bias(&shape, dz->data, partial->data, sb_node_fresh(node, 2),
@@ -131,7 +131,7 @@ sb_tensor *sb_linear_activation(sb_tensor *x, sb_tensor *weight, sb_tensor *bias
         return NULL;
     if ((int)activation < SB_ACTIVATION_IDENTITY || (int)activation > SB_ACTIVATION_SIGMOID)
         return sb_fail("linear: %d is not an activation", (int)activation);
-    node_gives_sums(node, 1);
+    node_writes_f32(node, 1);
     return call_end(node, run(node, activation));
 }
 

@@ -71,7 +71,7 @@ extern struct kernel_rows linear_rows;
 struct linear_shape linear_shape_of(const sb_tensor *x, const sb_tensor *weight,
                                     sb_activation activation);
 
-/* The same for the kernel of one gradient, which may be wider than x (node_gives_sums). */
+/* The same for the kernel of one gradient, which may be wider than x (node_writes_f32). */
 struct linear_shape linear_shape_to(const struct linear_shape *s, const sb_tensor *x,
                                     const sb_tensor *dx);
 

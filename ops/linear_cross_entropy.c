@@ -347,7 +347,7 @@ sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *b
                    (sb_tensor *[]){x, weight, targets, bias}, 1, &chosen, sizeof chosen);
     if (!node || !linear_check(op, x, weight, bias) || !check_ids(op, "targets", targets))
         return NULL;
-    node_gives_sums(node, WEIGHT);
+    node_writes_f32(node, WEIGHT);
     int64_t dim[SB_MAX_RANK];
     for (int axis = 0; axis < x->rank; axis++)
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : weight->dim[0];

@@ -220,7 +220,7 @@ bool linear_group(sb_tensor *x, int n, sb_tensor *const weight[], sb_tensor *con
         call_begin(&linear_of_group, &linear_rows, bias ? 1 + 2 * n : 1 + n, in, n, NULL, 0);
     if (!node || !group_check(node, heads))
         return false;
-    node_gives_sums(node, 1);
+    node_writes_f32(node, 1);
     const struct group g = group_of(node);
     if (!g.kernels || !group_outputs(&g, heads))
         return false;

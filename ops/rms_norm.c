@@ -31,7 +31,7 @@ sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
     if (!node || !check_rows("rms_norm", x) || !check_vector("rms_norm", "gain", gain, x) ||
         !check_not_negative("rms_norm", "epsilon", epsilon))
         return NULL;
-    node_gives_sums(node, 1);
+    node_writes_f32(node, 1);
     x = node->in[0];
     gain = node->in[1];
     const struct rms_norm_kernels *k = kernel_row(&rms_norm_rows, x);

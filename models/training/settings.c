@@ -52,7 +52,7 @@ static const struct field training_fields[] = {
     {"warmup", ROW(trainer.optimiser.schedule.warmup),
      "warmup steps, over which the learning rate rises", 0, 1e12},
     {"lowest-rate", ROW(trainer.optimiser.schedule.lowest),
-     "least rate of cosine, linear, restarts, plateau", 0, 1e6},
+     "lowest rate of cosine, linear, restarts, plateau", 0, 1e6},
     {"cycle", ROW(trainer.optimiser.schedule.cycle),
      "restarts: steps of the first cycle (0: steps / 4)", 0, 1e12},
     {"cycle-growth", ROW(trainer.optimiser.schedule.growth),

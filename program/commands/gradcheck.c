@@ -212,11 +212,9 @@ static bool gradcheck_twin(struct model_twin *t, bool second)
     sb_gradcheck_result result = {0};
     const bool ok = model_twin_check(t, 4, second, &result) && result.ok;
     gradcheck_print_twin(t, &result, second, clock_seconds() - began);
-    if (!ok)
-        fprintf(stderr, "softback gradcheck: %s%s%s\n",
-                result.input >= 0 ? sb_parameters_name(t->weights, result.input) : "",
-                result.input >= 0 ? ": " : "", sb_error());
-    return ok;
+    if (!ok && result.input >= 0)
+        sb_fail("%s: %s", sb_parameters_name(t->weights, result.input), sb_error());
+    return ok || command_failed();
 }
 
 /* Checks the model in its float64 twin and prints the result. */

@@ -39,8 +39,10 @@ static long log_kept(FILE *log, const char *path, int64_t step)
          keep >= 0 && (size = getline(&line, &room, log)) > 0 && line[size - 1] == '\n'; n++) {
         if (!(n == 1 && strcmp(line, SIGNATURE_LOG) == 0) &&
             !log_step_of(line, (size_t)size, &at)) {
-            sb_fail("log: line %lld of %s is not of a log: %s; move the log away, or mend the line",
-                    (long long)n, path, sb_error());
+            sb_fail(
+                "log: line %lld of %s is not a line of a training log: %s; mend it, or move the "
+                "log away",
+                (long long)n, path, sb_error());
             keep = -1;
         } else if (at > step) {
             break;
@@ -67,10 +69,12 @@ bool log_begins(const char *head)
 static bool log_cut_back(FILE *log, const char *path, bool file, int64_t step)
 {
     const long keep = file && step > 0 ? log_kept(log, path, step) : 0;
-    return keep >= 0 && (((!file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
-                                     fseek(log, keep, SEEK_SET) == 0)) &&
-                          (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0)) ||
-                         sb_fail("log: cannot write %s: %s", path, strerror(errno)));
+    if (keep < 0)
+        return false;
+    const bool cut = !file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
+                               fseek(log, keep, SEEK_SET) == 0);
+    return (cut && (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0)) ||
+           sb_fail("log: cannot write %s: %s", path, strerror(errno));
 }
 
 FILE *log_open(const char *path, int64_t step)

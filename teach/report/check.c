@@ -11,8 +11,8 @@ enum { STEPS = 7, SAMPLE = 12, SINGLE = 0, EXACT = 1, TWINS = 2 };
    theory, such as those of key biases, are rounding: at most a millionth of the largest. */
 static const double TOLERANCE = 1e-2, ROUNDING = 1e-6;
 
-/* Where backward agrees in float64, float32 may be off by more: 1 - p of a model that is sure has
-   few digits. A wrong sign or factor is off by more than this. */
+/* Where backward agrees in float64, float32 may be off by more: 1 - p of a confident model has few
+   digits. A wrong sign or factor is off by more than this. */
 static const double COARSE = 0.25;
 
 static const char *const words[CHECK_WORDS] = {"agrees", "both 0", "rounding", "float32 rounds",
@@ -196,11 +196,11 @@ static void add_summary(struct html *html, const struct check *c)
         (long long)c->words[CHECK_AGREES], (long long)c->words[CHECK_DIFFERS],
         (long long)c->words[CHECK_ZERO], (long long)c->words[CHECK_ROUNDING]);
     if (c->words[CHECK_COARSE] > 0)
-        html_say(
-            html,
-            "<p>%lld agree in float64 alone: where the model is sure, its gradients begin with "
-            "1 - p, of which float32 keeps few digits.</p>\n",
-            (long long)c->words[CHECK_COARSE]);
+        html_say(html,
+                 "<p>%lld agree in float64 alone: where the model is confident, its gradients "
+                 "begin with "
+                 "1 - p, of which float32 keeps few digits.</p>\n",
+                 (long long)c->words[CHECK_COARSE]);
     html_say(html,
              "<p>Backward in float32 is compared with (L(w + h) - L(w - h)) / 2h, for the loss of "
              "the text above, with h relative to max(1, |w|). The error of differences is U-shaped "
@@ -225,7 +225,7 @@ static void add_summary(struct html *html, const struct check *c)
  * which must be symmetric and agree with differences of gradients.
  */
 
-static const double GRADIENT = MODEL_TOLERANCE, SYMMETRY = 1e-11,
+static const double GRADIENT = MODEL_TOLERANCE, SYMMETRY = MODEL_SYMMETRY,
                     CURVATURE = 1e-6; /* the largest errors */
 
 /* Beside very large weights float64, too, may round this much. */

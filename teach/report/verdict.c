@@ -303,8 +303,8 @@ static void add_numbers(struct html *html, const struct run *x, const struct che
     html_add(html, "</div>\n");
     if (!isnan(e->last_loss))
         html_add(html, "<p>A nat is the unit of natural logarithms: ln 2 = 0.69 nats are one bit. "
-                       "A loss is the mean over all symbols, or labels, that the model must give; "
-                       "that at the end also over the last tenth of the steps.</p>\n");
+                       "Losses are means over the symbols, or labels, of the targets; the loss at "
+                       "the end is a mean over the last tenth of the steps too.</p>\n");
     if (!isnan(e->best_step))
         html_say(html,
                  "<p>The held-out numbers are those of the best evaluation in training, at step "

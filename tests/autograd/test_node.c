@@ -106,7 +106,7 @@ static sb_tape *visited_tape;
 static bool end_backward(sb_node *node)
 {
     (void)node;
-    REFUSED("tape_end: backward still goes through this tape", sb_tape_end(visited_tape));
+    REFUSED("tape_end: backward still runs on this tape", sb_tape_end(visited_tape));
     return true;
 }
 
@@ -117,7 +117,7 @@ TEST(node, its_backward_cannot_end_the_tape)
     FAILED_TAPE(SB_RECORD);
     visited_tape = &tape;
     sb_tensor *y = sb_node_output(sb_node_new(&ends, 1, &a, 1, NULL, 0), SB_F64, SB_SHAPE(2));
-    REFUSED("backward still goes", sb_backward(total(plus(y, y))));
+    REFUSED("backward still runs", sb_backward(total(plus(y, y))));
 }
 
 TEST(node, an_operation_without_backward_gives_constants)

@@ -240,8 +240,12 @@ CPU_TEST(program, evaluation_prints_a_text_or_json)
     struct outcome o =
         expect_success(program_run("evaluate m.safetensors --task reverse --count 30 --show 2"));
     EXPECT_TEXTS(o.out, "pairs           30, of ", "nats a symbol, perplexity ",
-                 "outputs equal none of their references", "\nBLEU            ", "\nThe worst of ",
+                 "outputs equal none of their references",
+                 "\nBLEU            undefined, as no output has four words\n", "\nThe worst of ",
                  "    expected  ");
+    run_well("train --task reverse --min-length 3 --max-length 6 --steps 30 --out long " TINY);
+    o = expect_success(program_run("evaluate long --task reverse --count 30"));
+    EXPECT_TEXTS(o.out, "\nBLEU            ", "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|");
     o = expect_success(program_run("evaluate m.safetensors --task reverse --count 30 --json"));
     json_t *json = json_loads(o.out, 0, NULL);
     cr_assert(json_is_object(json), "not JSON: %s", o.out);

@@ -177,8 +177,8 @@ CPU_TEST(program_resume, a_log_with_a_damaged_line_is_not_cut_back)
     *strchr(second, '"') = '\0'; /* as after a crash of the system */
     program_write("m.jsonl", log, size);
     const struct outcome o = program_run(TRAIN "--steps 40 --threads 1 --resume");
-    cr_expect(o.code == 1 && strstr(o.err, "line 2 of m.jsonl is not of a log: "), "%d %s", o.code,
-              o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "line 2 of m.jsonl is not a line of a training log: "),
+              "%d %s", o.code, o.err);
     cr_expect(size_of("m.jsonl") == size);
 }
 
