@@ -243,7 +243,7 @@ CPU_TEST(program, evaluation_prints_a_text_or_json)
                  "outputs equal none of their references",
                  "\nBLEU            undefined, as no output has four words\n", "\nThe worst of ",
                  "    expected  ");
-    run_well("train --task reverse --min-length 3 --max-length 6 --steps 30 --out long " TINY);
+    run_well("train --task reverse --min-length 3 --max-length 6 --steps 150 --out long " TINY);
     o = expect_success(program_run("evaluate long --task reverse --count 30"));
     EXPECT_TEXTS(o.out, "\nBLEU            ", "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|");
     o = expect_success(program_run("evaluate m.safetensors --task reverse --count 30 --json"));
